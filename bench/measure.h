@@ -1,0 +1,44 @@
+// Measuring ours beside a yardstick, in one run, by turns; a figure is a ratio of the two.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millrace::bench {
+
+// Seconds of wall time, and of this thread's own processor time.
+double wall_seconds();
+double cpu_seconds();
+
+// One JSON object a line: `Line("state/lifecycle").add("batch", 1000)...print()`.
+class Line {
+ public:
+  explicit Line(std::string_view name);
+  Line& add(std::string_view key, std::string_view value);
+  Line& add(std::string_view key, double value);
+  Line& add(std::string_view key, std::uint64_t value);
+  void print() const;
+
+ private:
+  std::string text_;
+};
+
+struct Ratio {
+  double ours = 0;       // medians
+  double yardstick = 0;  //
+  double ratio = 0;      // median of ours / yardstick, round by round
+  double least = 0;
+  double greatest = 0;
+};
+
+// Runs ours and the yardstick by turns, `rounds` times each; both return a figure of the same kind.
+Ratio by_turns(int rounds, const std::function<double()>& ours,
+               const std::function<double()>& yardstick);
+
+double median(std::vector<double> values);
+
+}  // namespace millrace::bench

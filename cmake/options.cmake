@@ -1,0 +1,69 @@
+# What a build may choose, and the flags that follow from it. CMakePresets.json makes the choices.
+
+option(MILLRACE_TESTS "Build tests, benches and examples" ON)
+option(MILLRACE_FUZZ "Build the fuzzers (clang only)" OFF)
+option(MILLRACE_COVERAGE "Count executed lines (g++ only)" OFF)
+set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
+set(MILLRACE_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies every test's time limit (slow builds)")
+
+# Warnings are errors with the compilers the project is developed with. Any other one may warn about
+# things these do not, and must not break a user's build because of it (docs/adr/0003).
+set(werror_default OFF)
+string(REGEX MATCH "^[0-9]+" compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
+if("${CMAKE_CXX_COMPILER_ID} ${compiler_major}" MATCHES "^(GNU 12|Clang 19)$")
+  set(werror_default ON)
+endif()
+option(MILLRACE_WERROR "Treat warnings as errors" ${werror_default})
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)  # ./dev check compiles every header on its own
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# -g1 gives stack traces their function names and lines, at a fraction of the size of -g.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g -D_GLIBCXX_ASSERTIONS")
+
+# The warnings of our own targets; third-party headers come in as SYSTEM and stay silent.
+add_library(millrace_warnings INTERFACE)
+target_compile_options(millrace_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<BOOL:${MILLRACE_WERROR}>:-Werror>
+  # Aggregates with defaults are how options are passed; naming only some of the fields is the point.
+  -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers>
+  # g++ 12 sees overlapping copies in std::string's operator+ that are not there (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  # libstdc++ 12 uses in std::stable_sort what it deprecates itself; clang says so.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
+  # What g++ leaves out of -Wconversion; one set of warnings is enough.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
+
+if(MILLRACE_SANITIZE)
+  # -O1: most of the speed of -O2 for half of its compile time, and readable stacks.
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")
+  add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
+  add_link_options(-fsanitize=${MILLRACE_SANITIZE})
+  # The instrumentation hides initialisations from g++'s flow analysis.
+  target_compile_options(millrace_warnings INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
+if(MILLRACE_COVERAGE)
+  add_compile_options(--coverage -fprofile-abs-path -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,113 @@
+# The shapes a target may have. Every CMakeLists.txt of the tree is written in these words.
+
+# A room: the static library millrace_<name> and, from TESTS, the test program <name>_test.
+#
+#   millrace_room(core
+#     SOURCES cron.cc retry.cc          listed by name; tidy finds the ones nobody lists
+#     HEADERS cron.h retry.h            relative to the room's folder; each must compile on its own
+#     LINK fmt::fmt                     what the room's headers and sources need, seen by its users too
+#     LINK_PRIVATE Boost::headers        what only its sources need
+#     TESTS cron_test.cc retry_test.cc
+#     TEST_LINK millrace_test_support   what only the tests need
+#     TEST_TIMEOUT 60)                  seconds, for each single test
+#
+# Files include "<room>/<file>.h" and <millrace/<file>.h>.
+function(millrace_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TEST_TIMEOUT"
+    "SOURCES;HEADERS;LINK;LINK_PRIVATE;TESTS;TEST_LINK")
+  millrace_check_arguments("millrace_room(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "millrace_room(${name}) has no SOURCES: a room is a library; name at least one .cc file.")
+  endif()
+
+  add_library(millrace_${name} STATIC ${arg_SOURCES})
+  target_sources(millrace_${name} PUBLIC
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
+  target_link_libraries(millrace_${name}
+    PUBLIC millrace_headers ${arg_LINK}
+    PRIVATE $<BUILD_INTERFACE:millrace_warnings> ${arg_LINK_PRIVATE})
+
+  if(arg_TESTS AND MILLRACE_TESTS)
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
+               OUTPUT_VARIABLE folder)
+    millrace_test(${name}_test SOURCES ${arg_TESTS} LINK millrace_${name} ${arg_TEST_LINK}
+                  PREFIX ${folder} TIMEOUT ${arg_TEST_TIMEOUT})
+  endif()
+endfunction()
+
+# A GoogleTest program; ctest knows each of its tests as <PREFIX>/<Suite>.<name>.
+#
+#   millrace_test(conformance_memory SOURCES memory.cc LINK millrace_conformance ...
+#     PREFIX conformance                what the tests are called in ctest; the target's name if left out
+#     TIMEOUT 60)                       seconds, for each single test
+function(millrace_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;TIMEOUT" "SOURCES;LINK")
+  millrace_check_arguments("millrace_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT arg_PREFIX)
+    set(arg_PREFIX ${name})
+  endif()
+  millrace_time_limit(limit "${arg_TIMEOUT}")
+
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE millrace_warnings ${arg_LINK} GTest::gmock_main)
+  # PRE_TEST: the program is asked for its tests by ctest, not while building.
+  gtest_discover_tests(${name} TEST_PREFIX "${arg_PREFIX}/" DISCOVERY_MODE PRE_TEST
+    NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT ${limit})
+endfunction()
+
+# A benchmark: build/<preset>/bench/<name>_bench, run by `./dev bench <name>`. ctest runs it with
+# --smoke, which must do one short iteration of everything.
+function(millrace_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK")
+  millrace_check_arguments("millrace_bench(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  millrace_time_limit(limit "${arg_TIMEOUT}")
+
+  add_executable(${name}_bench ${arg_SOURCES})
+  set_target_properties(${name}_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  target_include_directories(${name}_bench PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name}_bench PRIVATE millrace_warnings ${arg_LINK})
+  add_test(NAME bench/${name} COMMAND ${name}_bench --smoke)
+  set_tests_properties(bench/${name} PROPERTIES TIMEOUT ${limit})
+endfunction()
+
+# An example: a complete program; ctest runs it and expects it to succeed.
+function(millrace_example name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK")
+  millrace_check_arguments("millrace_example(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  millrace_time_limit(limit "${arg_TIMEOUT}")
+
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE millrace_warnings ${arg_LINK})
+  add_test(NAME examples/${name} COMMAND ${name})
+  set_tests_properties(examples/${name} PROPERTIES TIMEOUT ${limit})
+endfunction()
+
+# A libFuzzer program: build/fuzz/fuzz/<name>_fuzz, run by `./dev fuzz <name>`.
+function(millrace_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  millrace_check_arguments("millrace_fuzzer(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT MILLRACE_FUZZ)
+    return()
+  endif()
+
+  add_executable(${name}_fuzz ${arg_SOURCES})
+  set_target_properties(${name}_fuzz PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  target_link_libraries(${name}_fuzz PRIVATE millrace_warnings ${arg_LINK})
+  target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+endfunction()
+
+# A mistyped keyword would otherwise be swallowed in silence.
+function(millrace_check_arguments call unparsed)
+  if(unparsed)
+    message(FATAL_ERROR "${call} does not know what to do with \"${unparsed}\"; see cmake/targets.cmake.")
+  endif()
+endfunction()
+
+function(millrace_time_limit out seconds)
+  if(NOT seconds)
+    set(seconds 60)
+  endif()
+  math(EXPR limit "${seconds} * ${MILLRACE_TIMEOUT_FACTOR}")
+  set(${out} ${limit} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,218 @@
+// A task: what a caller puts, and what the store keeps of it.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/retry.h>
+#include <millrace/time.h>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+// The numbers are stored and sent; do not renumber.
+enum class TaskState : std::uint8_t {
+  created = 0,     // held: waits for a release
+  queued = 1,      // may be taken
+  delayed = 2,     // starts later
+  processing = 3,  // under a lease
+  retrying = 4,    // failed, waits for the next try
+  completed = 5,
+  failed = 6,  // cannot succeed
+  dead = 7,    // every retry used up
+  cancelled = 8,
+};
+inline constexpr std::size_t state_count = 9;
+
+// 0 to 9, 9 first.
+inline constexpr std::uint8_t default_priority = 5;
+inline constexpr std::size_t priority_count = 10;
+
+struct TaskError {
+  std::string code = "task_processing_error";
+  std::string message;
+  std::string details;
+  std::string stack;
+  TimePoint failed_at{};
+
+  friend bool operator==(const TaskError&, const TaskError&) = default;
+};
+
+enum class UniqueScope : std::uint8_t {
+  until_started = 0,   // freed at the first take
+  until_finished = 1,  // freed when the task is final
+  window = 2,          // held for `window` from the put, whatever becomes of the task
+};
+
+// At most one holder a key and queue; a second put returns the holder.
+struct UniqueKey {
+  std::string key = {};
+  UniqueScope scope = UniqueScope::until_finished;
+  Duration window{};
+
+  friend bool operator==(const UniqueKey&, const UniqueKey&) = default;
+};
+
+// Which events call back: bits, so that a set is one byte.
+enum class CallbackOn : std::uint8_t {
+  completed = 1,
+  failed = 2,
+  retrying = 4,
+  dead = 8,
+  cancelled = 16,
+  final_states = completed | failed | dead | cancelled,
+};
+
+struct Callback {
+  std::string url = {};
+  std::uint8_t events = static_cast<std::uint8_t>(CallbackOn::final_states);
+  std::uint32_t max_attempts = 3;
+
+  friend bool operator==(const Callback&, const Callback&) = default;
+};
+
+// How long a finished task stays. Both limits may hold; neither means for ever; a limit of zero
+// removes the task at once.
+struct Keep {
+  std::optional<Duration> for_time = std::nullopt;
+  std::optional<std::uint32_t> last = std::nullopt;
+
+  friend bool operator==(const Keep&, const Keep&) = default;
+};
+
+// What is put. Limits and their errors: core/validate.h.
+struct NewTask {
+  TaskId id = {};  // nil: the broker makes one; a store refuses nil
+  QueueRef queue = {};
+  std::string type = {};
+  std::string payload = {};
+  std::string content_type = {};  // empty: application/json
+  std::uint8_t priority = default_priority;
+  bool held = false;                              // wait in `created` for a release
+  std::optional<TimePoint> start = std::nullopt;  // not before; or
+  std::optional<Duration> delay =
+      std::nullopt;  // not before now + delay; both together are refused
+  std::optional<TimePoint> start_by = std::nullopt;
+  std::optional<Duration> timeout = std::nullopt;
+  std::optional<std::uint32_t> max_lost = std::nullopt;
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<UniqueKey> unique = std::nullopt;
+  std::optional<Callback> callback = std::nullopt;
+  std::optional<Duration> keep_for =
+      std::nullopt;  // own retention, instead of the queue's; 0: remove when final
+  std::string client_id = {};
+  std::string request_id = {};
+  std::string group = {};
+  std::string metadata = {};  // a JSON object, opaque to stores
+  std::vector<std::string> tags = {};
+  TaskId parent = {};  // nil: none
+
+  friend bool operator==(const NewTask&, const NewTask&) = default;
+};
+
+struct Counters {
+  std::uint32_t deliveries = 0;  // leases given
+  std::uint32_t attempts = 0;    // returns by retry, snooze or loss
+  std::uint32_t retries = 0;     // failures charged to the budget
+  std::uint32_t lost = 0;        // leases that ended without a settlement of their holder
+
+  friend bool operator==(const Counters&, const Counters&) = default;
+};
+
+// What happens to a task. core/transition.h says where each event leads from each state.
+enum class Event : std::uint8_t {
+  release = 0,
+  become_due = 1,
+  take = 2,
+  done = 3,
+  retry = 4,      // failed, may retry, budget left
+  fail = 5,       // failed, final
+  exhaust = 6,    // failed or lost, budget used up
+  snooze = 7,     // again later, nothing charged
+  give_back = 8,  // to its old place, nothing charged
+  lose = 9,       // the lease ended without its holder
+  cancel = 10,    // at once when waiting; the end of a run after a cancel request
+  expire = 11,    // start_by passed
+  revive = 12,    // an operator retries a finished task
+};
+inline constexpr std::size_t event_count = 13;
+
+// One line of a task's history: an attempt that ended, or an outcome that an operator overruled
+// (`revive`: from the old end to the retry). A lease that was given back leaves none.
+struct Attempt {
+  TimePoint started_at{};
+  TimePoint ended_at{};
+  Event event = Event::done;
+  std::string worker = {};
+  std::string error_code = {};
+  std::string error_message = {};
+
+  friend bool operator==(const Attempt&, const Attempt&) = default;
+};
+
+struct LogLine {
+  TimePoint at{};
+  std::string text = {};
+
+  friend bool operator==(const LogLine&, const LogLine&) = default;
+};
+
+// How the webhook of a finished task fares.
+struct DeliveryNote {
+  std::uint32_t attempts = 0;
+  std::string last_status = {};
+
+  friend bool operator==(const DeliveryNote&, const DeliveryNote&) = default;
+};
+
+struct Task {
+  TaskId id = {};
+  TaskNumber number = {};
+  Version version = {};
+  std::string queue = {};
+  std::string type = {};
+  std::string payload = {};
+  std::string content_type = {};
+  TaskState state = TaskState::created;
+  std::uint8_t priority = default_priority;
+  bool cancel_requested = false;
+  Counters counters = {};
+
+  TimePoint created_at{};
+  TimePoint updated_at{};
+  TimePoint start{};  // the ready moment of this activation
+  std::optional<TimePoint> previous_start =
+      std::nullopt;  // of the activation before, nullopt on the first
+  std::optional<TimePoint> started_at = std::nullopt;  // last take
+  std::optional<TimePoint> finished_at = std::nullopt;
+  std::optional<TimePoint> start_by = std::nullopt;
+  std::optional<TimePoint> lease_until = std::nullopt;  // only while processing
+  std::string worker = {};                              // who holds or last held the lease
+
+  std::optional<Duration> timeout = std::nullopt;
+  std::optional<std::uint32_t> max_lost = std::nullopt;
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<UniqueKey> unique = std::nullopt;
+  std::optional<Callback> callback = std::nullopt;
+  std::optional<Duration> keep_for = std::nullopt;
+  std::string client_id = {};
+  std::string request_id = {};
+  std::string group = {};
+  std::string metadata = {};
+  std::vector<std::string> tags = {};
+  TaskId parent = {};
+
+  std::string result = {};
+  std::optional<TaskError> error = std::nullopt;
+  double progress = 0;  // 0 to 100
+  std::optional<DeliveryNote> delivery = std::nullopt;
+  std::vector<LogLine> log = {};
+  std::vector<Attempt> history = {};  // oldest first
+
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+}  // namespace millrace

@@ -1,0 +1,148 @@
+// The values of working on tasks: take, extend, settle.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace millrace {
+
+struct Want {
+  QueueRef queue = {};
+  std::uint32_t most = 1;
+
+  friend bool operator==(const Want&, const Want&) = default;
+};
+
+// Filled in the order given; an empty queue leaves its share to nobody.
+struct TakeRequest {
+  std::string worker = {};
+  std::vector<Want> queues = {};
+  std::optional<Duration> lease = std::nullopt;  // instead of the queue's
+
+  friend bool operator==(const TakeRequest&, const TakeRequest&) = default;
+};
+
+// The right to work on a task until a moment, with all that a handler and a decision need.
+struct Lease {
+  TaskId id = {};
+  TaskNumber number = {};
+  Token token = {};
+  TimePoint until{};
+  std::string queue = {};
+  std::string type = {};
+  std::string payload = {};
+  std::string content_type = {};
+  std::uint8_t priority = default_priority;
+  Counters counters = {};
+  TimePoint created_at{};
+  TimePoint start{};
+  std::optional<TimePoint> previous_start = std::nullopt;
+  TimePoint started_at{};
+  std::optional<TimePoint> start_by = std::nullopt;
+  std::optional<Duration> timeout = std::nullopt;
+  std::optional<std::uint32_t> max_lost = std::nullopt;
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<UniqueKey> unique = std::nullopt;
+  std::optional<Callback> callback = std::nullopt;
+  std::optional<Duration> keep_for = std::nullopt;
+  std::string client_id = {};
+  std::string request_id = {};
+  std::string group = {};
+  std::string metadata = {};
+  std::vector<std::string> tags = {};
+  TaskId parent = {};
+
+  friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+// Heartbeat.
+struct Extension {
+  TaskId id = {};
+  Token token = {};
+  std::optional<Duration> lease = std::nullopt;   // from now; nullopt: the queue's
+  std::optional<double> progress = std::nullopt;  // 0 to 100
+  std::vector<std::string> log = {};              // lines to add
+
+  friend bool operator==(const Extension&, const Extension&) = default;
+};
+
+struct Extended {
+  TimePoint until{};
+  bool cancel_requested = false;
+
+  friend bool operator==(const Extended&, const Extended&) = default;
+};
+
+// What must still hold for a settlement to be applied.
+struct Held {  // a worker's: the token is the task's
+  Token token = {};
+  friend bool operator==(const Held&, const Held&) = default;
+};
+struct Lost {  // the timer's: not extended since, and past
+  Token token = {};
+  TimePoint until{};
+  friend bool operator==(const Lost&, const Lost&) = default;
+};
+struct Unchanged {  // the timer's: still waiting, and nobody touched it
+  Version version = {};
+  friend bool operator==(const Unchanged&, const Unchanged&) = default;
+};
+using Expectation = std::variant<Held, Lost, Unchanged>;
+
+// A decided end of a lease, or of a wait that lasted too long. core/decide.h makes these.
+struct Settlement {
+  TaskId id = {};
+  Expectation expect = {};
+  Event event = Event::done;
+  TimePoint ready{};  // retry, snooze, lose: when the task may be taken again
+  // retry, snooze, lose, exhaust: attempts, retries and lost from now on. Other events leave the
+  // counters as they are; deliveries are the store's to count.
+  Counters counters = {};
+  std::string result = {};
+  std::optional<TaskError> error = std::nullopt;
+  std::vector<NewTask> follow_ups = {};  // stored in the same commit
+
+  friend bool operator==(const Settlement&, const Settlement&) = default;
+};
+
+enum class SettleStatus : std::uint8_t {
+  applied = 0,
+  already = 1,           // this very token had settled the task before; nothing changed
+  cancel_requested = 2,  // nothing changed: settle `cancel` instead
+};
+
+struct Settled {
+  SettleStatus status = SettleStatus::applied;
+  TaskState state = TaskState::completed;  // after the call
+
+  friend bool operator==(const Settled&, const Settled&) = default;
+};
+
+// How a handler ended: a closed set.
+struct Done {
+  std::string result = {};
+};
+struct Failed {
+  TaskError error = {};
+  std::optional<bool> retryable = std::nullopt;  // the handler's word wins over the policy
+};
+struct RetryAt {  // failed, and the handler names the next start
+  TimePoint at{};
+  TaskError error = {};
+};
+struct Snooze {  // not a failure: nothing is charged
+  TimePoint until{};
+};
+struct Cancel {
+  std::string reason = {};
+};
+struct GiveBack {};
+using Outcome = std::variant<Done, Failed, RetryAt, Snooze, Cancel, GiveBack>;
+
+}  // namespace millrace

@@ -1,0 +1,147 @@
+#include "core/check.h"
+
+#include "core/quote.h"
+#include "core/time_text.h"
+
+#include <fmt/format.h>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace millrace::check {
+namespace {
+
+std::string shown(Duration duration) {
+  return duration == limits::max_delay ? "10 years" : format_duration(duration);
+}
+
+// The number of bytes of the UTF-8 character at the start of `text`; 0 if there is none.
+std::size_t utf8_character(std::string_view text) {
+  const auto byte = [text](std::size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80U) return 1;
+  const std::size_t length = first >= 0xF0U ? 4 : first >= 0xE0U ? 3 : 2;
+  if (first < 0xC2U || first > 0xF4U) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return 0;
+  }
+  // Longer than need be, halves of surrogate pairs, beyond the last code point.
+  const unsigned second = byte(1);
+  if (first == 0xE0U && second < 0xA0U) return 0;
+  if (first == 0xEDU && second > 0x9FU) return 0;
+  if (first == 0xF0U && second < 0x90U) return 0;
+  if (first == 0xF4U && second > 0x8FU) return 0;
+  return length;
+}
+
+bool is_control(char c) {
+  return (c >= 0 && c < ' ') || c == 0x7F;
+}
+
+Result<void> real(std::string_view what, double value, double least, double most,
+                  std::string_view allowed) {
+  if (std::isfinite(value) && value >= least && value <= most) return {};
+  return fail(ErrorCode::invalid, fmt::format("{} is {}; allowed are {}", what, value, allowed));
+}
+
+}  // namespace
+
+namespace refuse {
+
+std::unexpected<Error> size(std::string_view what, std::size_t bytes, std::size_t most) {
+  return fail(ErrorCode::too_large,
+              fmt::format("{} has {} bytes; at most {} are allowed", what, bytes, most));
+}
+
+std::unexpected<Error> count(std::string_view what, std::size_t given, std::size_t most) {
+  return fail(ErrorCode::too_large,
+              fmt::format("{} {} are too many; at most {} are allowed", given, what, most));
+}
+
+std::unexpected<Error> number(std::string_view what, std::uint64_t value, std::uint64_t least,
+                              std::uint64_t most) {
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is {}; allowed are {} to {}", what, value, least, most));
+}
+
+std::unexpected<Error> duration(std::string_view what, Duration value, Duration least,
+                                Duration most) {
+  return fail(ErrorCode::invalid, fmt::format("{} is {}; allowed are {} to {}", what,
+                                              format_duration(value), shown(least), shown(most)));
+}
+
+}  // namespace refuse
+
+Result<void> some_text(std::string_view what, std::string_view value, std::size_t most) {
+  if (auto ok = size(what, value.size(), most); !ok) return ok;
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t length = utf8_character(value.substr(at));
+    if (length == 0 || is_control(value[at])) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("{} {} has {} at position {}; allowed is UTF-8 without control "
+                              "characters",
+                              what, in_quotes(value), in_quotes(value.substr(at, 1)), at + 1));
+    }
+    at += length;
+  }
+  return {};
+}
+
+Result<void> queue_number(QueueNumber number) {
+  if (number.value >= 0) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("queue number is {}; allowed are 0 and up", number.value));
+}
+
+Result<void> rules(const RetryRules& rules) {
+  Result<void> ok;
+  if (rules.backoff) ok = enumerator("retry backoff", *rules.backoff, Backoff::exponential);
+  if (ok && rules.base) ok = duration("retry base", *rules.base, {}, limits::max_delay);
+  if (ok && rules.factor) {
+    ok = real("retry factor", *rules.factor, 1, std::numeric_limits<double>::max(),
+              "finite numbers from 1");
+  }
+  if (ok && rules.cap) ok = duration("retry cap", *rules.cap, {}, limits::max_delay);
+  if (ok && rules.jitter) ok = enumerator("retry jitter", *rules.jitter, Jitter::additive);
+  if (ok && rules.jitter_share) {
+    ok = real("retry jitter_share", *rules.jitter_share, 0, 1, "0 to 1");
+  }
+  if (ok && rules.retryable) ok = enumerator("retryable", *rules.retryable, Retryable::listed);
+  return ok;
+}
+
+Result<void> unique(const UniqueKey& unique) {
+  if (unique.key.empty()) {
+    return fail(ErrorCode::invalid, "unique key is empty; allowed are 1 to 255 bytes");
+  }
+  if (auto ok = text("unique key", unique.key, limits::max_unique_key); !ok) return ok;
+  if (auto ok = enumerator("unique scope", unique.scope, UniqueScope::window); !ok) return ok;
+  if (unique.scope == UniqueScope::window) {
+    return duration("unique window", unique.window, Duration(1), limits::max_delay);
+  }
+  if (unique.window == Duration::zero()) return {};
+  return fail(ErrorCode::invalid, fmt::format("unique window is {} without the scope `window`; "
+                                              "leave it out, or choose that scope",
+                                              format_duration(unique.window)));
+}
+
+Result<void> callback(const Callback& callback) {
+  if (auto ok = text("callback url", callback.url, limits::max_url); !ok) return ok;
+  const std::string_view url = callback.url;
+  if (!(url.starts_with("http://") || url.starts_with("https://")) ||
+      url.find(' ') != std::string_view::npos) {
+    return fail(ErrorCode::invalid,
+                fmt::format("callback url {} is not usable; allowed are http:// and https:// "
+                            "addresses without spaces",
+                            in_quotes(url)));
+  }
+  constexpr unsigned all_events =
+      std::to_underlying(CallbackOn::final_states) | std::to_underlying(CallbackOn::retrying);
+  if (auto ok = number("callback events", callback.events, 1, all_events); !ok) return ok;
+  return number("callback max_attempts", callback.max_attempts, 1, limits::max_callback_attempts);
+}
+
+}  // namespace millrace::check

@@ -1,0 +1,89 @@
+// The single checks that core/validate is made of. Each answers with nothing wrong, or with an
+// error that calls the value `what`, shows it and says what is allowed. The good case of those that
+// every put goes through is inline.
+#pragma once
+
+#include "core/limits.h"
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <millrace/retry.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace millrace::check {
+
+// The refusals, out of line: only who is refused pays for a message.
+namespace refuse {
+std::unexpected<Error> size(std::string_view what, std::size_t bytes, std::size_t most);
+std::unexpected<Error> count(std::string_view what, std::size_t given, std::size_t most);
+std::unexpected<Error> number(std::string_view what, std::uint64_t value, std::uint64_t least,
+                              std::uint64_t most);
+std::unexpected<Error> duration(std::string_view what, Duration value, Duration least,
+                                Duration most);
+}  // namespace refuse
+
+// At most `most` bytes, else `too_large`.
+inline Result<void> size(std::string_view what, std::size_t bytes, std::size_t most) {
+  if (bytes <= most) [[likely]]
+    return {};
+  return refuse::size(what, bytes, most);
+}
+
+// At most `most` of them, else `too_large`; `what` is a plural ("tags").
+inline Result<void> count(std::string_view what, std::size_t given, std::size_t most) {
+  if (given <= most) [[likely]]
+    return {};
+  return refuse::count(what, given, most);
+}
+
+// A number from `least` to `most`.
+inline Result<void> number(std::string_view what, std::uint64_t value, std::uint64_t least,
+                           std::uint64_t most) {
+  if (value >= least && value <= most) [[likely]]
+    return {};
+  return refuse::number(what, value, least, most);
+}
+
+// One of the enumerators 0 to `last`: enums arrive from files and wires as numbers.
+template <class Enum>
+Result<void> enumerator(std::string_view what, Enum value, Enum last) {
+  return number(what, std::to_underlying(value), 0, std::to_underlying(last));
+}
+
+// A duration from `least` to `most`; limits::max_delay is shown as "10 years".
+inline Result<void> duration(std::string_view what, Duration value, Duration least, Duration most) {
+  if (value >= least && value <= most) [[likely]]
+    return {};
+  return refuse::duration(what, value, least, most);
+}
+
+// A time limit, where there is one: at least 1 ms, at most ten years.
+inline Result<void> timeout(std::optional<Duration> value) {
+  if (!value) return {};
+  return duration("timeout", *value, Duration(1), limits::max_delay);
+}
+
+Result<void> some_text(std::string_view what, std::string_view value, std::size_t most);
+
+// A short text to be shown or compared: UTF-8 without control characters, at most `most` bytes, so
+// that every store can keep it as text and every log can print it. Empty is allowed.
+inline Result<void> text(std::string_view what, std::string_view value, std::size_t most) {
+  if (value.empty()) return {};
+  return some_text(what, value, most);
+}
+
+// Not negative.
+Result<void> queue_number(QueueNumber number);
+
+Result<void> rules(const RetryRules& rules);
+Result<void> unique(const UniqueKey& unique);
+Result<void> callback(const Callback& callback);
+
+}  // namespace millrace::check

@@ -1,0 +1,45 @@
+// A sliding window that keeps a rate: never more than `max` in any interval of length `per`.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/time.h>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace millrace {
+
+// Time is cut into slots of per / 32, rounded up to whole milliseconds, and what was used is
+// counted a slot. The current slot and as many before it as `per` reaches back from any moment in
+// the current one (32 at most) must not exceed `max` together. The price of counting slots instead
+// of moments: room comes back late, by less than two slots, and never early.
+//
+// Time never moves the window back: a `now` before the newest slot counts as in that slot.
+//
+// The rate may change from call to call. Another `max` holds at once. Another `per`, if it changes
+// the width of a slot, keeps everything still in the window as if it had been used just now, so
+// that for one `per` there may be less room than the new rate allows. What had already left the
+// window stays forgotten. To forget everything, assign RateWindow{}.
+//
+// Plain data: a store keeps and writes the members as they are.
+struct RateWindow {
+  static constexpr std::size_t slot_count = 33;
+
+  std::array<std::uint32_t, slot_count> used = {};  // slot s is at s mod 33
+  std::int64_t newest = 0;                          // slot s covers [s · width, (s + 1) · width)
+  std::int64_t width = 0;                           // ms; 0: nothing was ever added
+
+  // How many more fit now.
+  std::uint32_t room(const Rate& rate, TimePoint now) const;
+
+  // Notes that `n` were used now. More than there is room for is noted too: the caller asks first.
+  void add(const Rate& rate, TimePoint now, std::uint32_t n);
+
+  // How long until `n` fit, if nobody else uses any: 0 if they do now, else at least 1 ms. More
+  // than `max` never fit; the answer is then the time until the window is empty.
+  Duration retry_after(const Rate& rate, TimePoint now, std::uint32_t n) const;
+
+  friend bool operator==(const RateWindow&, const RateWindow&) = default;
+};
+
+}  // namespace millrace

@@ -1,0 +1,298 @@
+#include "core/validate.h"
+
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/time_text.h"
+#include "core/transition.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::array<bool, 256> make_name_characters() {
+  std::array<bool, 256> table{};
+  for (unsigned char c = 'a'; c <= 'z'; ++c) table[c] = true;
+  for (unsigned char c = 'A'; c <= 'Z'; ++c) table[c] = true;
+  for (unsigned char c = '0'; c <= '9'; ++c) table[c] = true;
+  for (unsigned char c : {'.', '_', ':', '-'}) table[c] = true;
+  return table;
+}
+constexpr std::array<bool, 256> name_characters = make_name_characters();
+
+// The first character from `from` on that no name may have; name.size() if there is none.
+inline std::size_t bad_character(std::string_view name, std::size_t from) {
+  while (from < name.size() && name_characters[static_cast<unsigned char>(name[from])]) ++from;
+  return from;
+}
+
+// Out of line: only refusals pay for their message.
+[[gnu::cold]] std::unexpected<Error> bad_name(std::string_view what, std::string_view name,
+                                              std::size_t from, std::size_t bad) {
+  std::string problem = fmt::format("{} is empty", what);
+  if (bad < name.size()) {
+    const char c = name[bad];
+    const std::string shown =
+        c >= ' ' && c <= '~' ? fmt::format("'{}'", c) : in_quotes(name.substr(bad, 1));
+    problem = fmt::format("{} {} has {} at position {}", what, in_quotes(name), shown, bad + 1);
+  } else if (name.size() > limits::max_name) {
+    problem = fmt::format("{} {} has {} characters", what, in_quotes(name), name.size());
+  } else if (from > 0) {
+    problem = fmt::format("{} {} has nothing behind its '$'", what, in_quotes(name));
+  }
+  return fail(ErrorCode::invalid,
+              fmt::format("{}; allowed are A-Z a-z 0-9 . _ : - (1 to {} of them)", problem,
+                          limits::max_name));
+}
+
+inline Result<void> check_name(std::string_view what, std::string_view name,
+                               bool internal_allowed) {
+  const std::size_t from = internal_allowed && name.starts_with('$') ? 1 : 0;
+  const std::size_t bad = bad_character(name, from);
+  if (bad == name.size() && bad > from && bad <= limits::max_name) [[likely]]
+    return {};
+  return bad_name(what, name, from, bad);
+}
+
+inline Result<void> check_queue(const QueueRef& queue) {
+  if (const auto* name = std::get_if<std::string>(&queue)) [[likely]] {
+    return check_name("queue name", *name, true);
+  }
+  if (const auto* number = std::get_if<QueueNumber>(&queue)) return check::queue_number(*number);
+  if (!std::get<Uuid>(queue).is_nil()) return {};
+  return fail(ErrorCode::invalid, "queue id is nil; allowed are a name, a number or a UUID");
+}
+
+Result<void> check_labels(const NewTask& task) {
+  if (auto ok = check::text("content type", task.content_type, limits::max_label); !ok) return ok;
+  if (auto ok = check::text("client id", task.client_id, limits::max_label); !ok) return ok;
+  if (auto ok = check::text("request id", task.request_id, limits::max_label); !ok) return ok;
+  if (auto ok = check::text("group", task.group, limits::max_label); !ok) return ok;
+  if (auto ok = check::count("tags", task.tags.size(), limits::max_tags); !ok) return ok;
+  for (const std::string& tag : task.tags) {
+    if (tag.empty()) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("a tag is empty; allowed are 1 to {} bytes", limits::max_tag));
+    }
+    if (auto ok = check::text("tag", tag, limits::max_tag); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> check_policy(const NewTask& task) {
+  if (auto ok = check::timeout(task.timeout); !ok) return ok;
+  if (task.retry) {
+    if (auto ok = check::rules(*task.retry); !ok) return ok;
+  }
+  if (task.unique) {
+    if (auto ok = check::unique(*task.unique); !ok) return ok;
+  }
+  if (task.callback) {
+    if (auto ok = check::callback(*task.callback); !ok) return ok;
+  }
+  if (!task.keep_for) return {};
+  return check::duration("keep_for", *task.keep_for, {}, limits::max_delay);
+}
+
+// What does not depend on the id and on the time.
+Result<void> check_task(const NewTask& task) {
+  if (auto ok = check_queue(task.queue); !ok) return ok;
+  if (!task.type.empty()) {
+    if (auto ok = check_name("task type", task.type, true); !ok) return ok;
+  }
+  if (auto ok = check::size("payload", task.payload.size(), limits::max_payload); !ok) return ok;
+  if (auto ok = check::size("metadata", task.metadata.size(), limits::max_metadata); !ok) return ok;
+  if (auto ok = check::number("priority", task.priority, 0, limits::max_priority); !ok) return ok;
+  if (task.start && task.delay) {
+    return fail(ErrorCode::invalid, "both start and delay are given; allowed is one of them");
+  }
+  if (task.delay) {
+    if (auto ok = check::duration("delay", *task.delay, {}, limits::max_delay); !ok) return ok;
+  }
+  if (auto ok = check_labels(task); !ok) return ok;
+  return check_policy(task);
+}
+
+Result<void> check_moments(const NewTask& task, TimePoint now) {
+  const TimePoint last = later(now, limits::max_delay);
+  const TimePoint start = task.start ? *task.start : later(now, task.delay.value_or(Duration{}));
+  if (start > last) {
+    return fail(ErrorCode::invalid,
+                fmt::format("start is {}; allowed is at most 10 years ahead", format_time(start)));
+  }
+  if (!task.start_by) return {};
+  if (*task.start_by > last) {
+    return fail(ErrorCode::invalid, fmt::format("start_by is {}; allowed is at most 10 years ahead",
+                                                format_time(*task.start_by)));
+  }
+  if ((task.start || task.delay) && *task.start_by < start) {
+    return fail(ErrorCode::invalid,
+                fmt::format("start_by is {}, before the start at {}; allowed is that moment or "
+                            "later",
+                            format_time(*task.start_by), format_time(start)));
+  }
+  return {};
+}
+
+Result<void> check_rule(const TickRule& rule) {
+  if (rule.cron.empty() == (rule.every == Duration::zero())) {
+    return fail(ErrorCode::invalid, fmt::format("{} given; allowed is either a cron expression or "
+                                                "an interval",
+                                                rule.cron.empty() ? "neither cron nor every is"
+                                                                  : "both cron and every are"));
+  }
+  if (auto ok = check::text("cron", rule.cron, limits::max_cron); !ok) return ok;
+  if (auto ok = check::text("zone", rule.zone, limits::max_zone); !ok) return ok;
+  if (!rule.cron.empty()) return {};
+  if (auto ok = check::duration("every", rule.every, limits::min_every, limits::max_delay); !ok) {
+    return ok;
+  }
+  if (rule.anchor >= first_time && rule.anchor <= last_time) return {};
+  return fail(ErrorCode::invalid, "anchor is outside the years 0 to 9999");
+}
+
+bool suits(Event event, const Expectation& expect) {
+  const auto among = [event](std::initializer_list<Event> events) {
+    return std::ranges::find(events, event) != events.end();
+  };
+  if (std::holds_alternative<Held>(expect)) {
+    return among({Event::done, Event::retry, Event::fail, Event::exhaust, Event::snooze,
+                  Event::give_back, Event::cancel});
+  }
+  if (std::holds_alternative<Lost>(expect)) {
+    return among({Event::lose, Event::exhaust, Event::cancel});
+  }
+  return event == Event::expire;
+}
+
+std::string_view allowed_for(const Expectation& expect) {
+  if (std::holds_alternative<Held>(expect)) {
+    return "the holder of a lease may settle done, retry, fail, exhaust, snooze, give_back and "
+           "cancel";
+  }
+  if (std::holds_alternative<Lost>(expect)) return "a lost lease ends in lose, exhaust or cancel";
+  return "a wait ends in expire";
+}
+
+Result<void> check_error(const TaskError& error) {
+  if (auto ok = check::size("error code", error.code.size(), limits::max_error_code); !ok) {
+    return ok;
+  }
+  for (const auto& [what, text] :
+       {std::pair<std::string_view, const std::string&>{"error message", error.message},
+        {"error details", error.details},
+        {"error stack", error.stack}}) {
+    if (auto ok = check::size(what, text.size(), limits::max_error_text); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed) {
+  return check_name(what, name, internal_allowed);
+}
+
+Result<void> validate(const NewTask& task, TimePoint now) {
+  if (task.id.value.is_nil()) {
+    return fail(ErrorCode::invalid, "task id is nil; allowed is any other UUID");
+  }
+  if (auto ok = check_task(task); !ok) return ok;
+  return check_moments(task, now);
+}
+
+Result<void> validate(const Schedule& schedule) {
+  if (auto ok = check_name("schedule name", schedule.name, true); !ok) return ok;
+  if (auto ok = check_rule(schedule.rule); !ok) return ok;
+  if (schedule.task.start || schedule.task.start_by) {
+    return fail(ErrorCode::invalid,
+                "a schedule's task has a start or start_by; allowed is a delay, which counts from "
+                "each tick");
+  }
+  if (auto ok = check_task(schedule.task); !ok) return ok;
+  if (auto ok = check::enumerator("overlap", schedule.overlap, Overlap::allow); !ok) return ok;
+  if (auto ok = check::enumerator("missed", schedule.missed, Missed::all); !ok) return ok;
+  if (auto ok = check::enumerator("dst", schedule.rule.dst, DstPolicy::both); !ok) return ok;
+  if (auto ok = check::number("missed_most", schedule.missed_most, 1, limits::max_missed); !ok) {
+    return ok;
+  }
+  return check::duration("jitter", schedule.jitter, {}, limits::max_schedule_jitter);
+}
+
+Result<void> validate(const TakeRequest& request) {
+  if (auto ok = check::text("worker", request.worker, limits::max_label); !ok) return ok;
+  if (request.queues.empty()) {
+    return fail(ErrorCode::invalid, "a take names no queue; allowed are one and more");
+  }
+  std::uint64_t together = 0;
+  for (const Want& want : request.queues) {
+    if (auto ok = check_queue(want.queue); !ok) return ok;
+    if (auto ok = check::number("most", want.most, 1, limits::max_batch); !ok) return ok;
+    together += want.most;
+  }
+  if (auto ok = check::number("most of all queues together", together, 1, limits::max_batch); !ok) {
+    return ok;
+  }
+  if (!request.lease) return {};
+  return check::duration("lease", *request.lease, limits::min_lease, limits::max_lease);
+}
+
+Result<void> validate(const Extension& extension) {
+  if (extension.id.value.is_nil()) {
+    return fail(ErrorCode::invalid, "task id is nil; allowed is the id that came with the lease");
+  }
+  if (extension.lease) {
+    if (auto ok = check::duration("lease", *extension.lease, limits::min_lease, limits::max_lease);
+        !ok) {
+      return ok;
+    }
+  }
+  if (extension.progress) {
+    const double progress = *extension.progress;
+    if (!(progress >= 0 && progress <= 100)) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("progress is {}; allowed are 0 to 100", progress));
+    }
+  }
+  if (auto ok = check::count("log lines", extension.log.size(), limits::max_log_lines); !ok) {
+    return ok;
+  }
+  for (const std::string& line : extension.log) {
+    if (auto ok = check::size("log line", line.size(), limits::max_log_line); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> validate(const Settlement& settlement) {
+  if (settlement.id.value.is_nil()) {
+    return fail(ErrorCode::invalid, "task id is nil; allowed is the id that came with the lease");
+  }
+  if (!suits(settlement.event, settlement.expect)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} is no way to settle this; {}", name_of(settlement.event),
+                            allowed_for(settlement.expect)));
+  }
+  if (settlement.ready > last_time) {
+    return fail(ErrorCode::invalid, "ready is beyond the year 9999");
+  }
+  if (auto ok = check::size("result", settlement.result.size(), limits::max_result); !ok) return ok;
+  if (settlement.error) {
+    if (auto ok = check_error(*settlement.error); !ok) return ok;
+  }
+  if (auto ok = check::count("follow-ups", settlement.follow_ups.size(), limits::max_follow_ups);
+      !ok) {
+    return ok;
+  }
+  std::size_t bytes = 0;
+  for (const NewTask& task : settlement.follow_ups) {
+    bytes += task.payload.size() + task.metadata.size();
+  }
+  return check::size("follow-ups together", bytes, limits::max_follow_up_bytes);
+}
+
+}  // namespace millrace

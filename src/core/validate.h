@@ -1,0 +1,47 @@
+// Refuses what makes no sense before it reaches a store.
+//
+// Every function changes nothing and answers with the first thing that is wrong: `too_large` where
+// a size or a number of things exceeds core/limits.h, `invalid` for everything else. The message
+// names the field, shows the offending value (shortened, made printable), says what is allowed.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <string_view>
+
+namespace millrace {
+
+// A name is 1 to 100 of A-Z a-z 0-9 . _ : - and `what` ("queue name") is how the message calls it.
+// With `internal_allowed` a `$` may stand in front: such names belong to Millrace itself. Stores
+// allow them, the broker refuses them to callers.
+Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed);
+
+// A task to be put at `now`; its id must not be nil. Runs for every put, so the good case is cheap.
+// An empty type is allowed (queues with one kind of task have none), and so are internal names.
+Result<void> validate(const NewTask& task, TimePoint now);
+
+// Settings to be stored. A nil id is allowed (the stored one stays), and so are internal names.
+Result<void> validate(const QueueSettings& queue);
+
+// The structure of a schedule. Whether the cron text and the zone mean anything: core/tick.h.
+// Its task needs no id; it may have a delay, but no moments of its own (start, start_by), since
+// every tick puts it anew. What the store keeps (next, last, counters) is not looked at.
+Result<void> validate(const Schedule& schedule);
+
+// At least one queue, at least one task from each, at most limits::max_batch together.
+Result<void> validate(const TakeRequest& request);
+
+// Whether the token is the right one is the store's to say.
+Result<void> validate(const Extension& extension);
+
+// Sizes, the number and total size of follow-ups, and that the event suits the expectation: a
+// holder settles done, retry, fail, exhaust, snooze, give_back or cancel; the timer settles lose,
+// exhaust or cancel for a lost lease and expire for a wait. Each follow-up is a put of its own:
+// the store passes it through validate(NewTask).
+Result<void> validate(const Settlement& settlement);
+
+}  // namespace millrace

@@ -1,0 +1,111 @@
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/time_text.h"
+#include "core/validate.h"
+
+#include <fmt/format.h>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+namespace {
+
+Result<void> check_rate(std::string_view what, const std::optional<Rate>& rate) {
+  if (!rate) return {};
+  const std::string max = fmt::format("{} max", what);
+  if (auto ok = check::number(max, rate->max, 1, unlimited); !ok) return ok;
+  return check::duration(fmt::format("{} per", what), rate->per, limits::min_rate_per,
+                         limits::max_rate_per);
+}
+
+Result<void> check_limit(std::string_view what, std::uint64_t value) {
+  if (value > 0) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is 0; allowed are 1 and up, leave it out for unlimited", what));
+}
+
+Result<void> check_flow(const QueueSettings& queue) {
+  if (queue.max_concurrent) {
+    if (auto ok = check_limit("max_concurrent", *queue.max_concurrent); !ok) return ok;
+  }
+  if (queue.max_depth) {
+    if (auto ok = check_limit("max_depth", *queue.max_depth); !ok) return ok;
+  }
+  if (auto ok = check_rate("put_rate", queue.put_rate); !ok) return ok;
+  if (auto ok = check_rate("process_rate", queue.process_rate); !ok) return ok;
+  if (!queue.paused_until || *queue.paused_until == never || *queue.paused_until <= last_time) {
+    return {};
+  }
+  return fail(ErrorCode::invalid,
+              "paused_until is beyond the year 9999; allowed are moments "
+              "before it, and `never` for a pause without an end");
+}
+
+Result<void> check_order(const QueueSettings& queue) {
+  if (auto ok = check::number("queue priority", queue.priority, 0, limits::max_priority); !ok) {
+    return ok;
+  }
+  if (queue.weight) {
+    if (auto ok = check::number("weight", *queue.weight, 1, limits::max_weight); !ok) return ok;
+  }
+  if (!queue.ageing) return {};
+  return check::duration("ageing", *queue.ageing, Duration{1}, limits::max_delay);
+}
+
+Result<void> check_type(const TypePolicy& policy) {
+  if (auto ok = validate_name("task type", policy.type, true); !ok) return ok;
+  Result<void> ok = check::timeout(policy.timeout);
+  if (ok) ok = check::rules(policy.retry);
+  if (!ok) {
+    ok.error().message = fmt::format("type {}: {}", in_quotes(policy.type), ok.error().message);
+  }
+  return ok;
+}
+
+Result<void> check_types(const QueueSettings& queue) {
+  if (auto ok = check::count("type policies", queue.types.size(), limits::max_type_policies); !ok) {
+    return ok;
+  }
+  std::set<std::string_view> seen;
+  for (const TypePolicy& policy : queue.types) {
+    if (auto ok = check_type(policy); !ok) return ok;
+    if (!seen.insert(policy.type).second) {
+      return fail(ErrorCode::invalid, fmt::format("type {} has two policies; allowed is one a type",
+                                                  in_quotes(policy.type)));
+    }
+  }
+  return {};
+}
+
+Result<void> check_keep(std::string_view what, const Keep& keep) {
+  if (!keep.for_time) return {};
+  return check::duration(what, *keep.for_time, {}, limits::max_delay);
+}
+
+}  // namespace
+
+Result<void> validate(const QueueSettings& queue) {
+  if (auto ok = validate_name("queue name", queue.name, true); !ok) return ok;
+  if (queue.number) {
+    if (auto ok = check::queue_number(*queue.number); !ok) return ok;
+  }
+  if (auto ok = check::text("description", queue.description, limits::max_description); !ok) {
+    return ok;
+  }
+  if (auto ok = check_flow(queue); !ok) return ok;
+  if (auto ok = check_order(queue); !ok) return ok;
+  if (auto ok = check::duration("lease", queue.lease, limits::min_lease, limits::max_lease); !ok) {
+    return ok;
+  }
+  if (auto ok = check::timeout(queue.timeout); !ok) return ok;
+  if (auto ok = check::number("batch_size", queue.batch_size, 1, limits::max_batch); !ok) return ok;
+  if (auto ok = check::rules(queue.retry); !ok) return ok;
+  if (auto ok = check_types(queue); !ok) return ok;
+  if (auto ok = check_keep("keep_completed", queue.keep_completed); !ok) return ok;
+  return check_keep("keep_dead", queue.keep_dead);
+}
+
+}  // namespace millrace

@@ -1,0 +1,47 @@
+// The bytes of a task's two blobs.
+//
+// The body is what was put and never changes: a fixed head, type, payload, then only the fields
+// that were given. The notes are what came of it. Both go into the journal as they are, so their
+// layout is part of its format (docs/journal-format.md once there is a journal).
+#pragma once
+
+#include <millrace/task.h>
+#include <millrace/work.h>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/embedded/blobs.h"
+
+namespace millrace::embedded {
+
+// What came of a task.
+struct Notes {
+  std::string result;
+  std::optional<TaskError> error;
+  double progress = 0;
+  std::optional<DeliveryNote> delivery;
+  std::vector<LogLine> log;
+  std::vector<Attempt> history;
+
+  friend bool operator==(const Notes&, const Notes&) = default;
+};
+
+Blob encode_body(Blobs& blobs, const NewTask& task, TimePoint created_at);
+
+// The fields given at the put, into the value of the same names. The payload is left out of a task
+// unless it is wanted, because it is most of the bytes.
+void decode_body(std::string_view body, Lease& lease);
+void decode_body(std::string_view body, Task& task, bool with_payload);
+
+// Whether these bytes, read from outside, can be decoded.
+bool body_is_sound(std::string_view body);
+bool notes_are_sound(std::string_view bytes);
+
+// "No bytes" for empty notes.
+Blob encode_notes(Blobs& blobs, const Notes& notes);
+Notes decode_notes(std::string_view bytes);
+
+}  // namespace millrace::embedded

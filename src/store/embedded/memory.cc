@@ -1,0 +1,14 @@
+#include "store/embedded/memory.h"
+
+#include <random>
+
+#include "store/embedded/state_machine.h"
+
+namespace millrace {
+
+std::unique_ptr<Store> open_memory() {
+  const embedded::State::Options options{.hash_seed = std::random_device()()};
+  return std::make_unique<embedded::StateMachine>(options);
+}
+
+}  // namespace millrace

@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "core/validate.h"
+#include "store/embedded/verbs.h"
+
+namespace millrace::embedded {
+namespace {
+
+std::unexpected<Error> wrong_state(const Slot& slot, std::string_view verb,
+                                   std::string_view allowed) {
+  return fail(ErrorCode::conflict,
+              fmt::format("task {} is {} and cannot be {}; {}", to_text(slot.id.value),
+                          name_of(slot.state), verb, allowed));
+}
+
+// A revived task takes its unique key back; somebody else may hold it by now.
+Result<void> check_key_is_free(const State& state, const Slot& slot, TimePoint now) {
+  if (!slot.has_unique) return {};
+  const UniqueKey unique = state.unique(slot);
+  if (unique.scope == UniqueScope::window) return {};
+  const Holder* holder = state.holders.find(slot.queue, unique.key, now);
+  if (holder == nullptr) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("task {} cannot be retried: its unique key \"{}\" is held by task {}",
+                          to_text(slot.id.value), unique.key, to_text(holder->id.value)));
+}
+
+void keep_old_outcome(State& state, Slot& slot, TimePoint now) {
+  Notes notes = state.notes(slot);
+  Attempt& attempt = notes.history.emplace_back();
+  attempt.started_at = slot.moment;
+  attempt.ended_at = now;
+  attempt.event = Event::revive;
+  if (notes.error) {
+    attempt.error_code = notes.error->code;
+    attempt.error_message = notes.error->message;
+  }
+  if (notes.history.size() > limits::max_history) notes.history.erase(notes.history.begin());
+  notes.error.reset();
+  notes.result.clear();
+  notes.progress = 0;
+  notes.delivery.reset();
+  state.set_notes(slot, notes);
+}
+
+Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint now) {
+  if (update.priority && *update.priority > limits::max_priority) {
+    return fail(ErrorCode::invalid,
+                fmt::format("priority is {}; 0 to 9 are allowed, 9 first", *update.priority));
+  }
+  if (update.start && *update.start > later(now, limits::max_delay)) {
+    return fail(ErrorCode::invalid, "start is more than ten years away");
+  }
+  if (update.delivery && update.delivery->last_status.size() > limits::max_error_text) {
+    return fail(ErrorCode::too_large,
+                fmt::format("delivery status has {} bytes; at most {}",
+                            update.delivery->last_status.size(), limits::max_error_text));
+  }
+  const bool moves = update.priority || update.start || update.release;
+  if (moves && !is_waiting(slot.state)) {
+    return wrong_state(slot, "changed", "only waiting tasks can");
+  }
+  if (update.release && slot.state != TaskState::created) {
+    return wrong_state(slot, "released", "only held tasks can");
+  }
+  return {};
+}
+
+void move_start(Slot& slot, const TaskUpdate& update, TimePoint now) {
+  if (update.start) slot.start = std::max(now, *update.start);
+  if (update.release) slot.start = std::max(now, slot.start);
+  if (update.release) {
+    slot.state = waiting_state(slot.start, now);
+  } else if (update.start && slot.state != TaskState::created &&
+             slot.state != TaskState::retrying) {
+    slot.state = waiting_state(slot.start, now);
+  }
+}
+
+}  // namespace
+
+Result<TaskState> cancel(State& state, const CancelRequest& request, TimePoint now) {
+  const auto at = state.find(request.id);
+  if (at == no_slot) return unknown_task(request.id);
+  Slot& slot = state.slot(at);
+  if (is_final(slot.state)) {
+    return wrong_state(slot, "cancelled", "only waiting and running tasks can");
+  }
+  const TaskError error{.code = "cancelled", .message = request.reason, .failed_at = now};
+  const Settlement as_settled{.id = request.id,
+                              .expect = Held{},
+                              .event = Event::cancel,
+                              .error = error,
+                              .follow_ups = request.follow_ups};
+  if (auto good = validate(as_settled); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = check_follow_ups(state, request.follow_ups, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  if (is_waiting(slot.state)) {
+    const TaskState next = end_waiting(state, at, Event::cancel, error, now);
+    for (const NewTask& task : request.follow_ups) add_follow_up(state, task, now);
+    return next;
+  }
+  if (slot.cancel_requested) return slot.state;
+  state.unindex(at);
+  slot.cancel_requested = true;
+  state.store(at, now);
+  return slot.state;
+}
+
+Result<TaskState> revive(State& state, const TaskId& id, TimePoint now) {
+  const auto at = state.find(id);
+  if (at == no_slot) return unknown_task(id);
+  Slot& slot = state.slot(at);
+  const auto next = next_state(slot.state, Event::revive);
+  if (!next) return wrong_state(slot, "retried", "only failed, dead and cancelled tasks can");
+  if (auto free = check_key_is_free(state, slot, now); !free) {
+    return std::unexpected(std::move(free.error()));
+  }
+  state.unindex(at);
+  keep_old_outcome(state, slot, now);
+  slot.state = *next;
+  slot.counters = {};
+  slot.start = now;
+  slot.previous_start = no_moment;
+  slot.started_at = no_moment;
+  slot.moment = no_moment;
+  state.store(at, now);
+  return *next;
+}
+
+Result<TaskState> remove(State& state, const TaskId& id) {
+  const auto at = state.find(id);
+  if (at == no_slot) return unknown_task(id);
+  const TaskState was = state.slot(at).state;
+  if (was == TaskState::processing) {
+    return wrong_state(state.slot(at), "removed", "cancel it first");
+  }
+  state.unindex(at);
+  state.erase(at);
+  return was;
+}
+
+Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now) {
+  const auto at = state.find(update.id);
+  if (at == no_slot) return unknown_task(update.id);
+  Slot& slot = state.slot(at);
+  if (auto good = check_update(slot, update, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  state.unindex(at);
+  if (update.priority) slot.priority = *update.priority;
+  move_start(slot, update, now);
+  if (update.delivery) {
+    Notes notes = state.notes(slot);
+    notes.delivery = update.delivery;
+    state.set_notes(slot, notes);
+  }
+  state.store(at, now);
+  return slot.state;
+}
+
+}  // namespace millrace::embedded

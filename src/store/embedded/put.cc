@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "core/validate.h"
+#include "store/embedded/verbs.h"
+
+namespace millrace::embedded {
+namespace {
+
+std::string text_of(const QueueRef& ref) {
+  if (const auto* name = std::get_if<std::string>(&ref)) return fmt::format("\"{}\"", *name);
+  if (const auto* number = std::get_if<QueueNumber>(&ref)) {
+    return fmt::format("number {}", number->value);
+  }
+  return to_text(std::get<Uuid>(ref));
+}
+
+std::unexpected<Error> limited(std::string message, Duration retry_after) {
+  return std::unexpected(Error{ErrorCode::limited, std::move(message), retry_after});
+}
+
+// Why the queue takes no tasks now, if it does not.
+Result<void> check_open(const QueueEntry& queue) {
+  const QueueSettings& settings = queue.settings();
+  if (queue.queue.removing) {
+    return fail(ErrorCode::conflict, fmt::format("queue \"{}\" is being removed", settings.name));
+  }
+  if (!settings.active) {
+    return fail(ErrorCode::conflict,
+                fmt::format("queue \"{}\" is not active; activate it first", settings.name));
+  }
+  if (settings.draining) {
+    return fail(ErrorCode::conflict,
+                fmt::format("queue \"{}\" is draining and accepts no tasks until it is empty",
+                            settings.name));
+  }
+  return {};
+}
+
+// A full queue empties by work, not by waiting a known time; a second is a fair pace to ask again.
+constexpr Duration ask_again = std::chrono::seconds(1);
+
+Result<void> check_room(const QueueEntry& queue, TimePoint now) {
+  const QueueSettings& settings = queue.settings();
+  if (settings.max_depth && queue.waiting >= *settings.max_depth) {
+    return limited(fmt::format("queue \"{}\" is full: {} tasks wait, {} are allowed", settings.name,
+                               queue.waiting, *settings.max_depth),
+                   ask_again);
+  }
+  if (settings.put_rate && queue.puts.room(*settings.put_rate, now) == 0) {
+    const Rate& rate = *settings.put_rate;
+    return limited(fmt::format("queue \"{}\" accepts {} tasks in {} ms", settings.name, rate.max,
+                               rate.per.count()),
+                   queue.puts.retry_after(rate, now, 1));
+  }
+  return {};
+}
+
+// The task that stands in the way of a put: the one with its id, or the holder of its key.
+std::optional<Put> find_id(const State& state, const TaskId& id) {
+  const auto at = state.find(id);
+  if (at == no_slot) return std::nullopt;
+  const Slot& slot = state.slot(at);
+  return Put{.id = id, .number = {slot.number}, .state = slot.state, .existing = true};
+}
+
+std::optional<Put> find_holder(const State& state, const QueueEntry& queue, const NewTask& task,
+                               TimePoint now) {
+  if (!task.unique) return std::nullopt;
+  const Holder* holder = state.holders.find(queue.index, task.unique->key, now);
+  if (holder == nullptr) return std::nullopt;
+  return find_id(state, holder->id)
+      .value_or(
+          Put{.id = holder->id, .number = holder->number, .state = std::nullopt, .existing = true});
+}
+
+TimePoint ready_moment(const NewTask& task, TimePoint now) {
+  if (task.delay) return later(now, *task.delay);
+  return std::max(now, task.start.value_or(now));
+}
+
+Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now) {
+  const auto at = state.add(task, queue, now);
+  Slot& slot = state.slot(at);
+  slot.start = ready_moment(task, now);
+  slot.state = task.held ? TaskState::created : waiting_state(slot.start, now);
+  if (task.unique && task.unique->scope == UniqueScope::window) {
+    state.holders.set(queue.index, task.unique->key,
+                      {slot.id, {slot.number}, later(now, task.unique->window)});
+    state.changes.note({Thing::window, queue.index, task.unique->key});
+  }
+  state.store(at, now);
+  return {.id = slot.id, .number = {slot.number}, .state = slot.state};
+}
+
+}  // namespace
+
+QueueEntry* QueueFinder::find(const QueueRef& ref) {
+  const auto* name = std::get_if<std::string>(&ref);
+  if (last_ != nullptr && name != nullptr && *name == last_->settings().name) return last_;
+  last_ = state_.queue(ref);
+  return last_;
+}
+
+std::unexpected<Error> unknown_queue(const QueueRef& ref) {
+  return fail(ErrorCode::not_found, fmt::format("there is no queue {}", text_of(ref)));
+}
+
+std::unexpected<Error> unknown_task(const TaskId& id) {
+  return fail(
+      ErrorCode::not_found,
+      fmt::format("there is no task {}; it may have ended and been removed", to_text(id.value)));
+}
+
+Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now) {
+  if (auto good = validate(task, now); !good) return std::unexpected(std::move(good.error()));
+  if (auto existing = find_id(state, task.id)) return *existing;
+  QueueEntry* queue = queues.find(task.queue);
+  if (queue == nullptr) return unknown_queue(task.queue);
+  if (auto holder = find_holder(state, *queue, task, now)) return *holder;
+  if (auto open = check_open(*queue); !open) return std::unexpected(std::move(open.error()));
+  if (auto room = check_room(*queue, now); !room) return std::unexpected(std::move(room.error()));
+  if (queue->settings().put_rate) {
+    queue->puts.add(*queue->settings().put_rate, now, 1);
+    state.changes.note({Thing::queue, queue->index});
+  }
+  return add_task(state, *queue, task, now);
+}
+
+Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& tasks,
+                              TimePoint now) {
+  for (const NewTask& task : tasks) {
+    if (auto good = validate(task, now); !good) return good;
+    const QueueEntry* queue = state.queue(task.queue);
+    if (queue == nullptr) return unknown_queue(task.queue);
+    if (queue->queue.removing) return check_open(*queue);
+  }
+  return {};
+}
+
+Put add_follow_up(State& state, const NewTask& task, TimePoint now) {
+  if (auto existing = find_id(state, task.id)) return *existing;
+  QueueEntry& queue = *state.queue(task.queue);
+  if (auto holder = find_holder(state, queue, task, now)) return *holder;
+  return add_task(state, queue, task, now);
+}
+
+}  // namespace millrace::embedded

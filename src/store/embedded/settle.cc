@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/clip.h"
+#include "core/decide.h"
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "core/validate.h"
+#include "store/embedded/verbs.h"
+
+namespace millrace::embedded {
+namespace {
+
+// The run may outlast its timeout by this much, so that the worker can still report the timeout.
+constexpr Duration timeout_grace = std::chrono::seconds(30);
+
+// A history line is a hint; the whole error is kept beside it.
+constexpr std::size_t history_text = 200;
+
+std::unexpected<Error> lease_lost(const TaskId& id) {
+  return fail(ErrorCode::lease_lost,
+              fmt::format("the lease on task {} has ended: it was settled, given to somebody else "
+                          "or counted as lost; stop working on it",
+                          to_text(id.value)));
+}
+
+bool holds(const Slot& slot, Token token) {
+  return slot.state == TaskState::processing && slot.token == token.value;
+}
+
+// Whether the settlement may be applied; nullopt: it may.
+std::optional<Result<Settled>> check(const State& state, const Slot& slot,
+                                     const Settlement& settlement, TimePoint now) {
+  if (const auto* held = std::get_if<Held>(&settlement.expect)) {
+    if (holds(slot, held->token)) return std::nullopt;
+    const bool settled = slot.token == held->token.value && slot.token != 0;
+    if (!settled) return lease_lost(slot.id);
+    return Settled{SettleStatus::already, slot.state};
+  }
+  if (const auto* lost = std::get_if<Lost>(&settlement.expect)) {
+    if (holds(slot, lost->token) && slot.moment == lost->until && lost->until <= now) {
+      return std::nullopt;
+    }
+    return lease_lost(slot.id);
+  }
+  const auto version = std::get<Unchanged>(settlement.expect).version;
+  if (is_waiting(slot.state) && slot.version == version.value && slot.has_start_by &&
+      state.start_by(slot) <= now) {
+    return std::nullopt;
+  }
+  return fail(ErrorCode::conflict,
+              fmt::format("task {} changed meanwhile, or its start_by has not passed",
+                          to_text(slot.id.value)));
+}
+
+void add_to_history(Notes& notes, const Slot& slot, const State& state, Event event,
+                    const std::optional<TaskError>& error, TimePoint now) {
+  Attempt& attempt = notes.history.emplace_back();
+  attempt.started_at = slot.started_at;
+  attempt.ended_at = now;
+  attempt.event = event;
+  attempt.worker = state.workers.text(slot.worker);
+  if (error) {
+    attempt.error_code = error->code;
+    attempt.error_message = clip(error->message, history_text);
+  }
+  if (notes.history.size() > limits::max_history) notes.history.erase(notes.history.begin());
+}
+
+// What a task that goes back to the queue takes with it.
+void set_return(Slot& slot, const Settlement& settlement) {
+  slot.previous_start = slot.start;
+  slot.start = settlement.ready;
+  slot.moment = no_moment;
+}
+
+void count(Slot& slot, const Counters& decided) {
+  slot.counters.attempts = decided.attempts;
+  slot.counters.retries = decided.retries;
+  slot.counters.lost = decided.lost;
+}
+
+// Gives a task its final state; it is forgotten at once if nothing is to be kept.
+void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now) {
+  Slot& slot = state.slot(at);
+  const bool kept = state.is_kept(slot, final_state);
+  slot.state = final_state;
+  slot.moment = now;
+  slot.cancel_requested = false;
+  if (!kept) return state.erase(at);
+  state.store(at, now);
+}
+
+TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
+  Slot& slot = state.slot(at);
+  const TaskState next = *next_state(slot.state, settlement.event);
+  const Event event = settlement.event;
+  state.unindex(at);
+  if (std::holds_alternative<Lost>(settlement.expect)) slot.token = 0;  // its holder lost it
+  if (event == Event::retry || event == Event::snooze || event == Event::lose ||
+      event == Event::exhaust) {
+    count(slot, settlement.counters);
+  }
+  if (is_final(next) && !state.is_kept(slot, next)) {
+    finish(state, at, next, now);
+    return next;
+  }
+  if (event != Event::give_back) {
+    Notes notes = state.notes(slot);
+    add_to_history(notes, slot, state, event, settlement.error, now);
+    if (settlement.error || event == Event::done) notes.error = settlement.error;
+    if (event == Event::done) notes.result = settlement.result;
+    state.set_notes(slot, notes);
+  }
+  if (is_final(next)) {
+    finish(state, at, next, now);
+    return next;
+  }
+  if (event != Event::give_back) set_return(slot, settlement);
+  slot.moment = no_moment;
+  slot.state = next;
+  state.store(at, now);
+  return next;
+}
+
+TimePoint extended_until(const State& state, const Slot& slot, const Extension& extension,
+                         TimePoint now) {
+  const QueueSettings& settings = state.queue_at(slot.queue).settings();
+  TimePoint until = later(now, extension.lease.value_or(settings.lease));
+  const Task given = state.given(slot);
+  if (const auto timeout = timeout_of(given.timeout, given.type, settings)) {
+    until = std::min(until, later(slot.started_at, *timeout + timeout_grace));
+  }
+  return std::max(until, slot.moment);
+}
+
+void add_notes(State& state, Slot& slot, const Extension& extension, TimePoint now) {
+  if (!extension.progress && extension.log.empty()) return;
+  Notes notes = state.notes(slot);
+  if (extension.progress) notes.progress = *extension.progress;
+  for (const std::string& line : extension.log) notes.log.push_back({now, line});
+  if (notes.log.size() > limits::max_log_lines) {
+    notes.log.erase(notes.log.begin(), notes.log.end() - limits::max_log_lines);
+  }
+  state.set_notes(slot, notes);
+}
+
+}  // namespace
+
+Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now) {
+  if (auto good = validate(settlement); !good) return std::unexpected(std::move(good.error()));
+  const auto at = state.find(settlement.id);
+  if (at == no_slot) return unknown_task(settlement.id);
+  const Slot& slot = state.slot(at);
+  if (auto refused = check(state, slot, settlement, now)) return *refused;
+  const bool ends = settlement.event == Event::done || settlement.event == Event::cancel;
+  if (slot.cancel_requested && !ends) return Settled{SettleStatus::cancel_requested, slot.state};
+  if (auto good = check_follow_ups(state, settlement.follow_ups, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  const TaskState next = is_waiting(slot.state)
+                             ? end_waiting(state, at, settlement.event, settlement.error, now)
+                             : apply(state, at, settlement, now);
+  for (const NewTask& task : settlement.follow_ups) add_follow_up(state, task, now);
+  return Settled{SettleStatus::applied, next};
+}
+
+TaskState end_waiting(State& state, std::uint32_t at, Event event,
+                      const std::optional<TaskError>& error, TimePoint now) {
+  Slot& slot = state.slot(at);
+  const TaskState next = *next_state(slot.state, event);
+  state.unindex(at);
+  if (error) {
+    Notes notes = state.notes(slot);
+    notes.error = error;
+    state.set_notes(slot, notes);
+  }
+  finish(state, at, next, now);
+  return next;
+}
+
+Result<Extended> extend(State& state, const Extension& extension, TimePoint now) {
+  if (auto good = validate(extension); !good) return std::unexpected(std::move(good.error()));
+  const auto at = state.find(extension.id);
+  if (at == no_slot) return unknown_task(extension.id);
+  Slot& slot = state.slot(at);
+  if (!holds(slot, extension.token)) return lease_lost(extension.id);
+  const TimePoint until = extended_until(state, slot, extension, now);
+  state.unindex(at);
+  slot.moment = until;
+  add_notes(state, slot, extension, now);
+  state.store(at, now);
+  return Extended{until, slot.cancel_requested};
+}
+
+}  // namespace millrace::embedded

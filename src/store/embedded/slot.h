@@ -1,0 +1,87 @@
+// What memory holds of every task: a fixed 120 bytes. Everything else is in two blobs.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "store/embedded/blobs.h"
+
+namespace millrace::embedded {
+
+inline constexpr std::uint32_t no_slot = 0xFFFF'FFFF;
+
+// "Not yet", for moments inside a slot.
+inline constexpr TimePoint no_moment = TimePoint::min();
+
+struct Slot {
+  TaskId id;
+  std::uint64_t number = 0;  // 0: free
+  TimePoint start{};
+  TimePoint previous_start = no_moment;
+  TimePoint started_at = no_moment;
+  TimePoint updated_at{};
+  TimePoint moment = no_moment;  // processing: the lease's end; final: finished at
+  std::uint64_t token = 0;       // of the lease; after a settlement, the token that settled
+  Blob body;                     // what was put, never changes (codec.h)
+  Blob notes;                    // result, error, progress, log, history (codec.h)
+  Counters counters;
+  std::uint32_t version = 0;
+  std::uint32_t worker = 0;
+  std::uint16_t queue = 0;
+  TaskState state = TaskState::created;
+  std::uint8_t priority = default_priority;
+  // Copied from the body, so that the common case need not look there.
+  bool has_unique : 1 = false;
+  bool has_start_by : 1 = false;
+  bool keeps_itself : 1 = false;
+  // Others.
+  bool cancel_requested : 1 = false;
+  bool recorded : 1 = false;  // already in the list of changes of this round
+};
+
+// Slots by number, in blocks that never move; freed ones are used again, the latest first, while
+// they are still in the processor's cache.
+class SlotPool {
+ public:
+  Slot& operator[](std::uint32_t index) { return blocks_[index / block][index % block]; }
+  const Slot& operator[](std::uint32_t index) const {
+    return blocks_[index / block][index % block];
+  }
+
+  std::uint32_t add() {
+    if (free_ != no_slot) {
+      const auto index = free_;
+      Slot& slot = (*this)[index];
+      free_ = static_cast<std::uint32_t>(slot.token);
+      slot.token = 0;
+      return index;
+    }
+    if (size_ == blocks_.size() * block) blocks_.push_back(std::make_unique<Slot[]>(block));
+    return size_++;
+  }
+
+  void remove(std::uint32_t index) {
+    Slot& slot = (*this)[index];
+    slot = Slot{};
+    slot.token = free_;  // the list of free slots runs through the slots themselves
+    free_ = index;
+  }
+
+  // One past the highest index ever used.
+  std::uint32_t size() const { return size_; }
+
+  std::size_t memory() const { return blocks_.size() * block * sizeof(Slot); }
+
+ private:
+  static constexpr std::uint32_t block = 1024;
+  std::vector<std::unique_ptr<Slot[]>> blocks_;
+  std::uint32_t free_ = no_slot;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace millrace::embedded

@@ -1,0 +1,335 @@
+#include "store/embedded/state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/limits.h"
+#include "core/transition.h"
+
+namespace millrace::embedded {
+
+std::uint64_t QueueEntry::total() const {
+  std::uint64_t sum = 0;
+  for (const ByNumber& tasks : by_state) sum += tasks.size();
+  return sum;
+}
+
+State::State(Options options) : options_(options) {
+  changes.on = options.record;
+}
+
+// ---- Tasks ------------------------------------------------------------------------------------
+
+std::uint64_t State::hash(const TaskId& id) const {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  std::memcpy(&high, id.value.bytes.data(), sizeof(high));
+  std::memcpy(&low, id.value.bytes.data() + sizeof(high), sizeof(low));
+  return mix(low ^ options_.hash_seed) ^ (high * 0x9E37'79B9'7F4A'7C15ULL);
+}
+
+std::uint32_t State::find(const TaskId& id) const {
+  return ids_.find(hash(id), [&](std::uint32_t at) { return slots_[at].id == id; });
+}
+
+std::uint32_t State::find(TaskNumber number) const {
+  for (const auto& [name, index] : names_) {
+    for (const ByNumber& tasks : queues_[index]->by_state) {
+      const auto found = tasks.lower_bound(number.value);
+      if (found != tasks.end() && (*found).first == number.value) return (*found).second;
+    }
+  }
+  return no_slot;
+}
+
+std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) {
+  const auto at = slots_.add();
+  Slot& slot = slots_[at];
+  slot.id = task.id;
+  slot.number = ++number_;
+  slot.queue = queue.index;
+  slot.priority = task.priority;
+  slot.body = encode_body(blobs, task, now);
+  slot.has_unique = task.unique.has_value();
+  slot.has_start_by = task.start_by.has_value();
+  slot.keeps_itself = task.keep_for.has_value();
+  ids_.insert(hash(slot.id), at);
+  return at;
+}
+
+std::uint32_t State::adopt(const Slot& slot) {
+  const auto at = slots_.add();
+  slots_[at] = slot;
+  ids_.insert(hash(slot.id), at);
+  return at;
+}
+
+void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at) {
+  ++queue.waiting;
+  if (slot.has_start_by) expiries.insert({start_by(slot), slot.number}, at);
+  if (slot.state == TaskState::created) return;
+  queue.order[slot.priority].insert({slot.start, slot.number}, at);
+  if (slot.state != TaskState::queued) promotions.insert({slot.start, slot.number}, at);
+}
+
+void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
+  --queue.waiting;
+  if (slot.has_start_by) expiries.erase({start_by(slot), slot.number});
+  if (slot.state == TaskState::created) return;
+  queue.order[slot.priority].erase({slot.start, slot.number});
+  if (slot.state != TaskState::queued) promotions.erase({slot.start, slot.number});
+}
+
+void State::index(std::uint32_t at) {
+  const Slot& slot = slots_[at];
+  QueueEntry& queue = *queues_[slot.queue];
+  const auto state = static_cast<std::size_t>(slot.state);
+  ++queue.counts[state][slot.priority];
+  queue.by_state[state].insert(slot.number, at);
+  if (slot.has_unique) hold_key(slot);
+  if (is_waiting(slot.state)) return index_waiting(queue, slot, at);
+  const TimeKey key{slot.moment, slot.number};
+  if (slot.state == TaskState::processing) {
+    ++queue.running;
+    leases.insert(key, at);
+  } else if (slot.keeps_itself) {
+    removals.insert({later(slot.moment, keep_for(slot)), slot.number}, at);
+  } else if (slot.state == TaskState::failed || slot.state == TaskState::dead) {
+    queue.dead.insert(key, at);
+  } else {
+    queue.finished.insert(key, at);
+  }
+}
+
+void State::unindex(std::uint32_t at) {
+  const Slot& slot = slots_[at];
+  QueueEntry& queue = *queues_[slot.queue];
+  const auto state = static_cast<std::size_t>(slot.state);
+  --queue.counts[state][slot.priority];
+  queue.by_state[state].erase(slot.number);
+  if (slot.has_unique) free_key(slot);
+  if (is_waiting(slot.state)) return unindex_waiting(queue, slot);
+  const TimeKey key{slot.moment, slot.number};
+  if (slot.state == TaskState::processing) {
+    --queue.running;
+    leases.erase(key);
+  } else if (slot.keeps_itself) {
+    removals.erase({later(slot.moment, keep_for(slot)), slot.number});
+  } else if (slot.state == TaskState::failed || slot.state == TaskState::dead) {
+    queue.dead.erase(key);
+  } else {
+    queue.finished.erase(key);
+  }
+}
+
+void State::store(std::uint32_t at, TimePoint now) {
+  Slot& slot = slots_[at];
+  ++slot.version;
+  slot.updated_at = now;
+  if (changes.on && !slot.recorded) {
+    slot.recorded = true;
+    const auto kind = slot.version == 1 ? RecordKind::task : RecordKind::change;
+    changes.tasks.push_back({.kind = kind, .slot = at, .number = slot.number});
+  }
+  index(at);
+}
+
+void State::erase(std::uint32_t at) {
+  Slot& slot = slots_[at];
+  if (changes.on) {
+    changes.tasks.push_back(
+        {.kind = RecordKind::gone, .number = slot.number, .version = slot.version + 1});
+  }
+  ids_.erase(hash(slot.id), at);
+  blobs.remove(slot.body);
+  blobs.remove(slot.notes);
+  workers.release(slot.worker);
+  slots_.remove(at);
+}
+
+void State::set_notes(Slot& slot, const Notes& notes) {
+  const Blob old = slot.notes;
+  slot.notes = encode_notes(blobs, notes);
+  blobs.remove(old);
+}
+
+// ---- Unique keys ------------------------------------------------------------------------------
+
+// Scopes that end with the task are read off its state, so that no record of them is needed.
+bool State::holds_key(const Slot& slot, const UniqueKey& unique) const {
+  if (unique.scope == UniqueScope::until_finished) return !is_final(slot.state);
+  if (unique.scope == UniqueScope::until_started) {
+    return is_waiting(slot.state) && slot.counters.deliveries == 0;
+  }
+  return false;
+}
+
+void State::hold_key(const Slot& slot) {
+  const UniqueKey key = unique(slot);
+  if (!holds_key(slot, key)) return;
+  if (holders.set(slot.queue, key.key, {.id = slot.id, .number = {slot.number}})) {
+    changes.note({Thing::window, slot.queue, key.key});
+  }
+}
+
+void State::free_key(const Slot& slot) {
+  const UniqueKey key = unique(slot);
+  if (holds_key(slot, key)) holders.erase(slot.queue, key.key, {slot.number});
+}
+
+// ---- Views ------------------------------------------------------------------------------------
+
+Task State::given(const Slot& slot) const {
+  Task task;
+  decode_body(body(slot), task, false);
+  return task;
+}
+
+TimePoint State::start_by(const Slot& slot) const {
+  return given(slot).start_by.value_or(never);
+}
+UniqueKey State::unique(const Slot& slot) const {
+  return given(slot).unique.value_or(UniqueKey{});
+}
+Duration State::keep_for(const Slot& slot) const {
+  return given(slot).keep_for.value_or(Duration{});
+}
+
+bool State::is_kept(const Slot& slot, TaskState final_state) const {
+  if (slot.keeps_itself) return keep_for(slot) > Duration::zero();
+  const QueueSettings& settings = queues_[slot.queue]->settings();
+  const bool dead = final_state == TaskState::failed || final_state == TaskState::dead;
+  const Keep& keep = dead ? settings.keep_dead : settings.keep_completed;
+  return keep.for_time != Duration::zero() && keep.last != 0U;
+}
+
+void State::fill_lease(const Slot& slot, Lease& lease) const {
+  lease.id = slot.id;
+  lease.number = {slot.number};
+  lease.queue = queues_[slot.queue]->settings().name;
+  lease.priority = slot.priority;
+  lease.counters = slot.counters;
+  lease.start = slot.start;
+  if (slot.previous_start != no_moment) lease.previous_start = slot.previous_start;
+  if (slot.state == TaskState::processing) {
+    lease.token = {slot.token};
+    lease.until = slot.moment;
+  }
+  if (slot.started_at != no_moment) lease.started_at = slot.started_at;
+  decode_body(body(slot), lease);
+}
+
+Lease State::lease(const Slot& slot) const {
+  Lease lease;
+  fill_lease(slot, lease);
+  return lease;
+}
+
+Task State::task(const Slot& slot, bool full) const {
+  Task task;
+  task.id = slot.id;
+  task.number = {slot.number};
+  task.version = {slot.version};
+  task.queue = queues_[slot.queue]->settings().name;
+  task.state = slot.state;
+  task.priority = slot.priority;
+  task.cancel_requested = slot.cancel_requested;
+  task.counters = slot.counters;
+  task.updated_at = slot.updated_at;
+  task.start = slot.start;
+  if (slot.previous_start != no_moment) task.previous_start = slot.previous_start;
+  if (slot.started_at != no_moment) task.started_at = slot.started_at;
+  if (is_final(slot.state)) task.finished_at = slot.moment;
+  if (slot.state == TaskState::processing) task.lease_until = slot.moment;
+  task.worker = workers.text(slot.worker);
+  decode_body(body(slot), task, full);
+  Notes notes = this->notes(slot);
+  task.error = std::move(notes.error);
+  task.progress = notes.progress;
+  task.delivery = std::move(notes.delivery);
+  if (!full) return task;
+  task.result = std::move(notes.result);
+  task.log = std::move(notes.log);
+  task.history = std::move(notes.history);
+  return task;
+}
+
+// ---- Queues -----------------------------------------------------------------------------------
+
+QueueEntry* State::queue(const QueueRef& ref) const {
+  const auto look_up = [&](const auto& map, const auto& key) -> QueueEntry* {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : queues_[found->second].get();
+  };
+  if (const auto* name = std::get_if<std::string>(&ref)) return look_up(names_, *name);
+  if (const auto* number = std::get_if<QueueNumber>(&ref)) return look_up(numbers_, *number);
+  return look_up(uuids_, std::get<Uuid>(ref));
+}
+
+QueueEntry& State::add_queue(Queue queue) {
+  while (has_queue_at(next_queue_)) ++next_queue_;
+  const auto index = next_queue_;
+  put_queue_at(index, std::move(queue));
+  return *queues_[index];
+}
+
+void State::put_queue_at(std::uint16_t index, Queue queue) {
+  if (queues_.size() <= index) queues_.resize(std::size_t{index} + 1);
+  if (!queues_[index]) {
+    queues_[index] = std::make_unique<QueueEntry>();
+    queues_[index]->index = index;
+    next_queue_ = static_cast<std::uint16_t>(index + 1);
+  }
+  set_queue(*queues_[index], std::move(queue));
+}
+
+void State::set_queue(QueueEntry& entry, Queue queue) {
+  if (!entry.settings().name.empty()) forget_names(entry);
+  entry.queue = std::move(queue);
+  names_.insert_or_assign(entry.settings().name, entry.index);
+  uuids_.insert_or_assign(entry.settings().id, entry.index);
+  if (entry.settings().number) numbers_.insert_or_assign(*entry.settings().number, entry.index);
+  changes.note({Thing::queue, entry.index});
+}
+
+void State::erase_queue(QueueEntry& entry) {
+  const auto index = entry.index;
+  forget_names(entry);
+  holders.erase_queue(index);
+  queues_[index].reset();
+  changes.note({Thing::queue, index});
+}
+
+// In a replay a queue may come back under its old name before its predecessor goes.
+void State::forget_names(const QueueEntry& entry) {
+  const auto forget = [&](auto& map, const auto& key) {
+    const auto found = map.find(key);
+    if (found != map.end() && found->second == entry.index) map.erase(found);
+  };
+  forget(names_, entry.settings().name);
+  forget(uuids_, entry.settings().id);
+  if (entry.settings().number) forget(numbers_, *entry.settings().number);
+}
+
+// ---- The rest ---------------------------------------------------------------------------------
+
+void State::resume(std::uint64_t number, std::uint64_t token, std::uint64_t memo_version) {
+  number_ = std::max(number_, number);
+  token_ = std::max(token_, token);
+  memos.resume(std::max(memos.versions_given(), memo_version));
+}
+
+std::size_t State::index_memory() const {
+  std::size_t bytes = slots_.memory() + ids_.memory() + blobs.overhead();
+  bytes += leases.memory() + expiries.memory() + promotions.memory() + removals.memory();
+  for (const auto& queue : queues_) {
+    if (!queue) continue;
+    bytes += sizeof(QueueEntry) + queue->finished.memory() + queue->dead.memory();
+    for (const auto& set : queue->order) bytes += set.memory();
+    for (const auto& set : queue->by_state) bytes += set.memory();
+  }
+  return bytes;
+}
+
+}  // namespace millrace::embedded

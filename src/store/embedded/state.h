@@ -1,0 +1,182 @@
+// Everything the embedded store knows, and the one place where tasks enter and leave its indexes.
+//
+// Deterministic and single-threaded. The verbs of the contract are written beside it (put.cc,
+// settle.cc, take.cc ...): each takes a task out of the indexes, changes its slot, and puts it
+// back.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rate_window.h"
+#include "store/embedded/blobs.h"
+#include "store/embedded/changes.h"
+#include "store/embedded/codec.h"
+#include "store/embedded/holders.h"
+#include "store/embedded/memos.h"
+#include "store/embedded/names.h"
+#include "store/embedded/ordered_set.h"
+#include "store/embedded/slot.h"
+#include "store/embedded/slot_index.h"
+
+namespace millrace::embedded {
+
+// A moment, then the order of arrival.
+struct TimeKey {
+  TimePoint at{};
+  std::uint64_t number = 0;
+  friend auto operator<=>(const TimeKey&, const TimeKey&) = default;
+};
+
+using ByTime = OrderedSet<TimeKey>;
+using ByNumber = OrderedSet<std::uint64_t>;
+
+struct QueueEntry {
+  Queue queue;
+  std::uint16_t index = 0;
+
+  std::array<ByTime, priority_count> order;    // queued, delayed and retrying, by ready moment
+  std::array<ByNumber, state_count> by_state;  // every task
+  ByTime finished;                             // completed and cancelled, by end
+  ByTime dead;                                 // failed and dead, by end
+  std::array<std::array<std::uint64_t, priority_count>, state_count> counts{};
+  std::uint64_t waiting = 0;  // what max_depth limits
+  std::uint64_t running = 0;  // what max_concurrent limits
+  RateWindow puts;
+  RateWindow takes;
+
+  const QueueSettings& settings() const { return queue.settings; }
+  std::uint64_t total() const;
+};
+
+class State {
+ public:
+  struct Options {
+    std::uint32_t epoch = 1;      // of this boot; tokens of different boots differ
+    std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
+    bool record = false;          // keep a list of changes for take_records()
+  };
+  explicit State(Options options);
+
+  // ---- Tasks -----------------------------------------------------------------------------------
+
+  // The slot of a task, or no_slot.
+  std::uint32_t find(const TaskId& id) const;
+  std::uint32_t find(TaskNumber number) const;
+
+  Slot& slot(std::uint32_t index) { return slots_[index]; }
+  const Slot& slot(std::uint32_t index) const { return slots_[index]; }
+  std::uint32_t slot_count() const { return slots_.size(); }
+
+  // A new task, with the next number; it is not indexed yet.
+  std::uint32_t add(const NewTask& task, QueueEntry& queue, TimePoint now);
+
+  // Into and out of every index that its state calls for. Nothing but the code between the two
+  // may change a slot's state, queue, priority, moments or deliveries.
+  void index(std::uint32_t at);
+  void unindex(std::uint32_t at);
+
+  // Ends a change: next version, updated at, into the list of changes, back into the indexes.
+  void store(std::uint32_t at, TimePoint now);
+
+  // Forgets a task for good. REQUIRES: not indexed.
+  void erase(std::uint32_t at);
+
+  std::string_view body(const Slot& slot) const { return Blobs::view(slot.body); }
+  Notes notes(const Slot& slot) const { return decode_notes(Blobs::view(slot.notes)); }
+  void set_notes(Slot& slot, const Notes& notes);
+  // What was put, without the payload.
+  Task given(const Slot& slot) const;
+  // REQUIRES: slot.has_start_by, slot.has_unique, slot.keeps_itself.
+  TimePoint start_by(const Slot& slot) const;
+  UniqueKey unique(const Slot& slot) const;
+  Duration keep_for(const Slot& slot) const;
+
+  // Whether a final task stays at all.
+  bool is_kept(const Slot& slot, TaskState final_state) const;
+
+  Task task(const Slot& slot, bool full) const;
+  Lease lease(const Slot& slot) const;
+  void fill_lease(const Slot& slot, Lease& lease) const;
+
+  std::uint64_t next_token() { return (std::uint64_t{options_.epoch} << 40) | ++token_; }
+
+  // ---- Queues ----------------------------------------------------------------------------------
+
+  // nullptr: unknown.
+  QueueEntry* queue(const QueueRef& ref) const;
+  QueueEntry& queue_at(std::uint16_t index) const { return *queues_[index]; }
+  bool has_queue_at(std::uint16_t index) const {
+    return index < queues_.size() && queues_[index] != nullptr;
+  }
+  QueueEntry& add_queue(Queue queue);
+  void put_queue_at(std::uint16_t index, Queue queue);
+  // New settings, under a name, number and id that nobody else has.
+  void set_queue(QueueEntry& entry, Queue queue);
+  void erase_queue(QueueEntry& entry);
+  // Names to indexes, in order.
+  const std::map<std::string, std::uint16_t, std::less<>>& queue_names() const { return names_; }
+
+  // ---- Moments at which something must be done ------------------------------------------------
+
+  ByTime leases;      // processing, by lease end
+  ByTime expiries;    // waiting with a start_by
+  ByTime promotions;  // delayed and retrying, by ready moment
+  ByTime removals;    // final with a retention of their own
+
+  // ---- The rest -------------------------------------------------------------------------------
+
+  Blobs blobs;
+  Names workers;
+  Holders holders;
+  Memos memos;
+  std::map<std::string, Schedule, std::less<>> schedules;
+  Changes changes;
+
+  std::uint64_t numbers_given() const { return number_; }
+  std::uint64_t tokens_given() const { return token_; }
+  void resume(std::uint64_t number, std::uint64_t token, std::uint64_t memo_version);
+  const Options& options() const { return options_; }
+
+  // For a replay: a slot for a task that already has a number.
+  std::uint32_t adopt(const Slot& slot);
+
+  // Bytes of memory for `tasks` tasks, without the bytes that callers gave.
+  std::size_t index_memory() const;
+
+ private:
+  std::uint64_t hash(const TaskId& id) const;
+  void index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
+  void unindex_waiting(QueueEntry& queue, const Slot& slot);
+  void forget_names(const QueueEntry& entry);
+  bool holds_key(const Slot& slot, const UniqueKey& unique) const;
+  void hold_key(const Slot& slot);
+  void free_key(const Slot& slot);
+
+  Options options_;
+  SlotPool slots_;
+  SlotIndex ids_;
+  std::vector<std::unique_ptr<QueueEntry>> queues_;  // by index; nullptr: free
+  std::map<std::string, std::uint16_t, std::less<>> names_;
+  std::map<QueueNumber, std::uint16_t> numbers_;
+  std::map<Uuid, std::uint16_t> uuids_;
+  // Indexes go round, so that records never have to tell two queues of one round apart.
+  std::uint16_t next_queue_ = 0;
+  std::uint64_t number_ = 0;
+  std::uint64_t token_ = 0;
+};
+
+}  // namespace millrace::embedded

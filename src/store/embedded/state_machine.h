@@ -1,0 +1,60 @@
+// The Store contract over the State: the `memory:` store, and the oracle that other stores are
+// compared with. Everything is lost with the process.
+#pragma once
+
+#include <string>
+
+#include "store/embedded/state.h"
+#include "store/store.h"
+
+namespace millrace::embedded {
+
+class StateMachine final : public Store {
+ public:
+  explicit StateMachine(State::Options options = {}) : state_(options) {}
+
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<WorkResult> work(std::span<const Settlement> settlements,
+                          std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                          TimePoint now) override;
+  Result<void> flush() override { return {}; }
+
+  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override;
+
+  Result<Task> find(const TaskRef& task) override;
+  Result<TaskPage> list(const ListRequest& request) override;
+  Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
+                                          TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
+                                               TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> remove(std::span<const TaskId> tasks,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
+                                                TimePoint now) override;
+
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
+  Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
+  Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
+
+  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override;
+  Result<void> remove_schedule(std::string_view name, TimePoint now) override;
+  Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override;
+  Result<Fired> fire(const Fire& tick, TimePoint now) override;
+
+  Result<Memo> remember(const Remember& request, TimePoint now) override;
+  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
+  Result<std::optional<TimePoint>> time() override { return std::nullopt; }
+  Traits traits() const override;
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+
+  State& state() { return state_; }
+
+ private:
+  State state_;
+};
+
+}  // namespace millrace::embedded

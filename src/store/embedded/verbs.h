@@ -1,0 +1,78 @@
+// The verbs of the contract, one task or one request at a time, over the State. The promises are
+// those of store/store.h; state_machine.cc puts them together.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/work.h>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "store/embedded/state.h"
+#include "store/store.h"
+
+namespace millrace::embedded {
+
+// Finds queues for the items of a batch; most of them name the same one.
+class QueueFinder {
+ public:
+  explicit QueueFinder(const State& state) : state_(state) {}
+
+  // nullptr: unknown.
+  QueueEntry* find(const QueueRef& ref);
+
+ private:
+  const State& state_;
+  QueueEntry* last_ = nullptr;
+};
+
+std::unexpected<Error> unknown_queue(const QueueRef& ref);
+std::unexpected<Error> unknown_task(const TaskId& id);
+
+// put.cc
+Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
+// Tasks that come with another change and skip depth, rate and `active`. Check all, then add all.
+Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& tasks, TimePoint now);
+Put add_follow_up(State& state, const NewTask& task, TimePoint now);
+
+// settle.cc
+Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now);
+Result<Extended> extend(State& state, const Extension& extension, TimePoint now);
+// Gives a waiting task its end. REQUIRES: `at` is waiting.
+TaskState end_waiting(State& state, std::uint32_t at, Event event,
+                      const std::optional<TaskError>& error, TimePoint now);
+
+// take.cc
+Result<std::vector<Lease>> take(State& state, const TakeRequest& request, TimePoint now);
+// Whether take() would look at this queue at all.
+bool gives_tasks(const QueueEntry& queue, TimePoint now);
+// The ready moment of the task that has been takeable for longest.
+std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
+
+// upkeep.cc
+Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t limit);
+Result<Advanced> advance(State& state, TimePoint now, std::size_t limit);
+
+// operate.cc
+Result<TaskState> cancel(State& state, const CancelRequest& request, TimePoint now);
+Result<TaskState> revive(State& state, const TaskId& id, TimePoint now);
+Result<TaskState> remove(State& state, const TaskId& id);
+Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now);
+
+// list.cc
+Result<TaskPage> list(const State& state, const ListRequest& request);
+
+// queues.cc
+Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mode, TimePoint now);
+Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoint now);
+Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit);
+// Removes up to `limit` tasks of a queue in the given states, oldest first.
+std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit);
+
+// schedules.cc
+Result<Schedule> put_schedule(State& state, const Schedule& schedule, TimePoint now);
+Result<void> remove_schedule(State& state, std::string_view name);
+Result<Fired> fire(State& state, const Fire& tick, TimePoint now);
+
+}  // namespace millrace::embedded

@@ -1,0 +1,93 @@
+// A Store that hands every call on to another one. Decorators override only what they change.
+#pragma once
+
+#include "store/store.h"
+
+namespace millrace {
+
+class ForwardingStore : public Store {
+ public:
+  // The store behind must outlive this one.
+  explicit ForwardingStore(Store& inner) : inner_(inner) {}
+
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
+    return inner_.put(tasks, now);
+  }
+  Result<WorkResult> work(std::span<const Settlement> settlements,
+                          std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                          TimePoint now) override {
+    return inner_.work(settlements, extensions, takes, now);
+  }
+  Result<void> flush() override { return inner_.flush(); }
+
+  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override {
+    return inner_.due(now, limit);
+  }
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override {
+    return inner_.advance(now, limit);
+  }
+
+  Result<Task> find(const TaskRef& task) override { return inner_.find(task); }
+  Result<TaskPage> list(const ListRequest& request) override { return inner_.list(request); }
+  Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
+                                          TimePoint now) override {
+    return inner_.counts(queue, now);
+  }
+  Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
+                                                TimePoint now) override {
+    return inner_.cancel(requests, now);
+  }
+  Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
+                                               TimePoint now) override {
+    return inner_.retry(tasks, now);
+  }
+  Result<std::vector<Result<TaskState>>> remove(std::span<const TaskId> tasks,
+                                                TimePoint now) override {
+    return inner_.remove(tasks, now);
+  }
+  Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
+                                                TimePoint now) override {
+    return inner_.update(updates, now);
+  }
+
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override {
+    return inner_.put_queue(settings, mode, now);
+  }
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override {
+    return inner_.queues(queue);
+  }
+  Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override {
+    return inner_.remove_queue(queue, force, now);
+  }
+  Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override {
+    return inner_.clear(queue, limit, now);
+  }
+
+  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override {
+    return inner_.put_schedule(schedule, now);
+  }
+  Result<void> remove_schedule(std::string_view name, TimePoint now) override {
+    return inner_.remove_schedule(name, now);
+  }
+  Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override {
+    return inner_.schedules(name);
+  }
+  Result<Fired> fire(const Fire& tick, TimePoint now) override { return inner_.fire(tick, now); }
+
+  Result<Memo> remember(const Remember& request, TimePoint now) override {
+    return inner_.remember(request, now);
+  }
+  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override {
+    return inner_.recall(request, now);
+  }
+  Result<std::optional<TimePoint>> time() override { return inner_.time(); }
+  Traits traits() const override { return inner_.traits(); }
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
+    return inner_.wait(now, at_most);
+  }
+
+ private:
+  Store& inner_;
+};
+
+}  // namespace millrace

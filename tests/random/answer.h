@@ -1,0 +1,49 @@
+// What a store answered to one step, made comparable with what another store answered.
+//
+// Stores choose their own tokens, task numbers and memo versions. Here a token is replaced by its
+// rank among the leases of its task (1, 2, …), a memo's version by its rank among the writes of its
+// key, and numbers by 0: that they name the right task and grow is checked by each side alone.
+// Of errors the code counts, and whether there is a hint when to come back.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "store/store.h"
+
+namespace millrace::test {
+
+struct Failure {
+  ErrorCode code = ErrorCode::internal;
+  bool hint = false;  // retry_after was given
+
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+// A word between the values, and complaints of a side about its own store.
+struct Note {
+  std::string text;
+
+  friend bool operator==(const Note&, const Note&) = default;
+};
+
+// All calls of advance() until nothing was left to do, together.
+struct Progress {
+  std::size_t promoted = 0;
+  std::size_t removed = 0;
+  std::size_t lifted = 0;
+  // A queue was being removed: whether its tasks are promoted first is the store's affair.
+  bool emptying = false;
+  std::optional<TimePoint> next = std::nullopt;
+};
+
+using Item = std::variant<Failure, Note, Put, Settled, Extended, Lease, Overdue, Progress, Task,
+                          TaskState, Queue, QueueCounts, Schedule, Memo>;
+using Answer = std::vector<Item>;
+
+// Where the two differ, in words; nullopt if they agree. `expected` is what the reference said.
+std::optional<std::string> disagreement(const Answer& expected, const Answer& got);
+
+}  // namespace millrace::test

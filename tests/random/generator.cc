@@ -1,0 +1,221 @@
+#include "tests/random/generator.h"
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/transition.h"
+#include "tests/random/describe.h"
+#include "tests/support/builders.h"
+#include "tests/support/model_store.h"
+
+namespace millrace::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t look_every = 20;  // steps
+constexpr std::size_t crowded = 60;     // tasks; above it fewer are put
+
+bool is_revivable(TaskState state) {
+  return next_state(state, Event::revive).has_value();
+}
+
+bool is_any(TaskState /*state*/) {
+  return true;
+}
+
+bool is_running(TaskState state) {
+  return state == TaskState::processing;
+}
+
+}  // namespace
+
+Sequence generate(std::uint64_t seed, std::size_t length) {
+  return Generator(seed).run(length);
+}
+
+Generator::Generator(std::uint64_t seed)
+    : dice_(seed), model_(std::make_unique<ModelStore>()), now_(t0) {}
+
+Sequence Generator::run(std::size_t length) {
+  Sequence sequence;
+  const auto add = [&](Call call) {
+    sequence.push_back({.now = now_, .call = std::move(call)});
+    if (std::holds_alternative<LookStep>(sequence.back().call)) return;
+    for (const auto& item : model_.run(sequence.back())) {
+      if (const auto* lease = std::get_if<Lease>(&item)) leased_.push_back(lease->id);
+    }
+    pass_time();
+    look_around();
+  };
+  for (std::uint32_t queue = 0; queue < queue_count; ++queue) {
+    add(PutQueueStep{.settings = settings(queue), .mode = PutQueue::create});
+  }
+  while (sequence.size() < length) {
+    add(sequence.size() % look_every == 0 ? Call(LookStep{}) : next());
+  }
+  add(LookStep{});
+  return sequence;
+}
+
+// Mostly a little, sometimes a lot, sometimes back.
+void Generator::pass_time() {
+  const auto roll = dice_.below(1000);
+  if (roll < 350) return;
+  if (roll < 750) {
+    now_ += dice_.between(1ms, 50ms);
+  } else if (roll < 910) {
+    now_ += dice_.between(50ms, 5s);
+  } else if (roll < 970) {
+    now_ += dice_.between(5s, 2min);
+  } else if (roll < 982) {
+    now_ += dice_.between(2min, 2h);
+  } else if (roll < 985) {
+    now_ += dice_.between(2h, 48h);
+  } else {
+    now_ -= dice_.between(1ms, 3s);
+  }
+}
+
+void Generator::look_around() {
+  tasks_.clear();
+  ListRequest request{.limit = limits::max_page};
+  if (auto page = model_.store().list(request)) tasks_ = std::move(page->tasks);
+  if (auto queues = model_.store().queues(std::nullopt)) queues_ = std::move(*queues);
+}
+
+Call Generator::next() {
+  const auto roll = dice_.below(100);
+  if (roll < (tasks_.size() < crowded ? 22U : 8U)) return put();
+  if (roll < 56) return work();
+  if (roll < 60) return DueStep{.limit = dice_.percent(97) ? dice_.between(1U, 10U) : 0};
+  if (roll < 63) {
+    return SettleDueStep{.most = dice_.between(1U, 5U), .exhaust = dice_.percent(15)};
+  }
+  if (roll < 69) {
+    return AdvanceStep{.limit = dice_.percent(97) ? dice_.between(1U, 20U)
+                                                  : limits::max_advance + dice_.below(2)};
+  }
+  return roll < 86 ? next_operation() : next_named();
+}
+
+Call Generator::next_operation() {
+  const auto roll = dice_.below(100);
+  if (roll < 10) return FindStep{.id = some_task(), .by_number = dice_.percent(40)};
+  if (roll < 22) return list();
+  if (roll < 30) {
+    return CountsStep{dice_.percent(50) ? std::nullopt : std::optional(some_queue())};
+  }
+  if (roll < 52) return cancel();
+  if (roll < 68) return RetryStep{some_tasks(dice_.percent(80) ? is_revivable : is_any)};
+  if (roll < 78) return RemoveStep{some_tasks(is_any)};
+  UpdateStep step;
+  const auto most = dice_.between(1U, 3U);
+  while (step.updates.size() < most) step.updates.push_back(update());
+  return step;
+}
+
+// ---- Operating --------------------------------------------------------------------------------
+
+ListStep Generator::list() {
+  ListStep step;
+  auto& request = step.request;
+  if (dice_.percent(70)) request.queue = some_queue();
+  while (dice_.percent(40)) request.states.push_back(static_cast<TaskState>(dice_.below(9)));
+  if (dice_.percent(10)) request.type = dice_.word("type", 3);
+  if (dice_.percent(10)) request.client_id = dice_.word("client", 3);
+  if (dice_.percent(10)) request.group = dice_.word("group", 3);
+  if (dice_.percent(10)) request.tag = dice_.word("tag", 3);
+  if (dice_.percent(10)) request.priority = static_cast<std::uint8_t>(dice_.below(10));
+  if (dice_.percent(10)) request.created_from = now_ - soon();
+  if (dice_.percent(10)) request.created_until = now_ - soon();
+  request.limit = dice_.percent(97) ? dice_.between(1U, 12U) : dice_.percent(50) ? 0U : 1001U;
+  request.full = dice_.percent(30);
+  if (dice_.percent(20)) step.before = some_task();
+  return step;
+}
+
+CancelStep Generator::cancel() {
+  CancelStep step;
+  const auto most = dice_.between(1U, 3U);
+  while (step.requests.size() < most) {
+    const auto roll = dice_.below(10);
+    auto& request = step.requests.emplace_back();
+    request.id = task_in(roll < 5 ? is_waiting : roll < 9 ? is_running : is_any);
+    if (dice_.percent(50)) request.reason = dice_.word("reason", 5);
+    request.follow_ups = follow_ups(15);
+  }
+  return step;
+}
+
+TaskUpdate Generator::update() {
+  TaskUpdate update{.id = task_in(dice_.percent(75) ? is_waiting : is_any)};
+  if (dice_.percent(40)) {
+    update.priority = static_cast<std::uint8_t>(dice_.below(dice_.percent(95) ? 10 : 12));
+  }
+  if (dice_.percent(35)) {
+    update.start = dice_.percent(70) ? now_ + soon() : now_ - soon();
+    if (dice_.percent(3)) update.start = later(now_, limits::max_delay + 1ms);
+  }
+  if (dice_.percent(25)) {
+    update.release = true;
+    if (dice_.percent(80)) {
+      update.id = task_in([](TaskState state) { return state == TaskState::created; });
+    }
+  }
+  if (dice_.percent(20) || !(update.priority || update.start || update.release)) {
+    update.delivery = DeliveryNote{.attempts = dice_.below(5), .last_status = dice_.word("50", 4)};
+  }
+  return update;
+}
+
+// ---- Picking ----------------------------------------------------------------------------------
+
+QueueRef Generator::some_queue() {
+  const auto index = dice_.below(queue_count);
+  const auto roll = dice_.below(100);
+  if (roll < 2) return std::string("ghost");
+  if (roll < 12) return QueueNumber{static_cast<std::int64_t>(index + 1)};
+  if (roll < 22) return queue_id(index + 1);
+  return std::string(queue_names[index]);
+}
+
+TaskId Generator::some_task() {
+  const auto roll = dice_.below(100);
+  if (roll < 88 && !tasks_.empty()) return dice_.pick(tasks_).id;
+  if (roll < 97 && last_task_ > 0) return task_id(dice_.between(1U, last_task_));
+  return roll < 99 ? task_id(1'000'000) : TaskId{};
+}
+
+TaskId Generator::task_in(bool (*wanted)(TaskState)) {
+  std::vector<TaskId> ids;
+  for (const auto& task : tasks_) {
+    if (wanted(task.state)) ids.push_back(task.id);
+  }
+  return ids.empty() ? some_task() : dice_.pick(ids);
+}
+
+std::vector<TaskId> Generator::some_tasks(bool (*wanted)(TaskState)) {
+  std::vector<TaskId> ids;
+  const auto most = dice_.between(1U, 3U);
+  while (ids.size() < most) ids.push_back(task_in(wanted));
+  return ids;
+}
+
+Duration Generator::soon() {
+  const auto roll = dice_.below(10);
+  if (roll < 1) return 0ms;
+  if (roll < 5) return dice_.between(1ms, 100ms);
+  if (roll < 8) return dice_.between(100ms, 5s);
+  return dice_.between(5s, 3min);
+}
+
+QueueSettings Generator::settings_of(const std::string& queue) {
+  for (const auto& each : queues_) {
+    if (each.settings.name == queue) return each.settings;
+  }
+  return {};
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,86 @@
+// Makes random sequences: mostly sensible calls, now and then nonsense, in a world small enough
+// for things to meet. It runs what it makes on a ModelStore to know what is worth doing next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "tests/random/dice.h"
+#include "tests/random/operation.h"
+#include "tests/random/side.h"
+
+namespace millrace::test {
+
+// The same seed and length, the same sequence.
+Sequence generate(std::uint64_t seed, std::size_t length);
+
+inline constexpr std::uint32_t queue_count = 4;
+inline constexpr std::array<const char*, queue_count> queue_names = {"mail", "bulk", "slow",
+                                                                     "misc"};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed);
+
+  Sequence run(std::size_t length);
+
+ private:
+  void pass_time();
+  void look_around();
+  Call next();
+  Call next_operation();
+  Call next_named();
+
+  // Tasks.
+  NewTask new_task();
+  void add_moments(NewTask& task);
+  void add_policy(NewTask& task);
+  void add_labels(NewTask& task);
+  void spoil(NewTask& task);
+  std::vector<NewTask> follow_ups(std::uint32_t percent);
+  PutStep put();
+
+  // Working.
+  WorkStep work();
+  SettlePart settle_part();
+  SettlePart held_part(const TaskId& id);
+  SettlePart lost_part(const TaskId& id);
+  SettlePart expired_part();
+  Outcome outcome();
+  void spoil(SettlePart& part);
+  TokenPick token_pick();
+  ExtendPart extend_part();
+  TakeRequest take();
+
+  // Operating.
+  ListStep list();
+  CancelStep cancel();
+  TaskUpdate update();
+
+  // What has a name.
+  QueueSettings settings(std::uint32_t queue);
+  void add_limits(QueueSettings& settings);
+  Keep keep();
+  Schedule schedule();
+  FireStep fire();
+  RememberStep remember();
+
+  // Picking.
+  QueueRef some_queue();
+  TaskId some_task();
+  TaskId task_in(bool (*wanted)(TaskState));
+  std::vector<TaskId> some_tasks(bool (*wanted)(TaskState));
+  Duration soon();  // from nothing to a few minutes, short ones more often
+  QueueSettings settings_of(const std::string& queue);
+
+  Dice dice_;
+  Side model_;
+  TimePoint now_;
+  std::uint32_t last_task_ = 0;
+  std::vector<TaskId> leased_;  // every task that was ever taken
+  std::vector<Task> tasks_;     // what is there now
+  std::vector<Queue> queues_;
+};
+
+}  // namespace millrace::test

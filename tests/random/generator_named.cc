@@ -1,0 +1,135 @@
+// Queues, schedules, memos.
+#include "core/limits.h"
+#include "tests/random/describe.h"
+#include "tests/random/generator.h"
+
+namespace millrace::test {
+
+using namespace std::chrono_literals;
+
+Call Generator::next_named() {
+  const auto queue = dice_.below(queue_count);
+  const auto all = dice_.percent(50);
+  const auto roll = dice_.below(100);
+  if (roll < 22) {
+    return PutQueueStep{.settings = settings(queue),
+                        .mode = dice_.percent(25) ? PutQueue::create : PutQueue::replace};
+  }
+  if (roll < 26) return QueuesStep{all ? std::nullopt : std::optional(some_queue())};
+  if (roll < 30) return RemoveQueueStep{.queue = some_queue(), .force = dice_.percent(40)};
+  if (roll < 33) {
+    return ClearStep{.queue = some_queue(), .limit = dice_.percent(95) ? dice_.between(1U, 5U) : 0};
+  }
+  if (roll < 41) return PutScheduleStep{schedule()};
+  if (roll < 43) return RemoveScheduleStep{dice_.word("tick", 4)};
+  if (roll < 46) {
+    return SchedulesStep{all ? std::nullopt : std::optional(dice_.word("tick", 4))};
+  }
+  if (roll < 66) return fire();
+  if (roll < 86) return remember();
+  if (roll < 97) {
+    return RecallStep{{.prefix = dice_.percent(30) ? dice_.word("memo", 2) : "",
+                       .after = dice_.percent(30) ? dice_.word("memo", 4) : "",
+                       .limit = dice_.percent(95) ? dice_.between(1U, 8U) : 0}};
+  }
+  return WaitStep{};
+}
+
+// ---- Queues -----------------------------------------------------------------------------------
+
+QueueSettings Generator::settings(std::uint32_t queue) {
+  QueueSettings settings{.name = queue_names[queue]};
+  if (queue < 2) settings.number = QueueNumber{static_cast<std::int64_t>(queue + 1)};
+  settings.id = queue_id(queue + 1);
+  if (dice_.percent(10)) settings.number = QueueNumber{dice_.below(4)};
+  if (dice_.percent(8)) settings.id = {};
+  if (dice_.percent(3)) settings.id = queue_id(dice_.between(1U, 4U));
+  if (dice_.percent(5)) settings.active = false;
+  if (dice_.percent(5)) settings.draining = true;
+  if (dice_.percent(8)) settings.paused_until = dice_.percent(80) ? now_ + soon() : never;
+  add_limits(settings);
+  if (dice_.percent(25)) settings.ageing = 1ms + soon();
+  if (dice_.percent(30)) settings.lease = dice_.between(1s, 2min);
+  if (dice_.percent(15)) settings.timeout = dice_.between(1s, 60s);
+  if (dice_.percent(15)) settings.max_lost = dice_.below(3);
+  if (dice_.percent(25)) settings.retry.max_retries = dice_.below(4);
+  if (dice_.percent(15)) {
+    settings.types.push_back({.type = dice_.word("type", 3), .timeout = dice_.between(1s, 60s)});
+  }
+  if (dice_.percent(5)) settings.dead_letters = false;
+  if (dice_.percent(40)) settings.keep_completed = keep();
+  if (dice_.percent(40)) settings.keep_dead = keep();
+  if (dice_.percent(2)) settings.name = "bad name";
+  if (dice_.percent(2)) settings.lease = 10ms;
+  return settings;
+}
+
+void Generator::add_limits(QueueSettings& settings) {
+  const auto rate = [&] {
+    return Rate{.max = dice_.between(1U, 6U), .per = dice_.between(10ms, 10s)};
+  };
+  if (dice_.percent(30)) settings.max_concurrent = dice_.between(1U, 4U);
+  if (dice_.percent(20)) settings.max_depth = dice_.between(2U, 12U);
+  if (dice_.percent(12)) settings.put_rate = rate();
+  if (dice_.percent(20)) settings.process_rate = rate();
+}
+
+Keep Generator::keep() {
+  const std::vector<Duration> times = {0ms, 10ms, 1s, 1min, 1h};
+  Keep keep;
+  if (dice_.percent(50)) keep.for_time = dice_.pick(times);
+  if (dice_.percent(50)) keep.last = dice_.below(5);
+  return keep;
+}
+
+// ---- Schedules --------------------------------------------------------------------------------
+
+Schedule Generator::schedule() {
+  Schedule schedule{.name = dice_.word("tick", 4), .rule = {}, .task = new_task()};
+  schedule.rule.every = dice_.percent(95) ? dice_.between(100ms, 10s) : Duration::zero();
+  schedule.rule.anchor = now_;
+  schedule.task.id = {};
+  schedule.task.start.reset();
+  schedule.task.start_by.reset();
+  schedule.overlap = static_cast<Overlap>(dice_.below(3));
+  schedule.paused = dice_.percent(5);
+  schedule.next = now_ + soon();
+  // The store's own; it has to ignore them.
+  if (dice_.percent(10)) schedule.fired = 99;
+  return schedule;
+}
+
+FireStep Generator::fire() {
+  FireStep step;
+  auto& tick = step.tick;
+  tick.schedule = dice_.word("tick", 4);
+  tick.task = new_task();
+  const auto schedules = model_.store().schedules(std::nullopt);
+  if (schedules && !schedules->empty() && dice_.percent(95)) {
+    const auto& schedule = dice_.pick(*schedules);
+    tick.schedule = schedule.name;
+    tick.nominal = schedule.next;
+    tick.next = schedule.next + schedule.rule.every;
+    if (dice_.percent(70)) tick.task.queue = schedule.task.queue;
+  }
+  if (dice_.percent(15)) tick.nominal += dice_.between(-1s, 1s);
+  return step;
+}
+
+// ---- Memos ------------------------------------------------------------------------------------
+
+RememberStep Generator::remember() {
+  RememberStep step;
+  auto& request = step.request;
+  request.key = dice_.word("memo", 5);
+  if (dice_.percent(80)) request.value = dice_.word("value", 100);
+  if (dice_.percent(30)) request.lifetime = 1ms + soon();
+  step.expected = static_cast<VersionPick>(dice_.below(4));
+  const auto roll = dice_.below(100);
+  if (roll == 0) request.key.clear();
+  if (roll == 1) request.key = std::string(limits::max_memo_key + 1, 'm');
+  if (roll == 2) request.lifetime = Duration::zero();
+  return step;
+}
+
+}  // namespace millrace::test

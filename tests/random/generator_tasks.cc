@@ -1,0 +1,273 @@
+// Tasks to put, and what is done to running ones.
+#include <algorithm>
+
+#include "core/decide.h"
+#include "core/limits.h"
+#include "core/transition.h"
+#include "tests/random/describe.h"
+#include "tests/random/generator.h"
+
+namespace millrace::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+bool is_running(TaskState state) {
+  return state == TaskState::processing;
+}
+
+}  // namespace
+
+// ---- Put --------------------------------------------------------------------------------------
+
+PutStep Generator::put() {
+  PutStep step;
+  if (dice_.below(1000) < 2) {
+    step.tasks.assign(limits::max_batch + 1, new_task());
+    return step;
+  }
+  const auto most = dice_.percent(60) ? 1U : dice_.between(2U, 8U);
+  while (step.tasks.size() < most) step.tasks.push_back(new_task());
+  return step;
+}
+
+NewTask Generator::new_task() {
+  NewTask task;
+  // Now and then the id of a task that is there, or was.
+  task.id = dice_.percent(95) || last_task_ == 0 ? task_id(++last_task_)
+                                                 : task_id(dice_.between(1U, last_task_));
+  task.queue = some_queue();
+  if (dice_.percent(50)) task.priority = static_cast<std::uint8_t>(dice_.below(10));
+  if (dice_.percent(30)) add_moments(task);
+  if (dice_.percent(30)) {
+    task.unique =
+        UniqueKey{.key = dice_.word("key", 4), .scope = static_cast<UniqueScope>(dice_.below(3))};
+    if (task.unique->scope == UniqueScope::window) task.unique->window = 1ms + soon();
+  }
+  if (dice_.percent(25)) add_policy(task);
+  if (dice_.percent(30)) add_labels(task);
+  if (dice_.percent(2)) spoil(task);
+  return task;
+}
+
+void Generator::add_moments(NewTask& task) {
+  const auto roll = dice_.below(10);
+  if (roll < 3) task.delay = soon();
+  if (roll >= 3 && roll < 6) task.start = dice_.percent(80) ? now_ + soon() : now_ - soon();
+  if (dice_.percent(20)) task.held = true;
+  if (dice_.percent(40)) {
+    const auto start = task.start.value_or(now_ + task.delay.value_or(0ms));
+    task.start_by = start + soon();
+  }
+}
+
+void Generator::add_policy(NewTask& task) {
+  if (dice_.percent(25)) task.timeout = dice_.between(1s, 60s);
+  if (dice_.percent(25)) task.max_lost = dice_.below(3);
+  if (dice_.percent(30)) {
+    task.retry.emplace();
+    task.retry->max_retries = dice_.below(4);
+    if (dice_.percent(50)) task.retry->base = soon();
+  }
+  if (dice_.percent(20)) task.callback = Callback{.url = "https://example.org/done"};
+  if (dice_.percent(40)) {
+    const std::vector<Duration> keeps = {0ms, 10ms, 1s, 1min, 1h};
+    task.keep_for = dice_.pick(keeps);
+  }
+}
+
+void Generator::add_labels(NewTask& task) {
+  task.type = dice_.word("type", 3);
+  task.payload = dice_.word("payload", 100);
+  if (dice_.percent(30)) task.content_type = "text/plain";
+  if (dice_.percent(50)) task.client_id = dice_.word("client", 3);
+  if (dice_.percent(20)) task.request_id = dice_.word("request", 3);
+  if (dice_.percent(50)) task.group = dice_.word("group", 3);
+  if (dice_.percent(20)) task.metadata = "{\"a\":1}";
+  while (dice_.percent(40)) task.tags.push_back(dice_.word("tag", 3));
+  if (dice_.percent(20)) task.parent = some_task();
+}
+
+// Nonsense that has to be refused.
+void Generator::spoil(NewTask& task) {
+  switch (dice_.below(12)) {
+    case 0:
+      task.id = {};
+      break;
+    case 1:
+      task.priority = 10;
+      break;
+    case 2:
+      task.start = now_, task.delay = 1s;
+      break;
+    case 3:
+      task.delay = -1ms, task.start.reset();
+      break;
+    case 4:
+      task.delay = limits::max_delay + 1ms, task.start.reset();
+      break;
+    case 5:
+      task.type = std::string(limits::max_name + 1, 'x');
+      break;
+    case 6:
+      task.type = "no spaces";
+      break;
+    case 7:
+      task.tags.assign(limits::max_tags + 1, "tag");
+      break;
+    case 8:
+      task.unique = UniqueKey{.key = std::string(limits::max_unique_key + 1, 'k')};
+      break;
+    case 9:
+      task.keep_for = -1ms;
+      break;
+    case 10:
+      task.payload = std::string(limits::max_payload + dice_.below(2), 'p');
+      break;
+    default:
+      task.queue = std::string("bad name");
+      break;
+  }
+}
+
+std::vector<NewTask> Generator::follow_ups(std::uint32_t percent) {
+  std::vector<NewTask> tasks;
+  while (dice_.percent(percent)) tasks.push_back(new_task());
+  if (dice_.below(1000) < 2) tasks.assign(limits::max_follow_ups + dice_.below(2), new_task());
+  return tasks;
+}
+
+// ---- Work -------------------------------------------------------------------------------------
+
+WorkStep Generator::work() {
+  WorkStep step;
+  if (dice_.percent(60)) {
+    while (step.settlements.empty() || dice_.percent(40)) step.settlements.push_back(settle_part());
+  }
+  if (dice_.percent(30)) {
+    while (step.extensions.empty() || dice_.percent(30)) step.extensions.push_back(extend_part());
+  }
+  if (dice_.percent(60)) {
+    while (step.takes.empty() || dice_.percent(15)) step.takes.push_back(take());
+  }
+  return step;
+}
+
+TokenPick Generator::token_pick() {
+  const auto roll = dice_.below(100);
+  if (roll < 88) return TokenPick::latest;
+  if (roll < 95) return TokenPick::earlier;
+  return roll < 98 ? TokenPick::garbage : TokenPick::nil;
+}
+
+SettlePart Generator::settle_part() {
+  const auto roll = dice_.below(100);
+  const auto again = roll < 15 && !leased_.empty();
+  const auto id = again ? dice_.pick(leased_) : task_in(is_running);
+  auto part = roll < 88 ? held_part(id) : roll < 95 ? lost_part(id) : expired_part();
+  part.settlement.follow_ups = follow_ups(12);
+  if (dice_.percent(3)) spoil(part);
+  return part;
+}
+
+SettlePart Generator::held_part(const TaskId& id) {
+  SettlePart part{.kind = ExpectKind::held, .token = token_pick()};
+  part.settlement.id = id;
+  if (const auto* lease = model_.last_lease(id)) {
+    const RetryPolicy server{.base = 50ms};
+    const auto queue = settings_of(lease->queue);
+    part.settlement = decide(*lease, outcome(), queue, server, now_, dice_.share());
+    const auto task = std::ranges::find(tasks_, id, &Task::id);
+    if (task != tasks_.end() && task->cancel_requested && dice_.percent(60)) {
+      part.settlement = decide_cancelled(part.settlement, now_);
+    }
+  }
+  return part;
+}
+
+Outcome Generator::outcome() {
+  TaskError error;
+  error.code = dice_.word("code", 4);
+  error.message = dice_.word("message", 10);
+  const auto roll = dice_.below(100);
+  if (roll < 38) return Done{.result = dice_.percent(50) ? dice_.word("result", 10) : ""};
+  if (roll < 65) {
+    return Failed{.error = error,
+                  .retryable = dice_.percent(60) ? std::nullopt : std::optional(dice_.percent(50))};
+  }
+  if (roll < 75) return RetryAt{.at = now_ + soon(), .error = error};
+  if (roll < 84) return Snooze{.until = now_ + soon()};
+  if (roll < 90) return Cancel{.reason = error.message};
+  return GiveBack{};
+}
+
+SettlePart Generator::lost_part(const TaskId& id) {
+  SettlePart part{.kind = ExpectKind::lost, .token = token_pick()};
+  part.settlement.id = id;
+  if (const auto* lease = model_.last_lease(id)) {
+    part.settlement =
+        decide_lost(*lease, {}, dice_.percent(10), settings_of(lease->queue), {}, now_);
+  }
+  if (dice_.percent(20)) part.until_skew = dice_.between(-5s, 5s);
+  return part;
+}
+
+SettlePart Generator::expired_part() {
+  SettlePart part{.kind = ExpectKind::unchanged};
+  const auto id = task_in(is_waiting);
+  const auto task = std::ranges::find(tasks_, id, &Task::id);
+  const auto counters = task == tasks_.end() ? Counters{} : task->counters;
+  part.settlement = decide_expired(id, {}, now_, counters);
+  if (dice_.percent(25)) part.version_skew = dice_.percent(50) ? 1 : -1;
+  return part;
+}
+
+void Generator::spoil(SettlePart& part) {
+  auto& settlement = part.settlement;
+  switch (dice_.below(6)) {
+    case 0:
+      settlement.result = std::string(limits::max_result + 1, 'r');
+      break;
+    case 1:
+      settlement.id = {};
+      break;
+    case 2:
+      settlement.counters = {dice_.below(9), dice_.below(9), dice_.below(9), dice_.below(9)};
+      break;
+    case 3:
+      settlement.ready = now_ + limits::max_delay + dice_.between(0ms, 2s);
+      break;
+    default:
+      settlement.event = static_cast<Event>(dice_.below(event_count));
+      break;
+  }
+}
+
+ExtendPart Generator::extend_part() {
+  ExtendPart part{.token = token_pick()};
+  auto& extension = part.extension;
+  extension.id = dice_.percent(90) || leased_.empty() ? task_in(is_running) : dice_.pick(leased_);
+  if (dice_.percent(50)) extension.lease = dice_.between(1s, 5min);
+  if (dice_.percent(2)) extension.lease = dice_.percent(50) ? Duration(999ms) : Duration(13h);
+  if (dice_.percent(30)) extension.progress = dice_.below(dice_.percent(97) ? 101 : 200);
+  if (dice_.percent(25)) {
+    while (extension.log.empty() || dice_.percent(30))
+      extension.log.push_back(dice_.word("log", 9));
+    if (dice_.percent(5)) extension.log.assign(limits::max_log_lines - 1 + dice_.below(3), "many");
+  }
+  return part;
+}
+
+TakeRequest Generator::take() {
+  TakeRequest request{.worker = dice_.word("worker", 3), .queues = {}};
+  while (request.queues.empty() || dice_.percent(40)) {
+    request.queues.push_back({.queue = some_queue(), .most = dice_.between(1U, 4U)});
+  }
+  if (dice_.percent(15)) request.lease = dice_.between(1s, 3min);
+  if (dice_.below(100) < 2) request.queues.front().most = dice_.percent(50) ? 0U : 1001U;
+  if (dice_.below(100) < 1) request.lease = 10ms;
+  return request;
+}
+
+}  // namespace millrace::test

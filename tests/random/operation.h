@@ -1,0 +1,144 @@
+// One step of a random sequence, as plain data.
+//
+// Tasks are named by their ids, which the generator gives out, so a step keeps its meaning when
+// the steps before it are dropped. What only a store can give - tokens, numbers, versions - is
+// named by the role it plays ("the latest token of that task"); each side fills in its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "store/store.h"
+
+namespace millrace::test {
+
+enum class TokenPick : std::uint8_t {
+  latest = 0,   // of the last lease this store gave for the task
+  earlier = 1,  // of the lease before it
+  garbage = 2,  // one that was never given out
+  nil = 3,
+};
+
+enum class ExpectKind : std::uint8_t { held = 0, lost = 1, unchanged = 2 };
+
+struct SettlePart {
+  Settlement settlement;  // all but the expectation
+  ExpectKind kind = ExpectKind::held;
+  TokenPick token = TokenPick::latest;
+  Duration until_skew{};          // lost: off the end last heard of
+  std::int32_t version_skew = 0;  // unchanged: off the version the task has
+};
+
+struct ExtendPart {
+  Extension extension;  // all but the token
+  TokenPick token = TokenPick::latest;
+};
+
+struct PutStep {
+  std::vector<NewTask> tasks;
+};
+struct WorkStep {
+  std::vector<SettlePart> settlements;
+  std::vector<ExtendPart> extensions;
+  std::vector<TakeRequest> takes;
+};
+// Asks what is overdue and remembers the answer.
+struct DueStep {
+  std::size_t limit = 100;
+};
+// Settles the first `most` entries of the last answer to DueStep, as the broker would: leases as
+// lost, waiting tasks as expired. By now they may have changed.
+struct SettleDueStep {
+  std::size_t most = 100;
+  bool exhaust = false;  // give lost tasks up instead of queueing them again
+};
+// Advances until nothing is left to do, `limit` tasks a call.
+struct AdvanceStep {
+  std::size_t limit = 100;
+};
+struct FindStep {
+  TaskId id;
+  bool by_number = false;
+};
+// Walks all pages.
+struct ListStep {
+  ListRequest request;
+  std::optional<TaskId> before = std::nullopt;  // starts after this task
+};
+struct CountsStep {
+  std::optional<QueueRef> queue;
+};
+struct CancelStep {
+  std::vector<CancelRequest> requests;
+};
+struct RetryStep {
+  std::vector<TaskId> tasks;
+};
+struct RemoveStep {
+  std::vector<TaskId> tasks;
+};
+struct UpdateStep {
+  std::vector<TaskUpdate> updates;
+};
+struct PutQueueStep {
+  QueueSettings settings;
+  PutQueue mode = PutQueue::replace;
+};
+struct QueuesStep {
+  std::optional<QueueRef> queue;
+};
+struct RemoveQueueStep {
+  QueueRef queue;
+  bool force = false;
+};
+struct ClearStep {
+  QueueRef queue;
+  std::size_t limit = 10;
+};
+struct PutScheduleStep {
+  Schedule schedule;
+};
+struct RemoveScheduleStep {
+  std::string name;
+};
+struct SchedulesStep {
+  std::optional<std::string> name;
+};
+struct FireStep {
+  Fire tick;
+};
+
+enum class VersionPick : std::uint8_t {
+  any = 0,      // no expectation
+  none = 1,     // expected 0
+  current = 2,  // the version last heard of
+  stale = 3,    // the one before it
+};
+struct RememberStep {
+  Remember request;  // all but the expected version
+  VersionPick expected = VersionPick::any;
+};
+struct RecallStep {
+  Recall request;
+};
+struct WaitStep {};
+// Looks at everything there is to see.
+struct LookStep {};
+
+using Call =
+    std::variant<PutStep, WorkStep, DueStep, SettleDueStep, AdvanceStep, FindStep, ListStep,
+                 CountsStep, CancelStep, RetryStep, RemoveStep, UpdateStep, PutQueueStep,
+                 QueuesStep, RemoveQueueStep, ClearStep, PutScheduleStep, RemoveScheduleStep,
+                 SchedulesStep, FireStep, RememberStep, RecallStep, WaitStep, LookStep>;
+
+struct Operation {
+  TimePoint now{};
+  Call call;
+};
+
+using Sequence = std::vector<Operation>;
+
+}  // namespace millrace::test

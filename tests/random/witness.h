@@ -1,0 +1,60 @@
+// Watches one store and complains when it breaks what must hold whatever any other store does:
+// one live lease a task, leases in order, running and rate within their limits, one holder a unique
+// key, finished tasks that stay as they are, no task that vanishes, each tick fired once, counters
+// equal to a recount.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/random/answer.h"
+#include "tests/random/operation.h"
+#include "tests/random/side.h"
+
+namespace millrace::test {
+
+class Witness {
+ public:
+  explicit Witness(Side& side) : side_(side) {}
+
+  // After each step.
+  void saw(const Operation& operation, const Answer& answer);
+
+  // The first thing that was wrong; empty: nothing so far.
+  const std::string& complaint() const { return complaint_; }
+
+ private:
+  void looked(const Answer& answer);
+  void saw_work(const WorkStep& step, const Answer& answer, TimePoint now);
+  void saw_leases(const std::vector<Lease>& leases, TimePoint now);
+  void saw_states(const std::vector<TaskId>& ids, const Answer& answer, std::set<TaskId>& into);
+  void saw_fire(const FireStep& step, const Answer& answer);
+  void settled(const std::vector<TaskId>& ids, const Answer& answer);
+  void check_order(const std::vector<Lease>& leases, const QueueSettings& settings, TimePoint now);
+  void check_rate(const QueueSettings& settings, std::size_t given, TimePoint now);
+  void recount(const std::map<TaskId, Task>& tasks, const Answer& answer);
+  void check_keys(const std::map<TaskId, Task>& tasks);
+  void check_stay(const std::map<TaskId, Task>& tasks);
+  bool may_be_gone(const Task& task) const;
+  void complain(std::string text);
+
+  struct Uses {
+    Rate rate;
+    std::vector<TimePoint> moments;
+  };
+
+  Side& side_;
+  std::string complaint_;
+  std::set<TaskNumber> running_;  // under a lease that nobody settled
+  std::vector<TaskId> due_;
+  std::map<std::string, Uses> uses_;                   // by queue
+  std::set<std::pair<std::string, TimePoint>> ticks_;  // fired, since the schedule was put
+  std::map<TaskId, Task> seen_;                        // at the last look
+  std::set<TaskId> revived_, ended_, removed_;         // since then
+  std::set<std::string> cleared_, emptying_;           // queues, since then
+};
+
+}  // namespace millrace::test

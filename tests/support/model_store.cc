@@ -1,0 +1,311 @@
+#include "tests/support/model_store.h"
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/validate.h"
+
+namespace millrace::test {
+
+// ---- Looking things up ------------------------------------------------------------------------
+
+ModelStore::Record* ModelStore::record_of(const TaskId& id) {
+  for (auto& [number, record] : records_) {
+    if (record.task.id == id) return &record;
+  }
+  return nullptr;
+}
+
+ModelStore::Record* ModelStore::record_of(const TaskRef& ref) {
+  if (const auto* id = std::get_if<TaskId>(&ref)) return record_of(*id);
+  auto found = records_.find(std::get<TaskNumber>(ref).value);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+ModelStore::Line* ModelStore::line_of(const QueueRef& ref) {
+  for (auto& [name, line] : queues_) {
+    const auto& settings = line.queue.settings;
+    if (const auto* wanted = std::get_if<std::string>(&ref)) {
+      if (name == *wanted) return &line;
+    } else if (const auto* number = std::get_if<QueueNumber>(&ref)) {
+      if (settings.number == *number) return &line;
+    } else if (settings.id == std::get<Uuid>(ref)) {
+      return &line;
+    }
+  }
+  return nullptr;
+}
+
+std::size_t ModelStore::count(const std::string& queue, bool (*wanted)(TaskState)) const {
+  std::size_t found = 0;
+  for (const auto& [number, record] : records_) {
+    if (record.task.queue == queue && wanted(record.task.state)) ++found;
+  }
+  return found;
+}
+
+// Who holds a unique key: a task, or a window that outlived its task.
+std::optional<Put> ModelStore::holder(const std::string& queue, const std::string& key,
+                                      TimePoint now, const Record* except) const {
+  for (const auto& [number, record] : records_) {
+    const auto& task = record.task;
+    if (&record == except || !record.holds_key || task.queue != queue) continue;
+    if (task.unique->key != key) continue;
+    if (task.unique->scope == UniqueScope::window &&
+        now >= later(task.created_at, task.unique->window)) {
+      continue;
+    }
+    return Put{.id = task.id, .number = task.number, .state = task.state, .existing = true};
+  }
+  for (const auto& orphan : orphans_) {
+    if (orphan.queue == queue && orphan.key == key && now < orphan.until) return orphan.put;
+  }
+  return std::nullopt;
+}
+
+// Nobody else holds the key. Windows that are over no longer count, even if time should go back.
+void ModelStore::hold_key(Record& record) {
+  const auto& key = record.task.unique->key;
+  for (auto& [number, other] : records_) {
+    if (other.task.queue == record.task.queue && other.task.unique &&
+        other.task.unique->key == key) {
+      other.holds_key = false;
+    }
+  }
+  std::erase_if(orphans_, [&](const Orphan& orphan) {
+    return orphan.queue == record.task.queue && orphan.key == key;
+  });
+  record.holds_key = true;
+}
+
+// ---- Changing a task --------------------------------------------------------------------------
+
+void ModelStore::touch(Record& record, TimePoint now) {
+  ++record.task.version.value;
+  record.task.updated_at = now;
+}
+
+// Dead letters are kept by one rule, everything else that is finished by the other.
+bool ModelStore::is_dead_letter(TaskState state) {
+  return state == TaskState::failed || state == TaskState::dead;
+}
+
+const Keep& ModelStore::keep_of(TaskState state, const QueueSettings& settings) {
+  return is_dead_letter(state) ? settings.keep_dead : settings.keep_completed;
+}
+
+// The end of a task. A limit of zero removes it at once.
+void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
+  auto& task = record.task;
+  task.state = state;
+  task.finished_at = now;
+  if (task.unique && task.unique->scope != UniqueScope::window) record.holds_key = false;
+  const auto& keep = keep_of(state, line_of(record).queue.settings);
+  const bool at_once = task.keep_for ? *task.keep_for == Duration::zero()
+                                     : keep.for_time == Duration::zero() || keep.last == 0U;
+  if (at_once) erase(task.number.value);
+}
+
+void ModelStore::erase(std::uint64_t number) {
+  const auto& record = records_.at(number);
+  const auto& task = record.task;
+  if (record.holds_key && task.unique->scope == UniqueScope::window) {
+    orphans_.push_back(
+        {.queue = task.queue,
+         .key = task.unique->key,
+         .until = later(task.created_at, task.unique->window),
+         .put = {.id = task.id, .number = task.number, .state = std::nullopt, .existing = true}});
+  }
+  records_.erase(number);
+}
+
+// ---- Putting ----------------------------------------------------------------------------------
+
+Result<std::vector<Result<Put>>> ModelStore::put(std::span<const NewTask> tasks, TimePoint now) {
+  if (tasks.size() > traits().batch) return fail(ErrorCode::invalid, "the batch is too large");
+  std::vector<Result<Put>> results;
+  for (const auto& task : tasks) results.push_back(put_one(task, now));
+  return results;
+}
+
+Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
+  if (auto valid = validate(task, now); !valid) return std::unexpected(valid.error());
+  if (const auto* record = record_of(task.id)) {
+    return Put{task.id, record->task.number, record->task.state, true};
+  }
+  auto* line = line_of(task.queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  const auto& settings = line->queue.settings;
+  if (auto existing = in_the_way(task, *line, now)) return *existing;
+  if (!settings.active || settings.draining || line->queue.removing) {
+    return fail(ErrorCode::conflict, "the queue accepts no tasks");
+  }
+  if (settings.max_depth && count(settings.name, is_waiting) >= *settings.max_depth) {
+    return std::unexpected(Error{ErrorCode::limited, "the queue is full", Duration(1000)});
+  }
+  if (settings.put_rate) {
+    if (line->puts.room(*settings.put_rate, now) == 0) {
+      return std::unexpected(Error{ErrorCode::limited, "too many puts",
+                                   line->puts.retry_after(*settings.put_rate, now, 1)});
+    }
+    line->puts.add(*settings.put_rate, now, 1);
+  }
+  return add(task, *line, now);
+}
+
+// The task with the same id, or the holder of the unique key.
+std::optional<Put> ModelStore::in_the_way(const NewTask& task, const Line& line, TimePoint now) {
+  if (const auto* record = record_of(task.id)) {
+    return Put{task.id, record->task.number, record->task.state, true};
+  }
+  if (!task.unique) return std::nullopt;
+  return holder(line.queue.settings.name, task.unique->key, now);
+}
+
+Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
+  const auto& queue = line.queue.settings.name;
+  Record record;
+  auto& task = record.task;
+  task.id = from.id;
+  task.number = TaskNumber{++last_number_};
+  task.version = Version{1};
+  task.queue = queue;
+  task.type = from.type;
+  task.payload = from.payload;
+  task.content_type = from.content_type;
+  task.priority = from.priority;
+  task.created_at = now;
+  task.updated_at = now;
+  task.start = std::max(now, from.start.value_or(from.delay ? later(now, *from.delay) : now));
+  task.state = from.held ? TaskState::created : waiting_state(task.start, now);
+  task.start_by = from.start_by;
+  task.timeout = from.timeout;
+  task.max_lost = from.max_lost;
+  task.retry = from.retry;
+  task.unique = from.unique;
+  task.callback = from.callback;
+  task.keep_for = from.keep_for;
+  task.client_id = from.client_id;
+  task.request_id = from.request_id;
+  task.group = from.group;
+  task.metadata = from.metadata;
+  task.tags = from.tags;
+  task.parent = from.parent;
+  if (task.unique) hold_key(record);
+  const Put result{task.id, task.number, task.state, false};
+  records_.emplace(result.number.value, std::move(record));
+  return result;
+}
+
+// Follow-ups and ticks skip every limit, but their queue must be there and stay.
+Result<void> ModelStore::check_queue(const QueueRef& queue) {
+  const auto* line = line_of(queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  if (line->queue.removing) return fail(ErrorCode::conflict, "the queue is being removed");
+  return {};
+}
+
+Result<void> ModelStore::check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now) {
+  for (const auto& task : tasks) {
+    if (auto valid = validate(task, now); !valid) return valid;
+    if (auto open = check_queue(task.queue); !open) return open;
+  }
+  return {};
+}
+
+Put ModelStore::put_unlimited(const NewTask& task, TimePoint now) {
+  auto& line = *line_of(task.queue);
+  if (auto existing = in_the_way(task, line, now)) return *existing;
+  return add(task, line, now);
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+Result<Task> ModelStore::find(const TaskRef& task) {
+  const auto* record = record_of(task);
+  if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
+  return record->task;
+}
+
+namespace {
+
+bool wanted(const Task& task, const ListRequest& request) {
+  if (request.type && task.type != *request.type) return false;
+  if (request.client_id && task.client_id != *request.client_id) return false;
+  if (request.group && task.group != *request.group) return false;
+  if (request.tag && std::ranges::find(task.tags, *request.tag) == task.tags.end()) return false;
+  if (request.priority && task.priority != *request.priority) return false;
+  if (request.created_from && task.created_at < *request.created_from) return false;
+  return !request.created_until || task.created_at < *request.created_until;
+}
+
+}  // namespace
+
+Result<TaskPage> ModelStore::list(const ListRequest& request) {
+  if (request.limit < 1 || request.limit > limits::max_page) {
+    return fail(ErrorCode::invalid, "limit must be 1 to 1,000");
+  }
+  std::optional<std::string> queue;
+  if (request.queue) {
+    const auto* line = line_of(*request.queue);
+    if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+    queue = line->queue.settings.name;
+  }
+  TaskPage page;
+  for (auto entry = records_.rbegin(); entry != records_.rend(); ++entry) {
+    Task task = entry->second.task;
+    if (request.before && task.number >= *request.before) continue;
+    if (queue && task.queue != *queue) continue;
+    if (!request.states.empty() &&
+        std::ranges::find(request.states, task.state) == request.states.end()) {
+      continue;
+    }
+    if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk) {
+      page.next = TaskNumber{task.number.value + 1};
+      break;
+    }
+    ++page.looked_at;
+    if (!wanted(task, request)) continue;
+    if (!request.full) {
+      task.payload.clear();
+      task.result.clear();
+      task.log.clear();
+      task.history.clear();
+    }
+    page.tasks.push_back(std::move(task));
+  }
+  return page;
+}
+
+Result<std::vector<QueueCounts>> ModelStore::counts(const std::optional<QueueRef>& queue,
+                                                    TimePoint now) {
+  auto wanted_queues = queues(queue);
+  if (!wanted_queues) return std::unexpected(wanted_queues.error());
+  std::vector<QueueCounts> all;
+  for (const auto& each : *wanted_queues) {
+    auto& counts = all.emplace_back();
+    counts.queue = each.settings.name;
+    counts.number = each.settings.number;
+    for (const auto& [number, record] : records_) {
+      const auto& task = record.task;
+      if (task.queue != counts.queue) continue;
+      ++counts.by[static_cast<std::size_t>(task.state)][task.priority];
+      if (takeable(task, now)) counts.oldest = std::min(counts.oldest.value_or(never), task.start);
+    }
+  }
+  return all;
+}
+
+Result<std::vector<std::string>> ModelStore::wait(TimePoint now, Duration /*at_most*/) {
+  std::vector<std::string> names;
+  for (const auto& [name, line] : queues_) {
+    const bool any = std::ranges::any_of(records_, [&](const auto& entry) {
+      return entry.second.task.queue == name && takeable(entry.second.task, now);
+    });
+    if (any) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace millrace::test

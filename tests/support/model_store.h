@@ -1,0 +1,144 @@
+// The Store contract once more, in the plainest words: whole tasks in a map, every question
+// answered by walking all of them. Slow, and easy to check against store/store.h sentence by
+// sentence. It is the second opinion that the in-memory store is compared with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/rate_window.h"
+#include "store/store.h"
+
+namespace millrace::test {
+
+class ModelStore : public Store {
+ public:
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<WorkResult> work(std::span<const Settlement> settlements,
+                          std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                          TimePoint now) override;
+  Result<void> flush() override { return {}; }
+
+  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override;
+
+  Result<Task> find(const TaskRef& task) override;
+  Result<TaskPage> list(const ListRequest& request) override;
+  Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
+                                          TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
+                                               TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> remove(std::span<const TaskId> tasks,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
+                                                TimePoint now) override;
+
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
+  Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
+  Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
+
+  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override;
+  Result<void> remove_schedule(std::string_view name, TimePoint now) override;
+  Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override;
+  Result<Fired> fire(const Fire& tick, TimePoint now) override;
+
+  Result<Memo> remember(const Remember& request, TimePoint now) override;
+  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
+  Result<std::optional<TimePoint>> time() override { return std::nullopt; }
+  Traits traits() const override { return {.name = "model"}; }
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+
+ private:
+  struct Record {
+    Task task;
+    Token token = {};        // of the last lease; nil before the first and once it was lost
+    bool settled = false;    // the holder of that token settled
+    bool holds_key = false;  // of task.unique; a window's end is looked at beside it
+  };
+
+  struct Line {
+    Queue queue;
+    RateWindow puts = {};
+    RateWindow takes = {};
+  };
+
+  // A unique window lasts though its task was removed.
+  struct Orphan {
+    std::string queue;
+    std::string key;
+    TimePoint until{};
+    Put put = {};
+  };
+
+  // Looking things up.
+  Record* record_of(const TaskRef& ref);
+  Record* record_of(const TaskId& id);
+  Line* line_of(const QueueRef& ref);
+  Line& line_of(const Record& record) { return queues_.at(record.task.queue); }
+  std::size_t count(const std::string& queue, bool (*wanted)(TaskState)) const;
+  std::optional<Put> holder(const std::string& queue, const std::string& key, TimePoint now,
+                            const Record* except = nullptr) const;
+
+  void hold_key(Record& record);
+
+  // Changing a task.
+  void touch(Record& record, TimePoint now);
+  static bool is_dead_letter(TaskState state);
+  static const Keep& keep_of(TaskState state, const QueueSettings& settings);
+  void finish(Record& record, TaskState state, TimePoint now);
+  void erase(std::uint64_t number);
+
+  // Putting.
+  Result<Put> put_one(const NewTask& task, TimePoint now);
+  Put add(const NewTask& task, Line& line, TimePoint now);
+  Result<void> check_queue(const QueueRef& queue);
+  Result<void> check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now);
+  std::optional<Put> in_the_way(const NewTask& task, const Line& line, TimePoint now);
+  Put put_unlimited(const NewTask& task, TimePoint now);  // its queue is known
+
+  // Working.
+  Result<Settled> settle(const Settlement& settlement, TimePoint now);
+  std::optional<Result<Settled>> refusal(const Settlement& settlement, const Record& record,
+                                         TimePoint now) const;
+  void apply(const Settlement& settlement, Record& record, TimePoint now);
+  Result<Extended> extend(const Extension& extension, TimePoint now);
+  Result<std::vector<Lease>> take(const TakeRequest& request, TimePoint now);
+  void take_from(Line& line, const Want& want, const TakeRequest& request, TimePoint now,
+                 std::vector<Lease>& leases);
+  static bool takeable(const Task& task, TimePoint now);
+  Record* best(const Line& line, TimePoint now);
+  Lease lease(Record& record, const TakeRequest& request, TimePoint now);
+
+  // Upkeep.
+  void promote(TimePoint now, std::size_t limit, Advanced& result);
+  void lift(TimePoint now, Advanced& result);
+  void end_windows(TimePoint now);
+  std::vector<std::uint64_t> outlived(TimePoint now) const;
+  std::vector<std::uint64_t> one_too_many(const Line& line, bool completed, std::size_t keep) const;
+  std::optional<TimePoint> leaves_at(const Task& task) const;
+  std::optional<TimePoint> next_moment(TimePoint now) const;
+
+  // Operating.
+  Result<TaskState> cancel_one(const CancelRequest& request, TimePoint now);
+  Result<TaskState> retry_one(const TaskId& id, TimePoint now);
+  Result<TaskState> remove_one(const TaskId& id);
+  Result<TaskState> update_one(const TaskUpdate& update, TimePoint now);
+
+  std::map<std::uint64_t, Record> records_;  // by number
+  std::map<std::string, Line> queues_;       // by name
+  std::map<std::string, Schedule> schedules_;
+  std::map<std::string, Memo> memos_;
+  std::vector<Orphan> orphans_;
+  std::uint64_t last_number_ = 0;
+  std::uint64_t last_token_ = 0;
+  std::uint64_t last_memo_version_ = 0;
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,176 @@
+// What has a name: queues, schedules, memos.
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/validate.h"
+#include "tests/support/model_store.h"
+
+namespace millrace::test {
+
+// ---- Queues -----------------------------------------------------------------------------------
+
+Result<Queue> ModelStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
+  if (auto valid = validate(settings); !valid) return std::unexpected(valid.error());
+  auto* mine = line_of(settings.name);
+  if (mine != nullptr && mode == PutQueue::create) return mine->queue;
+  if (mine != nullptr && mine->queue.removing) {
+    return fail(ErrorCode::conflict, "the queue is being removed");
+  }
+  for (const auto& [name, line] : queues_) {
+    if (name == settings.name) continue;
+    const auto& other = line.queue.settings;
+    if ((settings.number && other.number == settings.number) || other.id == settings.id) {
+      return fail(ErrorCode::conflict, "another queue has this number or id");
+    }
+  }
+  if (mine == nullptr) {
+    if (settings.id.is_nil()) return fail(ErrorCode::invalid, "an id is needed");
+    mine = &queues_[settings.name];
+    mine->queue.created_at = now;
+  }
+  const auto id = settings.id.is_nil() ? mine->queue.settings.id : settings.id;
+  mine->queue.settings = settings;
+  mine->queue.settings.id = id;
+  mine->queue.updated_at = now;
+  return mine->queue;
+}
+
+Result<std::vector<Queue>> ModelStore::queues(const std::optional<QueueRef>& queue) {
+  std::vector<Queue> result;
+  if (queue) {
+    const auto* line = line_of(*queue);
+    if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+    result.push_back(line->queue);
+    return result;
+  }
+  for (const auto& [name, line] : queues_) result.push_back(line.queue);
+  return result;
+}
+
+Result<void> ModelStore::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
+  auto* line = line_of(queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  const auto name = line->queue.settings.name;
+  if (count(name, [](TaskState) { return true; }) == 0) {
+    std::erase_if(orphans_, [&](const Orphan& orphan) { return orphan.queue == name; });
+    queues_.erase(name);
+    return {};
+  }
+  if (!force) return fail(ErrorCode::conflict, "the queue has tasks");
+  line->queue.removing = true;
+  line->queue.updated_at = now;
+  return {};
+}
+
+// ---- Schedules --------------------------------------------------------------------------------
+
+Result<Schedule> ModelStore::put_schedule(const Schedule& schedule, TimePoint now) {
+  if (auto valid = validate(schedule); !valid) return std::unexpected(valid.error());
+  if (line_of(schedule.task.queue) == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  Schedule stored = schedule;
+  auto found = schedules_.find(schedule.name);
+  if (found != schedules_.end()) {
+    stored.last = found->second.last;
+    stored.last_task = found->second.last_task;
+    stored.fired = found->second.fired;
+    stored.skipped = found->second.skipped;
+    stored.created_at = found->second.created_at;
+  } else {
+    stored.last.reset();
+    stored.last_task = {};
+    stored.fired = 0;
+    stored.skipped = 0;
+    stored.created_at = now;
+  }
+  stored.updated_at = now;
+  schedules_[schedule.name] = stored;
+  return stored;
+}
+
+Result<void> ModelStore::remove_schedule(std::string_view name, TimePoint /*now*/) {
+  if (schedules_.erase(std::string(name)) == 0) {
+    return fail(ErrorCode::not_found, "no such schedule");
+  }
+  return {};
+}
+
+Result<std::vector<Schedule>> ModelStore::schedules(const std::optional<std::string>& name) {
+  std::vector<Schedule> result;
+  for (const auto& [key, schedule] : schedules_) {
+    if (!name || key == *name) result.push_back(schedule);
+  }
+  if (name && result.empty()) return fail(ErrorCode::not_found, "no such schedule");
+  return result;
+}
+
+Result<Fired> ModelStore::fire(const Fire& tick, TimePoint now) {
+  auto found = schedules_.find(tick.schedule);
+  if (found == schedules_.end()) return fail(ErrorCode::not_found, "no such schedule");
+  auto& schedule = found->second;
+  if (schedule.paused) return fail(ErrorCode::conflict, "the schedule is paused");
+  if (schedule.next != tick.nominal) return fail(ErrorCode::conflict, "fired already");
+  if (auto valid = validate(tick.task, now); !valid) return std::unexpected(valid.error());
+  if (auto open = check_queue(tick.task.queue); !open) return std::unexpected(open.error());
+
+  const auto* last = record_of(schedule.last_task);
+  const bool skip =
+      last != nullptr && ((schedule.overlap == Overlap::skip && !is_final(last->task.state)) ||
+                          (schedule.overlap == Overlap::queue && is_waiting(last->task.state)));
+  Fired fired;
+  schedule.next = tick.next;
+  schedule.last = tick.nominal;
+  if (skip) {
+    ++schedule.skipped;
+  } else {
+    fired.put = put_unlimited(tick.task, now);
+    schedule.last_task = fired.put->id;
+    ++schedule.fired;
+  }
+  schedule.updated_at = now;
+  fired.schedule = schedule;
+  return fired;
+}
+
+// ---- Memos ------------------------------------------------------------------------------------
+
+Result<Memo> ModelStore::remember(const Remember& request, TimePoint now) {
+  if (request.key.empty()) return fail(ErrorCode::invalid, "a key is needed");
+  if (request.key.size() > limits::max_memo_key) return fail(ErrorCode::too_large, "the key");
+  if (request.value && request.value->size() > limits::max_memo_value) {
+    return fail(ErrorCode::too_large, "the value");
+  }
+  if (request.lifetime && *request.lifetime <= Duration::zero()) {
+    return fail(ErrorCode::invalid, "lifetime must be positive");
+  }
+  auto found = memos_.find(request.key);
+  const bool there =
+      found != memos_.end() && !(found->second.expires && *found->second.expires <= now);
+  if (request.expected && *request.expected != (there ? found->second.version : 0)) {
+    return fail(ErrorCode::conflict, "another version");
+  }
+  if (!request.value) {
+    memos_.erase(request.key);
+    return Memo{.key = request.key, .value = {}};
+  }
+  Memo memo{.key = request.key, .value = *request.value, .version = ++last_memo_version_};
+  if (request.lifetime) memo.expires = later(now, *request.lifetime);
+  memos_[request.key] = memo;
+  return memo;
+}
+
+Result<std::vector<Memo>> ModelStore::recall(const Recall& request, TimePoint now) {
+  if (request.limit < 1 || request.limit > limits::max_page) {
+    return fail(ErrorCode::invalid, "limit must be 1 to 1,000");
+  }
+  std::vector<Memo> result;
+  for (const auto& [key, memo] : memos_) {
+    if (result.size() == request.limit) break;
+    if (!key.starts_with(request.prefix) || key <= request.after) continue;
+    if (memo.expires && *memo.expires <= now) continue;
+    result.push_back(memo);
+  }
+  return result;
+}
+
+}  // namespace millrace::test

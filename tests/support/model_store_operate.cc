@@ -1,0 +1,168 @@
+// What an operator does to single tasks: cancel, retry, remove, update.
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/transition.h"
+#include "tests/support/model_store.h"
+
+namespace millrace::test {
+
+namespace {
+
+template <class Item, class Call>
+Result<std::vector<Result<TaskState>>> each(std::span<const Item> items, std::size_t most,
+                                            Call call) {
+  if (items.size() > most) return fail(ErrorCode::invalid, "the batch is too large");
+  std::vector<Result<TaskState>> results;
+  for (const auto& item : items) results.push_back(call(item));
+  return results;
+}
+
+}  // namespace
+
+Result<std::vector<Result<TaskState>>> ModelStore::cancel(std::span<const CancelRequest> requests,
+                                                          TimePoint now) {
+  return each(requests, traits().batch,
+              [&](const CancelRequest& request) { return cancel_one(request, now); });
+}
+
+Result<TaskState> ModelStore::cancel_one(const CancelRequest& request, TimePoint now) {
+  if (request.reason.size() > limits::max_error_text) {
+    return fail(ErrorCode::too_large, "the reason is too long");
+  }
+  auto* record = record_of(request.id);
+  if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
+  auto& task = record->task;
+  if (is_final(task.state)) return fail(ErrorCode::conflict, "the task is finished");
+  if (request.follow_ups.size() > limits::max_follow_ups) {
+    return fail(ErrorCode::too_large, "too many follow-ups");
+  }
+  if (auto valid = check_follow_ups(request.follow_ups, now); !valid) {
+    return std::unexpected(valid.error());
+  }
+  if (task.state == TaskState::processing) {
+    if (!task.cancel_requested) {
+      task.cancel_requested = true;
+      touch(*record, now);
+    }
+    return task.state;
+  }
+  touch(*record, now);
+  task.error.emplace();
+  task.error->code = "cancelled";
+  task.error->message = request.reason;
+  task.error->failed_at = now;
+  const auto state = *next_state(task.state, Event::cancel);
+  finish(*record, state, now);
+  for (const auto& follow_up : request.follow_ups) put_unlimited(follow_up, now);
+  return state;
+}
+
+Result<std::vector<Result<TaskState>>> ModelStore::retry(std::span<const TaskId> tasks,
+                                                         TimePoint now) {
+  return each(tasks, traits().batch, [&](const TaskId& id) { return retry_one(id, now); });
+}
+
+Result<TaskState> ModelStore::retry_one(const TaskId& id, TimePoint now) {
+  auto* record = record_of(id);
+  if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
+  auto& task = record->task;
+  const auto state = next_state(task.state, Event::revive);
+  if (!state) return fail(ErrorCode::conflict, "only failed, dead and cancelled tasks");
+  // A window is not opened again; the other scopes need their key back.
+  if (task.unique && task.unique->scope != UniqueScope::window) {
+    if (holder(task.queue, task.unique->key, now, record)) {
+      return fail(ErrorCode::conflict, "the unique key is held by another task");
+    }
+    hold_key(*record);
+  }
+  task.history.push_back({.started_at = *task.finished_at,
+                          .ended_at = now,
+                          .event = Event::revive,
+                          .error_code = task.error ? task.error->code : "",
+                          .error_message = task.error ? task.error->message : ""});
+  if (task.history.size() > limits::max_history) task.history.erase(task.history.begin());
+  task.state = *state;
+  task.counters = {};
+  task.start = now;
+  task.previous_start.reset();
+  task.started_at.reset();
+  task.finished_at.reset();
+  task.cancel_requested = false;
+  task.error.reset();
+  task.delivery.reset();
+  task.progress = 0;
+  touch(*record, now);
+  return *state;
+}
+
+Result<std::vector<Result<TaskState>>> ModelStore::remove(std::span<const TaskId> tasks,
+                                                          TimePoint /*now*/) {
+  return each(tasks, traits().batch, [&](const TaskId& id) { return remove_one(id); });
+}
+
+Result<TaskState> ModelStore::remove_one(const TaskId& id) {
+  const auto* record = record_of(id);
+  if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
+  const auto state = record->task.state;
+  if (state == TaskState::processing) return fail(ErrorCode::conflict, "the task is running");
+  erase(record->task.number.value);
+  return state;
+}
+
+Result<std::vector<Result<TaskState>>> ModelStore::update(std::span<const TaskUpdate> updates,
+                                                          TimePoint now) {
+  return each(updates, traits().batch,
+              [&](const TaskUpdate& update) { return update_one(update, now); });
+}
+
+Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now) {
+  auto* record = record_of(update.id);
+  if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
+  if (update.priority && *update.priority > limits::max_priority) {
+    return fail(ErrorCode::invalid, "priority must be 0 to 9");
+  }
+  if (update.start && *update.start > later(now, limits::max_delay)) {
+    return fail(ErrorCode::invalid, "start must be within ten years");
+  }
+  auto& task = record->task;
+  if ((update.priority || update.start) && !is_waiting(task.state)) {
+    return fail(ErrorCode::conflict, "the task does not wait");
+  }
+  if (update.release && task.state != TaskState::created) {
+    return fail(ErrorCode::conflict, "the task is not held");
+  }
+  if (update.priority) task.priority = *update.priority;
+  if (update.start) {
+    task.start = std::max(now, *update.start);
+    if (task.state == TaskState::queued || task.state == TaskState::delayed) {
+      task.state = waiting_state(task.start, now);
+    }
+  }
+  if (update.release) {
+    task.start = std::max(now, task.start);
+    task.state = waiting_state(task.start, now);
+  }
+  if (update.delivery) task.delivery = update.delivery;
+  touch(*record, now);
+  return task.state;
+}
+
+Result<std::size_t> ModelStore::clear(const QueueRef& queue, std::size_t limit, TimePoint /*now*/) {
+  if (limit < 1 || limit > limits::max_advance) {
+    return fail(ErrorCode::invalid, "limit must be 1 to 10,000");
+  }
+  const auto* line = line_of(queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, record] : records_) {
+    if (numbers.size() == limit) break;
+    if (record.task.queue == line->queue.settings.name && is_waiting(record.task.state)) {
+      numbers.push_back(number);
+    }
+  }
+  for (const auto number : numbers) erase(number);
+  return numbers.size();
+}
+
+}  // namespace millrace::test

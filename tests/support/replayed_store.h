@@ -1,0 +1,69 @@
+// The in-memory store, read through its records: changes go to one state machine, questions are
+// answered by a second one that knows nothing but the records of the first.
+#pragma once
+
+#include <string>
+
+#include "store/embedded/records.h"
+#include "store/embedded/replay.h"
+#include "store/embedded/state_machine.h"
+#include "store/forwarding.h"
+
+namespace millrace::test {
+
+class ReplayedStore final : public ForwardingStore {
+ public:
+  ReplayedStore() : ForwardingStore(machine_) {}
+
+  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override {
+    return ask([&] { return replica_.due(now, limit); });
+  }
+  Result<Task> find(const TaskRef& task) override {
+    return ask([&] { return replica_.find(task); });
+  }
+  Result<TaskPage> list(const ListRequest& request) override {
+    return ask([&] { return replica_.list(request); });
+  }
+  Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
+                                          TimePoint now) override {
+    return ask([&] { return replica_.counts(queue, now); });
+  }
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override {
+    return ask([&] { return replica_.queues(queue); });
+  }
+  Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override {
+    return ask([&] { return replica_.schedules(name); });
+  }
+  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override {
+    return ask([&] { return replica_.recall(request, now); });
+  }
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
+    return ask([&] { return replica_.wait(now, at_most); });
+  }
+
+  // Brings the replica up to date; `corrupt` if it then differs from the first by a single byte.
+  Result<void> flush() override {
+    std::string records;
+    embedded::take_records(machine_.state(), records);
+    if (records.empty()) return {};
+    if (auto applied = replay_.apply(records); !applied) return applied;
+    std::string first;
+    std::string second;
+    embedded::write_state(machine_.state(), first);
+    embedded::write_state(replica_.state(), second);
+    if (first == second) return {};
+    return fail(ErrorCode::corrupt, "the records do not make the same state");
+  }
+
+ private:
+  auto ask(const auto& question) -> decltype(question()) {
+    if (auto same = flush(); !same) return std::unexpected(same.error());
+    return question();
+  }
+
+  embedded::StateMachine machine_{{.record = true}};
+  embedded::StateMachine replica_;
+  embedded::Replay replay_{replica_.state()};
+};
+
+}  // namespace millrace::test
