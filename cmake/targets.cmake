@@ -93,6 +93,7 @@ function(millrace_fuzzer name)
 
   add_executable(${name}_fuzz ${arg_SOURCES})
   set_target_properties(${name}_fuzz PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  target_include_directories(${name}_fuzz PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name}_fuzz PRIVATE millrace_warnings ${arg_LINK})
   target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
 endfunction()

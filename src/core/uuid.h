@@ -5,6 +5,7 @@
 #include <millrace/result.h>
 #include <millrace/time.h>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,17 +48,22 @@ Result<TaskId> task_id_from_text(std::string_view text);
 std::string to_text(Token token);
 Result<Token> token_from_text(std::string_view text);
 
-// For hash tables keyed by id. Mixes all 128 bits, so that ids made in one millisecond spread.
+// For hash tables keyed by id. Mixes all 128 bits, so that ids made in one millisecond spread. A
+// secret seed keeps outsiders, who may choose ids, from choosing colliding ones.
 struct UuidHash {
   using is_avalanching = void;  // tells Boost's flat tables not to mix again
 
+  std::uint64_t seed = 0;
+
   std::size_t operator()(const Uuid& id) const noexcept {
+    __extension__ using Wide = unsigned __int128;
     std::array<std::uint64_t, 2> half{};
     std::memcpy(half.data(), id.bytes.data(), id.bytes.size());
-    std::uint64_t h = half[0] * 0x9E3779B97F4A7C15ULL;
-    h = (h ^ (h >> 32) ^ half[1]) * 0xD6E8FEB86659FD93ULL;
-    h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93ULL;
-    return h ^ (h >> 32);
+    // Both factors depend on the seed: neither can be made zero, nor a difference be cancelled.
+    const Wide product = Wide{half[0] ^ seed ^ 0x9E3779B97F4A7C15ULL} *
+                         (half[1] ^ std::rotl(seed, 32) ^ 0xD6E8FEB86659FD93ULL);
+    const auto h = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    return (h ^ (h >> 32)) * 0xD6E8FEB86659FD93ULL;
   }
   std::size_t operator()(const TaskId& id) const noexcept { return (*this)(id.value); }
 };

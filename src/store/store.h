@@ -250,8 +250,8 @@ class Store {
                                                         TimePoint now) = 0;
 
   // Operator's retry: failed, dead and cancelled tasks start a new life in `queued` with counters
-  // at zero; the old outcome goes into the history. Another state: `conflict`; so is a unique key
-  // that somebody else holds by now.
+  // at zero and without a start_by; the old outcome goes into the history. Another state:
+  // `conflict`; so is a unique key that somebody else holds by now.
   virtual Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
                                                        TimePoint now) = 0;
 

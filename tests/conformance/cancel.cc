@@ -27,8 +27,7 @@ TEST_P(StoreConformance, a_waiting_task_is_cancelled_at_once) {
 TEST_P(StoreConformance, a_cancelled_task_says_why) {
   const TaskId id = put(task("q")).id;
   must(try_cancel({.id = id, .reason = "not wanted any more"}));
-  ASSERT_TRUE(find(id).error.has_value());
-  EXPECT_EQ(find(id).error->message, "not wanted any more");
+  EXPECT_EQ(find(id).error.value().message, "not wanted any more");
 }
 
 TEST_P(StoreConformance, cancelling_a_running_task_is_noted_and_its_holder_learns_of_it) {
@@ -80,10 +79,10 @@ TEST_P(StoreConformance, each_cancel_of_a_batch_has_its_own_result) {
       {.id = waiting}, {.id = fresh_id()}, {.id = running}, {.id = waiting}};
   const auto results = must(store().cancel(batch, now));
   ASSERT_EQ(results.size(), 4U);
-  EXPECT_THAT(results[0], IsOkAndHolds(TaskState::cancelled));
-  EXPECT_THAT(results[1], FailsWith(ErrorCode::not_found));
-  EXPECT_THAT(results[2], IsOkAndHolds(TaskState::processing));
-  EXPECT_THAT(results[3], FailsWith(ErrorCode::conflict));
+  EXPECT_THAT(results.at(0), IsOkAndHolds(TaskState::cancelled));
+  EXPECT_THAT(results.at(1), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(results.at(2), IsOkAndHolds(TaskState::processing));
+  EXPECT_THAT(results.at(3), FailsWith(ErrorCode::conflict));
 }
 
 // ---- Follow-ups --------------------------------------------------------------------------------

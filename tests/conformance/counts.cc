@@ -32,17 +32,17 @@ TEST_P(StoreConformance, counts_show_every_queue_with_its_number_and_its_four_fi
   one_in_each_state("emails");
   const auto all = must(store().counts(std::nullopt, now));
   ASSERT_EQ(all.size(), 3U);
-  EXPECT_EQ(all[0].queue, "emails");
-  EXPECT_EQ(all[0].number, QueueNumber{3});
-  EXPECT_EQ(all[0].total(), 9U);
-  EXPECT_EQ(all[0].ready(), 1U);
-  EXPECT_EQ(all[0].taken(), 1U);
-  EXPECT_EQ(all[0].later(), 2U);
-  EXPECT_EQ(all[0].waiting(), 4U);
-  EXPECT_EQ(all[1].queue, "empty");
-  EXPECT_EQ(all[1].number, std::nullopt);
-  EXPECT_EQ(all[1].total(), 0U);
-  EXPECT_EQ(all[2].queue, "q");
+  EXPECT_EQ(all.at(0).queue, "emails");
+  EXPECT_EQ(all.at(0).number, QueueNumber{3});
+  EXPECT_EQ(all.at(0).total(), 9U);
+  EXPECT_EQ(all.at(0).ready(), 1U);
+  EXPECT_EQ(all.at(0).taken(), 1U);
+  EXPECT_EQ(all.at(0).later(), 2U);
+  EXPECT_EQ(all.at(0).waiting(), 4U);
+  EXPECT_EQ(all.at(1).queue, "empty");
+  EXPECT_EQ(all.at(1).number, std::nullopt);
+  EXPECT_EQ(all.at(1).total(), 0U);
+  EXPECT_EQ(all.at(2).queue, "q");
 }
 
 TEST_P(StoreConformance, counts_are_kept_by_state_and_priority) {
@@ -70,7 +70,7 @@ TEST_P(StoreConformance, the_oldest_is_the_one_takeable_for_longest) {
   EXPECT_EQ(counts("q").oldest, t0 + 5s) << "whatever the priority";
   const auto leases = take("q");
   EXPECT_EQ(counts("q").oldest, std::nullopt) << "running";
-  settle(retry_at(leases[0], now));
+  settle(retry_at(leases.at(0), now));
   EXPECT_EQ(counts("q").oldest, now) << "whether promoted or not";
 }
 

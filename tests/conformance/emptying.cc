@@ -68,7 +68,7 @@ TEST_P(StoreConformance, clear_goes_oldest_first_up_to_its_limit) {
   }
   const auto puts = put_all(batch);
   EXPECT_THAT(store().clear("q", 3, now), IsOkAndHolds(3U));
-  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(exists(puts[i].id), i >= 3) << i;
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(exists(puts.at(i).id), i >= 3) << i;
   EXPECT_THAT(store().clear("q", 3, now), IsOkAndHolds(2U));
   EXPECT_THAT(store().clear("q", 3, now), IsOkAndHolds(0U));
 }

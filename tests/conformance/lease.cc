@@ -99,7 +99,7 @@ TEST_P(StoreConformance, a_take_may_ask_for_another_lease) {
   const auto leases =
       must(try_take({.worker = "w", .queues = {{.queue = "q"}}, .lease = Duration(5s)}));
   ASSERT_THAT(leases, SizeIs(1));
-  EXPECT_EQ(leases[0].until, now + 5s);
+  EXPECT_EQ(leases.at(0).until, now + 5s);
 }
 
 // S1-026: one task is never given to two processors.
@@ -129,7 +129,7 @@ TEST_P(StoreConformance, nothing_waiting_for_a_release_or_finished_is_ever_given
   one_in_each_state("q");
   const auto leases = take("q");
   ASSERT_THAT(leases, SizeIs(1));
-  EXPECT_EQ(leases[0].counters.deliveries, 1U);
+  EXPECT_EQ(leases.at(0).counters.deliveries, 1U);
   pass(365 * 24h);
   EXPECT_THAT(take("q"), SizeIs(2));  // the delayed and the retrying one
 }
@@ -202,8 +202,8 @@ TEST_P(StoreConformance, the_token_of_another_task_is_refused) {
   put(task("q"));
   const auto leases = take("q");
   ASSERT_THAT(leases, SizeIs(2));
-  Lease mixed = leases[0];
-  mixed.token = leases[1].token;
+  Lease mixed = leases.at(0);
+  mixed.token = leases.at(1).token;
   expect_unchanged([&] {
     EXPECT_THAT(try_settle(done(mixed)), FailsWith(ErrorCode::lease_lost));
     EXPECT_THAT(try_extend({.id = mixed.id, .token = mixed.token}),
@@ -244,7 +244,7 @@ TEST_P(StoreConformance, an_extend_that_asks_for_nothing_gets_the_lease_of_the_q
   make_queue(queue("slow", {.lease = 10min}));
   put(task("slow"));
   const Lease lease =
-      must(try_take({.worker = "w", .queues = {{.queue = "slow"}}, .lease = Duration(1s)}))[0];
+      must(try_take({.worker = "w", .queues = {{.queue = "slow"}}, .lease = Duration(1s)})).at(0);
   pass(1s);
   EXPECT_EQ(extend(lease).until, now + 10min);
 }

@@ -29,7 +29,7 @@ TEST_P(StoreConformance, never_more_than_max_concurrent_run_at_once) {
   EXPECT_THAT(first, SizeIs(2));
   EXPECT_THAT(take("narrow", 5), SizeIs(1));
   EXPECT_THAT(take("narrow", 5), IsEmpty());
-  settle(done(first[0]));
+  settle(done(first.at(0)));
   EXPECT_THAT(take("narrow", 5), SizeIs(1));
 }
 
@@ -40,8 +40,8 @@ TEST_P(StoreConformance, max_concurrent_holds_for_all_workers_of_one_call_togeth
       {.worker = "w1", .queues = {{.queue = "narrow", .most = 2}}},
       {.worker = "w2", .queues = {{.queue = "narrow", .most = 2}}}};
   const WorkResult result = must(store().work({}, {}, takes, now));
-  EXPECT_THAT(must(result.taken[0]), SizeIs(2));
-  EXPECT_THAT(must(result.taken[1]), SizeIs(1));
+  EXPECT_THAT(must(result.taken.at(0)), SizeIs(2));
+  EXPECT_THAT(must(result.taken.at(1)), SizeIs(1));
 }
 
 TEST_P(StoreConformance, max_concurrent_counts_overdue_leases_too) {
@@ -79,10 +79,10 @@ TEST_P(StoreConformance, a_lowered_max_concurrent_lets_the_running_ones_end) {
   const auto running = take("narrow");
   settings.max_concurrent = 1;
   make_queue(settings);
-  settle(done(running[0]));
-  settle(done(running[1]));
+  settle(done(running.at(0)));
+  settle(done(running.at(1)));
   EXPECT_THAT(take("narrow"), IsEmpty());
-  settle(done(running[2]));
+  settle(done(running.at(2)));
   EXPECT_THAT(take("narrow"), SizeIs(1));
 }
 
@@ -119,8 +119,8 @@ TEST_P(StoreConformance, a_batch_is_accepted_up_to_max_depth) {
   std::vector<NewTask> batch;
   for (int i = 0; i < 5; ++i) batch.push_back(task("deep"));
   const auto results = must(store().put(batch, now));
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_THAT(results[i], IsOk());
-  for (std::size_t i = 3; i < 5; ++i) EXPECT_THAT(results[i], IsLimited());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_THAT(results.at(i), IsOk());
+  for (std::size_t i = 3; i < 5; ++i) EXPECT_THAT(results.at(i), IsLimited());
   EXPECT_EQ(counts("deep").total(), 3U);
 }
 
@@ -194,10 +194,10 @@ TEST_P(StoreConformance, a_batch_is_accepted_up_to_the_rate) {
   make_queue(queue("rated", {.put_rate = Rate{2, 1h}}));
   const std::vector<NewTask> batch = {task("rated"), task("rated"), task("rated"), task("q")};
   const auto results = must(store().put(batch, now));
-  EXPECT_THAT(results[0], IsOk());
-  EXPECT_THAT(results[1], IsOk());
-  EXPECT_THAT(results[2], IsLimited());
-  EXPECT_THAT(results[3], IsOk());
+  EXPECT_THAT(results.at(0), IsOk());
+  EXPECT_THAT(results.at(1), IsOk());
+  EXPECT_THAT(results.at(2), IsLimited());
+  EXPECT_THAT(results.at(3), IsOk());
 }
 
 TEST_P(StoreConformance, each_queue_has_its_own_rate) {

@@ -69,16 +69,16 @@ TEST_P(StoreConformance, what_arrives_meanwhile_does_not_disturb_the_pages) {
   put(task("q"));
   ASSERT_TRUE(first.next.has_value());
   const TaskPage second = must(store().list({.before = first.next, .limit = 2}));
-  EXPECT_THAT(ids_of(first.tasks), ElementsAre(puts[2].id, puts[1].id));
-  EXPECT_THAT(ids_of(second.tasks), ElementsAre(puts[0].id));
+  EXPECT_THAT(ids_of(first.tasks), ElementsAre(puts.at(2).id, puts.at(1).id));
+  EXPECT_THAT(ids_of(second.tasks), ElementsAre(puts.at(0).id));
   EXPECT_EQ(second.next, std::nullopt);
 }
 
 TEST_P(StoreConformance, a_cursor_outlives_the_task_it_points_at) {
   const auto puts = put_all({task("q"), task("q"), task("q")});
   const TaskPage first = must(store().list({.limit = 2}));
-  remove(puts[1].id);
-  EXPECT_THAT(ids_of(must(store().list({.before = first.next})).tasks), ElementsAre(puts[0].id));
+  remove(puts.at(1).id);
+  EXPECT_THAT(ids_of(must(store().list({.before = first.next})).tasks), ElementsAre(puts.at(0).id));
 }
 
 TEST_P(StoreConformance, a_list_leaves_out_the_large_parts_unless_it_is_asked_for_them) {
@@ -121,10 +121,11 @@ TEST_P(StoreConformance, a_list_is_filtered_by_the_moment_of_the_put) {
     ids.push_back(put(task("q")).id);
     pass(1s);
   }
-  EXPECT_THAT(ids_of(list({.created_from = t0 + 1s})), ElementsAre(ids[3], ids[2], ids[1]));
-  EXPECT_THAT(ids_of(list({.created_until = t0 + 1s})), ElementsAre(ids[0]));
+  EXPECT_THAT(ids_of(list({.created_from = t0 + 1s})),
+              ElementsAre(ids.at(3), ids.at(2), ids.at(1)));
+  EXPECT_THAT(ids_of(list({.created_until = t0 + 1s})), ElementsAre(ids.at(0)));
   EXPECT_THAT(ids_of(list({.created_from = t0 + 1s, .created_until = t0 + 3s})),
-              ElementsAre(ids[2], ids[1]));
+              ElementsAre(ids.at(2), ids.at(1)));
 }
 
 TEST_P(StoreConformance, several_filters_hold_together) {

@@ -155,6 +155,7 @@ TEST_P(StoreConformance, memos_are_recalled_page_by_page) {
   EXPECT_THAT(memory.keys({.prefix = "b/", .after = "b/2"}), ElementsAre("b/3"));
   EXPECT_THAT(memory.keys({.prefix = "b/", .after = "b/3"}), IsEmpty());
   EXPECT_THAT(memory.keys({.prefix = "b/", .after = "a"}), ElementsAre("b/1", "b/2", "b/3"));
+  EXPECT_THAT(memory.keys({.prefix = "b/1", .after = "b/1"}), IsEmpty());
   EXPECT_THAT(memory.keys({.after = "b/2"}), ElementsAre("b/3", "c/1"));
 }
 

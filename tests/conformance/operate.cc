@@ -50,9 +50,9 @@ TEST_P(StoreConformance, each_removal_of_a_batch_has_its_own_result) {
   const std::vector<TaskId> batch = {waiting, running, waiting};
   const auto results = must(store().remove(batch, now));
   ASSERT_EQ(results.size(), 3U);
-  EXPECT_THAT(results[0], IsOkAndHolds(TaskState::queued));
-  EXPECT_THAT(results[1], FailsWith(ErrorCode::conflict));
-  EXPECT_THAT(results[2], FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(results.at(0), IsOkAndHolds(TaskState::queued));
+  EXPECT_THAT(results.at(1), FailsWith(ErrorCode::conflict));
+  EXPECT_THAT(results.at(2), FailsWith(ErrorCode::not_found));
 }
 
 TEST_P(StoreConformance, a_removed_task_is_not_due_any_more) {
@@ -90,6 +90,17 @@ TEST_P(StoreConformance, the_old_outcome_of_a_revived_task_is_in_its_history) {
   bool kept = false;
   for (const Attempt& attempt : history) kept |= attempt.error_message == "no such user";
   EXPECT_TRUE(kept) << ::testing::PrintToString(history);
+}
+
+TEST_P(StoreConformance, an_outcome_without_a_run_is_in_the_history_too) {
+  const TaskId id = put(task("q")).id;
+  must(try_cancel({.id = id, .reason = "not wanted"}));
+  revive(id);
+  const auto history = find(id).history;
+  ASSERT_EQ(history.size(), 1U);
+  EXPECT_EQ(history.at(0).event, Event::revive);
+  EXPECT_EQ(history.at(0).error_message, "not wanted");
+  EXPECT_EQ(find(id).error, std::nullopt);
 }
 
 TEST_P(StoreConformance, only_failed_dead_and_cancelled_tasks_can_be_revived) {

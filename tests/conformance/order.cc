@@ -264,9 +264,9 @@ TEST_P(StoreConformance, several_takes_of_one_call_are_served_in_order) {
                                           {.worker = "w3", .queues = {{.queue = "q"}}}};
   const WorkResult result = must(store().work({}, {}, takes, now));
   ASSERT_EQ(result.taken.size(), 3U);
-  EXPECT_THAT(ids_of(must(result.taken[0])), ElementsAre(first));
-  EXPECT_THAT(ids_of(must(result.taken[1])), ElementsAre(second));
-  EXPECT_THAT(ids_of(must(result.taken[2])), ElementsAre());
+  EXPECT_THAT(ids_of(must(result.taken.at(0))), ElementsAre(first));
+  EXPECT_THAT(ids_of(must(result.taken.at(1))), ElementsAre(second));
+  EXPECT_THAT(ids_of(must(result.taken.at(2))), ElementsAre());
   EXPECT_EQ(find(second).worker, "w2");
 }
 
@@ -276,8 +276,8 @@ TEST_P(StoreConformance, a_take_from_an_unknown_queue_is_not_found_and_the_other
                                           {.worker = "w2", .queues = {{.queue = "q"}}}};
   const WorkResult result = must(store().work({}, {}, takes, now));
   ASSERT_EQ(result.taken.size(), 2U);
-  EXPECT_THAT(result.taken[0], FailsWith(ErrorCode::not_found));
-  EXPECT_THAT(ids_of(must(result.taken[1])), ElementsAre(id));
+  EXPECT_THAT(result.taken.at(0), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(ids_of(must(result.taken.at(1))), ElementsAre(id));
 }
 
 TEST_P(StoreConformance, a_take_that_names_one_unknown_queue_takes_nothing_at_all) {

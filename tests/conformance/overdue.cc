@@ -194,7 +194,7 @@ TEST_P(StoreConformance, a_task_lost_more_often_than_max_lost_is_dead) {
     settle(decide_lost(overdue.lease, overdue.lease.until, false, settings, RetryPolicy{}, now));
   }
   EXPECT_EQ(state_of(id), TaskState::dead);
-  EXPECT_EQ(find(id).error->code, "worker_lost");
+  EXPECT_EQ(find(id).error.value().code, "worker_lost");
   EXPECT_EQ(find(id).counters.lost, 4U);
 }
 
@@ -226,7 +226,7 @@ TEST_P(StoreConformance, a_task_past_its_start_by_is_cancelled_as_expired) {
   const Version version = std::get<Unchanged>(due_one().expect).version;
   EXPECT_EQ(settle(decide_expired(id, version, now)), TaskState::cancelled);
   const Task found = find(id);
-  EXPECT_EQ(found.error->code, "expired");
+  EXPECT_EQ(found.error.value().code, "expired");
   EXPECT_EQ(found.finished_at, now);
   EXPECT_THAT(due(), IsEmpty());
 }

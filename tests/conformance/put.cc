@@ -81,10 +81,10 @@ TEST_P(StoreConformance, numbers_are_the_order_of_arrival) {
   const auto first = put_all({task("q"), task("q")});
   make_queue("other");
   const auto second = put_all({task("other"), task("q")});
-  EXPECT_GE(first[0].number, TaskNumber{1});
-  EXPECT_LT(first[0].number, first[1].number);
-  EXPECT_LT(first[1].number, second[0].number);
-  EXPECT_LT(second[0].number, second[1].number);
+  EXPECT_GE(first.at(0).number, TaskNumber{1});
+  EXPECT_LT(first.at(0).number, first.at(1).number);
+  EXPECT_LT(first.at(1).number, second.at(0).number);
+  EXPECT_LT(second.at(0).number, second.at(1).number);
 }
 
 TEST_P(StoreConformance, a_number_is_never_given_twice) {
@@ -163,9 +163,9 @@ TEST_P(StoreConformance, the_same_id_is_known_inside_a_batch_and_across_queues) 
   make_queue("other");
   const TaskId id = fresh_id();
   const auto puts = put_all({task("q", {.id = id}), task("other", {.id = id})});
-  EXPECT_FALSE(puts[0].existing);
-  EXPECT_TRUE(puts[1].existing);
-  EXPECT_EQ(puts[1].number, puts[0].number);
+  EXPECT_FALSE(puts.at(0).existing);
+  EXPECT_TRUE(puts.at(1).existing);
+  EXPECT_EQ(puts.at(1).number, puts.at(0).number);
   EXPECT_EQ(find(id).queue, "q");
 }
 
@@ -183,10 +183,10 @@ TEST_P(StoreConformance, a_bad_item_of_a_batch_changes_nothing_and_the_others_go
                                       task("q")};
   const auto results = must(store().put(batch, now));
   ASSERT_EQ(results.size(), 4U);
-  EXPECT_THAT(results[0], IsOk());
-  EXPECT_THAT(results[1], FailsWith(ErrorCode::invalid));
-  EXPECT_THAT(results[2], FailsWith(ErrorCode::not_found));
-  EXPECT_THAT(results[3], IsOk());
+  EXPECT_THAT(results.at(0), IsOk());
+  EXPECT_THAT(results.at(1), FailsWith(ErrorCode::invalid));
+  EXPECT_THAT(results.at(2), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(results.at(3), IsOk());
   EXPECT_EQ(list().size(), 2U);
 }
 

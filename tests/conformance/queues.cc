@@ -176,7 +176,7 @@ TEST_P(StoreConformance, new_settings_hold_for_tasks_that_wait_already) {
   make_queue(settings);
   const auto leases = take("changing");
   ASSERT_THAT(leases, SizeIs(1));
-  EXPECT_EQ(leases[0].until, now + 5min);
+  EXPECT_EQ(leases.at(0).until, now + 5min);
 }
 
 TEST_P(StoreConformance, all_queues_are_listed_by_name) {

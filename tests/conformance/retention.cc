@@ -56,7 +56,7 @@ TEST_P(StoreConformance, the_last_n_that_ended_stay) {
   }
   now = pruned_by(now);
   advance();
-  EXPECT_THAT(ids_of(list({.queue = "short"})), ElementsAre(ids[1], ids[0]));
+  EXPECT_THAT(ids_of(list({.queue = "short"})), ElementsAre(ids.at(1), ids.at(0)));
 }
 
 TEST_P(StoreConformance, both_limits_hold_together) {

@@ -190,8 +190,8 @@ TEST_P(StoreConformance, the_same_settlement_twice_in_one_call_is_applied_once) 
   const Lease lease = take_one("q");
   const std::vector<Settlement> twice = {done(lease, "a"), done(lease, "b")};
   const WorkResult result = must(store().work(twice, {}, {}, now));
-  EXPECT_THAT(result.settled[0], IsOkAndHolds(Settled{SettleStatus::applied}));
-  EXPECT_THAT(result.settled[1], IsOkAndHolds(Settled{SettleStatus::already}));
+  EXPECT_THAT(result.settled.at(0), IsOkAndHolds(Settled{SettleStatus::applied}));
+  EXPECT_THAT(result.settled.at(1), IsOkAndHolds(Settled{SettleStatus::already}));
   EXPECT_EQ(find(lease.id).result, "a");
 }
 
@@ -238,14 +238,14 @@ TEST_P(StoreConformance, a_bad_settlement_of_a_batch_changes_nothing_and_the_oth
   for (int i = 0; i < 3; ++i) put(task("q"));
   const auto leases = take("q");
   ASSERT_THAT(leases, SizeIs(3));
-  Lease wrong = leases[1];
+  Lease wrong = leases.at(1);
   wrong.token.value += 1000;
-  const std::vector<Settlement> batch = {done(leases[0]), done(wrong), done(leases[2])};
+  const std::vector<Settlement> batch = {done(leases.at(0)), done(wrong), done(leases.at(2))};
   const WorkResult result = must(store().work(batch, {}, {}, now));
   ASSERT_THAT(result.settled, SizeIs(3));
-  EXPECT_THAT(result.settled[0], IsOk());
-  EXPECT_THAT(result.settled[1], FailsWith(ErrorCode::lease_lost));
-  EXPECT_THAT(result.settled[2], IsOk());
+  EXPECT_THAT(result.settled.at(0), IsOk());
+  EXPECT_THAT(result.settled.at(1), FailsWith(ErrorCode::lease_lost));
+  EXPECT_THAT(result.settled.at(2), IsOk());
   EXPECT_EQ(state_of(wrong.id), TaskState::processing);
 }
 
@@ -256,7 +256,7 @@ TEST_P(StoreConformance, a_settlement_frees_its_place_for_a_take_of_the_same_cal
   const std::vector<Settlement> settlements = {done(take_one("one"))};
   const std::vector<TakeRequest> takes = {{.worker = "w", .queues = {{.queue = "one"}}}};
   const WorkResult result = must(store().work(settlements, {}, takes, now));
-  EXPECT_THAT(ids_of(must(result.taken[0])), ElementsAre(next));
+  EXPECT_THAT(ids_of(must(result.taken.at(0))), ElementsAre(next));
 }
 
 TEST_P(StoreConformance, an_extension_comes_after_the_settlement_of_the_same_call) {
@@ -265,8 +265,8 @@ TEST_P(StoreConformance, an_extension_comes_after_the_settlement_of_the_same_cal
   const std::vector<Settlement> settlements = {done(lease)};
   const std::vector<Extension> extensions = {{.id = lease.id, .token = lease.token}};
   const WorkResult result = must(store().work(settlements, extensions, {}, now));
-  EXPECT_THAT(result.settled[0], IsOk());
-  EXPECT_THAT(result.extended[0], FailsWith(ErrorCode::lease_lost));
+  EXPECT_THAT(result.settled.at(0), IsOk());
+  EXPECT_THAT(result.extended.at(0), FailsWith(ErrorCode::lease_lost));
 }
 
 TEST_P(StoreConformance, a_take_sees_what_the_settlements_of_the_same_call_made_ready) {
@@ -277,7 +277,7 @@ TEST_P(StoreConformance, a_take_sees_what_the_settlements_of_the_same_call_made_
       with(retry_at(lease, now), {task("q", {.id = child})})};
   const std::vector<TakeRequest> takes = {{.worker = "w", .queues = {{.queue = "q", .most = 10}}}};
   const WorkResult result = must(store().work(settlements, {}, takes, now));
-  EXPECT_THAT(ids_of(must(result.taken[0])), ::testing::UnorderedElementsAre(lease.id, child));
+  EXPECT_THAT(ids_of(must(result.taken.at(0))), ::testing::UnorderedElementsAre(lease.id, child));
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ TEST_P(StoreConformance, a_conflict_says_in_which_state_the_holder_is) {
 TEST_P(StoreConformance, a_key_is_held_once_inside_a_batch_too) {
   const auto puts =
       put_all({keyed(UniqueScope::until_finished), keyed(UniqueScope::until_finished)});
-  EXPECT_FALSE(puts[0].existing);
-  EXPECT_TRUE(puts[1].existing);
-  EXPECT_EQ(puts[1].id, puts[0].id);
+  EXPECT_FALSE(puts.at(0).existing);
+  EXPECT_TRUE(puts.at(1).existing);
+  EXPECT_EQ(puts.at(1).id, puts.at(0).id);
 }
 
 TEST_P(StoreConformance, keys_of_different_queues_have_nothing_to_do_with_each_other) {
@@ -147,6 +147,7 @@ TEST_P(StoreConformance, a_window_survives_whatever_becomes_of_the_task) {
   const Put conflict = put(keyed(UniqueScope::window, 10s));
   EXPECT_TRUE(conflict.existing);
   EXPECT_EQ(conflict.id, holder.id);
+  EXPECT_EQ(conflict.state, std::nullopt) << "it is gone";
   pass(10s);
   EXPECT_FALSE(put(keyed(UniqueScope::window, 10s)).existing);
 }

@@ -91,6 +91,16 @@ TEST_P(StoreConformance, advance_says_when_a_pause_a_window_a_memo_or_retention_
   }
 }
 
+TEST_P(StoreConformance, advance_says_when_each_kind_of_retention_ends) {
+  make_queue(queue("brief", {.keep_completed = {.for_time = 30s}, .keep_dead = {.for_time = 20s}}));
+  task_in(TaskState::completed, "brief");
+  EXPECT_EQ(advance().next, now + 30s);
+  task_in(TaskState::dead, "brief");
+  EXPECT_EQ(advance().next, now + 20s);
+  task_in(TaskState::failed, "brief", {.keep_for = 10s});
+  EXPECT_EQ(advance().next, now + 10s);
+}
+
 TEST_P(StoreConformance, advance_says_when_a_lease_or_a_start_by_passes) {
   put(task("q", {.start_by = now + 90s}));
   make_queue("running");

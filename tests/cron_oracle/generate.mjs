@@ -1,4 +1,5 @@
-// Writes golden.tsv: random cron expressions at random moments (UTC), and when croner says they fire.
+// Writes golden.tsv: random cron expressions at random moments (UTC), and when croner says they
+// fire.
 //
 //   expression <tab> moment <tab> next tick <tab> the one after <tab> previous tick
 //
@@ -8,17 +9,17 @@
 //
 // Left out, because Millrace differs from croner on purpose (src/core/cron.h says how):
 //   - L-n and L-nW, and LW inside a list: croner does not know them;
-//   - `*/1`, and `*` inside a list, in a day field: croner counts such a field as restricted, so that
-//     with a restriction in the other day field every day matches; here it is as good as `*`;
+//   - `*/1`, and `*` inside a list, in a day field: croner counts such a field as restricted, so
+//     that with a restriction in the other day field every day matches; here it is as good as `*`;
 //   - SUN-SUN: a whole week in croner, a single Sunday here;
 //   - 7/n as weekday: no day at all in croner, Sunday here;
 //   - years (a seventh field), `+` and `#` after a range: croner's own.
 // `5/15` needs croner's sloppyRanges. Moments are whole seconds: croner's previousRuns steps back a
 // whole second from where it is asked.
 //
-// croner 11.0.0 sometimes contradicts itself, and such lines are left out: nextRuns does not stop at
-// the end of a short month (if 31 February matches, it goes on from 3 March and passes over 1 and 2
-// March), previousRuns overlooks an nW that is later in the month than the other days named.
+// croner 11.0.0 sometimes contradicts itself, and such lines are left out: nextRuns does not stop
+// at the end of a short month (if 31 February matches, it goes on from 3 March and passes over 1
+// and 2 March), previousRuns overlooks an nW that is later in the month than the other days named.
 import { Cron } from "croner";
 
 const lines = Number(process.argv[2] ?? 2700);

@@ -76,7 +76,8 @@ def main():
         for _ in range(LINES // 2):
             moment = random_moment(zone)
             print("to_local", name, text(moment), text(local_at(zone, moment)), sep="\t")
-            local = local_at(zone, random_moment(zone)) + RANDOM.choice([-2, -1, 0, 1]) * 900 * SECOND
+            local = local_at(zone, random_moment(zone))
+            local += RANDOM.choice([-2, -1, 0, 1]) * 900 * SECOND
             kind, first, second = from_local(zone, local)
             print("from_local", name, text(local), kind, text(first), text(second), sep="\t")
 

@@ -32,6 +32,19 @@ std::string replaced(std::string text, std::string_view prefix, std::string_view
   return text;
 }
 
+// GoogleTest names the alternative of a variant at length; its value will do.
+std::string without_types(std::string text) {
+  constexpr std::string_view between = "' with value ";
+  for (auto at = text.find("('"); at != std::string::npos; at = text.find("('", at)) {
+    const auto value = text.find(between, at);
+    const auto end = text.find(')', value);
+    if (end == std::string::npos) break;
+    text.erase(end, 1);
+    text.erase(at, value + between.size() - at);
+  }
+  return text;
+}
+
 template <class T>
 std::string show(const T& value) {
   return ::testing::PrintToString(value);
@@ -204,7 +217,7 @@ Uuid queue_id(std::uint32_t k) {
 
 std::string shortened(const std::string& text) {
   auto result = replaced(text, "task-00000000-0000-7000-8000-", "#");
-  return replaced(std::move(result), "00000000-0000-7000-8100-", "@");
+  return without_types(replaced(std::move(result), "00000000-0000-7000-8100-", "@"));
 }
 
 std::string describe(const Operation& operation) {

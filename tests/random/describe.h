@@ -13,7 +13,7 @@ TaskId task_id(std::uint32_t k);
 // The UUID of the k-th queue, shown as @k.
 Uuid queue_id(std::uint32_t k);
 
-// The same text with such ids in their short form.
+// The same text with such ids in their short form, and less clutter.
 std::string shortened(const std::string& text);
 
 // "t0+5s take w1 {mail 3}"

@@ -14,8 +14,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t look_every = 20;  // steps
-constexpr std::size_t crowded = 60;     // tasks; above it fewer are put
+constexpr std::size_t look_every = 20;        // steps
+constexpr std::size_t look_around_every = 4;  // what it knows may be old, as with real callers
+constexpr std::size_t crowded = 60;           // tasks; above it fewer are put
 
 bool is_revivable(TaskState state) {
   return next_state(state, Event::revive).has_value();
@@ -36,7 +37,10 @@ Sequence generate(std::uint64_t seed, std::size_t length) {
 }
 
 Generator::Generator(std::uint64_t seed)
-    : dice_(seed), model_(std::make_unique<ModelStore>()), now_(t0) {}
+    : dice_(seed),
+      scale_(dice_.percent(4) ? 15 : 1),
+      model_(std::make_unique<ModelStore>()),
+      now_(t0) {}
 
 Sequence Generator::run(std::size_t length) {
   Sequence sequence;
@@ -47,7 +51,7 @@ Sequence Generator::run(std::size_t length) {
       if (const auto* lease = std::get_if<Lease>(&item)) leased_.push_back(lease->id);
     }
     pass_time();
-    look_around();
+    if (sequence.size() % look_around_every == 0) look_around();
   };
   for (std::uint32_t queue = 0; queue < queue_count; ++queue) {
     add(PutQueueStep{.settings = settings(queue), .mode = PutQueue::create});
@@ -59,8 +63,34 @@ Sequence Generator::run(std::size_t length) {
   return sequence;
 }
 
-// Mostly a little, sometimes a lot, sometimes back.
+// Moments at which something happens by itself: the rules are about being just before or after.
+std::vector<TimePoint> Generator::coming_moments() {
+  std::vector<TimePoint> moments;
+  const auto consider = [&](std::optional<TimePoint> moment) {
+    if (moment && *moment > now_ && *moment < now_ + 1h) moments.push_back(*moment);
+  };
+  for (const auto& task : tasks_) {
+    consider(task.start);
+    consider(task.start_by);
+    consider(task.lease_until);
+    if (task.unique) consider(task.created_at + task.unique->window);
+    const auto keep = settings_of(task.queue).keep_completed.for_time;
+    if (task.finished_at) consider(*task.finished_at + task.keep_for.value_or(keep.value_or(0ms)));
+  }
+  for (const auto& queue : queues_) consider(queue.settings.paused_until);
+  for (const auto& memo : model_.store().recall({}, now_).value_or(std::vector<Memo>{})) {
+    consider(memo.expires);
+  }
+  return moments;
+}
+
+// Mostly a little, sometimes a lot, sometimes back, sometimes to the very moment that counts.
 void Generator::pass_time() {
+  if (dice_.percent(8)) {
+    const auto moments = coming_moments();
+    if (!moments.empty()) now_ = dice_.pick(moments) - Duration(dice_.percent(25) ? 1 : 0);
+    return;
+  }
   const auto roll = dice_.below(1000);
   if (roll < 350) return;
   if (roll < 750) {
@@ -87,14 +117,14 @@ void Generator::look_around() {
 
 Call Generator::next() {
   const auto roll = dice_.below(100);
-  if (roll < (tasks_.size() < crowded ? 22U : 8U)) return put();
+  if (roll < (tasks_.size() < crowded * scale_ ? 22U : 8U)) return put();
   if (roll < 56) return work();
-  if (roll < 60) return DueStep{.limit = dice_.percent(97) ? dice_.between(1U, 10U) : 0};
+  if (roll < 60) return DueStep{.limit = dice_.percent(97) ? dice_.between(1U, 10 * scale_) : 0};
   if (roll < 63) {
-    return SettleDueStep{.most = dice_.between(1U, 5U), .exhaust = dice_.percent(15)};
+    return SettleDueStep{.most = dice_.between(1U, 5 * scale_), .exhaust = dice_.percent(15)};
   }
   if (roll < 69) {
-    return AdvanceStep{.limit = dice_.percent(97) ? dice_.between(1U, 20U)
+    return AdvanceStep{.limit = dice_.percent(97) ? dice_.between(1U, 20 * scale_)
                                                   : limits::max_advance + dice_.below(2)};
   }
   return roll < 86 ? next_operation() : next_named();
@@ -111,7 +141,7 @@ Call Generator::next_operation() {
   if (roll < 68) return RetryStep{some_tasks(dice_.percent(80) ? is_revivable : is_any)};
   if (roll < 78) return RemoveStep{some_tasks(is_any)};
   UpdateStep step;
-  const auto most = dice_.between(1U, 3U);
+  const auto most = dice_.between(1U, 3 * scale_);
   while (step.updates.size() < most) step.updates.push_back(update());
   return step;
 }
@@ -130,7 +160,9 @@ ListStep Generator::list() {
   if (dice_.percent(10)) request.priority = static_cast<std::uint8_t>(dice_.below(10));
   if (dice_.percent(10)) request.created_from = now_ - soon();
   if (dice_.percent(10)) request.created_until = now_ - soon();
-  request.limit = dice_.percent(97) ? dice_.between(1U, 12U) : dice_.percent(50) ? 0U : 1001U;
+  request.limit = dice_.percent(97)   ? dice_.between(1U, 12 * scale_)
+                  : dice_.percent(50) ? 0U
+                                      : 1001U;
   request.full = dice_.percent(30);
   if (dice_.percent(20)) step.before = some_task();
   return step;
@@ -138,7 +170,7 @@ ListStep Generator::list() {
 
 CancelStep Generator::cancel() {
   CancelStep step;
-  const auto most = dice_.between(1U, 3U);
+  const auto most = dice_.between(1U, 3 * scale_);
   while (step.requests.size() < most) {
     const auto roll = dice_.below(10);
     auto& request = step.requests.emplace_back();
@@ -166,6 +198,7 @@ TaskUpdate Generator::update() {
   }
   if (dice_.percent(20) || !(update.priority || update.start || update.release)) {
     update.delivery = DeliveryNote{.attempts = dice_.below(5), .last_status = dice_.word("50", 4)};
+    if (dice_.percent(2)) update.delivery->last_status.assign(limits::max_error_text + 1, 's');
   }
   return update;
 }
@@ -173,7 +206,7 @@ TaskUpdate Generator::update() {
 // ---- Picking ----------------------------------------------------------------------------------
 
 QueueRef Generator::some_queue() {
-  const auto index = dice_.below(queue_count);
+  const auto index = scale_ > 1 && dice_.percent(60) ? 0 : dice_.below(queue_count);
   const auto roll = dice_.below(100);
   if (roll < 2) return std::string("ghost");
   if (roll < 12) return QueueNumber{static_cast<std::int64_t>(index + 1)};
@@ -198,7 +231,7 @@ TaskId Generator::task_in(bool (*wanted)(TaskState)) {
 
 std::vector<TaskId> Generator::some_tasks(bool (*wanted)(TaskState)) {
   std::vector<TaskId> ids;
-  const auto most = dice_.between(1U, 3U);
+  const auto most = dice_.between(1U, 3 * scale_);
   while (ids.size() < most) ids.push_back(task_in(wanted));
   return ids;
 }

@@ -27,6 +27,7 @@ class Generator {
 
  private:
   void pass_time();
+  std::vector<TimePoint> coming_moments();
   void look_around();
   Call next();
   Call next_operation();
@@ -75,11 +76,13 @@ class Generator {
   QueueSettings settings_of(const std::string& queue);
 
   Dice dice_;
+  // Most sequences are small, so that things meet; a few have crowds of tasks.
+  std::uint32_t scale_ = 1;
   Side model_;
   TimePoint now_;
   std::uint32_t last_task_ = 0;
   std::vector<TaskId> leased_;  // every task that was ever taken
-  std::vector<Task> tasks_;     // what is there now
+  std::vector<Task> tasks_;     // what was there a moment ago
   std::vector<Queue> queues_;
 };
 

@@ -18,7 +18,8 @@ Call Generator::next_named() {
   if (roll < 26) return QueuesStep{all ? std::nullopt : std::optional(some_queue())};
   if (roll < 30) return RemoveQueueStep{.queue = some_queue(), .force = dice_.percent(40)};
   if (roll < 33) {
-    return ClearStep{.queue = some_queue(), .limit = dice_.percent(95) ? dice_.between(1U, 5U) : 0};
+    return ClearStep{.queue = some_queue(),
+                     .limit = dice_.percent(95) ? dice_.between(1U, 5 * scale_) : 0};
   }
   if (roll < 41) return PutScheduleStep{schedule()};
   if (roll < 43) return RemoveScheduleStep{dice_.word("tick", 4)};
@@ -112,6 +113,7 @@ FireStep Generator::fire() {
     tick.next = schedule.next + schedule.rule.every;
     if (dice_.percent(70)) tick.task.queue = schedule.task.queue;
   }
+  if (dice_.percent(2)) tick.next = tick.nominal;
   if (dice_.percent(15)) tick.nominal += dice_.between(-1s, 1s);
   return step;
 }
@@ -129,6 +131,7 @@ RememberStep Generator::remember() {
   if (roll == 0) request.key.clear();
   if (roll == 1) request.key = std::string(limits::max_memo_key + 1, 'm');
   if (roll == 2) request.lifetime = Duration::zero();
+  if (roll == 3) request.value = std::string(limits::max_memo_value + 1, 'v');
   return step;
 }
 

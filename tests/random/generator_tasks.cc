@@ -27,7 +27,7 @@ PutStep Generator::put() {
     step.tasks.assign(limits::max_batch + 1, new_task());
     return step;
   }
-  const auto most = dice_.percent(60) ? 1U : dice_.between(2U, 8U);
+  const auto most = dice_.percent(60) ? 1U : dice_.between(2U, 8 * scale_);
   while (step.tasks.size() < most) step.tasks.push_back(new_task());
   return step;
 }
@@ -123,7 +123,7 @@ void Generator::spoil(NewTask& task) {
       task.keep_for = -1ms;
       break;
     case 10:
-      task.payload = std::string(limits::max_payload + dice_.below(2), 'p');
+      task.payload = std::string(limits::max_payload + 1, 'p');
       break;
     default:
       task.queue = std::string("bad name");
@@ -143,7 +143,10 @@ std::vector<NewTask> Generator::follow_ups(std::uint32_t percent) {
 WorkStep Generator::work() {
   WorkStep step;
   if (dice_.percent(60)) {
-    while (step.settlements.empty() || dice_.percent(40)) step.settlements.push_back(settle_part());
+    const auto more = scale_ > 1 ? 95U : 40U;
+    while (step.settlements.empty() || dice_.percent(more)) {
+      step.settlements.push_back(settle_part());
+    }
   }
   if (dice_.percent(30)) {
     while (step.extensions.empty() || dice_.percent(30)) step.extensions.push_back(extend_part());
@@ -262,7 +265,7 @@ ExtendPart Generator::extend_part() {
 TakeRequest Generator::take() {
   TakeRequest request{.worker = dice_.word("worker", 3), .queues = {}};
   while (request.queues.empty() || dice_.percent(40)) {
-    request.queues.push_back({.queue = some_queue(), .most = dice_.between(1U, 4U)});
+    request.queues.push_back({.queue = some_queue(), .most = dice_.between(1U, 4 * scale_)});
   }
   if (dice_.percent(15)) request.lease = dice_.between(1s, 3min);
   if (dice_.below(100) < 2) request.queues.front().most = dice_.percent(50) ? 0U : 1001U;

@@ -254,7 +254,7 @@ Result<TaskPage> ModelStore::list(const ListRequest& request) {
   }
   TaskPage page;
   for (auto entry = records_.rbegin(); entry != records_.rend(); ++entry) {
-    Task task = entry->second.task;
+    const auto& task = entry->second.task;
     if (request.before && task.number >= *request.before) continue;
     if (queue && task.queue != *queue) continue;
     if (!request.states.empty() &&
@@ -267,13 +267,12 @@ Result<TaskPage> ModelStore::list(const ListRequest& request) {
     }
     ++page.looked_at;
     if (!wanted(task, request)) continue;
-    if (!request.full) {
-      task.payload.clear();
-      task.result.clear();
-      task.log.clear();
-      task.history.clear();
-    }
-    page.tasks.push_back(std::move(task));
+    auto& copy = page.tasks.emplace_back(task);
+    if (request.full) continue;
+    copy.payload.clear();
+    copy.result.clear();
+    copy.log.clear();
+    copy.history.clear();
   }
   return page;
 }

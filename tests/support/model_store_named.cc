@@ -110,6 +110,7 @@ Result<Fired> ModelStore::fire(const Fire& tick, TimePoint now) {
   auto& schedule = found->second;
   if (schedule.paused) return fail(ErrorCode::conflict, "the schedule is paused");
   if (schedule.next != tick.nominal) return fail(ErrorCode::conflict, "fired already");
+  if (tick.next <= tick.nominal) return fail(ErrorCode::invalid, "the next tick must be later");
   if (auto valid = validate(tick.task, now); !valid) return std::unexpected(valid.error());
   if (auto open = check_queue(tick.task.queue); !open) return std::unexpected(open.error());
 

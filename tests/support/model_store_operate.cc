@@ -69,13 +69,14 @@ Result<TaskState> ModelStore::retry_one(const TaskId& id, TimePoint now) {
   auto& task = record->task;
   const auto state = next_state(task.state, Event::revive);
   if (!state) return fail(ErrorCode::conflict, "only failed, dead and cancelled tasks");
-  // A window is not opened again; the other scopes need their key back.
-  if (task.unique && task.unique->scope != UniqueScope::window) {
+  if (task.unique) {
     if (holder(task.queue, task.unique->key, now, record)) {
       return fail(ErrorCode::conflict, "the unique key is held by another task");
     }
-    hold_key(*record);
+    // A window is not opened again; the other scopes need their key back.
+    if (task.unique->scope != UniqueScope::window) hold_key(*record);
   }
+  task.start_by.reset();
   task.history.push_back({.started_at = *task.finished_at,
                           .ended_at = now,
                           .event = Event::revive,
@@ -124,6 +125,9 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   }
   if (update.start && *update.start > later(now, limits::max_delay)) {
     return fail(ErrorCode::invalid, "start must be within ten years");
+  }
+  if (update.delivery && update.delivery->last_status.size() > limits::max_error_text) {
+    return fail(ErrorCode::too_large, "the delivery status");
   }
   auto& task = record->task;
   if ((update.priority || update.start) && !is_waiting(task.state)) {

@@ -254,8 +254,8 @@ void PrintTo(const Schedule& schedule, std::ostream* os) {
 }
 
 void PrintTo(const Put& put, std::ostream* os) {
-  Record(os, "Put")("id", put.id)("number", put.number)("state", put.state ? std::string(name_of(*put.state)) : "gone")(
-      "existing", put.existing);
+  Record(os, "Put")("id", put.id)("number", put.number)(
+      "state", put.state ? std::string(name_of(*put.state)) : "gone")("existing", put.existing);
 }
 
 void PrintTo(const Settled& settled, std::ostream* os) {

@@ -49,7 +49,8 @@ struct Changes {
   std::vector<TaskChange> tasks;
   std::vector<SmallChange> small;
 
-  // A thing that changes all the time (a queue with a rate) is mostly the last one noted.
+  // What changes all the time (a queue with a rate) is mostly what was noted last; anything else
+  // may be noted twice.
   void note(SmallChange change) {
     if (on && (small.empty() || small.back() != change)) small.push_back(std::move(change));
   }

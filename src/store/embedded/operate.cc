@@ -22,9 +22,8 @@ std::unexpected<Error> wrong_state(const Slot& slot, std::string_view verb,
 Result<void> check_key_is_free(const State& state, const Slot& slot, TimePoint now) {
   if (!slot.has_unique) return {};
   const UniqueKey unique = state.unique(slot);
-  if (unique.scope == UniqueScope::window) return {};
   const Holder* holder = state.holders.find(slot.queue, unique.key, now);
-  if (holder == nullptr) return {};
+  if (holder == nullptr || holder->id == slot.id) return {};
   return fail(ErrorCode::conflict,
               fmt::format("task {} cannot be retried: its unique key \"{}\" is held by task {}",
                           to_text(slot.id.value), unique.key, to_text(holder->id.value)));
@@ -130,6 +129,7 @@ Result<TaskState> revive(State& state, const TaskId& id, TimePoint now) {
   slot.previous_start = no_moment;
   slot.started_at = no_moment;
   slot.moment = no_moment;
+  slot.has_start_by = false;  // it was meant for the first life
   state.store(at, now);
   return *next;
 }

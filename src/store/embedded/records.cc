@@ -22,7 +22,7 @@ void write_record(std::string& out, RecordKind kind, const auto& fill) {
 
 void write_mutable(Appender& to, const State& state, const Slot& slot) {
   mutable_fields(slot, [&](const auto& field) { write(to, field); });
-  write(to, bool{slot.cancel_requested});
+  write(to, bool{slot.cancel_requested}), write(to, bool{slot.has_start_by});
   write(to, state.workers.text(slot.worker));
   write(to, Blobs::view(slot.notes));
 }
@@ -115,7 +115,6 @@ RecordKind gone_kind(Thing thing) {
 }
 
 void write_task_change(std::string& out, State& state, const TaskChange& change) {
-  if (change.kind == RecordKind::gone) return write_gone(out, change);
   Slot& slot = state.slot(change.slot);
   if (slot.number != change.number) return;  // gone since
   slot.recorded = false;
@@ -125,18 +124,22 @@ void write_task_change(std::string& out, State& state, const TaskChange& change)
 
 }  // namespace
 
+// A queue goes after its tasks, and comes before them; a name is free before it is used again.
 void take_records(State& state, std::string& out) {
   Changes& changes = state.changes;
   if (changes.tasks.empty() && changes.small.empty()) return;
-  // A queue comes before its tasks and goes after them.
-  std::vector<const SmallChange*> gone;
-  for (const SmallChange& change : changes.small) {
-    if (!write_small(out, state, change)) gone.push_back(&change);
+  for (const TaskChange& change : changes.tasks) {
+    if (change.kind == RecordKind::gone) write_gone(out, change);
   }
-  for (const TaskChange& change : changes.tasks) write_task_change(out, state, change);
-  for (const SmallChange* change : gone) {
-    write_record(out, gone_kind(change->thing),
-                 [&](Appender& to) { write(to, change->queue), write(to, change->key); });
+  std::string present;
+  for (const SmallChange& change : changes.small) {
+    if (write_small(present, state, change)) continue;
+    write_record(out, gone_kind(change.thing),
+                 [&](Appender& to) { write(to, change.queue), write(to, change.key); });
+  }
+  out += present;
+  for (const TaskChange& change : changes.tasks) {
+    if (change.kind != RecordKind::gone) write_task_change(out, state, change);
   }
   write_numbers(out, state);
   changes.tasks.clear();

@@ -21,14 +21,16 @@ Blob copy(Blobs& blobs, std::string_view bytes) {
 bool read_mutable(Reader& in, State& state, Slot& slot) {
   mutable_fields(slot, [&](auto& field) { read(in, field); });
   bool cancel_requested = false;
+  bool has_start_by = false;
   std::string worker;
   std::string notes;
-  read(in, cancel_requested), read(in, worker), read(in, notes);
+  read(in, cancel_requested), read(in, has_start_by), read(in, worker), read(in, notes);
   const bool good = in.good() && in.left() == 0 && notes_are_sound(notes) &&
                     static_cast<std::size_t>(slot.state) < state_count &&
                     slot.priority < priority_count;
   if (!good) return false;
   slot.cancel_requested = cancel_requested;
+  slot.has_start_by = has_start_by;
   const auto held = state.workers.hold(worker);
   state.workers.release(slot.worker);
   slot.worker = held;
@@ -102,7 +104,7 @@ bool Replay::apply_task(std::string_view payload) {
   slot.body = copy(state_.blobs, body);
   const Task given = state_.given(slot);
   slot.has_unique = given.unique.has_value();
-  slot.has_start_by = given.start_by.has_value();
+  slot.has_start_by = slot.has_start_by && given.start_by.has_value();
   slot.keeps_itself = given.keep_for.has_value();
   const auto at = state_.adopt(slot);
   numbers_.insert(mix(slot.number), at);
@@ -146,6 +148,8 @@ bool Replay::apply_queue(std::string_view payload) {
   RateWindow takes;
   read(in, index), read(in, queue), read(in, puts), read(in, takes);
   if (!in.good() || in.left() != 0) return false;
+  const QueueEntry* of_this_name = state_.queue(queue.settings.name);
+  if (of_this_name != nullptr && of_this_name->index != index) return false;
   state_.put_queue_at(index, std::move(queue));
   state_.queue_at(index).puts = puts;
   state_.queue_at(index).takes = takes;

@@ -37,9 +37,8 @@ struct Slot {
   std::uint8_t priority = default_priority;
   // Copied from the body, so that the common case need not look there.
   bool has_unique : 1 = false;
-  bool has_start_by : 1 = false;
   bool keeps_itself : 1 = false;
-  // Others.
+  bool has_start_by : 1 = false;  // the body's start_by counts; not in a second life
   bool cancel_requested : 1 = false;
   bool recorded : 1 = false;  // already in the list of changes of this round
 };

@@ -1,7 +1,6 @@
 #include "store/embedded/state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "core/limits.h"
@@ -20,14 +19,6 @@ State::State(Options options) : options_(options) {
 }
 
 // ---- Tasks ------------------------------------------------------------------------------------
-
-std::uint64_t State::hash(const TaskId& id) const {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-  std::memcpy(&high, id.value.bytes.data(), sizeof(high));
-  std::memcpy(&low, id.value.bytes.data() + sizeof(high), sizeof(low));
-  return mix(low ^ options_.hash_seed) ^ (high * 0x9E37'79B9'7F4A'7C15ULL);
-}
 
 std::uint32_t State::find(const TaskId& id) const {
   return ids_.find(hash(id), [&](std::uint32_t at) { return slots_[at].id == id; });
@@ -218,6 +209,7 @@ void State::fill_lease(const Slot& slot, Lease& lease) const {
   }
   if (slot.started_at != no_moment) lease.started_at = slot.started_at;
   decode_body(body(slot), lease);
+  if (!slot.has_start_by) lease.start_by.reset();
 }
 
 Lease State::lease(const Slot& slot) const {
@@ -244,6 +236,7 @@ Task State::task(const Slot& slot, bool full) const {
   if (slot.state == TaskState::processing) task.lease_until = slot.moment;
   task.worker = workers.text(slot.worker);
   decode_body(body(slot), task, full);
+  if (!slot.has_start_by) task.start_by.reset();
   Notes notes = this->notes(slot);
   task.error = std::move(notes.error);
   task.progress = notes.progress;
@@ -301,7 +294,7 @@ void State::erase_queue(QueueEntry& entry) {
   changes.note({Thing::queue, index});
 }
 
-// In a replay a queue may come back under its old name before its predecessor goes.
+// In a replay a number or id may be given to one queue before it is taken from the other.
 void State::forget_names(const QueueEntry& entry) {
   const auto forget = [&](auto& map, const auto& key) {
     const auto found = map.find(key);

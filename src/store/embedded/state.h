@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/rate_window.h"
+#include "core/uuid.h"
 #include "store/embedded/blobs.h"
 #include "store/embedded/changes.h"
 #include "store/embedded/codec.h"
@@ -158,7 +159,7 @@ class State {
   std::size_t index_memory() const;
 
  private:
-  std::uint64_t hash(const TaskId& id) const;
+  std::uint64_t hash(const TaskId& id) const { return UuidHash{options_.hash_seed}(id); }
   void index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
   void unindex_waiting(QueueEntry& queue, const Slot& slot);
   void forget_names(const QueueEntry& entry);
