@@ -1,5 +1,5 @@
-// The zones are files of tests/cron_oracle/zoneinfo, so that no update of the system's database can
-// change what these tests say.
+// The zones are those of tests/cron_oracle/zones.hex, so that no update of the system's database
+// can change what these tests say.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -8,6 +8,7 @@
 #include <utility>
 #include "core/tick.h"
 #include "core/time_text.h"
+#include "tests/support/zone_database.h"
 
 namespace millrace {
 namespace {
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 using enum DstPolicy;
 
 Zone zone(std::string_view name) {
-  const Result<Zone> found = Zone::find(name, "tests/cron_oracle/zoneinfo");
+  const Result<Zone> found = Zone::find(name, test::zone_database());
   EXPECT_TRUE(found) << found.error().message;
   return found.value_or(Zone{});
 }

@@ -1,5 +1,5 @@
-// The zones are files of tests/cron_oracle/zoneinfo, so that no update of the system's database can
-// change what these tests say.
+// The zones are those of tests/cron_oracle/zones.hex, so that no update of the system's database
+// can change what these tests say.
 #include "core/zone.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <vector>
 #include "core/time_text.h"
 #include "core/zone_file.h"
+#include "tests/support/zone_database.h"
 
 namespace millrace {
 namespace {
@@ -18,7 +19,7 @@ using std::chrono::sys_seconds;
 using namespace std::chrono_literals;
 using Kind = LocalMeaning::Kind;
 
-constexpr std::string_view database = "tests/cron_oracle/zoneinfo";
+const std::string& database = test::zone_database();
 
 sys_seconds at(const std::string& text) {
   return std::chrono::floor<seconds>(parse_time(text + "Z").value());

@@ -1,4 +1,4 @@
-// Time zones held against zones.tsv: what Python's zoneinfo made of the zone files in zoneinfo/,
+// Time zones held against zones.tsv: what Python's zoneinfo made of the zone files in zones.hex,
 // years 1880 to 9990. For a larger comparison make another file with zones.py and name it, and the
 // database it was made from, in MILLRACE_ZONE_GOLDEN and MILLRACE_ZONE_DATABASE.
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 #include "core/time_text.h"
 #include "core/zone.h"
+#include "tests/support/zone_database.h"
 
 namespace millrace {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using std::chrono::local_seconds;
 using std::chrono::sys_seconds;
 
-std::string path_from(const char* variable, const char* otherwise) {
+std::string path_from(const char* variable, const std::string& otherwise) {
   const char* path = std::getenv(variable);
   return path != nullptr ? path : otherwise;
 }
@@ -65,7 +66,7 @@ void compare(const Zone& zone, const std::vector<std::string>& row) {
 }
 
 TEST(ZoneOracle, agrees_with_python_on_every_zone_before_and_after_2037) {
-  const std::string database = path_from("MILLRACE_ZONE_DATABASE", "tests/cron_oracle/zoneinfo");
+  const std::string database = path_from("MILLRACE_ZONE_DATABASE", test::zone_database());
   std::ifstream in{path_from("MILLRACE_ZONE_GOLDEN", "tests/cron_oracle/zones.tsv")};
   ASSERT_TRUE(in) << "run from the top of the tree, or set MILLRACE_ZONE_GOLDEN";
   std::map<std::string, Zone> zones;

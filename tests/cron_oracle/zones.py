@@ -1,4 +1,4 @@
-"""Writes zones.tsv: what Python's zoneinfo makes of the zone files in zoneinfo/.
+"""Writes zones.tsv: what Python's zoneinfo makes of the zone files in zones.hex.
 
     to_local    zone  moment      local time
     from_local  zone  local time  unique|gap|overlap  first moment  second moment
@@ -8,6 +8,7 @@ For a local time in a gap both moments are the end of the gap.
     python3 zones.py [lines a zone] [seed] [database] > zones.tsv
 """
 
+import io
 import random
 import sys
 import zoneinfo
@@ -17,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LINES = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 RANDOM = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 20260101)
-DATABASE = Path(sys.argv[3]) if len(sys.argv) > 3 else HERE / "zoneinfo"
+DATABASE = Path(sys.argv[3]) if len(sys.argv) > 3 else None
 SECOND = timedelta(seconds=1)
 
 
@@ -65,14 +66,29 @@ def from_local(zone, local):
     return "gap", end, end
 
 
+def packed_files():
+    """The files in zones.hex: a name, then indented lines of hexadecimal digits."""
+    files = {}
+    for line in (HERE / "zones.hex").read_text().splitlines():
+        if line.startswith("  "):
+            files[name] += bytes.fromhex(line)
+        else:
+            name = line
+            files[name] = b""
+    return files
+
+
+def files_below(folder):
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
 def main():
-    files = sorted(path for path in DATABASE.rglob("*") if path.is_file())
-    for path in files:
-        name = path.relative_to(DATABASE).as_posix()
-        if not name[0].isupper() or path.open("rb").read(4) != b"TZif":
+    files = packed_files() if DATABASE is None else files_below(DATABASE)
+    for name, content in files.items():
+        if not name[0].isupper() or content[:4] != b"TZif":
             continue
-        with path.open("rb") as file:
-            zone = zoneinfo.ZoneInfo.from_file(file, key=name)
+        zone = zoneinfo.ZoneInfo.from_file(io.BytesIO(content), key=name)
         for _ in range(LINES // 2):
             moment = random_moment(zone)
             print("to_local", name, text(moment), text(local_at(zone, moment)), sep="\t")

@@ -119,13 +119,12 @@ Call Generator::next() {
   const auto roll = dice_.below(100);
   if (roll < (tasks_.size() < crowded * scale_ ? 22U : 8U)) return put();
   if (roll < 56) return work();
-  if (roll < 60) return DueStep{.limit = dice_.percent(97) ? dice_.between(1U, 10 * scale_) : 0};
+  if (roll < 60) return DueStep{.limit = some_limit(10 * scale_, limits::max_due)};
   if (roll < 63) {
     return SettleDueStep{.most = dice_.between(1U, 5 * scale_), .exhaust = dice_.percent(15)};
   }
   if (roll < 69) {
-    return AdvanceStep{.limit = dice_.percent(97) ? dice_.between(1U, 20 * scale_)
-                                                  : limits::max_advance + dice_.below(2)};
+    return AdvanceStep{.limit = some_limit(20 * scale_, limits::max_advance)};
   }
   return roll < 86 ? next_operation() : next_named();
 }
@@ -160,9 +159,7 @@ ListStep Generator::list() {
   if (dice_.percent(10)) request.priority = static_cast<std::uint8_t>(dice_.below(10));
   if (dice_.percent(10)) request.created_from = now_ - soon();
   if (dice_.percent(10)) request.created_until = now_ - soon();
-  request.limit = dice_.percent(97)   ? dice_.between(1U, 12 * scale_)
-                  : dice_.percent(50) ? 0U
-                                      : 1001U;
+  request.limit = some_limit(12 * scale_, limits::max_page);
   request.full = dice_.percent(30);
   if (dice_.percent(20)) step.before = some_task();
   return step;
@@ -234,6 +231,11 @@ std::vector<TaskId> Generator::some_tasks(bool (*wanted)(TaskState)) {
   const auto most = dice_.between(1U, 3 * scale_);
   while (ids.size() < most) ids.push_back(task_in(wanted));
   return ids;
+}
+
+std::uint32_t Generator::some_limit(std::uint32_t usual, std::uint32_t most) {
+  if (dice_.percent(97)) return dice_.between(1U, usual);
+  return dice_.percent(30) ? 0 : most + dice_.below(2);
 }
 
 Duration Generator::soon() {

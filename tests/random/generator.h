@@ -72,6 +72,8 @@ class Generator {
   TaskId some_task();
   TaskId task_in(bool (*wanted)(TaskState));
   std::vector<TaskId> some_tasks(bool (*wanted)(TaskState));
+  // Up to `usual`; now and then at or just outside the edge of what is allowed.
+  std::uint32_t some_limit(std::uint32_t usual, std::uint32_t most);
   Duration soon();  // from nothing to a few minutes, short ones more often
   QueueSettings settings_of(const std::string& queue);
 

@@ -18,8 +18,7 @@ Call Generator::next_named() {
   if (roll < 26) return QueuesStep{all ? std::nullopt : std::optional(some_queue())};
   if (roll < 30) return RemoveQueueStep{.queue = some_queue(), .force = dice_.percent(40)};
   if (roll < 33) {
-    return ClearStep{.queue = some_queue(),
-                     .limit = dice_.percent(95) ? dice_.between(1U, 5 * scale_) : 0};
+    return ClearStep{.queue = some_queue(), .limit = some_limit(5 * scale_, limits::max_advance)};
   }
   if (roll < 41) return PutScheduleStep{schedule()};
   if (roll < 43) return RemoveScheduleStep{dice_.word("tick", 4)};
@@ -31,7 +30,7 @@ Call Generator::next_named() {
   if (roll < 97) {
     return RecallStep{{.prefix = dice_.percent(30) ? dice_.word("memo", 2) : "",
                        .after = dice_.percent(30) ? dice_.word("memo", 4) : "",
-                       .limit = dice_.percent(95) ? dice_.between(1U, 8U) : 0}};
+                       .limit = some_limit(8, limits::max_page)}};
   }
   return WaitStep{};
 }
@@ -129,7 +128,7 @@ RememberStep Generator::remember() {
   step.expected = static_cast<VersionPick>(dice_.below(4));
   const auto roll = dice_.below(100);
   if (roll == 0) request.key.clear();
-  if (roll == 1) request.key = std::string(limits::max_memo_key + 1, 'm');
+  if (roll == 1) request.key = std::string(limits::max_memo_key + dice_.below(2), 'm');
   if (roll == 2) request.lifetime = Duration::zero();
   if (roll == 3) request.value = std::string(limits::max_memo_value + 1, 'v');
   return step;

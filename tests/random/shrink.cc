@@ -32,6 +32,37 @@ bool drop_chunks(const Duel& duel, Sequence& sequence, std::size_t size) {
   return smaller;
 }
 
+// Two steps that only matter together: a put and the take that gets it out of the way.
+bool drop_pairs(const Duel& duel, Sequence& sequence) {
+  constexpr std::size_t most = 30;  // beyond it there are too many pairs
+  for (std::size_t a = 0; a < sequence.size() && sequence.size() <= most; ++a) {
+    for (std::size_t b = a + 1; b < sequence.size(); ++b) {
+      auto shorter = sequence;
+      shorter.erase(shorter.begin() + static_cast<std::ptrdiff_t>(b));
+      shorter.erase(shorter.begin() + static_cast<std::ptrdiff_t>(a));
+      if (!cut(duel, shorter)) continue;
+      sequence = std::move(shorter);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Tries to leave out the time that passes before each step.
+bool drop_waits(const Duel& duel, Sequence& sequence) {
+  bool changed = false;
+  for (std::size_t step = 1; step < sequence.size(); ++step) {
+    const auto wait = sequence[step].now - sequence[step - 1].now;
+    if (wait == Duration::zero()) continue;
+    auto quicker = sequence;
+    for (std::size_t later = step; later < quicker.size(); ++later) quicker[later].now -= wait;
+    if (!cut(duel, quicker)) continue;
+    sequence = std::move(quicker);
+    changed = true;
+  }
+  return changed;
+}
+
 // Tries to leave out each element of a list inside a step.
 template <class T>
 bool drop_items(const Duel& duel, Sequence& sequence, std::size_t step,
@@ -152,6 +183,15 @@ std::vector<Change> plainer_work() {
         for (auto& request : work->takes) request.queues.resize(1);
       },
       [](Operation& operation) {
+        auto* work = std::get_if<WorkStep>(&operation.call);
+        if (work == nullptr) return;
+        for (auto& request : work->takes) request.queues = {request.queues.back()};
+      },
+      [](Operation& operation) {
+        auto* list = std::get_if<ListStep>(&operation.call);
+        if (list != nullptr) list->request.limit = 1;
+      },
+      [](Operation& operation) {
         auto* cancel = std::get_if<CancelStep>(&operation.call);
         if (cancel == nullptr) return;
         for (auto& request : cancel->requests) request.follow_ups.clear();
@@ -182,9 +222,11 @@ Sequence shrink(const Duel& duel, Sequence sequence) {
       if (size == 1) break;
     }
     smaller |= shrink_batches(duel, sequence);
+    if (!smaller) smaller = drop_pairs(duel, sequence) || drop_waits(duel, sequence);
   }
   make_plainer(duel, sequence);
-  drop_chunks(duel, sequence, 1);
+  while (drop_chunks(duel, sequence, 1) || drop_pairs(duel, sequence)) {
+  }
   return sequence;
 }
 

@@ -113,12 +113,28 @@ Answer Side::work(std::span<const Settlement> settlements, std::span<const Exten
 
 // ---- Upkeep -----------------------------------------------------------------------------------
 
+// The earliest come first; among those of one moment the store may choose, so where the limit cuts
+// through them only their number counts.
 Answer Side::call(const DueStep& step, TimePoint now) {
   auto results = store_->due(now, step.limit);
   if (!results) return {failure(results.error())};
+  const auto moment = [](const Overdue& overdue) {
+    const auto* lost = std::get_if<Lost>(&overdue.expect);
+    return lost != nullptr ? lost->until : overdue.lease.start_by.value_or(TimePoint{});
+  };
+  if (!std::ranges::is_sorted(*results, {}, moment)) complain("due is not in order");
+  std::size_t cut = 0;
+  if (!results->empty() && results->size() == step.limit) {
+    const auto last = moment(results->back());
+    cut = std::erase_if(*results, [&](const Overdue& each) { return moment(each) == last; });
+  }
+  std::ranges::sort(*results, {}, [&](const Overdue& overdue) {
+    return std::pair(moment(overdue), overdue.lease.id);
+  });
   last_due_ = *results;
   Answer answer;
   for (const auto& overdue : *results) answer.emplace_back(comparable(overdue));
+  if (cut > 0) answer.emplace_back(Note{std::to_string(cut) + " of one moment"});
   return answer;
 }
 

@@ -44,8 +44,7 @@ bool is_made_by_a_program(const File& file) {
 
 // Inputs of tests are not sources, and may be whatever a test compares with or reads.
 bool is_data(const File& file) {
-  static constexpr std::array folders{"tests/golden/", "tests/fuzz/corpus/",
-                                      "tests/cron_oracle/zoneinfo/"};
+  static constexpr std::array folders{"tests/golden/", "tests/fuzz/corpus/"};
   return std::ranges::any_of(folders, [&](const char* in) { return file.path.starts_with(in); });
 }
 
