@@ -130,6 +130,7 @@ TEST_P(StoreConformance, a_revived_task_does_not_expire_for_its_old_start_by) {
   pass(10s);
   settle(expired(due_one(), now));
   revive(id);
+  EXPECT_EQ(find(id).start_by, std::nullopt);
   EXPECT_THAT(due(), IsEmpty());
   EXPECT_EQ(take_one("q").id, id);
 }

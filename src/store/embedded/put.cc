@@ -73,9 +73,13 @@ std::optional<Put> find_holder(const State& state, const QueueEntry& queue, cons
   if (!task.unique) return std::nullopt;
   const Holder* holder = state.holders.find(queue.index, task.unique->key, now);
   if (holder == nullptr) return std::nullopt;
-  return find_id(state, holder->id)
-      .value_or(
-          Put{.id = holder->id, .number = holder->number, .state = std::nullopt, .existing = true});
+  Put put{.id = holder->id, .number = holder->number, .state = std::nullopt, .existing = true};
+  const auto at = state.find(holder->id);
+  // Its id may have been put again since; the number tells.
+  if (at != no_slot && state.slot(at).number == holder->number.value) {
+    put.state = state.slot(at).state;
+  }
+  return put;
 }
 
 TimePoint ready_moment(const NewTask& task, TimePoint now) {

@@ -73,7 +73,6 @@ void add_to_history(Notes& notes, const Slot& slot, const State& state, Event ev
 void set_return(Slot& slot, const Settlement& settlement) {
   slot.previous_start = slot.start;
   slot.start = settlement.ready;
-  slot.moment = no_moment;
 }
 
 void count(Slot& slot, const Counters& decided) {
