@@ -226,8 +226,9 @@ class Store {
 
   // Cancelled tasks are kept as completed ones are; failed and dead ones are the dead letters.
   // Promotes due tasks, lifts pauses and drains that ended, ends unique windows and memos, prunes
-  // by retention, empties removed queues: at most `limit` (1 to 10,000) tasks touched a call.
-  // `next` is the first moment after `now` at which this call or due() will find something new.
+  // by retention, empties removed queues: at most `limit` (1 to 10,000) tasks, windows and memos
+  // touched a call. `next` is the first moment after `now` at which this call or due() will find
+  // something new.
   virtual Result<Advanced> advance(TimePoint now, std::size_t limit) = 0;
 
   // ---- Operate ---------------------------------------------------------------------------------

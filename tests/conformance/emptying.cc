@@ -164,6 +164,15 @@ TEST_P(StoreConformance, a_removed_queue_frees_its_name_number_uuid_and_unique_k
   EXPECT_FALSE(put(task("again", {.id = kept.id})).existing);
 }
 
+TEST_P(StoreConformance, a_removed_queue_leaves_nothing_behind_that_falls_due) {
+  make_queue(queue("gone", {.paused_until = now + 1h}));
+  put(task("gone", {.start = now + 1h,
+                    .unique = UniqueKey{.key = "k", .scope = UniqueScope::window, .window = 2h}}));
+  must(store().remove_queue("gone", true, now));
+  advance();
+  EXPECT_EQ(advance(), Advanced{});
+}
+
 TEST_P(StoreConformance, a_queue_made_again_has_forgotten_its_rates_and_windows) {
   const QueueSettings settings = queue("again", {.put_rate = Rate{1, 1h}});
   make_queue(settings);

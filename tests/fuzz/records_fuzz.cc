@@ -19,9 +19,12 @@ namespace {
 std::string sound_records() {
   embedded::StateMachine machine({.record = true});
   const TimePoint now(1000s);
-  machine.put_queue({.name = "q", .number = QueueNumber{1}, .id = {{1}}, .put_rate = Rate{9, 1s}},
-                    PutQueue::create, now);
-  machine.put_queue({.name = "r", .id = {{2}}}, PutQueue::create, now);
+  require(
+      machine
+          .put_queue({.name = "q", .number = QueueNumber{1}, .id = {{1}}, .put_rate = Rate{9, 1s}},
+                     PutQueue::create, now)
+          .has_value());
+  require(machine.put_queue({.name = "r", .id = {{2}}}, PutQueue::create, now).has_value());
   const NewTask plain{.id = {{{3}}}, .queue = "q", .type = "t", .payload = "p"};
   const NewTask rich{.id = {{{4}}},
                      .queue = "q",
@@ -30,13 +33,14 @@ std::string sound_records() {
                      .unique = UniqueKey{"k", UniqueScope::window, 1h},
                      .keep_for = 1h,
                      .tags = {"a", "b"}};
-  machine.put({&plain, 1}, now);
-  machine.put({&rich, 1}, now);
+  require(machine.put({&plain, 1}, now).has_value());
+  require(machine.put({&rich, 1}, now).has_value());
   const TakeRequest take{.worker = "w", .queues = {{"q", 1}}};
-  machine.work({}, {}, {&take, 1}, now);
-  machine.put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "q"}}, now);
-  machine.remember({.key = "m", .value = "v", .lifetime = 1h}, now);
-  machine.remove_queue("r", false, now);
+  require(machine.work({}, {}, {&take, 1}, now).has_value());
+  require(machine.put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "q"}}, now)
+              .has_value());
+  require(machine.remember({.key = "m", .value = "v", .lifetime = 1h}, now).has_value());
+  require(machine.remove_queue("r", false, now).has_value());
   std::string records;
   embedded::take_records(machine.state(), records);
   return records;

@@ -31,15 +31,8 @@ Result<void> check_key_is_free(const State& state, const Slot& slot, TimePoint n
 
 void keep_old_outcome(State& state, Slot& slot, TimePoint now) {
   Notes notes = state.notes(slot);
-  Attempt& attempt = notes.history.emplace_back();
-  attempt.started_at = slot.moment;
-  attempt.ended_at = now;
-  attempt.event = Event::revive;
-  if (notes.error) {
-    attempt.error_code = notes.error->code;
-    attempt.error_message = notes.error->message;
-  }
-  if (notes.history.size() > limits::max_history) notes.history.erase(notes.history.begin());
+  add_to_history(notes, {.started_at = slot.moment, .ended_at = now, .event = Event::revive},
+                 notes.error);
   notes.error.reset();
   notes.result.clear();
   notes.progress = 0;

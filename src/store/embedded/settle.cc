@@ -55,20 +55,6 @@ std::optional<Result<Settled>> check(const State& state, const Slot& slot,
                           to_text(slot.id.value)));
 }
 
-void add_to_history(Notes& notes, const Slot& slot, const State& state, Event event,
-                    const std::optional<TaskError>& error, TimePoint now) {
-  Attempt& attempt = notes.history.emplace_back();
-  attempt.started_at = slot.started_at;
-  attempt.ended_at = now;
-  attempt.event = event;
-  attempt.worker = state.workers.text(slot.worker);
-  if (error) {
-    attempt.error_code = error->code;
-    attempt.error_message = clip(error->message, history_text);
-  }
-  if (notes.history.size() > limits::max_history) notes.history.erase(notes.history.begin());
-}
-
 // What a task that goes back to the queue takes with it.
 void set_return(Slot& slot, const Settlement& settlement) {
   slot.previous_start = slot.start;
@@ -108,7 +94,12 @@ TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, Ti
   }
   if (event != Event::give_back) {
     Notes notes = state.notes(slot);
-    add_to_history(notes, slot, state, event, settlement.error, now);
+    add_to_history(notes,
+                   {.started_at = slot.started_at,
+                    .ended_at = now,
+                    .event = event,
+                    .worker = std::string(state.workers.text(slot.worker))},
+                   settlement.error);
     if (settlement.error || event == Event::done) notes.error = settlement.error;
     if (event == Event::done) notes.result = settlement.result;
     state.set_notes(slot, notes);
@@ -164,6 +155,15 @@ Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now
                              : apply(state, at, settlement, now);
   for (const NewTask& task : settlement.follow_ups) add_follow_up(state, task, now);
   return Settled{SettleStatus::applied, next};
+}
+
+void add_to_history(Notes& notes, Attempt attempt, const std::optional<TaskError>& error) {
+  if (error) {
+    attempt.error_code = error->code;
+    attempt.error_message = clip(error->message, history_text);
+  }
+  notes.history.push_back(std::move(attempt));
+  if (notes.history.size() > limits::max_history) notes.history.erase(notes.history.begin());
 }
 
 TaskState end_waiting(State& state, std::uint32_t at, Event event,

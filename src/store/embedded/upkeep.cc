@@ -81,10 +81,14 @@ class Round {
   }
 
   void end_windows_and_memos() {
-    while (auto key = state_.holders.pop_ended(now_)) {
+    for (; left_ != 0; --left_) {
+      const auto key = state_.holders.pop_ended(now_);
+      if (!key) break;
       state_.changes.note({Thing::window, key->first, key->second});
     }
-    while (auto key = state_.memos.pop_ended(now_)) {
+    for (; left_ != 0; --left_) {
+      const auto key = state_.memos.pop_ended(now_);
+      if (!key) break;
       state_.changes.note({Thing::memo, 0, *key});
     }
   }

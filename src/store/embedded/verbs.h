@@ -39,6 +39,8 @@ Put add_follow_up(State& state, const NewTask& task, TimePoint now);
 // settle.cc
 Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now);
 Result<Extended> extend(State& state, const Extension& extension, TimePoint now);
+// Adds a line with the error in short; the oldest one makes room.
+void add_to_history(Notes& notes, Attempt attempt, const std::optional<TaskError>& error);
 // Gives a waiting task its end. REQUIRES: `at` is waiting.
 TaskState end_waiting(State& state, std::uint32_t at, Event event,
                       const std::optional<TaskError>& error, TimePoint now);
