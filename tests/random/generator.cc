@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t look_every = 20;        // steps
 constexpr std::size_t look_around_every = 4;  // what it knows may be old, as with real callers
-constexpr std::size_t crowded = 60;           // tasks; above it fewer are put
 
 bool is_revivable(TaskState state) {
   return next_state(state, Event::revive).has_value();
@@ -39,6 +38,7 @@ Sequence generate(std::uint64_t seed, std::size_t length) {
 Generator::Generator(std::uint64_t seed)
     : dice_(seed),
       scale_(dice_.percent(4) ? 15 : 1),
+      crowd_(scale_ * (dice_.percent(10) ? 3 : 60)),
       model_(std::make_unique<ModelStore>()),
       now_(t0) {}
 
@@ -63,32 +63,36 @@ Sequence Generator::run(std::size_t length) {
   return sequence;
 }
 
-// Moments at which something happens by itself: the rules are about being just before or after.
+// Moments of one kind at which something happens by itself: the rules are about being just before
+// or after.
 std::vector<TimePoint> Generator::coming_moments() {
   std::vector<TimePoint> moments;
   const auto consider = [&](std::optional<TimePoint> moment) {
     if (moment && *moment > now_ && *moment < now_ + 1h) moments.push_back(*moment);
   };
+  const auto kind = dice_.below(7);
   for (const auto& task : tasks_) {
-    consider(task.start);
-    consider(task.start_by);
-    consider(task.lease_until);
-    if (task.unique) consider(task.created_at + task.unique->window);
-    const auto keep = settings_of(task.queue).keep_completed.for_time;
-    if (task.finished_at) consider(*task.finished_at + task.keep_for.value_or(keep.value_or(0ms)));
+    const auto keep = settings_of(task.queue).keep_completed.for_time.value_or(0ms);
+    if (kind == 0) consider(task.start);
+    if (kind == 1) consider(task.start_by);
+    if (kind == 2) consider(task.lease_until);
+    if (kind == 3 && task.unique) consider(task.created_at + task.unique->window);
+    if (kind == 4 && task.finished_at) consider(*task.finished_at + task.keep_for.value_or(keep));
   }
-  for (const auto& queue : queues_) consider(queue.settings.paused_until);
+  for (const auto& queue : queues_) {
+    if (kind == 5) consider(queue.settings.paused_until);
+  }
   for (const auto& memo : model_.store().recall({}, now_).value_or(std::vector<Memo>{})) {
-    consider(memo.expires);
+    if (kind == 6) consider(memo.expires);
   }
   return moments;
 }
 
 // Mostly a little, sometimes a lot, sometimes back, sometimes to the very moment that counts.
 void Generator::pass_time() {
-  if (dice_.percent(8)) {
-    const auto moments = coming_moments();
-    if (!moments.empty()) now_ = dice_.pick(moments) - Duration(dice_.percent(25) ? 1 : 0);
+  const auto moments = dice_.percent(15) ? coming_moments() : std::vector<TimePoint>{};
+  if (!moments.empty()) {
+    now_ = dice_.pick(moments) - Duration(dice_.percent(25) ? 1 : 0);
     return;
   }
   const auto roll = dice_.below(1000);
@@ -117,7 +121,7 @@ void Generator::look_around() {
 
 Call Generator::next() {
   const auto roll = dice_.below(100);
-  if (roll < (tasks_.size() < crowded * scale_ ? 22U : 8U)) return put();
+  if (roll < (tasks_.size() < crowd_ ? 22U : lonely() ? 1U : 8U)) return put();
   if (roll < 56) return work();
   if (roll < 60) return DueStep{.limit = some_limit(10 * scale_, limits::max_due)};
   if (roll < 63) {
@@ -157,8 +161,11 @@ ListStep Generator::list() {
   if (dice_.percent(10)) request.group = dice_.word("group", 3);
   if (dice_.percent(10)) request.tag = dice_.word("tag", 3);
   if (dice_.percent(10)) request.priority = static_cast<std::uint8_t>(dice_.below(10));
-  if (dice_.percent(10)) request.created_from = now_ - soon();
-  if (dice_.percent(10)) request.created_until = now_ - soon();
+  const auto moment = [&] {
+    return tasks_.empty() || dice_.percent(30) ? now_ - soon() : dice_.pick(tasks_).created_at;
+  };
+  if (dice_.percent(15)) request.created_from = moment();
+  if (dice_.percent(15)) request.created_until = moment();
   request.limit = some_limit(12 * scale_, limits::max_page);
   request.full = dice_.percent(30);
   if (dice_.percent(20)) step.before = some_task();

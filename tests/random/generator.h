@@ -26,6 +26,7 @@ class Generator {
   Sequence run(std::size_t length);
 
  private:
+  bool lonely() const { return crowd_ < 10; }
   void pass_time();
   std::vector<TimePoint> coming_moments();
   void look_around();
@@ -80,6 +81,7 @@ class Generator {
   Dice dice_;
   // Most sequences are small, so that things meet; a few have crowds of tasks.
   std::uint32_t scale_ = 1;
+  std::size_t crowd_ = 0;  // tasks; above it fewer are put. Lonely ones lead long lives.
   Side model_;
   TimePoint now_;
   std::uint32_t last_task_ = 0;

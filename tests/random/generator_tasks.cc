@@ -193,6 +193,7 @@ Outcome Generator::outcome() {
   TaskError error;
   error.code = dice_.word("code", 4);
   error.message = dice_.word("message", 10);
+  if (lonely() && dice_.percent(80)) return Snooze{.until = now_ + soon()};
   const auto roll = dice_.below(100);
   if (roll < 38) return Done{.result = dice_.percent(50) ? dice_.word("result", 10) : ""};
   if (roll < 65) {
@@ -257,7 +258,7 @@ ExtendPart Generator::extend_part() {
   if (dice_.percent(25)) {
     while (extension.log.empty() || dice_.percent(30))
       extension.log.push_back(dice_.word("log", 9));
-    if (dice_.percent(5)) extension.log.assign(limits::max_log_lines - 1 + dice_.below(3), "many");
+    if (dice_.percent(15)) extension.log.assign(limits::max_log_lines - 1 + dice_.below(3), "many");
   }
   return part;
 }
