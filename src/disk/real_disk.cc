@@ -1,0 +1,212 @@
+#include "disk/real_disk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace millrace {
+namespace {
+
+constexpr const char* lock_name = "lock";
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+ErrorCode code_of(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return ErrorCode::limited;
+    case ENOENT:
+      return ErrorCode::not_found;
+    case EEXIST:
+      return ErrorCode::conflict;
+    default:
+      return ErrorCode::unavailable;
+  }
+}
+
+// Repeats what a signal interrupted.
+auto again(const auto& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+int number(Disk::File file) {
+  return static_cast<int>(file);
+}
+
+class RealDisk final : public Disk {
+ public:
+  RealDisk(std::string path, int directory) : path_(std::move(path)), directory_(directory) {}
+  RealDisk(const RealDisk&) = delete;
+  RealDisk& operator=(const RealDisk&) = delete;
+  ~RealDisk() override {
+    if (lock_ >= 0) ::close(lock_);
+    ::close(directory_);
+  }
+
+  std::string path() const override { return path_; }
+
+  Result<void> lock(bool shared) override {
+    lock_ = openat(directory_, lock_name,
+                   shared ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    // Whoever only reads may do so where nobody ever wrote.
+    if (lock_ < 0 && shared && errno == ENOENT) return {};
+    if (lock_ < 0) return failed("cannot open", lock_name);
+    if (again([&] { return flock(lock_, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB); }) == 0) {
+      return shared ? Result<void>{} : note_owner();
+    }
+    const int error = errno;
+    const std::string owner = owner_text();
+    ::close(lock_);
+    lock_ = -1;
+    if (error == EWOULDBLOCK) {
+      return fail(ErrorCode::conflict,
+                  fmt::format("{} is in use by another process{}; stop it first", path_, owner));
+    }
+    errno = error;
+    return failed("cannot lock", lock_name);
+  }
+
+  Result<std::vector<Entry>> list() override {
+    // A directory stream of its own: one may be read only once.
+    const int copy = openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* stream = copy < 0 ? nullptr : fdopendir(copy);
+    if (stream == nullptr) return failed("cannot list", "");
+    std::vector<Entry> entries;
+    errno = 0;
+    while (const dirent* entry = readdir(stream)) {
+      struct stat status{};
+      if (fstatat(directory_, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        errno = 0;  // gone since
+        continue;
+      }
+      if (S_ISREG(status.st_mode)) {
+        entries.push_back({entry->d_name, static_cast<std::uint64_t>(status.st_size)});
+      }
+    }
+    const int error = errno;
+    closedir(stream);
+    if (error == 0) return entries;
+    errno = error;
+    return failed("cannot list", "");
+  }
+
+  Result<File> open(std::string_view name, Access access) override {
+    int flags = O_CLOEXEC | (access == Access::read ? O_RDONLY : O_RDWR);
+    if (access == Access::create) flags |= O_CREAT | O_EXCL;
+    const int file =
+        again([&] { return openat(directory_, std::string(name).c_str(), flags, 0644); });
+    if (file < 0) return failed("cannot open", name);
+    return File{file};
+  }
+
+  void close(File file) override { ::close(number(file)); }
+
+  Result<void> allocate(File file, std::uint64_t size) override {
+    const int error = posix_fallocate(number(file), 0, static_cast<off_t>(size));
+    if (error == 0) return {};
+    errno = error;
+    return failed(fmt::format("cannot allocate {} bytes", size), "");
+  }
+
+  Result<void> write(File file, std::uint64_t offset, std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const auto done = again([&] {
+        return pwrite(number(file), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      });
+      if (done < 0) return failed("cannot write", "");
+      bytes.remove_prefix(static_cast<std::size_t>(done));
+      offset += static_cast<std::uint64_t>(done);
+    }
+    return {};
+  }
+
+  Result<std::size_t> read(File file, std::uint64_t offset, std::span<char> into) override {
+    const auto got = again(
+        [&] { return pread(number(file), into.data(), into.size(), static_cast<off_t>(offset)); });
+    if (got < 0) return failed("cannot read", "");
+    return static_cast<std::size_t>(got);
+  }
+
+  Result<void> sync(File file) override {
+    if (again([&] { return fdatasync(number(file)); }) == 0) return {};
+    return failed("cannot sync a file", "");
+  }
+
+  Result<void> sync_directory() override {
+    if (again([&] { return fsync(directory_); }) == 0) return {};
+    return failed("cannot sync the directory", "");
+  }
+
+  Result<void> rename(std::string_view from, std::string_view to) override {
+    const std::string source(from);
+    const std::string target(to);
+    if (renameat(directory_, source.c_str(), directory_, target.c_str()) == 0) return {};
+    return failed(fmt::format("cannot rename to {}", to), from);
+  }
+
+  Result<void> remove(std::string_view name) override {
+    if (unlinkat(directory_, std::string(name).c_str(), 0) == 0) return {};
+    return failed("cannot remove", name);
+  }
+
+ private:
+  // What the system just refused.
+  std::unexpected<Error> failed(std::string_view what, std::string_view name) const {
+    const int error = errno;
+    const auto where = name.empty() ? path_ : fmt::format("{}/{}", path_, name);
+    return fail(code_of(error), fmt::format("{}: {}: {}", where, what, reason(error)));
+  }
+
+  // The lock file tells people who has it; the lock itself is the system's.
+  Result<void> note_owner() {
+    const std::string text = fmt::format("{}\n", getpid());
+    if (ftruncate(lock_, 0) != 0) return failed("cannot write", lock_name);
+    return write(File{lock_}, 0, text);
+  }
+
+  std::string owner_text() {
+    std::string text(20, '\0');
+    const auto got = read(File{lock_}, 0, text);
+    text.resize(got.value_or(0));
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text.empty() ? "" : fmt::format(" (process {})", text);
+  }
+
+  std::string path_;
+  int directory_;
+  int lock_ = -1;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Disk>> open_directory(const std::string& path, DirectoryMode mode) {
+  if (mode == DirectoryMode::make) {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) {
+      return fail(code_of(error.value()),
+                  fmt::format("{}: cannot make the directory: {}", path, error.message()));
+    }
+  }
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) {
+    const int error = errno;
+    return fail(code_of(error),
+                fmt::format("{}: cannot open the directory: {}", path, reason(error)));
+  }
+  return std::make_unique<RealDisk>(path, directory);
+}
+
+}  // namespace millrace
