@@ -10,7 +10,7 @@
 namespace millrace::embedded {
 namespace {
 
-constexpr std::uint64_t least_fill = 256U << 10U;
+constexpr std::uint64_t least_fill = 16U << 10U;
 constexpr std::uint64_t most_fill = 1U << 20U;
 
 // What a segment begins with.

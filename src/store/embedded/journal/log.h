@@ -60,6 +60,7 @@ class Log {
   // Asks it, now.
   Result<void> make_room() { return spares_.make(); }
 
+  Position end() const { return end_; }
   // The oldest segment and the end of its last group; nullopt: it is the one being written.
   std::optional<Position> oldest() const;
   std::uint64_t size() const;     // bytes of all segments
