@@ -74,7 +74,7 @@ std::vector<Request*> Callers::gather(std::size_t items, std::size_t bytes) {
   while (!turns_.empty()) {
     Caller& caller = *turns_.front();
     Request& request = caller.requests.lower_bound(caller.next)->second;
-    if (caller.gathered == gathers_ && request.kind() < caller.kind) {
+    if (caller.gathered == gathers_ && request.first_step < caller.step) {
       next_round.splice(next_round.end(), turns_, turns_.begin());
       continue;
     }
@@ -83,7 +83,7 @@ std::vector<Request*> Callers::gather(std::size_t items, std::size_t bytes) {
     if (!round.empty() && (items_so_far > items || bytes_so_far > bytes)) break;
     round.push_back(&request);
     caller.gathered = gathers_;
-    caller.kind = request.kind();
+    caller.step = request.last_step;
     caller.next = request.number + 1;
     turns_.splice(turns_.end(), turns_, turns_.begin());
     waits_no_more(caller, request);

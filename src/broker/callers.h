@@ -53,8 +53,8 @@ class Callers {
   Ticket add(Request request, TimePoint now);
 
   // Takes what fits into one round: one request of each caller by turns, each caller's in order.
-  // Kinds are applied one after the other in a round, so a caller whose next request is of an
-  // earlier kind than its last one has to wait for the next round. The first request always fits.
+  // A round goes step by step, so a caller whose next request begins with an earlier step than its
+  // last one ended with has to wait for the next round. The first request always fits.
   std::vector<Request*> gather(std::size_t items, std::size_t bytes);
 
   // Forgets a request: what is to be answered, or thrown away.
@@ -82,7 +82,7 @@ class Callers {
     std::size_t waiting_bytes = 0;
     // Of the last gather that it was part of.
     std::uint64_t gathered = 0;
-    Kind kind = Kind::put;
+    Step step = Step::put;
     std::list<Caller*>::iterator turn = {};  // valid while something waits
   };
 

@@ -55,6 +55,12 @@ Request work_request(CallerId caller, Work work, TimePoint deadline, Completion<
     request.bytes += sizeof(TakeRequest) + take.queues.size() * sizeof(Want);
   }
   request.items = std::max<std::size_t>(request.items, 1);
+  request.first_step = !work.settlements.empty()  ? Step::settle
+                       : !work.extensions.empty() ? Step::extend
+                                                  : Step::take;
+  request.last_step = !work.takes.empty()        ? Step::take
+                      : !work.extensions.empty() ? Step::extend
+                                                 : Step::settle;
   std::get<WorkPart>(request.part).work = std::move(work);
   return request;
 }
@@ -63,6 +69,8 @@ Request any_request(CallerId caller, CallPart part, TimePoint deadline, std::siz
   return {.caller = caller,
           .deadline = deadline,
           .part = std::move(part),
+          .first_step = Step::call,
+          .last_step = Step::call,
           .bytes = sizeof(Request) + bytes};
 }
 

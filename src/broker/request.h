@@ -67,13 +67,16 @@ struct CallPart {
   std::move_only_function<void(const std::optional<Error>& instead)> done;
 };
 
-// The order in which the kinds are applied in a round: what is put can be found and taken in it.
-enum class Kind : std::uint8_t { put = 0, call = 1, work = 2 };
+// The steps of a round, in their order: what is put can be found and taken in it.
+enum class Step : std::uint8_t { put, call, settle, extend, take };
 
 struct Request {
   CallerId caller = {};
   TimePoint deadline = never;  // must have started by then
   std::variant<PutPart, CallPart, WorkPart> part;
+  // The steps it is part of.
+  Step first_step = Step::put;
+  Step last_step = Step::put;
   std::size_t items = 1;  // what it counts in a round: tasks, settlements, extensions, wanted tasks
   std::size_t bytes = 0;
 
@@ -85,7 +88,6 @@ struct Request {
   bool gone = false;                            // nobody wants the answer any more
   std::optional<Error> instead = std::nullopt;  // the answer, where it is not the result
 
-  Kind kind() const { return static_cast<Kind>(part.index()); }
   Ticket ticket() const { return {caller, number}; }
   // Calls the completion.
   void answer();
