@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <latch>
 #include <memory>
-#include <semaphore>
+#include <mutex>
 #include <thread>
 
 #include "broker/blocking.h"
@@ -20,14 +21,36 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr auto time_limit = 30s;
+// Counts events; waits for one. (std::counting_semaphore of libstdc++ 12.2 may sleep for ever.)
+class Signal {
+ public:
+  void give() {
+    const std::scoped_lock lock(mutex_);
+    ++count_;
+    changed_.notify_one();
+  }
+  bool try_take(Duration limit = {}) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, limit, [&] { return count_ > 0; })) return false;
+    --count_;
+    return true;
+  }
+  void take(Where where = Where::current()) {
+    if (!try_take(30s)) give_up("waited in vain", where);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
 
 // A store that ends the test if two threads are in it, and whose flush can be made to wait.
 class GuardedStore : public RecordingStore {
  public:
   std::atomic<bool> gated = false;
-  std::counting_semaphore<> flush_began{0};
-  std::counting_semaphore<> may_end{0};
+  Signal flush_began;
+  Signal may_end;
   std::atomic<bool> flush_fails = false;
   std::atomic<int> puts = 0;
 
@@ -50,8 +73,8 @@ class GuardedStore : public RecordingStore {
   Result<void> flush() override {
     const Inside inside(flushing_);
     if (gated) {
-      flush_began.release();
-      may_end.acquire();
+      flush_began.give();
+      may_end.take();
     }
     if (flush_fails) return fail(ErrorCode::unavailable, "disk on fire");
     return {};
@@ -82,21 +105,25 @@ class CoalescerTest : public ::testing::Test {
 
   // Answers that come in on other threads.
   template <class T>
-  struct Mailbox {
-    std::binary_semaphore arrived{0};
-    std::optional<Result<T>> answer;
-
+  class Mailbox {
+   public:
     Completion<T> completion() {
       return [this](Result<T> result) {
-        answer = std::move(result);
-        arrived.release();
+        answer_ = std::move(result);
+        arrived_.give();
       };
     }
-    const Result<T>& get() {
-      if (!answer && !arrived.try_acquire_for(time_limit)) give_up("no answer", Where::current());
-      return *answer;
+    const Result<T>& get(Where where = Where::current()) {
+      if (!has_arrived_) arrived_.take(where);
+      has_arrived_ = true;
+      return *answer_;
     }
-    bool empty() { return !arrived.try_acquire(); }
+    bool empty() { return !(has_arrived_ = has_arrived_ || arrived_.try_take()); }
+
+   private:
+    Signal arrived_;
+    bool has_arrived_ = false;
+    std::optional<Result<T>> answer_;
   };
   using PutBox = Mailbox<std::vector<Result<Put>>>;
 
@@ -109,10 +136,6 @@ class CoalescerTest : public ::testing::Test {
         {.takes = {{.worker = "w", .queues = {{"q", 1}}}}, .wait_until = clock_.now() + wait},
         never, box.completion());
   }
-  void flush_began() {
-    if (!store_.flush_began.try_acquire_for(time_limit)) give_up("no flush", Where::current());
-  }
-
   ManualClock clock_{t0};
   GuardedStore store_;
   std::unique_ptr<Coalescer> coalescer_;  // goes first
@@ -132,16 +155,16 @@ TEST_F(CoalescerTest, the_next_round_is_applied_while_a_flush_runs_and_answered_
   store_.gated = true;
   PutBox first;
   put(first, 1);
-  flush_began();
+  store_.flush_began.take();
   PutBox second;
   put(second, 2);
   while (store_.puts < 2) std::this_thread::yield();
   EXPECT_TRUE(first.empty() && second.empty());
-  store_.may_end.release();
+  store_.may_end.give();
   EXPECT_THAT(first.get(), IsOk());
-  flush_began();
+  store_.flush_began.take();
   EXPECT_TRUE(second.empty());
-  store_.may_end.release();
+  store_.may_end.give();
   EXPECT_THAT(second.get(), IsOk());
 }
 
@@ -151,14 +174,14 @@ TEST_F(CoalescerTest, not_more_than_so_much_is_applied_ahead_of_a_flush) {
   std::vector<PutBox> boxes(6);
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     put(boxes[i], i);
-    if (i == 0) flush_began();
+    if (i == 0) store_.flush_began.take();
     // One round each, as far as rounds are applied.
     while (i < 3 && store_.puts < static_cast<int>(i) + 1) std::this_thread::yield();
   }
   EXPECT_EQ(store_.puts, 3);
   EXPECT_EQ(coalescer_->stats().rounds.waiting, 3);
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
   for (PutBox& box : boxes) EXPECT_THAT(box.get(), IsOk());
 }
 
@@ -167,14 +190,14 @@ TEST_F(CoalescerTest, deadlines_are_kept_even_while_a_flush_hangs) {
   store_.gated = true;
   PutBox applied;
   put(applied);
-  flush_began();
+  store_.flush_began.take();
   PutBox late;
   put(late, 2, t0 + 1s);
   EXPECT_TRUE(late.empty());
   clock_.advance(1s);
   EXPECT_THAT(late.get(), FailsWith(ErrorCode::unavailable));
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
   EXPECT_THAT(applied.get(), IsOk());
 }
 
@@ -204,10 +227,10 @@ TEST_F(CoalescerTest, a_lease_whose_caller_leaves_is_given_back) {
   store_.gated = true;
   Mailbox<WorkResult> taken;
   take(taken, 1h, 2);
-  flush_began();
+  store_.flush_began.take();
   coalescer_->leave({2});
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
   const auto again = work_now(
       *coalescer_, {3},
       {.takes = {{.worker = "w", .queues = {{"q", 1}}}}, .wait_until = clock_.now() + 1h}, never);
@@ -220,11 +243,11 @@ TEST_F(CoalescerTest, a_cancelled_request_is_not_answered) {
   store_.gated = true;
   PutBox applied;
   put(applied);
-  flush_began();
+  store_.flush_began.take();
   PutBox dropped;
   coalescer_->cancel(put(dropped, 2));
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
   EXPECT_THAT(applied.get(), IsOk());
   coalescer_->stop();
   EXPECT_TRUE(dropped.empty());
@@ -238,7 +261,7 @@ TEST_F(CoalescerTest, stopping_answers_everybody) {
   store_.gated = true;
   PutBox applied;
   coalescer_->put({2}, {task("nowhere")}, never, applied.completion());
-  flush_began();
+  store_.flush_began.take();
   PutBox waiting;
   put(waiting, 3);
   std::thread stopper([&] { coalescer_->stop(); });
@@ -248,7 +271,7 @@ TEST_F(CoalescerTest, stopping_answers_everybody) {
   EXPECT_THAT(refused.get(), FailsWith(ErrorCode::unavailable));
   EXPECT_TRUE(applied.empty());
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
   stopper.join();
   EXPECT_THAT(applied.get(), IsOk());
   EXPECT_THAT(parked.get(), FailsWith(ErrorCode::unavailable));
@@ -274,7 +297,7 @@ TEST_F(CoalescerTest, a_blocked_caller_that_leaves_is_not_left_waiting) {
   store_.gated = true;
   PutBox applied;
   put(applied);
-  flush_began();
+  store_.flush_began.take();
   std::thread blocked([&] {
     EXPECT_THAT(put_now(*coalescer_, {2}, {task("q")}, never), FailsWith(ErrorCode::unavailable));
   });
@@ -282,7 +305,7 @@ TEST_F(CoalescerTest, a_blocked_caller_that_leaves_is_not_left_waiting) {
   coalescer_->leave({2});
   blocked.join();
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
   EXPECT_THAT(applied.get(), IsOk());
 }
 
@@ -303,11 +326,11 @@ TEST_F(CoalescerTest, an_idle_store_that_syncs_at_intervals_is_flushed_in_time) 
   SystemClock clock;
   Coalescer coalescer(clock, store_);
   for (int i = 0; i < 3; ++i) {
-    flush_began();
-    store_.may_end.release();
+    store_.flush_began.take();
+    store_.may_end.give();
   }
   store_.gated = false;
-  store_.may_end.release();
+  store_.may_end.give();
 }
 
 // ---- Many callers ------------------------------------------------------------------------------
