@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <sstream>
 
-#include "store/embedded/memory.h"
 #include "store/faulty.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
@@ -22,6 +22,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+std::unique_ptr<Store> open_model() {
+  return std::make_unique<test::ModelStore>();
+}
+
 std::vector<std::string> lines_of(Store& store, TimePoint now) {
   std::ostringstream out;
   must(export_store(store, out, now));
@@ -32,7 +36,7 @@ std::vector<std::string> lines_of(Store& store, TimePoint now) {
 }
 
 TEST(Export, begins_with_its_format_and_ends_with_its_counts) {
-  const auto store = open_memory();
+  const auto store = open_model();
   StoreDriver driver(*store);
   driver.make_queue("q");
   driver.put(task("q", {.payload = "{\"a\": 1}"}));
@@ -41,7 +45,7 @@ TEST(Export, begins_with_its_format_and_ends_with_its_counts) {
                            driver.now));
   EXPECT_THAT(
       lines_of(*store, driver.now),
-      ElementsAre(R"({"millrace_export":{"format":1,"minor":0,"store":"memory",)"
+      ElementsAre(R"({"millrace_export":{"format":1,"minor":0,"store":"model",)"
                   R"("exported_at":"2030-01-01T00:00:00.000Z"}})",
                   StartsWith(R"({"queue":{"name":"q",)"), StartsWith(R"({"schedule":{"name":"s",)"),
                   R"({"memo":{"key":"k","value":"v","version":1}})",
@@ -50,7 +54,7 @@ TEST(Export, begins_with_its_format_and_ends_with_its_counts) {
 }
 
 TEST(Export, writes_tasks_in_the_order_of_their_arrival_whatever_their_number) {
-  const auto store = open_memory();
+  const auto store = open_model();
   StoreDriver driver(*store);
   driver.make_queue("a");
   driver.make_queue("b");
@@ -96,7 +100,7 @@ TEST(Export, writes_every_task_once_though_pages_come_short) {
 }
 
 TEST(Export, tells_how_far_it_is) {
-  const auto store = open_memory();
+  const auto store = open_model();
   StoreDriver driver(*store);
   driver.make_queue("q");
   for (int i = 0; i < 150; ++i) driver.put(task("q"));
@@ -108,7 +112,7 @@ TEST(Export, tells_how_far_it_is) {
 }
 
 TEST(Export, leaves_out_what_is_on_its_way_out_and_says_so) {
-  const auto store = open_memory();
+  const auto store = open_model();
   StoreDriver driver(*store);
   driver.make_queue("going");
   driver.make_queue("staying");
@@ -125,7 +129,7 @@ TEST(Export, leaves_out_what_is_on_its_way_out_and_says_so) {
 }
 
 TEST(Export, writes_memos_of_more_than_one_page) {
-  const auto store = open_memory();
+  const auto store = open_model();
   for (int i = 0; i < 40; ++i) {
     must(store->remember({.key = "k" + std::to_string(i), .value = "v"}, test::t0));
   }
@@ -134,7 +138,7 @@ TEST(Export, writes_memos_of_more_than_one_page) {
 }
 
 TEST(Export, fails_where_the_output_cannot_be_written) {
-  const auto store = open_memory();
+  const auto store = open_model();
   StoreDriver(*store).make_queue("q");
   std::ostringstream out;
   out.setstate(std::ios::badbit);
@@ -143,7 +147,7 @@ TEST(Export, fails_where_the_output_cannot_be_written) {
 }
 
 TEST(Export, passes_every_failure_of_the_store_on) {
-  const auto inner = open_memory();
+  const auto inner = open_model();
   StoreDriver driver(*inner);
   driver.make_queue("q");
   driver.put(task("q"));

@@ -2,12 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <sstream>
 
 #include "core/uuid.h"
-#include "store/embedded/memory.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
+#include "tests/support/model_store.h"
 #include "transfer/import.h"
 
 namespace millrace::transfer {
@@ -19,6 +20,10 @@ using test::t0;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+std::unique_ptr<Store> open_model() {
+  return std::make_unique<test::ModelStore>();
+}
+
 TaskId id(int n) {
   return *task_id_from_text("task-00000000-0000-4000-8000-00000000000" + std::to_string(n));
 }
@@ -26,7 +31,10 @@ TaskId id(int n) {
 // As JSON.stringify(state, null, 2) writes it; the task is the example of the document.
 const char* const example = R"({
   "queues": {
-    "high": ["task-00000000-0000-4000-8000-000000000003", "task-00000000-0000-4000-8000-000000000002"],
+    "high": [
+      "task-00000000-0000-4000-8000-000000000003",
+      "task-00000000-0000-4000-8000-000000000002"
+    ],
     "medium": ["task-00000000-0000-4000-8000-000000000004"],
     "low": []
   },
@@ -60,18 +68,21 @@ const char* const example = R"({
       "priority": "high", "createdAt": "2025-04-15T10:00:00Z" },
     { "id": "task-00000000-0000-4000-8000-000000000003", "type": "a", "status": "retrying",
       "priority": "high", "createdAt": "2025-04-15T12:00:00Z", "retries": 2 },
-    { "id": "task-00000000-0000-4000-8000-000000000004", "status": "created", "createdAt": "2025-04-15T09:00:00Z" },
+    { "id": "task-00000000-0000-4000-8000-000000000004", "status": "created",
+      "createdAt": "2025-04-15T09:00:00Z" },
     { "id": "task-00000000-0000-4000-8000-000000000005", "status": "completed", "priority": "low",
-      "createdAt": "2025-04-15T09:00:00Z", "completedAt": "2025-04-15T09:01:00Z", "result": {"text": "42"} },
-    { "id": "task-00000000-0000-4000-8000-000000000006", "status": "dead", "createdAt": "2025-04-15T09:00:00Z",
-      "updatedAt": "2025-04-15T09:02:00Z", "error": {"message": "no", "code": "claude_api_401", "details": {"a": 1}} },
+      "createdAt": "2025-04-15T09:00:00Z", "completedAt": "2025-04-15T09:01:00Z",
+      "result": {"text": "42"} },
+    { "id": "task-00000000-0000-4000-8000-000000000006", "status": "dead",
+      "createdAt": "2025-04-15T09:00:00Z", "updatedAt": "2025-04-15T09:02:00Z",
+      "error": {"message": "no", "code": "claude_api_401", "details": {"a": 1}} },
     { "id": "task-00000000-0000-4000-8000-000000000007", "status": "retrying",
       "createdAt": "2025-04-15T09:00:00Z", "nextRetryAt": "2031-01-01T00:00:00Z", "lastError": "again" }
   ]
 })";
 
 struct OwnStore {
-  std::unique_ptr<Store> owned = open_memory();
+  std::unique_ptr<Store> owned = open_model();
 };
 
 class QueueState : public ::testing::Test, private OwnStore, protected StoreDriver {
