@@ -77,7 +77,8 @@ const char* const example = R"({
       "createdAt": "2025-04-15T09:00:00Z", "updatedAt": "2025-04-15T09:02:00Z",
       "error": {"message": "no", "code": "claude_api_401", "details": {"a": 1}} },
     { "id": "task-00000000-0000-4000-8000-000000000007", "status": "retrying",
-      "createdAt": "2025-04-15T09:00:00Z", "nextRetryAt": "2031-01-01T00:00:00Z", "lastError": "again" }
+      "createdAt": "2025-04-15T09:00:00Z", "nextRetryAt": "2031-01-01T00:00:00Z",
+      "lastError": "again" }
   ]
 })";
 
