@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/load.h"
@@ -68,9 +70,52 @@ std::unique_ptr<embedded::JournalStore> open_store(const TemporaryDirectory& dir
   return store;
 }
 
+// Flushes on a thread of its own, one flush at a time.
+class Flusher {
+ public:
+  explicit Flusher(Store& store) : store_(store) {}
+  Flusher(const Flusher&) = delete;
+  Flusher& operator=(const Flusher&) = delete;
+  ~Flusher() {
+    wait();
+    stopping_ = true;
+    asked_.fetch_add(1);
+    asked_.notify_one();
+    thread_.join();
+  }
+
+  // Waits for the flush before, then begins another.
+  void begin() {
+    wait();
+    asked_.fetch_add(1);
+    asked_.notify_one();
+  }
+
+  void wait() {
+    for (auto done = done_.load(); done != asked_.load(); done = done_.load()) done_.wait(done);
+  }
+
+ private:
+  void run() {
+    for (std::uint64_t done = 0;; ++done) {
+      asked_.wait(done);
+      if (stopping_) return;
+      require(store_.flush().has_value(), "flush");
+      done_.store(done + 1);
+      done_.notify_one();
+    }
+  }
+
+  Store& store_;
+  std::atomic<std::uint64_t> asked_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_{[this] { run(); }};
+};
+
 class Ours {
  public:
-  explicit Ours(std::size_t batch) : load_(*store_, batch) {}
+  explicit Ours(std::size_t batch) : load_(*store_, batch) { load_.put(); }
 
   void fill(std::size_t waiting) {
     for (std::size_t filled = 0; filled < waiting; filled += load_.batch()) {
@@ -80,17 +125,25 @@ class Ours {
     load_.flush();
   }
 
-  // Tasks a second over so many lives.
+  // Tasks a second over so many lives. As in the Coalescer, the next call is applied while the last
+  // one is on its way to the disk, and nobody acts on an answer before it is there.
   double run(std::size_t batches) {
     const double before = bench::wall_seconds();
-    for (std::size_t i = 0; i < batches; ++i) live();
+    for (std::size_t i = 0; i < batches; ++i) {
+      load_.put();
+      flusher_.begin();
+      load_.work();
+      flusher_.begin();
+    }
+    flusher_.wait();
     return static_cast<double>(batches * load_.batch()) / (bench::wall_seconds() - before);
   }
 
+  // The same, one after the other.
   void live() {
     load_.put();
     load_.flush();
-    load_.take_and_settle();
+    load_.work();
     load_.flush();
   }
 
@@ -102,6 +155,7 @@ class Ours {
   TemporaryDirectory directory_;
   std::unique_ptr<embedded::JournalStore> store_ = open_store(directory_);
   Load load_;
+  Flusher flusher_{*store_};
 };
 
 // How many bytes one batch of puts, and of takes and settles, writes.
@@ -112,12 +166,13 @@ struct BatchBytes {
 
 BatchBytes batch_bytes(std::size_t batch) {
   Ours ours(batch);
+  ours.load().put();
   ours.live();
   const auto end = [&] { return ours.store().log_end().offset; };
   const auto before = end();
   ours.load().put();
   const auto between = end();
-  ours.load().take_and_settle();
+  ours.load().work();
   return {between - before, end() - between};
 }
 
