@@ -21,7 +21,9 @@
 #include <vector>
 
 #include "bench/load.h"
+#include "bench/loop.h"
 #include "bench/measure.h"
+#include "broker/coalescer.h"
 #include "core/crc32c.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal_store.h"
@@ -398,6 +400,72 @@ void space(const Scale& scale) {
       .print();
 }
 
+// 64 callers, each alone with its one task: puts it, takes one, finishes it with the next take. All
+// through the Coalescer, which makes few commits of them.
+void callers(const Scale& scale) {
+  constexpr std::size_t count = 64;
+  TemporaryDirectory directory;
+  const auto store = open_store(directory);
+  Load load(*store, 1000);
+  for (std::size_t filled = 0; filled < scale.waiting / 10; filled += 1000) load.put();
+  load.flush();
+  SystemClock clock;
+  Coalescer coalescer(clock, *store);
+  bench::Loop loop;
+  UuidSource ids(3);
+  std::vector<bool> working(count);
+  std::vector<Work> next(count);
+  const auto put = [&](std::uint64_t caller) {
+    std::vector<NewTask> tasks(1);
+    tasks[0] = {.id = {ids.next(clock.now())},
+                .queue = "emails",
+                .type = "send-email",
+                .payload = std::string(Load::payload_size, 'x')};
+    coalescer.put({caller}, std::move(tasks), never, [&loop, caller](auto result) {
+      require(result && result->front(), "put");
+      loop.post(caller);
+    });
+  };
+  const auto work = [&](std::uint64_t caller) {
+    Work request = std::exchange(next[caller], {});
+    request.takes = {{.worker = "w", .queues = {{"emails", 1}}}};
+    coalescer.work({caller}, std::move(request), never, [&, caller](auto result) {
+      require(result && result->taken.front() && result->taken.front()->size() == 1, "work");
+      const Lease& lease = result->taken.front()->front();
+      next[caller].settlements = {{.id = lease.id, .expect = Held{lease.token}}};
+      loop.post(caller);
+    });
+  };
+  const std::size_t lives = scale.lives / 2;
+  const double wall = bench::wall_seconds();
+  const double cpu = bench::process_cpu_seconds();
+  for (std::uint64_t caller = 0; caller < count; ++caller) put(caller);
+  std::size_t finished = 0;
+  std::size_t on_their_way = count;
+  while (on_their_way != 0) {
+    for (const std::uint64_t caller : loop.take()) {
+      --on_their_way;
+      working[caller] = !working[caller];
+      if (!working[caller] && ++finished + count > lives) continue;
+      ++on_their_way;
+      working[caller] ? work(caller) : put(caller);
+    }
+  }
+  const double seconds = bench::wall_seconds() - wall;
+  const auto rounds = coalescer.stats().rounds;
+  bench::Line("journal/callers")
+      .add("durability", "fsync")
+      .add("callers", std::uint64_t{count})
+      .add("payload", std::uint64_t{Load::payload_size})
+      .add("waiting", std::uint64_t{scale.waiting / 10})
+      .add("ours", static_cast<double>(finished) / seconds)
+      .add("items_per_round",
+           static_cast<double>(rounds.items) / static_cast<double>(rounds.rounds))
+      .add("cpu_us_per_task",
+           (bench::process_cpu_seconds() - cpu) * 1e6 / static_cast<double>(finished))
+      .print();
+}
+
 }  // namespace
 }  // namespace millrace
 
@@ -421,5 +489,6 @@ int main(int argc, char** argv) {
   if (wanted("flat")) flat(scale);
   if (wanted("open")) open_again(scale);
   if (wanted("space")) space(scale);
+  if (wanted("callers")) callers(scale);
   return 0;
 }
