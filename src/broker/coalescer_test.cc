@@ -88,14 +88,17 @@ class GuardedStore : public RecordingStore {
   }
 
  private:
-  struct Inside {
-    explicit Inside(std::atomic<bool>& flag) : flag_(flag) {
-      if (flag_.exchange(true)) std::abort();
+  class Inside {
+   public:
+    explicit Inside(std::atomic<bool>& busy) : busy_(busy) {
+      if (busy_.exchange(true)) std::abort();
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
-    ~Inside() { flag_ = false; }
-    std::atomic<bool>& flag_;
+    ~Inside() { busy_ = false; }
+
+   private:
+    std::atomic<bool>& busy_;
   };
   std::atomic<bool> busy_ = false;
   std::atomic<bool> flushing_ = false;
