@@ -72,6 +72,7 @@ class JournalStore final : public Store {
 
   State& state() { return machine_->state(); }
   const Opened& opened() const { return opened_; }
+  Position log_end() const { return log_.end(); }
 
  private:
   enum class Need : bool { some, a_lot };  // of space: what only goes on, and what adds

@@ -60,6 +60,7 @@ class Log {
   // Asks it, now.
   Result<void> make_room() { return spares_.make(); }
 
+  Position end() const { return end_; }
   // The oldest segment and the end of its last group; nullopt: it is the one being written.
   std::optional<Position> oldest() const;
   std::uint64_t size() const;     // bytes of all segments
@@ -91,7 +92,7 @@ class Log {
   };
 
   // Guarded by mutex_ or called with it held.
-  void begin_segment(const State& state, const Position& after);
+  void begin_segment(const State& state, Position after);
   Chunk& open_chunk();
   void add_group(std::string_view records, bool more);
   std::size_t fitting(std::string_view records) const;

@@ -82,7 +82,7 @@ Result<void> Spares::fill_locked(Spare& spare, std::uint64_t budget) {
     used += part;
   }
   // A little at a time: all of it at the end would hold up somebody's commit.
-  if (done) done = disk_.sync(*file);
+  disk_.begin_sync(*file);
   disk_.close(*file);
   return done;
 }
