@@ -6,7 +6,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "store/forwarding.h"
 #include "tests/support/driver.h"
 #include "tests/support/model_store.h"
 
@@ -14,6 +13,7 @@ namespace millrace::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -25,7 +25,7 @@ class CliTest : public ::testing::Test {
     return cli::run(arguments, with_);
   }
 
-  test::ModelStore store_;
+  test::ModelStore store_;         // commands get a copy
   std::optional<Error> no_store_;  // instead of it
   Result<Verified> verified_ = Verified{};
   ManualClock clock_{test::t0};
@@ -40,7 +40,7 @@ class CliTest : public ::testing::Test {
                      .open_store = [this](const StoreUrl&, Access, const Progress&,
                                           const Notice&) -> Result<std::unique_ptr<Store>> {
                        if (no_store_) return std::unexpected(*no_store_);
-                       return std::make_unique<ForwardingStore>(store_);
+                       return std::make_unique<test::ModelStore>(store_);
                      },
                      .verify = [this](const std::string&, const Progress&) { return verified_; }};
 };
@@ -51,7 +51,7 @@ TEST_F(CliTest, help_teaches_with_examples_and_succeeds) {
                                 HasSubstr("Exit codes"), HasSubstr("verify")));
   for (const char* command : {"export", "import", "verify"}) {
     EXPECT_EQ(run({command, "--help"}), Exit::ok);
-    EXPECT_THAT(out_.str(), HasSubstr("Example: ")) << command;
+    EXPECT_THAT(out_.str(), AllOf(HasSubstr("Example"), EndsWith("\n"))) << command;
   }
   EXPECT_THAT(err_.str(), IsEmpty());
 }
@@ -78,6 +78,13 @@ TEST_F(CliTest, what_is_not_understood_is_usage) {
     EXPECT_THAT(err_.str(), testing::Not(IsEmpty()));
     EXPECT_THAT(out_.str(), IsEmpty());
   }
+}
+
+TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
+  run({"exprot", "./data"});
+  EXPECT_THAT(err_.str(), HasSubstr("there is no command \"exprot\"; the nearest is export"));
+  run({"import"});
+  EXPECT_THAT(err_.str(), HasSubstr("Try: millrace import --help"));
 }
 
 TEST_F(CliTest, exports_to_standard_output_and_imports_from_standard_input) {

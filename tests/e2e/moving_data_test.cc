@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "disk/real_disk.h"
+#include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
 #include "store/embedded/snapshot/snapshot.h"
 #include "tests/e2e/program.h"
@@ -119,15 +120,7 @@ TEST_F(MovingData, a_journal_is_verified_and_damage_is_found) {
   const Ran good = run_program({"verify", directory_ / "data"});
   EXPECT_EQ(good.exit, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("tasks                    309\n"));
-  const std::string segment = directory_ / "data/00000000000000000001.seg";
-  std::string name;
-  for (const auto& entry :
-       must(must(open_directory(directory_ / "data", DirectoryMode::existing))->list())) {
-    if (entry.name.size() > segment.size()) continue;
-    if (name.empty() || entry.size > 0) name = entry.name.find("lock") == 0 ? name : entry.name;
-    if (entry.name.ends_with("1.log") || entry.name.ends_with("1.seg")) name = entry.name;
-  }
-  SCOPED_TRACE(name);
+  const std::string name = embedded::segment_name(1);
   std::string bytes = read_file(directory_ / ("data/" + name));
   ASSERT_GT(bytes.size(), 2000U);
   bytes[1500] = static_cast<char>(bytes[1500] ^ 1);
