@@ -7,6 +7,7 @@
 
 #include "core/limits.h"
 #include "store/embedded/records.h"
+#include "store/embedded/verbs.h"
 
 namespace millrace::embedded {
 namespace {
@@ -106,7 +107,7 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
   state().go_on(opened.start.epoch);
   if (auto started = log_.start(state(), opened.start); !started) return started;
   spares_.refill(0);
-  end_local_leases();
+  end_local_leases(state());
   return after_change();
 }
 
@@ -118,22 +119,6 @@ Result<void> JournalStore::prove_end(const Opened& opened) {
   if (done) done = disk_->sync(*file);
   disk_->close(*file);
   return done;
-}
-
-// Workers inside this process died with the one before it. Their leases are over; settling them is
-// the broker's to decide (C-11).
-void JournalStore::end_local_leases() {
-  std::vector<std::uint32_t> local;
-  for (const auto& [key, at] : state().leases) {
-    const auto worker = state().workers.text(state().slot(at).worker);
-    if (worker.starts_with(local_worker)) local.push_back(at);
-  }
-  for (const std::uint32_t at : local) {
-    state().unindex(at);
-    Slot& slot = state().slot(at);
-    slot.moment = std::min(slot.moment, slot.started_at);
-    state().store(at, slot.updated_at);
-  }
 }
 
 // ---- Around every call ------------------------------------------------------------------------

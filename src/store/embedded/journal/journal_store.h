@@ -79,7 +79,6 @@ class JournalStore final : public Store {
 
   Result<void> go_on_from(Opened& opened);
   Result<void> prove_end(const Opened& opened);
-  void end_local_leases();
 
   auto ask(const auto& call) -> decltype(call());
   auto change(Need need, std::size_t bytes, const auto& call) -> decltype(call());
