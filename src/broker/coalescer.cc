@@ -42,6 +42,12 @@ void Coalescer::leave(CallerId caller) {
   dropped.deliver();
 }
 
+void Coalescer::give_back(const WorkResult& result) {
+  std::unique_lock lock(mutex_);
+  rounds_.give_back(result);
+  wake_applier(lock);
+}
+
 // Unlocks first, so that the applier does not wake up to a lock that is held.
 void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
   const bool waits = std::exchange(applier_waits_, false);
