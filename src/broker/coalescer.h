@@ -103,6 +103,7 @@ class Coalescer {
   bool stopping_ = false;
   bool applier_waits_ = false;
   bool applier_done_ = false;
+  bool syncer_answers_ = false;      // its completions may give back what they were called with
   std::condition_variable work_;     // for the applier
   std::condition_variable applied_;  // for the syncer
 

@@ -325,6 +325,23 @@ TEST_F(CoalescerTest, stopping_answers_everybody) {
   coalescer_->stop();
 }
 
+TEST_F(CoalescerTest, leases_answered_while_stopping_can_be_given_back) {
+  StoreDriver(store_).put(task("q"));
+  start();
+  store_.gated = true;
+  coalescer_->work({1}, {.takes = {{.worker = "w", .queues = {{"q", 1}}}}}, never,
+                   [&](Result<WorkResult> result) {
+                     // Time for threads that would end too early.
+                     Signal().try_take(20ms);
+                     coalescer_->give_back(*result);
+                   });
+  store_.flush_began.take();
+  store_.gated = false;
+  store_.may_end.give();
+  coalescer_->stop();
+  EXPECT_EQ(StoreDriver(store_).counts("q").of(TaskState::queued), 1);
+}
+
 TEST_F(CoalescerTest, after_a_failed_flush_everybody_learns_the_cause) {
   start();
   Mailbox<WorkResult> parked;
