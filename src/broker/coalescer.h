@@ -3,10 +3,11 @@
 // One thread applies rounds, another flushes and answers. There is no timer: an idle Coalescer
 // starts at once, and while one flush runs the next rounds gather and are applied.
 //
-// Completions are called on one of these two threads (a refusal on the caller's own, before the
-// verb returns). They may only post: while one runs, nobody else is answered. One that blocks, or
-// that calls stop(), waits for itself. After leave() or cancel() a completion may still be called
-// if it was on its way; leases that come with it are to be given back: give_back().
+// Completions are called on one of these two threads; a refusal on the caller's own, before the
+// verb returns, or on that of stop(). They may only post: while one runs, nobody else is answered.
+// One that blocks, or that calls stop(), waits for itself. After leave() or cancel() a completion
+// may still be called if it was on its way; leases that come with it are to be given back:
+// give_back().
 //
 // Deadlines are moments of the clock: if that is set back, those who wait do so for longer.
 #pragma once

@@ -49,8 +49,8 @@ struct RoundsStats {
   std::size_t waiting = 0;
   std::size_t waiting_bytes = 0;
   std::size_t parked = 0;
-  std::size_t held = 0;        // applied, not flushed yet
-  std::size_t held_items = 0;  //
+  std::size_t held = 0;        // requests applied and not flushed yet
+  std::size_t held_items = 0;  // their items
 };
 
 class Rounds {
