@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Counts events; waits for one. (std::counting_semaphore of libstdc++ 12.2 may sleep for ever.)
+// Counts events; waits for one, but not for ever.
 class Signal {
  public:
   void give() {
