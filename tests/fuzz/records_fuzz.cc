@@ -41,18 +41,20 @@ std::string sound_records() {
               .has_value());
   require(machine.remember({.key = "m", .value = "v", .lifetime = 1h}, now).has_value());
   require(machine.remove_queue("r", false, now).has_value());
-  std::string records;
+  embedded::Records records;
   embedded::take_records(machine.state(), records);
-  return records;
+  return records.bytes;
 }
 
 void replay(std::string_view records) {
   embedded::State state({});
-  if (!embedded::Replay(state).apply(records)) return;
+  embedded::Replay first(state);
+  if (!first.apply(records) || !first.finish()) return;
   std::string written;
   embedded::write_state(state, written);
   embedded::State again({});
-  require(embedded::Replay(again).apply(written).has_value());
+  embedded::Replay second(again);
+  require(second.apply(written).has_value() && second.finish().has_value());
   std::string rewritten;
   embedded::write_state(again, rewritten);
   require(written == rewritten);

@@ -43,10 +43,11 @@ class ReplayedStore final : public ForwardingStore {
 
   // Brings the replica up to date; `corrupt` if it then differs from the first by a single byte.
   Result<void> flush() override {
-    std::string records;
+    embedded::Records records;
     embedded::take_records(machine_.state(), records);
-    if (records.empty()) return {};
-    if (auto applied = replay_.apply(records); !applied) return applied;
+    if (records.bytes.empty()) return {};
+    if (auto applied = replay_.apply(records.bytes); !applied) return applied;
+    if (auto finished = replay_.finish(); !finished) return finished;
     std::string first;
     std::string second;
     embedded::write_state(machine_.state(), first);

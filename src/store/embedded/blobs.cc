@@ -9,7 +9,7 @@ Blobs::~Blobs() {
 }
 
 Blob Blobs::add(std::size_t size) {
-  const std::size_t bytes = (size + header + step - 1) / step * step;
+  const std::size_t bytes = block_size(size);
   used_ += size;
   char* block = nullptr;
   if (bytes <= largest) {
@@ -21,29 +21,59 @@ Blob Blobs::add(std::size_t size) {
   }
   const auto stored = static_cast<std::uint32_t>(size);
   std::memcpy(block, &stored, sizeof(stored));
-  return Blob{block};
+  if (trailer_ != 0) std::memset(block + header + size, 0, trailer_);
+  return Blob::in_memory(block);
 }
 
 void Blobs::remove(Blob blob) {
   if (!blob) return;
+  if (blob.is_in_log()) {
+    only_logged_ -= blob.place().size;
+    return;
+  }
   const std::size_t size = size_of(blob);
-  const std::size_t bytes = (size + header + step - 1) / step * step;
+  const std::size_t bytes = block_size(size);
   used_ -= size;
   if (bytes <= largest) {
     SizeClass& of_size = classes_[bytes / step];
-    std::memcpy(blob.at, &of_size.freed, sizeof(of_size.freed));
-    of_size.freed = blob.at;
+    std::memcpy(blob.at(), &of_size.freed, sizeof(of_size.freed));
+    of_size.freed = blob.at();
     return;
   }
   reserved_ -= bytes;
-  large_.erase(blob.at);
-  delete[] blob.at;
+  large_.erase(blob.at());
+  delete[] blob.at();
 }
 
 std::uint32_t Blobs::size_of(Blob blob) {
   std::uint32_t size = 0;
-  std::memcpy(&size, blob.at, sizeof(size));
+  std::memcpy(&size, blob.at(), sizeof(size));
   return size;
+}
+
+Blob Blobs::logged(Blob blob) const {
+  if (!blob || blob.is_in_log()) return blob;
+  Blob place;
+  std::memcpy(&place, data(blob) + size_of(blob), sizeof(place));
+  return place;
+}
+
+void Blobs::set_logged(Blob& blob, const Place& place) {
+  const Blob there = Blob::in_log(place);
+  if (blob && !blob.is_in_log()) {
+    std::memcpy(data(blob) + size_of(blob), &there, sizeof(there));
+    return;
+  }
+  if (blob) only_logged_ -= blob.place().size;
+  only_logged_ += there.place().size;
+  blob = there;
+}
+
+void Blobs::evict(Blob& blob) {
+  const Blob there = logged(blob);
+  remove(blob);
+  only_logged_ += there.place().size;
+  blob = there;
 }
 
 char* Blobs::take_block(std::size_t bytes) {

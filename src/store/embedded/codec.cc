@@ -143,7 +143,18 @@ Notes decode_notes(std::string_view bytes) {
   return notes;
 }
 
+BodyFlags body_flags(std::string_view body) {
+  if (view_body(body).given == 0) return {};
+  Task task;
+  decode_into(body, task, false);
+  return {.has_unique = task.unique.has_value(),
+          .has_start_by = task.start_by.has_value(),
+          .keeps_itself = task.keep_for.has_value()};
+}
+
 bool body_is_sound(std::string_view body) {
+  const BodyView view = view_body(body);
+  if (view.given == 0) return view.good;
   Task task;
   return decode_into(body, task, false);
 }

@@ -2,7 +2,7 @@
 //
 // The body is what was put and never changes: a fixed head, type, payload, then only the fields
 // that were given. The notes are what came of it. Both go into the journal as they are, so their
-// layout is part of its format (docs/journal-format.md once there is a journal).
+// layout is part of its format (docs/journal-format.md).
 #pragma once
 
 #include <millrace/task.h>
@@ -35,6 +35,14 @@ Blob encode_body(Blobs& blobs, const NewTask& task, TimePoint created_at);
 // unless it is wanted, because it is most of the bytes.
 void decode_body(std::string_view body, Lease& lease);
 void decode_body(std::string_view body, Task& task, bool with_payload);
+
+// What the indexes must know of a body.
+struct BodyFlags {
+  bool has_unique = false;
+  bool has_start_by = false;
+  bool keeps_itself = false;
+};
+BodyFlags body_flags(std::string_view body);
 
 // Whether these bytes, read from outside, can be decoded.
 bool body_is_sound(std::string_view body);

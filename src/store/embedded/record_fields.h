@@ -24,10 +24,20 @@ void fields(A<Memo> auto& of, const auto& visit) {
   visit(of.key), visit(of.value), visit(of.version), visit(of.expires);
 }
 
-// The mutable part of a task but for flags, its worker's name and its notes.
-void mutable_fields(A<Slot> auto& of, const auto& visit) {
-  visit(of.start), visit(of.previous_start), visit(of.started_at), visit(of.updated_at);
-  visit(of.moment), visit(of.token), visit(of.state), visit(of.priority), visit(of.counters);
+// The mutable part of a task: state, priority, start and updated at always, these only where they
+// are not what a new task has. The order numbers the bits and must not change.
+void optional_mutables(A<Slot> auto& of, const auto& visit) {
+  visit(of.previous_start, no_moment), visit(of.started_at, no_moment);
+  visit(of.moment, no_moment), visit(of.token, 0U);
+  visit(of.counters.deliveries, 0U), visit(of.counters.attempts, 0U);
+  visit(of.counters.retries, 0U), visit(of.counters.lost, 0U);
 }
+
+// The bits after those.
+inline constexpr std::uint16_t has_worker = 1U << 8U;
+inline constexpr std::uint16_t has_notes = 1U << 9U;
+inline constexpr std::uint16_t cancel_requested = 1U << 10U;
+inline constexpr std::uint16_t has_start_by = 1U << 11U;
+inline constexpr std::uint16_t known_bits = (1U << 12U) - 1;
 
 }  // namespace millrace::embedded

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/crc32c.h"
 #include "store/embedded/record_fields.h"
 
 namespace millrace::embedded {
@@ -20,26 +21,65 @@ void write_record(std::string& out, RecordKind kind, const auto& fill) {
   std::memcpy(out.data() + length_at, &length, sizeof(length));
 }
 
-void write_mutable(Appender& to, const State& state, const Slot& slot) {
-  mutable_fields(slot, [&](const auto& field) { write(to, field); });
-  write(to, bool{slot.cancel_requested}), write(to, bool{slot.has_start_by});
-  write(to, state.workers.text(slot.worker));
-  write(to, Blobs::view(slot.notes));
+std::uint32_t blob_checksum(std::uint64_t number, std::string_view bytes) {
+  return crc32c(static_cast<std::uint32_t>(number ^ (number >> 32U)), bytes);
 }
 
-void write_task(std::string& out, const State& state, const Slot& slot) {
+void write_blob(Appender& to, std::uint64_t number, std::string_view bytes) {
+  write(to, static_cast<std::uint32_t>(bytes.size()));
+  write(to, blob_checksum(number, bytes));
+  to.raw(bytes.data(), bytes.size());
+}
+
+std::uint16_t bits_of(const Slot& slot) {
+  unsigned bits = 0;
+  unsigned bit = 1;
+  optional_mutables(slot, [&](const auto& field, const auto& usual) {
+    if (field != usual) bits |= bit;
+    bit <<= 1U;
+  });
+  if (slot.worker != 0) bits |= has_worker;
+  if (slot.notes) bits |= has_notes;
+  if (slot.cancel_requested) bits |= cancel_requested;
+  if (slot.has_start_by) bits |= has_start_by;
+  return static_cast<std::uint16_t>(bits);
+}
+
+// Returns the offset of the notes in the bytes written to, if there are any.
+std::size_t write_mutable(std::string& out, const State& state, const Slot& slot) {
+  Appender to(out);
+  write(to, bits_of(slot)), write(to, slot.state), write(to, slot.priority);
+  write(to, slot.start), write(to, slot.updated_at);
+  optional_mutables(slot, [&](const auto& field, const auto& usual) {
+    if (field != usual) write(to, field);
+  });
+  if (slot.worker != 0) write(to, state.workers.text(slot.worker));
+  if (!slot.notes) return Written::nowhere;
+  const std::size_t at = out.size();
+  write_blob(to, slot.number, state.bytes(slot.notes, slot.number));
+  return at;
+}
+
+Written write_task_record(std::string& out, const State& state, std::uint32_t at) {
+  const Slot& slot = state.slot(at);
+  Written written{.slot = at};
   write_record(out, RecordKind::task, [&](Appender& to) {
     write(to, slot.number), write(to, slot.version), write(to, slot.id), write(to, slot.queue);
-    write(to, state.body(slot));
-    write_mutable(to, state, slot);
+    written.body = out.size();
+    write_blob(to, slot.number, state.body(slot));
+    written.notes = write_mutable(out, state, slot);
   });
+  return written;
 }
 
-void write_change(std::string& out, const State& state, const Slot& slot) {
+Written write_change(std::string& out, const State& state, std::uint32_t at) {
+  const Slot& slot = state.slot(at);
+  Written written{.slot = at};
   write_record(out, RecordKind::change, [&](Appender& to) {
     write(to, slot.number), write(to, slot.version);
-    write_mutable(to, state, slot);
+    written.notes = write_mutable(out, state, slot);
   });
+  return written;
 }
 
 void write_gone(std::string& out, const TaskChange& change) {
@@ -61,13 +101,6 @@ void write_window(std::string& out, std::uint16_t queue, const std::string& key,
 
 void write_whole(std::string& out, RecordKind kind, const auto& value) {
   write_record(out, kind, [&](Appender& to) { write(to, value); });
-}
-
-void write_numbers(std::string& out, const State& state) {
-  write_record(out, RecordKind::numbers, [&](Appender& to) {
-    write(to, state.numbers_given()), write(to, state.tokens_given());
-    write(to, state.memos.versions_given());
-  });
 }
 
 // Writes a thing as it is now; false: it is gone.
@@ -114,41 +147,88 @@ RecordKind gone_kind(Thing thing) {
   return RecordKind::queue_gone;
 }
 
-void write_task_change(std::string& out, State& state, const TaskChange& change) {
+void write_task_change(Records& out, State& state, const TaskChange& change) {
   Slot& slot = state.slot(change.slot);
   if (slot.number != change.number) return;  // gone since
   slot.recorded = false;
-  if (change.kind == RecordKind::task) return write_task(out, state, slot);
-  write_change(out, state, slot);
+  if (change.kind == RecordKind::task) {
+    out.written.push_back(write_task_record(out.bytes, state, change.slot));
+    return;
+  }
+  const Written written = write_change(out.bytes, state, change.slot);
+  if (written.notes != Written::nowhere) out.written.push_back(written);
+}
+
+// What a record of the small state is about; nullopt for others.
+std::optional<SmallChange> thing_of(const RecordView& record) {
+  Reader in(record.payload);
+  SmallChange thing;
+  switch (record.kind) {
+    case RecordKind::schedule:
+      thing.thing = Thing::schedule;
+      break;
+    case RecordKind::memo:
+      thing.thing = Thing::memo;
+      break;
+    case RecordKind::window:
+      thing.thing = Thing::window;
+      read(in, thing.queue);
+      break;
+    default:
+      return std::nullopt;
+  }
+  read(in, thing.key);
+  return thing;
 }
 
 }  // namespace
 
+void write_numbers(const State& state, std::string& out) {
+  write_record(out, RecordKind::numbers, [&](Appender& to) {
+    write(to, state.numbers_given()), write(to, state.tokens_given());
+    write(to, state.memos.versions_given());
+  });
+}
+
+void write_queues(const State& state, std::string& out) {
+  for (const auto& [name, index] : state.queue_names()) write_queue(out, state.queue_at(index));
+}
+
+void write_task(const State& state, std::uint32_t slot, Records& out) {
+  out.written.push_back(write_task_record(out.bytes, state, slot));
+}
+
+bool is_current(const State& state, const RecordView& record) {
+  const auto thing = thing_of(record);
+  std::string now;
+  return thing && write_small(now, state, *thing) && now == record.whole;
+}
+
 // A queue goes after its tasks, and comes before them; a name is free before it is used again.
-void take_records(State& state, std::string& out) {
+void take_records(State& state, Records& out) {
   Changes& changes = state.changes;
   if (changes.tasks.empty() && changes.small.empty()) return;
   for (const TaskChange& change : changes.tasks) {
-    if (change.kind == RecordKind::gone) write_gone(out, change);
+    if (change.kind == RecordKind::gone) write_gone(out.bytes, change);
   }
   std::string present;
   for (const SmallChange& change : changes.small) {
     if (write_small(present, state, change)) continue;
-    write_record(out, gone_kind(change.thing),
+    write_record(out.bytes, gone_kind(change.thing),
                  [&](Appender& to) { write(to, change.queue), write(to, change.key); });
   }
-  out += present;
+  out.bytes += present;
   for (const TaskChange& change : changes.tasks) {
     if (change.kind != RecordKind::gone) write_task_change(out, state, change);
   }
-  write_numbers(out, state);
+  write_numbers(state, out.bytes);
   changes.tasks.clear();
   changes.small.clear();
 }
 
 void write_state(const State& state, std::string& out) {
-  write_numbers(out, state);
-  for (const auto& [name, index] : state.queue_names()) write_queue(out, state.queue_at(index));
+  write_numbers(state, out);
+  write_queues(state, out);
   for (const auto& [name, schedule] : state.schedules) {
     write_whole(out, RecordKind::schedule, schedule);
   }
@@ -161,7 +241,40 @@ void write_state(const State& state, std::string& out) {
     if (state.slot(at).number != 0) tasks.emplace_back(state.slot(at).number, at);
   }
   std::ranges::sort(tasks);
-  for (const auto& [number, at] : tasks) write_task(out, state, state.slot(at));
+  for (const auto& [number, at] : tasks) write_task_record(out, state, at);
+}
+
+// ---- Taking records apart ----------------------------------------------------------------------
+
+std::optional<RecordView> next_record(std::string_view& bytes) {
+  Reader in(bytes);
+  std::uint8_t kind = 0;
+  std::uint32_t length = 0;
+  read(in, kind), read(in, length);
+  const std::string_view payload = in.raw(length);
+  if (!in.good()) return std::nullopt;
+  const std::size_t size = bytes.size() - in.left();
+  const RecordView record{static_cast<RecordKind>(kind), bytes.substr(0, size), payload};
+  bytes.remove_prefix(size);
+  return record;
+}
+
+std::optional<TaskHead> task_head(const RecordView& record) {
+  Reader in(record.payload);
+  TaskHead head;
+  read(in, head.number), read(in, head.version), read(in, head.id), read(in, head.queue);
+  head.body = record.whole.size() - in.left();
+  if (!in.good()) return std::nullopt;
+  return head;
+}
+
+std::optional<std::string_view> read_blob(Reader& in, std::uint64_t number) {
+  std::uint32_t size = 0;
+  std::uint32_t checksum = 0;
+  read(in, size), read(in, checksum);
+  const std::string_view bytes = in.raw(size);
+  if (!in.good() || checksum != blob_checksum(number, bytes)) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace millrace::embedded

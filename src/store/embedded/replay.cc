@@ -10,70 +10,65 @@
 namespace millrace::embedded {
 namespace {
 
-Blob copy(Blobs& blobs, std::string_view bytes) {
-  if (bytes.empty()) return {};
-  const Blob blob = blobs.add(bytes.size());
-  std::memcpy(Blobs::data(blob), bytes.data(), bytes.size());
-  return blob;
-}
-
-// Reads the mutable part into a slot; on failure the slot is not to be used.
-bool read_mutable(Reader& in, State& state, Slot& slot) {
-  mutable_fields(slot, [&](auto& field) { read(in, field); });
-  bool cancel_requested = false;
-  bool has_start_by = false;
-  std::string worker;
-  std::string notes;
-  read(in, cancel_requested), read(in, has_start_by), read(in, worker), read(in, notes);
-  const bool good = in.good() && in.left() == 0 && notes_are_sound(notes) &&
-                    static_cast<std::size_t>(slot.state) < state_count &&
-                    slot.priority < priority_count;
-  if (!good) return false;
-  slot.cancel_requested = cancel_requested;
-  slot.has_start_by = has_start_by;
-  const auto held = state.workers.hold(worker);
-  state.workers.release(slot.worker);
-  slot.worker = held;
-  state.blobs.remove(slot.notes);
-  slot.notes = copy(state.blobs, notes);
-  return true;
+// The mutable part of a task that nothing has happened to.
+void reset_mutable(Slot& slot) {
+  optional_mutables(slot, [](auto& field, const auto& usual) { field = usual; });
+  slot.cancel_requested = false;
+  slot.has_start_by = false;
 }
 
 }  // namespace
 
-Result<void> Replay::apply(std::string_view records) {
-  Reader in(records);
-  while (in.left() != 0) {
-    const std::size_t offset = records.size() - in.left();
-    std::uint8_t kind = 0;
-    std::uint32_t length = 0;
-    read(in, kind), read(in, length);
-    const std::string_view payload = in.raw(length);
-    if (!in.good() || !apply_one(kind, payload)) {
-      return fail(ErrorCode::corrupt,
-                  fmt::format("record of kind {} at offset {} makes no sense", kind, offset));
+Result<void> Replay::apply(std::string_view records, const Origin* origin) {
+  origin_ = origin;
+  begin_ = records.data();
+  std::string_view left = records;
+  while (!left.empty()) {
+    const std::size_t offset = records.size() - left.size();
+    const auto record = next_record(left);
+    if (!record) {
+      return fail(ErrorCode::corrupt, fmt::format("the record at offset {} is cut off", offset));
+    }
+    if (!apply_one(*record)) {
+      return fail(ErrorCode::corrupt, fmt::format("record of kind {} at offset {} makes no sense",
+                                                  static_cast<unsigned>(record->kind), offset));
     }
   }
   return {};
 }
 
-bool Replay::apply_one(std::uint8_t kind, std::string_view payload) {
-  switch (static_cast<RecordKind>(kind)) {
+Result<void> Replay::finish() {
+  for (std::uint32_t at = 0; at < state_.slot_count(); ++at) {
+    Slot& slot = state_.slot(at);
+    if (slot.number == 0 || !slot.unindexed) continue;
+    if (!state_.has_queue_at(slot.queue)) {
+      return fail(ErrorCode::corrupt,
+                  fmt::format("task number {} is in queue {}, which is not there", slot.number,
+                              slot.queue));
+    }
+    slot.unindexed = false;
+    state_.index(at);
+  }
+  return {};
+}
+
+bool Replay::apply_one(const RecordView& record) {
+  switch (record.kind) {
     case RecordKind::task:
-      return apply_task(payload);
+      return apply_task(record);
     case RecordKind::change:
-      return apply_change(payload);
+      return apply_change(record);
     case RecordKind::gone:
-      return apply_gone(payload);
+      return apply_gone(record.payload);
     case RecordKind::queue:
-      return apply_queue(payload);
+      return apply_queue(record.payload);
     case RecordKind::queue_gone:
     case RecordKind::schedule_gone:
     case RecordKind::memo_gone:
     case RecordKind::window_gone:
-      return apply_gone_thing(kind, payload);
+      return apply_gone_thing(record);
     default:
-      return apply_thing(kind, payload);
+      return apply_thing(record);
   }
 }
 
@@ -82,50 +77,109 @@ std::uint32_t Replay::find(std::uint64_t number) const {
                        [&](std::uint32_t at) { return state_.slot(at).number == number; });
 }
 
-void Replay::forget(std::uint32_t at) {
-  numbers_.erase(mix(state_.slot(at).number), at);
-  state_.unindex(at);
-  state_.erase(at);
+void Replay::unindex(std::uint32_t at) {
+  Slot& slot = state_.slot(at);
+  if (!slot.unindexed) state_.unindex(at);
+  slot.unindexed = true;
 }
 
-bool Replay::apply_task(std::string_view payload) {
-  Reader in(payload);
-  Slot slot;
-  std::string body;
-  read(in, slot.number), read(in, slot.version), read(in, slot.id), read(in, slot.queue);
-  read(in, body);
-  if (!in.good() || slot.number == 0 || !state_.has_queue_at(slot.queue) || !body_is_sound(body)) {
-    return false;
+// A blob of the bytes being applied: a copy, or its place in the log.
+Blob Replay::keep(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  Blob blob;
+  if (origin_ != nullptr) {
+    const auto at = static_cast<std::uint32_t>(bytes.data() - begin_) - blob_head;
+    state_.blobs.set_logged(blob, {.segment = origin_->segment,
+                                   .offset = origin_->offset + at,
+                                   .size = static_cast<std::uint32_t>(bytes.size())});
+    return blob;
   }
-  const auto known = find(slot.number);
-  if (known != no_slot && state_.slot(known).version >= slot.version) return true;
-  if (known != no_slot) forget(known);
-  if (state_.find(slot.id) != no_slot || !read_mutable(in, state_, slot)) return false;
-  slot.body = copy(state_.blobs, body);
-  const Task given = state_.given(slot);
-  slot.has_unique = given.unique.has_value();
-  slot.has_start_by = slot.has_start_by && given.start_by.has_value();
-  slot.keeps_itself = given.keep_for.has_value();
-  const auto at = state_.adopt(slot);
-  numbers_.insert(mix(slot.number), at);
-  state_.index(at);
+  blob = state_.blobs.add(bytes.size());
+  std::memcpy(Blobs::data(blob), bytes.data(), bytes.size());
+  return blob;
+}
+
+// Reads the mutable part into a slot; on failure the slot is not to be used.
+bool Replay::read_mutable(Reader& in, Slot& slot) {
+  std::uint16_t bits = 0;
+  read(in, bits), read(in, slot.state), read(in, slot.priority);
+  read(in, slot.start), read(in, slot.updated_at);
+  reset_mutable(slot);
+  unsigned left = bits;
+  optional_mutables(slot, [&](auto& field, const auto&) {
+    if ((left & 1U) != 0) read(in, field);
+    left >>= 1U;
+  });
+  std::string worker;
+  if ((bits & has_worker) != 0) read(in, worker);
+  std::string_view notes;
+  if ((bits & has_notes) != 0) {
+    const auto stored = read_blob(in, slot.number);
+    if (!stored) return false;
+    notes = *stored;
+  }
+  const bool good =
+      in.good() && in.left() == 0 && notes_are_sound(notes) && (bits & ~known_bits) == 0 &&
+      static_cast<std::size_t>(slot.state) < state_count && slot.priority < priority_count;
+  if (!good) return false;
+  slot.cancel_requested = (bits & cancel_requested) != 0;
+  slot.has_start_by = (bits & has_start_by) != 0;
+  const auto held = state_.workers.hold(worker);
+  state_.workers.release(slot.worker);
+  slot.worker = held;
+  state_.blobs.remove(slot.notes);
+  slot.notes = keep(notes);
   return true;
 }
 
-bool Replay::apply_change(std::string_view payload) {
-  Reader in(payload);
+// The same version again is the same task carried to another place of the log: that one counts.
+bool Replay::apply_task(const RecordView& record) {
+  const auto head = task_head(record);
+  if (!head || head->number == 0) return false;
+  Reader in(record.whole.substr(head->body));
+  const auto body = read_blob(in, head->number);
+  if (!body || !body_is_sound(*body)) return false;
+  const auto known = find(head->number);
+  if (known != no_slot && state_.slot(known).version > head->version) return true;
+  if (known == no_slot && state_.find(head->id) != no_slot) return false;
+  Slot slot;
+  if (known != no_slot) {
+    unindex(known);
+    slot = state_.slot(known);
+  }
+  slot.number = head->number;
+  slot.version = head->version;
+  slot.id = head->id;
+  slot.queue = head->queue;
+  if (!read_mutable(in, slot)) return false;
+  state_.blobs.remove(slot.body);
+  slot.body = keep(*body);
+  const BodyFlags flags = body_flags(*body);
+  slot.has_unique = flags.has_unique;
+  slot.has_start_by = slot.has_start_by && flags.has_start_by;
+  slot.keeps_itself = flags.keeps_itself;
+  slot.unindexed = true;
+  if (known != no_slot) {
+    state_.slot(known) = slot;
+    return true;
+  }
+  numbers_.insert(mix(slot.number), state_.adopt(slot));
+  return true;
+}
+
+bool Replay::apply_change(const RecordView& record) {
+  Reader in(record.payload);
   std::uint64_t number = 0;
   std::uint32_t version = 0;
   read(in, number), read(in, version);
   const auto at = find(number);
   if (at == no_slot) return in.good();  // its task comes later, at this version or a higher one
+  if (state_.slot(at).version >= version) return true;
+  unindex(at);
   Slot changed = state_.slot(at);
-  if (changed.version >= version) return true;
-  state_.unindex(at);
   changed.version = version;
-  const bool good = read_mutable(in, state_, changed);
+  const bool good = read_mutable(in, changed);
   if (good) state_.slot(at) = changed;
-  state_.index(at);
   return good;
 }
 
@@ -136,7 +190,10 @@ bool Replay::apply_gone(std::string_view payload) {
   read(in, number), read(in, version);
   if (!in.good() || in.left() != 0) return false;
   const auto at = find(number);
-  if (at != no_slot && state_.slot(at).version < version) forget(at);
+  if (at == no_slot || state_.slot(at).version >= version) return true;
+  unindex(at);
+  numbers_.erase(mix(number), at);
+  state_.erase(at);
   return true;
 }
 
@@ -156,10 +213,10 @@ bool Replay::apply_queue(std::string_view payload) {
   return true;
 }
 
-bool Replay::apply_thing(std::uint8_t kind, std::string_view payload) {
-  Reader in(payload);
+bool Replay::apply_thing(const RecordView& record) {
+  Reader in(record.payload);
   const auto complete = [&] { return in.good() && in.left() == 0; };
-  switch (static_cast<RecordKind>(kind)) {
+  switch (record.kind) {
     case RecordKind::schedule: {
       Schedule schedule;
       read(in, schedule);
@@ -193,16 +250,16 @@ bool Replay::apply_thing(std::uint8_t kind, std::string_view payload) {
   }
 }
 
-bool Replay::apply_gone_thing(std::uint8_t kind, std::string_view payload) {
-  Reader in(payload);
+bool Replay::apply_gone_thing(const RecordView& record) {
+  Reader in(record.payload);
   std::uint16_t queue = 0;
   std::string key;
   read(in, queue), read(in, key);
   if (!in.good() || in.left() != 0) return false;
-  switch (static_cast<RecordKind>(kind)) {
+  switch (record.kind) {
     case RecordKind::queue_gone: {
       if (!state_.has_queue_at(queue)) return true;
-      if (state_.queue_at(queue).total() != 0) return false;
+      if (state_.queue_at(queue).total() != 0) return false;  // as far as they are indexed
       state_.erase_queue(state_.queue_at(queue));
       return true;
     }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "store/embedded/bytes.h"
+#include "store/embedded/records.h"
 #include "store/embedded/slot_index.h"
 #include "store/embedded/state.h"
 
@@ -15,23 +17,37 @@ class Replay {
  public:
   explicit Replay(State& state) : state_(state) {}
 
-  // `corrupt` where the bytes make no sense; what came before them is applied.
-  Result<void> apply(std::string_view records);
+  // Where in the log the first of these bytes lies.
+  struct Origin {
+    std::uint32_t segment = 0;
+    std::uint32_t offset = 0;
+  };
+
+  // `corrupt` where the bytes make no sense; what came before them is applied. With an origin the
+  // blobs stay where they are. Tasks are not in the indexes until finish().
+  Result<void> apply(std::string_view records, const Origin* origin = nullptr);
+
+  // Puts every task into the indexes that its state calls for. More may be applied after it.
+  Result<void> finish();
 
  private:
-  bool apply_one(std::uint8_t kind, std::string_view payload);
-  bool apply_task(std::string_view payload);
-  bool apply_change(std::string_view payload);
+  bool apply_one(const RecordView& record);
+  bool apply_task(const RecordView& record);
+  bool apply_change(const RecordView& record);
   bool apply_gone(std::string_view payload);
-  bool apply_thing(std::uint8_t kind, std::string_view payload);
-  bool apply_gone_thing(std::uint8_t kind, std::string_view payload);
+  bool apply_thing(const RecordView& record);
+  bool apply_gone_thing(const RecordView& record);
   bool apply_queue(std::string_view payload);
 
   std::uint32_t find(std::uint64_t number) const;
-  void forget(std::uint32_t at);
+  void unindex(std::uint32_t at);
+  bool read_mutable(Reader& in, Slot& slot);
+  Blob keep(std::string_view bytes);
 
   State& state_;
   SlotIndex numbers_;
+  const Origin* origin_ = nullptr;
+  const char* begin_ = nullptr;  // of the bytes being applied
 };
 
 }  // namespace millrace::embedded

@@ -40,7 +40,8 @@ struct Slot {
   bool keeps_itself : 1 = false;
   bool has_start_by : 1 = false;  // the body's start_by counts; not in a second life
   bool cancel_requested : 1 = false;
-  bool recorded : 1 = false;  // already in the list of changes of this round
+  bool recorded : 1 = false;   // already in the list of changes of this round
+  bool unindexed : 1 = false;  // in a replay: waits for its end
 };
 
 // Slots by number, in blocks that never move; freed ones are used again, the latest first, while

@@ -1,6 +1,7 @@
 #include "store/embedded/state.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/limits.h"
@@ -14,8 +15,9 @@ std::uint64_t QueueEntry::total() const {
   return sum;
 }
 
-State::State(Options options) : options_(options) {
-  changes.on = options.record;
+State::State(Options options)
+    : blobs(options.read_log != nullptr), cache(options.cache_size), options_(std::move(options)) {
+  changes.on = options_.record;
 }
 
 // ---- Tasks ------------------------------------------------------------------------------------
@@ -46,6 +48,7 @@ std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) 
   slot.has_start_by = task.start_by.has_value();
   slot.keeps_itself = task.keep_for.has_value();
   ids_.insert(hash(slot.id), at);
+  ++tasks_;
   return at;
 }
 
@@ -53,6 +56,7 @@ std::uint32_t State::adopt(const Slot& slot) {
   const auto at = slots_.add();
   slots_[at] = slot;
   ids_.insert(hash(slot.id), at);
+  ++tasks_;
   return at;
 }
 
@@ -72,8 +76,22 @@ void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
   if (slot.state != TaskState::queued) promotions.erase({slot.start, slot.number});
 }
 
+// A body that the indexes have to look into comes back into memory, once for the several looks.
+void State::warm(Slot& slot, std::uint32_t at) {
+  if (!slot.body.is_in_log()) return;
+  if (!slot.has_unique && !slot.has_start_by && !slot.keeps_itself) return;
+  const std::string_view bytes = body(slot);
+  Blob warm = blobs.add(bytes.size());
+  if (!bytes.empty()) std::memcpy(Blobs::data(warm), bytes.data(), bytes.size());
+  blobs.set_logged(warm, slot.body.place());
+  blobs.remove(slot.body);
+  slot.body = warm;
+  cache.add(at, warm);
+}
+
 void State::index(std::uint32_t at) {
-  const Slot& slot = slots_[at];
+  Slot& slot = slots_[at];
+  warm(slot, at);
   QueueEntry& queue = *queues_[slot.queue];
   const auto state = static_cast<std::size_t>(slot.state);
   ++queue.counts[state][slot.priority];
@@ -94,7 +112,8 @@ void State::index(std::uint32_t at) {
 }
 
 void State::unindex(std::uint32_t at) {
-  const Slot& slot = slots_[at];
+  Slot& slot = slots_[at];
+  warm(slot, at);
   QueueEntry& queue = *queues_[slot.queue];
   const auto state = static_cast<std::size_t>(slot.state);
   --queue.counts[state][slot.priority];
@@ -137,6 +156,7 @@ void State::erase(std::uint32_t at) {
   blobs.remove(slot.notes);
   workers.release(slot.worker);
   slots_.remove(at);
+  --tasks_;
 }
 
 void State::set_notes(Slot& slot, const Notes& notes) {

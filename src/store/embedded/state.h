@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 
 #include "core/rate_window.h"
 #include "core/uuid.h"
+#include "store/embedded/blob_cache.h"
 #include "store/embedded/blobs.h"
 #include "store/embedded/changes.h"
 #include "store/embedded/codec.h"
@@ -69,6 +71,10 @@ class State {
     std::uint32_t epoch = 1;      // of this boot; tokens of different boots differ
     std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
     bool record = false;          // keep a list of changes for take_records()
+    // With a log behind it: reads a blob from there; the bytes are good until the next call. What
+    // cannot be read is empty; the log remembers that it failed.
+    std::function<std::string_view(Blob blob, std::uint64_t number)> read_log = nullptr;
+    std::size_t cache_size = 0;  // bytes of blobs that stay in memory although the log has them
   };
   explicit State(Options options);
 
@@ -81,6 +87,7 @@ class State {
   Slot& slot(std::uint32_t index) { return slots_[index]; }
   const Slot& slot(std::uint32_t index) const { return slots_[index]; }
   std::uint32_t slot_count() const { return slots_.size(); }
+  std::size_t task_count() const { return tasks_; }
 
   // A new task, with the next number; it is not indexed yet.
   std::uint32_t add(const NewTask& task, QueueEntry& queue, TimePoint now);
@@ -96,8 +103,12 @@ class State {
   // Forgets a task for good. REQUIRES: not indexed.
   void erase(std::uint32_t at);
 
-  std::string_view body(const Slot& slot) const { return Blobs::view(slot.body); }
-  Notes notes(const Slot& slot) const { return decode_notes(Blobs::view(slot.notes)); }
+  // Good until the next call.
+  std::string_view bytes(Blob blob, std::uint64_t number) const {
+    return blob.is_in_log() ? options_.read_log(blob, number) : Blobs::view(blob);
+  }
+  std::string_view body(const Slot& slot) const { return bytes(slot.body, slot.number); }
+  Notes notes(const Slot& slot) const { return decode_notes(bytes(slot.notes, slot.number)); }
   void set_notes(Slot& slot, const Notes& notes);
   // What was put, without the payload.
   Task given(const Slot& slot) const;
@@ -141,6 +152,7 @@ class State {
   // ---- The rest -------------------------------------------------------------------------------
 
   Blobs blobs;
+  BlobCache cache;
   Names workers;
   Holders holders;
   Memos memos;
@@ -160,6 +172,7 @@ class State {
 
  private:
   std::uint64_t hash(const TaskId& id) const { return UuidHash{options_.hash_seed}(id); }
+  void warm(Slot& slot, std::uint32_t at);
   void index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
   void unindex_waiting(QueueEntry& queue, const Slot& slot);
   void forget_names(const QueueEntry& entry);
@@ -176,6 +189,7 @@ class State {
   std::map<Uuid, std::uint16_t> uuids_;
   // Indexes go round, so that records never have to tell two queues of one round apart.
   std::uint16_t next_queue_ = 0;
+  std::size_t tasks_ = 0;
   std::uint64_t number_ = 0;
   std::uint64_t token_ = 0;
 };
