@@ -71,6 +71,7 @@ void Side::rewind(TaskNumber last_number, std::uint64_t last_version,
     std::erase_if(versions, [&](std::uint64_t version) { return version > last_version; });
   }
   for (const auto& token : untold) tokens_.erase(token);
+  last_due_.clear();
 }
 
 // ---- Making comparable ------------------------------------------------------------------------

@@ -1,0 +1,75 @@
+// What the store under test has to be: the same calls on a state machine in memory, and the states
+// that a crash may take it back to.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "store/embedded/state_machine.h"
+#include "tests/sim/subject.h"
+
+namespace millrace::test {
+
+class Shadow {
+ public:
+  using Change = std::function<void(Store&)>;
+
+  explicit Shadow(const SubjectOptions& options);
+
+  // The state with every change applied.
+  embedded::StateMachine& now() { return *now_; }
+
+  // A change that was applied to now(). Commits are counted from 1 over all boots.
+  void note(Change change);
+  std::size_t commits() const { return first_ + log_.size(); }
+
+  // The store said that everything is flushed. `moment` is its time.
+  void flushed(TimePoint moment);
+
+  enum class End : std::uint8_t { process, power };
+
+  struct Match {
+    std::optional<std::size_t> commit;  // the last commit whose state this is
+    std::size_t least = 0;              // what had to be there
+    // The hash of the last state before it that was another one; nullopt: too long ago.
+    std::optional<std::size_t> before;
+  };
+  // Which state the store came back with.
+  Match match(const std::string& state, End end) const;
+
+  // The store came back with the state after that commit; the later ones never were.
+  void resume(std::size_t commit, const std::string& state, std::uint32_t epoch, End end);
+
+  static std::size_t hash(const std::string& state);
+
+ private:
+  using Machine = std::unique_ptr<embedded::StateMachine>;
+  // A change, or a boot: the same state under another epoch.
+  using Entry = std::variant<Change, std::uint32_t>;
+
+  static Machine copy(const std::string& state, std::uint32_t epoch);
+  static std::string bytes_of(embedded::StateMachine& machine);
+  static void step(Machine& machine, const Entry& entry);
+  void trim();
+
+  SubjectOptions options_;
+  Machine now_;
+  Machine base_;           // the state after commit first_
+  std::size_t first_ = 0;  // commits that are no longer in the log
+  std::deque<Entry> log_;
+  std::size_t survives_power_ = 0;  // commits
+  std::size_t survives_kill_ = 0;
+  struct Flush {
+    TimePoint moment{};
+    std::size_t commits = 0;
+  };
+  std::deque<Flush> flushes_;  // not yet known to survive a power cut
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,297 @@
+#include "tests/sim/simulation.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "store/forwarding.h"
+#include "tests/random/describe.h"
+#include "tests/support/builders.h"
+
+namespace millrace::test {
+
+Simulation::Simulation(OpenSubject open, const History& history)
+    : open_(std::move(open)),
+      history_(history),
+      watched_(machine_, history.options),
+      side_(std::make_unique<ForwardingStore>(watched_)),
+      witness_(side_),
+      now_(t0) {}
+
+void Simulation::complain(std::string text) {
+  if (complaint_.empty()) complaint_ = std::move(text);
+}
+
+std::optional<SimFailure> Simulation::run() {
+  machine_.shorten_reads(history_.short_reads);
+  recover({}, Shadow::End::power);
+  while (complaint_.empty() && next_ < history_.events.size()) {
+    current_ = next_++;
+    ++tally_.events;
+    std::visit([this](const auto& event) { at(event); }, history_.events[current_]);
+    settle();
+  }
+  tally_.disk_calls = machine_.calls();
+  watched_.close();
+  if (complaint_.empty()) return std::nullopt;
+  return SimFailure{current_, complaint_};
+}
+
+// ---- Events -----------------------------------------------------------------------------------
+
+void Simulation::at(const Operation& operation) {
+  now_ = operation.now;
+  const auto answer = side_.run(operation);
+  for (const auto& note : side_.complaints()) complain(note.text);
+  // A look that broke off says nothing.
+  const bool whole = !watched_.failed() || !std::holds_alternative<LookStep>(operation.call);
+  if (whole) witness_.saw(operation, answer);
+  const auto* put = std::get_if<PutStep>(&operation.call);
+  const auto* first = answer.empty() ? nullptr : std::get_if<Failure>(&answer.front());
+  if (put != nullptr && first != nullptr && first->code == ErrorCode::limited) ++tally_.refusals;
+}
+
+void Simulation::at(const FlushEvent& /*event*/) {
+  std::ignore = watched_.flush();
+}
+
+void Simulation::at(const EndEvent& event) {
+  if (!spent_.insert(current_).second) return;
+  if (event.after == 0) return end(event.ending);
+  coming_ = event.ending;
+  machine_.plan_crash(event.after, event.ending.seed);
+}
+
+void Simulation::at(const FailEvent& event) {
+  if (!spent_.insert(current_).second) return;
+  coming_ = event.ending;
+  machine_.plan_failure(event.call, event.nth, event.code);
+  // A refused allocation is a full disk to the store, for a moment.
+  if (event.code == ErrorCode::limited) watched_.allow_refusals(true);
+}
+
+void Simulation::at(const FlipEvent& event) {
+  if (!spent_.insert(current_).second) return;
+  probe(event);
+}
+
+void Simulation::at(const FullEvent& event) {
+  machine_.set_capacity(machine_.used() + event.room);
+  watched_.allow_refusals(true);
+}
+
+// The store finds out by itself.
+void Simulation::at(const RoomEvent& /*event*/) {
+  machine_.set_capacity(SimDisk::unlimited);
+  std::ignore = watched_.flush();
+  std::ignore = watched_.advance(now_, 1000);
+  std::ignore = watched_.flush();
+  watched_.allow_refusals(false);
+}
+
+// Nothing but looking comes after it: the store may notice, and may never answer wrongly.
+void Simulation::at(const DamageEvent& event) {
+  Dice dice(event.seed);
+  watched_.allow_corruption();
+  for (std::uint32_t i = 0; i < event.bits; ++i) {
+    const auto files = machine_.files();
+    if (files.empty()) break;
+    const auto& file = dice.pick(files);
+    if (file.size == 0) continue;
+    machine_.flip(file.name, dice.below(static_cast<std::uint32_t>(file.size)), dice.below(8));
+  }
+  const auto expected = side_.run({now_, LookStep{}});
+  next_ = history_.events.size();
+}
+
+// ---- Ending and beginning again ---------------------------------------------------------------
+
+void Simulation::settle() {
+  complain(watched_.complaint());
+  complain(witness_.complaint());
+  if (!complaint_.empty() || next_ > history_.events.size()) return;
+  if (machine_.down()) {
+    ++tally_.power_cuts;
+    return recover(std::exchange(coming_, {}), Shadow::End::power);
+  }
+  if (watched_.failed() && next_ < history_.events.size()) {
+    ++tally_.failures;
+    watched_.check_failed_store(now_);
+    return end(std::exchange(coming_, {}));
+  }
+  memories_.push_back({watched_.shadow().commits(), current_, witness_});
+}
+
+void Simulation::end(const Ending& ending) {
+  if (ending.how == Ending::How::power) {
+    ++tally_.power_cuts;
+    machine_.crash(ending.seed);
+    return recover(ending, Shadow::End::power);
+  }
+  if (ending.how == Ending::How::kill) {
+    ++tally_.kills;
+    machine_.kill();
+  }
+  recover(ending, Shadow::End::process);
+}
+
+std::optional<Subject> Simulation::reopen(const Ending& ending, Shadow::End& how) {
+  if (machine_.down()) machine_.restart();
+  auto seed = ending.seed;
+  for (const auto n : ending.while_opening) {
+    machine_.plan_crash(n, ++seed);
+    auto subject = open_(machine_.attach(), history_.options);
+    if (subject) return std::move(*subject);
+    if (!machine_.down()) break;
+    ++tally_.cut_openings;
+    machine_.restart();
+    how = Shadow::End::power;
+  }
+  constexpr int most = 2;  // a failure planned for later may come now
+  for (int tries = 0; tries < most; ++tries) {
+    auto subject = open_(machine_.attach(), history_.options);
+    if (subject) return std::move(*subject);
+    if (machine_.down()) {
+      machine_.restart();
+      how = Shadow::End::power;
+    } else if (!machine_.failed() || tries + 1 == most) {
+      complain("it cannot be opened again: " + subject.error().message);
+      return std::nullopt;
+    }
+  }
+  complain("it cannot be opened again");
+  return std::nullopt;
+}
+
+void Simulation::recover(const Ending& ending, Shadow::End how) {
+  watched_.close();
+  auto subject = reopen(ending, how);
+  if (!subject) return;
+  ++tally_.openings;
+  take_over(std::move(*subject), ending, how);
+}
+
+void Simulation::take_over(Subject subject, const Ending& ending, Shadow::End how) {
+  auto& shadow = watched_.shadow();
+  const auto state = subject.state();
+  const auto match = shadow.match(state, how);
+  if (!match.commit || *match.commit < match.least) {
+    return complain(match.commit ? fmt::format("commit {} was flushed, but the store came back "
+                                               "with the state after commit {}",
+                                               match.least, *match.commit)
+                                 : fmt::format("the store came back with a state that it never had "
+                                               "({} to {} commits)",
+                                               match.least, shadow.commits()));
+  }
+  tally_.lost_commits += shadow.commits() - *match.commit;
+  shadow.resume(*match.commit, state, subject.epoch, how);
+  const auto& now = shadow.now().state();
+  side_.rewind(TaskNumber{now.numbers_given()}, now.memos.versions_given(), watched_.untold());
+  watched_.forget_untold();
+  watched_.open(std::move(subject));
+
+  std::size_t known = 0;  // events whose effects are there
+  while (!memories_.empty() && memories_.back().commits > *match.commit) memories_.pop_back();
+  if (memories_.empty()) {
+    witness_ = Witness(side_);
+  } else {
+    witness_ = memories_.back().witness;
+    known = memories_.back().event + 1;
+  }
+  if (ending.repeat) next_ = std::min(next_, known);
+  look();
+}
+
+// Everything is there that the witness knows of, and nothing that it must not see.
+void Simulation::look() {
+  const Operation operation{now_, LookStep{}};
+  const auto answer = side_.run(operation);
+  for (const auto& note : side_.complaints()) complain(note.text);
+  if (watched_.failed()) return;
+  witness_.saw(operation, answer);
+  complain(watched_.complaint());
+  complain(witness_.complaint());
+  memories_.push_back({watched_.shadow().commits(), next_ == 0 ? 0 : next_ - 1, witness_});
+}
+
+// ---- Flipped bits -----------------------------------------------------------------------------
+
+void Simulation::probe(const FlipEvent& event) {
+  const auto& ending = event.ending;
+  const bool clean = ending.how == Ending::How::close;
+  watched_.close();
+  if (ending.how == Ending::How::kill) machine_.kill();
+  if (ending.how == Ending::How::power) {
+    machine_.crash(ending.seed);
+    machine_.restart();
+  }
+  const auto how = ending.how == Ending::How::power ? Shadow::End::power : Shadow::End::process;
+  SimDisk untouched(machine_);
+  auto subject = open_(untouched.attach(), history_.options);
+  if (!subject) return complain("it cannot be opened again: " + subject.error().message);
+  const auto state = subject->state();
+  subject->store.reset();
+  const auto match = watched_.shadow().match(state, how);
+  for (std::uint32_t i = 0; i < event.copies; ++i) {
+    probe_one(state, match.before, clean, ending.seed + i);
+  }
+  recover(ending, how);
+}
+
+void Simulation::probe_one(const std::string& state, std::optional<std::size_t> before, bool clean,
+                           std::uint64_t seed) {
+  Dice dice(seed);
+  SimDisk copy(machine_);
+  const auto files = copy.files();
+  if (files.empty()) return;
+  const auto& file = dice.pick(files);
+  if (file.size == 0) return;
+  // Mostly where something is written.
+  const auto bytes = copy.contents(file.name);
+  std::uint32_t offset = 0;
+  for (int tries = 0; tries < 20 && bytes[offset] == '\0'; ++tries) {
+    offset = dice.below(static_cast<std::uint32_t>(file.size));
+  }
+  const auto bit = dice.below(8);
+  copy.flip(file.name, offset, bit);
+  const auto where = fmt::format("bit {} of byte {} of {}", bit, offset, file.name);
+  auto probe = open_(copy.attach(), history_.options);
+  if (!probe) {
+    ++tally_.flips_refused;
+    const auto& error = probe.error();
+    if (error.code != ErrorCode::corrupt) {
+      complain(fmt::format("with {} turned it is not opened, but the error is {}: {}", where,
+                           millrace::name_of(error.code), error.message));
+    } else if (!error.message.contains("offset") && !error.message.contains("byte")) {
+      complain(fmt::format("the error does not say where: {}", error.message));
+    }
+    return;
+  }
+  compare_probe(*probe, state, where);
+  const auto found = probe->state();
+  if (found == state) {
+    ++tally_.flips_harmless;
+  } else if (!clean && before && Shadow::hash(found) == *before) {
+    ++tally_.flips_cut;
+  } else {
+    complain(fmt::format("with {} turned it opens with another state", where));
+  }
+}
+
+// Whatever can still be read is what was written.
+void Simulation::compare_probe(Subject& probe, const std::string& state, const std::string& where) {
+  std::ignore = state;
+  ListRequest request{.limit = 100, .full = true};
+  while (true) {
+    const auto page = probe.store->list(request);
+    if (!page) {
+      if (page.error().code != ErrorCode::corrupt && page.error().code != ErrorCode::unavailable) {
+        complain(fmt::format("with {} turned a list says {}", where, page.error().message));
+      }
+      return;
+    }
+    if (!page->next) return;
+    request.before = page->next;
+  }
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,42 @@
+// The store under test, as the simulator sees it.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "disk/disk.h"
+#include "store/store.h"
+
+namespace millrace::test {
+
+// When a flush is durable.
+enum class SyncRule : std::uint8_t {
+  always,    // when it returned
+  interval,  // when a later flush came at least that much later
+  never,     // not known; but a process that dies alone loses nothing it flushed
+};
+
+struct SubjectOptions {
+  SyncRule sync = SyncRule::always;
+  Duration interval{100};
+  std::size_t segment_size = 32 * 1024;
+  std::size_t cache_size = 4 * 1024;
+};
+
+struct Subject {
+  std::unique_ptr<Store> store;
+  // All it holds, as embedded::write_state() writes it.
+  std::function<std::string()> state;
+  std::uint32_t epoch = 0;
+  bool flushes_when_full = true;  // a full disk refuses puts and nothing else
+};
+
+using OpenSubject =
+    std::function<Result<Subject>(std::unique_ptr<Disk> disk, const SubjectOptions& options)>;
+
+}  // namespace millrace::test
