@@ -70,6 +70,8 @@ class Disk {
   virtual Result<std::size_t> read(File file, std::uint64_t offset, std::span<char> into) = 0;
 
   virtual Result<void> sync(File file) = 0;
+  // Begins to bring what was written to the disk, without waiting. Promises nothing.
+  virtual void begin_sync(File) {}
   virtual Result<void> sync_directory() = 0;
 
   // Replaces `to` if it exists; open files stay open.

@@ -144,6 +144,10 @@ class RealDisk final : public Disk {
     return failed("cannot sync a file", "");
   }
 
+  void begin_sync(File file) override {
+    static_cast<void>(sync_file_range(number(file), 0, 0, SYNC_FILE_RANGE_WRITE));
+  }
+
   Result<void> sync_directory() override {
     if (again([&] { return fsync(directory_); }) == 0) return {};
     return failed("cannot sync the directory", "");

@@ -2,6 +2,7 @@
 // state as it then is, so a task that changed ten times in a round is written once.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -24,6 +25,9 @@ enum class RecordKind : std::uint8_t {
   window = 10,  // a unique key held for a time, whatever becomes of its task
   window_gone = 11,
   numbers = 12,  // the last task number, token and memo version given
+  // Of the log itself; they change no state.
+  begin = 13,    // what a segment begins with
+  cleaned = 14,  // segments that are no longer needed
 };
 
 struct TaskChange {
@@ -41,7 +45,7 @@ struct SmallChange {
   std::uint16_t queue = 0;  // index, of a queue or a window
   std::string key = {};     // of the others
 
-  friend bool operator==(const SmallChange&, const SmallChange&) = default;
+  friend auto operator<=>(const SmallChange&, const SmallChange&) = default;
 };
 
 struct Changes {

@@ -103,8 +103,35 @@ void write_whole(std::string& out, RecordKind kind, const auto& value) {
   write_record(out, kind, [&](Appender& to) { write(to, value); });
 }
 
-// Writes a thing as it is now; false: it is gone.
-bool write_small(std::string& out, const State& state, const SmallChange& change) {
+RecordKind gone_kind(Thing thing) {
+  switch (thing) {
+    case Thing::queue:
+      return RecordKind::queue_gone;
+    case Thing::schedule:
+      return RecordKind::schedule_gone;
+    case Thing::memo:
+      return RecordKind::memo_gone;
+    case Thing::window:
+      return RecordKind::window_gone;
+  }
+  return RecordKind::queue_gone;
+}
+
+void write_task_change(Records& out, State& state, const TaskChange& change) {
+  Slot& slot = state.slot(change.slot);
+  if (slot.number != change.number) return;  // gone since
+  slot.recorded = false;
+  if (change.kind == RecordKind::task) {
+    out.written.push_back(write_task_record(out.bytes, state, change.slot));
+    return;
+  }
+  const Written written = write_change(out.bytes, state, change.slot);
+  if (written.notes != Written::nowhere) out.written.push_back(written);
+}
+
+}  // namespace
+
+bool write_thing(const State& state, const SmallChange& change, std::string& out) {
   switch (change.thing) {
     case Thing::queue: {
       if (!state.has_queue_at(change.queue)) return false;
@@ -133,56 +160,6 @@ bool write_small(std::string& out, const State& state, const SmallChange& change
   return false;
 }
 
-RecordKind gone_kind(Thing thing) {
-  switch (thing) {
-    case Thing::queue:
-      return RecordKind::queue_gone;
-    case Thing::schedule:
-      return RecordKind::schedule_gone;
-    case Thing::memo:
-      return RecordKind::memo_gone;
-    case Thing::window:
-      return RecordKind::window_gone;
-  }
-  return RecordKind::queue_gone;
-}
-
-void write_task_change(Records& out, State& state, const TaskChange& change) {
-  Slot& slot = state.slot(change.slot);
-  if (slot.number != change.number) return;  // gone since
-  slot.recorded = false;
-  if (change.kind == RecordKind::task) {
-    out.written.push_back(write_task_record(out.bytes, state, change.slot));
-    return;
-  }
-  const Written written = write_change(out.bytes, state, change.slot);
-  if (written.notes != Written::nowhere) out.written.push_back(written);
-}
-
-// What a record of the small state is about; nullopt for others.
-std::optional<SmallChange> thing_of(const RecordView& record) {
-  Reader in(record.payload);
-  SmallChange thing;
-  switch (record.kind) {
-    case RecordKind::schedule:
-      thing.thing = Thing::schedule;
-      break;
-    case RecordKind::memo:
-      thing.thing = Thing::memo;
-      break;
-    case RecordKind::window:
-      thing.thing = Thing::window;
-      read(in, thing.queue);
-      break;
-    default:
-      return std::nullopt;
-  }
-  read(in, thing.key);
-  return thing;
-}
-
-}  // namespace
-
 void write_numbers(const State& state, std::string& out) {
   write_record(out, RecordKind::numbers, [&](Appender& to) {
     write(to, state.numbers_given()), write(to, state.tokens_given());
@@ -190,18 +167,8 @@ void write_numbers(const State& state, std::string& out) {
   });
 }
 
-void write_queues(const State& state, std::string& out) {
-  for (const auto& [name, index] : state.queue_names()) write_queue(out, state.queue_at(index));
-}
-
 void write_task(const State& state, std::uint32_t slot, Records& out) {
   out.written.push_back(write_task_record(out.bytes, state, slot));
-}
-
-bool is_current(const State& state, const RecordView& record) {
-  const auto thing = thing_of(record);
-  std::string now;
-  return thing && write_small(now, state, *thing) && now == record.whole;
 }
 
 // A queue goes after its tasks, and comes before them; a name is free before it is used again.
@@ -213,7 +180,7 @@ void take_records(State& state, Records& out) {
   }
   std::string present;
   for (const SmallChange& change : changes.small) {
-    if (write_small(present, state, change)) continue;
+    if (write_thing(state, change, present)) continue;
     write_record(out.bytes, gone_kind(change.thing),
                  [&](Appender& to) { write(to, change.queue), write(to, change.key); });
   }
@@ -228,7 +195,7 @@ void take_records(State& state, Records& out) {
 
 void write_state(const State& state, std::string& out) {
   write_numbers(state, out);
-  write_queues(state, out);
+  for (const auto& [name, index] : state.queue_names()) write_queue(out, state.queue_at(index));
   for (const auto& [name, schedule] : state.schedules) {
     write_whole(out, RecordKind::schedule, schedule);
   }
@@ -257,6 +224,30 @@ std::optional<RecordView> next_record(std::string_view& bytes) {
   const RecordView record{static_cast<RecordKind>(kind), bytes.substr(0, size), payload};
   bytes.remove_prefix(size);
   return record;
+}
+
+std::optional<SmallChange> thing_of(const RecordView& record) {
+  Reader in(record.payload);
+  SmallChange thing;
+  switch (record.kind) {
+    case RecordKind::queue:
+      read(in, thing.queue);
+      return thing;
+    case RecordKind::schedule:
+      thing.thing = Thing::schedule;
+      break;
+    case RecordKind::memo:
+      thing.thing = Thing::memo;
+      break;
+    case RecordKind::window:
+      thing.thing = Thing::window;
+      read(in, thing.queue);
+      break;
+    default:
+      return std::nullopt;
+  }
+  read(in, thing.key);
+  return thing;
 }
 
 std::optional<TaskHead> task_head(const RecordView& record) {

@@ -38,8 +38,9 @@ void write_state(const State& state, std::string& out);
 
 // Appends single records of the state as it is now.
 void write_task(const State& state, std::uint32_t slot, Records& out);
-void write_queues(const State& state, std::string& out);
 void write_numbers(const State& state, std::string& out);
+// False: it is gone, and nothing was written.
+bool write_thing(const State& state, const SmallChange& thing, std::string& out);
 
 // ---- Taking records apart ----------------------------------------------------------------------
 
@@ -52,8 +53,8 @@ struct RecordView {
 // Cuts the first record off; nullopt: the bytes do not begin with a whole one.
 std::optional<RecordView> next_record(std::string_view& bytes);
 
-// Whether a record of a schedule, memo or window says what is still true.
-bool is_current(const State& state, const RecordView& record);
+// What a record of the small state is about; nullopt for others, and for those of what is gone.
+std::optional<SmallChange> thing_of(const RecordView& record);
 
 // The front of a `task` record.
 struct TaskHead {

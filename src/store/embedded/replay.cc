@@ -67,6 +67,9 @@ bool Replay::apply_one(const RecordView& record) {
     case RecordKind::memo_gone:
     case RecordKind::window_gone:
       return apply_gone_thing(record);
+    case RecordKind::begin:
+    case RecordKind::cleaned:
+      return true;
     default:
       return apply_thing(record);
   }
@@ -258,6 +261,7 @@ bool Replay::apply_gone_thing(const RecordView& record) {
   if (!in.good() || in.left() != 0) return false;
   switch (record.kind) {
     case RecordKind::queue_gone: {
+      state_.holders.erase_queue(queue);
       if (!state_.has_queue_at(queue)) return true;
       if (state_.queue_at(queue).total() != 0) return false;  // as far as they are indexed
       state_.erase_queue(state_.queue_at(queue));

@@ -333,6 +333,12 @@ void State::resume(std::uint64_t number, std::uint64_t token, std::uint64_t memo
   memos.resume(std::max(memos.versions_given(), memo_version));
 }
 
+void State::go_on(std::uint32_t epoch) {
+  options_.epoch = epoch;
+  changes = {};
+  changes.on = true;
+}
+
 std::size_t State::index_memory() const {
   std::size_t bytes = slots_.memory() + ids_.memory() + blobs.overhead();
   bytes += leases.memory() + expiries.memory() + promotions.memory() + removals.memory();

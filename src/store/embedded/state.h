@@ -162,6 +162,8 @@ class State {
   std::uint64_t numbers_given() const { return number_; }
   std::uint64_t tokens_given() const { return token_; }
   void resume(std::uint64_t number, std::uint64_t token, std::uint64_t memo_version);
+  // After a replay: the epoch of this boot; from now on changes are recorded.
+  void go_on(std::uint32_t epoch);
   const Options& options() const { return options_; }
 
   // For a replay: a slot for a task that already has a number.

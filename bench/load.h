@@ -1,0 +1,87 @@
+// The load that stores are measured under: a queue in which so many tasks always wait, put at one
+// end, taken and finished at the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/measure.h"
+#include "core/uuid.h"
+#include "store/store.h"
+
+namespace millrace::bench {
+
+inline void require(bool good, std::string_view what) {
+  if (good) return;
+  std::fprintf(stderr, "this must not fail: %.*s\n", static_cast<int>(what.size()), what.data());
+  std::abort();
+}
+
+class Load {
+ public:
+  static constexpr std::size_t payload_size = 260;
+
+  // Finished tasks are forgotten. The store must outlive this.
+  Load(Store& store, std::size_t batch) : store_(store), batch_(batch), tasks_(batch) {
+    QueueSettings queue{.name = "emails", .id = Uuid{{1}}};
+    queue.keep_completed.last = 0;
+    require(store_.put_queue(queue, PutQueue::create, now_).has_value(), "put_queue");
+    for (NewTask& task : tasks_) {
+      task.queue = "emails";
+      task.type = "send-email";
+      task.payload = std::string(payload_size, 'x');
+    }
+  }
+
+  void put() {
+    now_ += Duration(1);
+    for (NewTask& task : tasks_) task.id = {ids_.next(now_)};
+    const auto puts = timed([&] { return store_.put(tasks_, now_); });
+    require(puts && puts->back().has_value(), "put");
+  }
+
+  void take_and_settle() {
+    now_ += Duration(1);
+    const TakeRequest request{.worker = "worker-1",
+                              .queues = {{"emails", static_cast<std::uint32_t>(batch_)}}};
+    const auto work = timed([&] { return store_.work({}, {}, {&request, 1}, now_); });
+    require(work && work->taken.front() && work->taken.front()->size() == batch_, "take");
+    std::vector<Settlement> settlements(batch_);
+    for (std::size_t i = 0; i < batch_; ++i) {
+      const Lease& lease = (*work->taken.front())[i];
+      settlements[i].id = lease.id;
+      settlements[i].expect = Held{lease.token};
+    }
+    const auto settled = timed([&] { return store_.work(settlements, {}, {}, now_); });
+    require(settled && settled->settled.back().has_value(), "settle");
+  }
+
+  void flush() { require(store_.flush().has_value(), "flush"); }
+
+  std::size_t batch() const { return batch_; }
+
+  // Of a single call, in processor time: the machine may take the core away, but that is no stall.
+  double longest_call_ms() const { return longest_ * 1e3; }
+
+ private:
+  auto timed(const auto& call) -> decltype(call()) {
+    const double before = cpu_seconds();
+    auto result = call();
+    longest_ = std::max(longest_, cpu_seconds() - before);
+    return result;
+  }
+
+  Store& store_;
+  std::size_t batch_;
+  std::vector<NewTask> tasks_;
+  UuidSource ids_{1};
+  TimePoint now_{std::chrono::hours(24 * 365 * 56)};
+  double longest_ = 0;
+};
+
+}  // namespace millrace::bench

@@ -1,0 +1,66 @@
+#include "store/embedded/journal/blob_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/embedded/bytes.h"
+#include "store/embedded/records.h"
+
+namespace millrace::embedded {
+namespace {
+
+constexpr std::size_t window_size = 64U << 10U;
+
+}  // namespace
+
+// A place has the low bits of its segment's number; no segment is newer than what was written.
+std::uint64_t BlobReader::full_number(std::uint32_t segment) const {
+  const std::uint64_t newest = written_.segment;
+  return newest - (newest - segment) % Place::max_segments;
+}
+
+bool BlobReader::is_written(const Place& place) const {
+  return Position{full_number(place.segment), place.offset + blob_head + place.size} <= written_;
+}
+
+std::string_view BlobReader::read(Blob blob, std::uint64_t number) {
+  const Place place = blob.place();
+  const Position at{full_number(place.segment), place.offset};
+  const auto bytes = window(at, blob_head + place.size);
+  if (bytes) {
+    Reader in(*bytes);
+    if (const auto good = read_blob(in, number)) return *good;
+  }
+  if (!error_) {
+    error_ = bytes ? Error{ErrorCode::corrupt,
+                           fmt::format("{} at offset {}: the bytes of task number {} are damaged",
+                                       segment_name(at.segment), at.offset, number)}
+                   : bytes.error();
+  }
+  return {};
+}
+
+// At least `size` bytes from `at` on, unless what was written ends before.
+Result<std::string_view> BlobReader::window(const Position& at, std::size_t size) {
+  const bool inside = at.segment == window_at_.segment && at.offset >= window_at_.offset &&
+                      at.offset + size <= window_at_.offset + window_.size();
+  if (!inside) {
+    std::size_t wanted = std::max(size, window_size);
+    if (at.segment == written_.segment) {
+      wanted =
+          std::min<std::size_t>(wanted, written_.offset - std::min(at.offset, written_.offset));
+    }
+    window_.resize(wanted);
+    window_at_ = at;
+    const auto got = segments_.read(at.segment, at.offset, window_);
+    if (!got) {
+      window_.clear();
+      return std::unexpected(got.error());
+    }
+    window_.resize(*got);
+  }
+  return std::string_view(window_).substr(at.offset - window_at_.offset);
+}
+
+}  // namespace millrace::embedded

@@ -1,0 +1,42 @@
+// Reads blobs back from the log. Used by the applier alone.
+#pragma once
+
+#include <millrace/result.h>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/embedded/blobs.h"
+#include "store/embedded/journal/format.h"
+#include "store/embedded/journal/segments.h"
+
+namespace millrace::embedded {
+
+class BlobReader {
+ public:
+  explicit BlobReader(Segments& segments) : segments_(segments) {}
+
+  // The bytes of a task's blob, good until the next call; empty if they cannot be read or are
+  // damaged, and then error() says why.
+  std::string_view read(Blob blob, std::uint64_t number);
+
+  // Nothing at or after this position may be read.
+  void set_written(const Position& written) { written_ = written; }
+
+  bool is_written(const Place& place) const;
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::uint64_t full_number(std::uint32_t segment) const;
+  Result<std::string_view> window(const Position& at, std::size_t size);
+
+  Segments& segments_;
+  Position written_ = {};
+  // Tasks that are taken one after the other mostly lie one after the other.
+  Position window_at_ = {};
+  std::string window_;
+  std::optional<Error> error_;
+};
+
+}  // namespace millrace::embedded

@@ -1,0 +1,53 @@
+// Makes old segments unnecessary: what is still needed of the oldest is written again at the end of
+// the log, a little with every commit, and then the file can go.
+//
+// Oldest first, and only so. Then nothing but a task that is still there, at this very place, or a
+// thing of the small state can be needed: a `change` of it lies behind its `task` record and is
+// part of what is written again, and a `gone` is needed only where an older segment has the task.
+#pragma once
+
+#include <millrace/result.h>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "store/embedded/journal/format.h"
+#include "store/embedded/journal/segments.h"
+#include "store/embedded/records.h"
+#include "store/embedded/state.h"
+
+namespace millrace::embedded {
+
+class Cleaner {
+ public:
+  explicit Cleaner(Segments& segments) : segments_(segments) {}
+
+  struct Step {
+    Records carried;                       // to be appended as one commit
+    std::optional<std::uint64_t> cleaned;  // all segments below this one are done
+  };
+
+  // Looks at about `budget` bytes of segment `first`, whose last group ends at `end`.
+  // REQUIRES: it is not being written any more.
+  Result<Step> step(const State& state, std::uint64_t first, std::uint64_t end,
+                    std::uint64_t budget);
+
+ private:
+  void begin(std::uint64_t segment);
+  // The records of the next group; empty at the end.
+  Result<std::string_view> next_group(std::uint64_t end);
+  Result<void> load(std::size_t size);
+  void carry(const State& state, const RecordView& record, Records& out);
+
+  Segments& segments_;
+  std::uint64_t segment_ = 0;  // being cleaned; 0: none
+  std::string bytes_;          // of it, from offset_ on
+  std::uint64_t offset_ = 0;
+  std::uint64_t group_size_ = 0;  // of the group at the front of bytes_
+  std::string_view records_;      // of that group, those not looked at yet
+  std::set<SmallChange> things_;  // written again from this segment
+};
+
+}  // namespace millrace::embedded

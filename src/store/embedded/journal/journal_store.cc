@@ -1,0 +1,380 @@
+#include "store/embedded/journal/journal_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/limits.h"
+#include "store/embedded/records.h"
+
+namespace millrace::embedded {
+namespace {
+
+// So much is looked at for each byte that a call appended: enough to keep up while at most three
+// quarters of what is looked at must be written again.
+constexpr std::uint64_t clean_ratio = 4;
+constexpr std::uint64_t least_cleaned = 16U << 10U;
+constexpr std::uint64_t most_cleaned = 2U << 20U;  // a few milliseconds
+
+// What a task costs in the log besides its bytes.
+constexpr std::uint64_t record_cost = 90;
+
+constexpr std::size_t most_unwritten = 32U << 20U;
+
+// The space a put may take in the log.
+std::size_t bytes_of(const NewTask& task) {
+  std::size_t bytes = 512 + task.payload.size() + task.metadata.size();
+  for (const std::string& tag : task.tags) bytes += tag.size() + 4;
+  return bytes;
+}
+
+std::size_t bytes_of(std::span<const NewTask> tasks) {
+  std::size_t bytes = 0;
+  for (const NewTask& task : tasks) bytes += bytes_of(task);
+  return bytes;
+}
+
+}  // namespace
+
+JournalStore::JournalStore(std::unique_ptr<Disk> disk, JournalOptions options)
+    : disk_(std::move(disk)),
+      options_(std::move(options)),
+      segments_(*disk_),
+      blobs_(segments_),
+      spares_(*disk_, options_.segment_size),
+      log_(segments_, spares_, options_),
+      cleaner_(segments_) {}
+
+JournalStore::~JournalStore() {
+  if (!machine_ || options_.read_only || log_.failure()) return;
+  // A group behind the last one says that it was on disk: whatever damages it later is noticed.
+  if (!log_.flush(TimePoint::max())) return;
+  records_ = {};
+  write_numbers(state(), records_.bytes);
+  log_.append(state(), records_, std::nullopt);
+  static_cast<void>(log_.flush(TimePoint::max()));
+}
+
+// ---- Opening ----------------------------------------------------------------------------------
+
+Result<void> JournalStore::open() {
+  if (auto locked = disk_->lock(options_.read_only); !locked) return locked;
+  State::Options options{
+      .hash_seed = options_.hash_seed,
+      .record = false,
+      .read_log = [this](Blob blob, std::uint64_t number) { return blobs_.read(blob, number); },
+      .cache_size = options_.cache_size};
+  machine_ = std::make_unique<StateMachine>(options);
+  auto opened = read_journal(segments_, blobs_, state(), options_.progress);
+  if (!opened) {
+    machine_.reset();
+    return std::unexpected(opened.error());
+  }
+  Result<void> done;
+  if (!options_.read_only) done = go_on_from(*opened);
+  opened_ = std::move(*opened);
+  if (done) done = check_readable();
+  if (!done) machine_.reset();
+  return done;
+}
+
+Result<void> JournalStore::go_on_from(Opened& opened) {
+  if (opened.cut != 0 && options_.notice) {
+    options_.notice(
+        fmt::format("{}: cut {} bytes at the end that a crash left unfinished; nothing "
+                    "in them had been acknowledged",
+                    segment_name(opened.start.end.segment), opened.cut));
+  }
+  if (auto proven = prove_end(opened); !proven) return proven;
+  for (const std::string& name : opened.unneeded) {
+    if (auto removed = disk_->remove(name); !removed) return removed;
+  }
+  if (auto adopted = spares_.adopt(opened.spares); !adopted) return adopted;
+  state().go_on(opened.start.epoch);
+  if (auto started = log_.start(state(), opened.start); !started) return started;
+  spares_.refill(0);
+  end_local_leases();
+  return after_change();
+}
+
+Result<void> JournalStore::prove_end(const Opened& opened) {
+  if (opened.unproven_bytes.empty()) return {};
+  const auto file = disk_->open(segment_name(opened.unproven.segment), Disk::Access::write);
+  if (!file) return std::unexpected(file.error());
+  auto done = disk_->write(*file, opened.unproven.offset, opened.unproven_bytes);
+  if (done) done = disk_->sync(*file);
+  disk_->close(*file);
+  return done;
+}
+
+// Workers inside this process died with the one before it. Their leases are over; settling them is
+// the broker's to decide (C-11).
+void JournalStore::end_local_leases() {
+  std::vector<std::uint32_t> local;
+  for (const auto& [key, at] : state().leases) {
+    const auto worker = state().workers.text(state().slot(at).worker);
+    if (worker.starts_with(local_worker)) local.push_back(at);
+  }
+  for (const std::uint32_t at : local) {
+    state().unindex(at);
+    Slot& slot = state().slot(at);
+    slot.moment = std::min(slot.moment, slot.started_at);
+    state().store(at, slot.updated_at);
+  }
+}
+
+// ---- Around every call ------------------------------------------------------------------------
+
+Result<void> JournalStore::check_readable() {
+  if (blobs_.error()) return std::unexpected(log_.fail_for_good(*blobs_.error()));
+  if (auto failure = log_.failure()) return std::unexpected(std::move(*failure));
+  return {};
+}
+
+auto JournalStore::ask(const auto& call) -> decltype(call()) {
+  if (auto good = check_readable(); !good) return std::unexpected(std::move(good.error()));
+  auto answer = call();
+  if (auto good = check_readable(); !good) return std::unexpected(std::move(good.error()));
+  return answer;
+}
+
+auto JournalStore::change(Need need, std::size_t bytes, const auto& call) -> decltype(call()) {
+  if (auto good = before_change(need, bytes); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  auto answer = call();
+  if (auto good = after_change(); !good) return std::unexpected(std::move(good.error()));
+  return answer;
+}
+
+// Space is asked for before anything changes, because afterwards there is no way back. What adds
+// leaves a whole segment to what only goes on: takes, settles, removals and cleaning.
+Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
+  if (auto good = check_readable(); !good) return good;
+  if (options_.read_only) {
+    return fail(ErrorCode::conflict, fmt::format("{} is open to be read only", disk_->path()));
+  }
+  const bool adds = need == Need::a_lot;
+  const std::uint64_t left = adds ? options_.segment_size : options_.segment_size / 8;
+  Result<void> made;
+  while (made && log_.room() < left + bytes) made = log_.make_room();
+  auto lack = made ? spares_.lack() : std::optional(made.error());
+  if (!lack || (made && !adds)) return {};
+  if (!std::exchange(told_full_, true) && options_.notice) {
+    options_.notice(fmt::format("no space for another segment: {}", lack->message));
+  }
+  return std::unexpected(Error{
+      .code = ErrorCode::limited,
+      .message = fmt::format("the store is full and takes no more until there is space for another "
+                             "{} bytes: {}",
+                             options_.segment_size, lack->message),
+      .retry_after = std::chrono::seconds(1)});
+}
+
+Result<void> JournalStore::after_change() {
+  if (auto good = check_readable(); !good) return good;
+  records_.bytes.clear();
+  records_.written.clear();
+  take_records(state(), records_);
+  if (auto good = check_readable(); !good) return good;
+  const std::size_t appended = records_.bytes.size();
+  if (appended != 0) log_.append(state(), records_, std::nullopt);
+  if (!spares_.lack()) told_full_ = false;
+  if (auto good = clean(appended); !good) return good;
+  const Position written = log_.written();
+  blobs_.set_written(written);
+  state().cache.trim(
+      state().blobs,
+      [&](std::uint32_t at) {
+        Slot& slot = state().slot(at);
+        return std::array{&slot.body, &slot.notes};
+      },
+      [&](const Place& place) { return blobs_.is_written(place); });
+  return log_.unwritten() > most_unwritten ? flush() : Result<void>{};
+}
+
+std::uint64_t JournalStore::live_bytes() const {
+  const State& state = machine_->state();
+  return state.blobs.used() + state.blobs.only_logged() + record_cost * state.task_count();
+}
+
+// Keeps the log below about 1.6 times what is alive in it, and a few segments.
+Result<void> JournalStore::clean(std::size_t appended) {
+  const std::uint64_t live = live_bytes();
+  const bool full = spares_.lack().has_value();
+  const std::uint64_t most = full ? live + live / 8 + 2 * options_.segment_size
+                                  : live + live * 6 / 10 + 4 * options_.segment_size;
+  if (log_.size() <= most) return {};
+  const auto oldest = log_.oldest();
+  if (!oldest) return {};
+  const auto budget =
+      std::clamp<std::uint64_t>(clean_ratio * appended, least_cleaned, most_cleaned);
+  auto step = cleaner_.step(state(), oldest->segment, oldest->offset, budget);
+  if (!step) return std::unexpected(log_.fail_for_good(step.error()));
+  if (auto good = check_readable(); !good) return good;
+  if (!step->carried.bytes.empty()) log_.append(state(), step->carried, step->cleaned);
+  return {};
+}
+
+Result<void> JournalStore::flush() {
+  if (options_.read_only) return {};
+  return log_.flush(TimePoint(Duration(now_.load())));
+}
+
+// ---- What adds --------------------------------------------------------------------------------
+
+Result<std::vector<Result<Put>>> JournalStore::put(std::span<const NewTask> tasks, TimePoint now) {
+  saw(now);
+  return change(Need::a_lot, bytes_of(tasks), [&] { return machine_->put(tasks, now); });
+}
+
+Result<Schedule> JournalStore::put_schedule(const Schedule& schedule, TimePoint now) {
+  saw(now);
+  return change(Need::a_lot, bytes_of(schedule.task),
+                [&] { return machine_->put_schedule(schedule, now); });
+}
+
+Result<Fired> JournalStore::fire(const Fire& tick, TimePoint now) {
+  saw(now);
+  return change(Need::a_lot, 2 * bytes_of(tick.task), [&] { return machine_->fire(tick, now); });
+}
+
+Result<Memo> JournalStore::remember(const Remember& request, TimePoint now) {
+  saw(now);
+  const std::size_t bytes = request.value ? request.value->size() : 0;
+  return change(request.value ? Need::a_lot : Need::some, bytes,
+                [&] { return machine_->remember(request, now); });
+}
+
+// ---- What goes on -----------------------------------------------------------------------------
+
+Result<WorkResult> JournalStore::work(std::span<const Settlement> settlements,
+                                      std::span<const Extension> extensions,
+                                      std::span<const TakeRequest> takes, TimePoint now) {
+  saw(now);
+  std::size_t bytes = 0;
+  for (const Settlement& s : settlements) bytes += s.result.size() + bytes_of(s.follow_ups);
+  return change(Need::some, bytes,
+                [&] { return machine_->work(settlements, extensions, takes, now); });
+}
+
+Result<Advanced> JournalStore::advance(TimePoint now, std::size_t limit) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->advance(now, limit); });
+}
+
+Result<std::vector<Result<TaskState>>> JournalStore::cancel(std::span<const CancelRequest> requests,
+                                                            TimePoint now) {
+  saw(now);
+  std::size_t bytes = 0;
+  for (const CancelRequest& request : requests) bytes += bytes_of(request.follow_ups);
+  return change(Need::some, bytes, [&] { return machine_->cancel(requests, now); });
+}
+
+Result<std::vector<Result<TaskState>>> JournalStore::retry(std::span<const TaskId> tasks,
+                                                           TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->retry(tasks, now); });
+}
+
+Result<std::vector<Result<TaskState>>> JournalStore::remove(std::span<const TaskId> tasks,
+                                                            TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->remove(tasks, now); });
+}
+
+Result<std::vector<Result<TaskState>>> JournalStore::update(std::span<const TaskUpdate> updates,
+                                                            TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->update(updates, now); });
+}
+
+Result<Queue> JournalStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->put_queue(settings, mode, now); });
+}
+
+Result<void> JournalStore::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->remove_queue(queue, force, now); });
+}
+
+Result<std::size_t> JournalStore::clear(const QueueRef& queue, std::size_t limit, TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->clear(queue, limit, now); });
+}
+
+Result<void> JournalStore::remove_schedule(std::string_view name, TimePoint now) {
+  saw(now);
+  return change(Need::some, 0, [&] { return machine_->remove_schedule(name, now); });
+}
+
+// ---- What only looks --------------------------------------------------------------------------
+
+Result<std::vector<Overdue>> JournalStore::due(TimePoint now, std::size_t limit) {
+  saw(now);
+  return ask([&] { return machine_->due(now, limit); });
+}
+
+Result<Task> JournalStore::find(const TaskRef& task) {
+  return ask([&] { return machine_->find(task); });
+}
+
+Result<TaskPage> JournalStore::list(const ListRequest& request) {
+  return ask([&] { return machine_->list(request); });
+}
+
+Result<std::vector<QueueCounts>> JournalStore::counts(const std::optional<QueueRef>& queue,
+                                                      TimePoint now) {
+  return ask([&] { return machine_->counts(queue, now); });
+}
+
+Result<std::vector<Queue>> JournalStore::queues(const std::optional<QueueRef>& queue) {
+  return ask([&] { return machine_->queues(queue); });
+}
+
+Result<std::vector<Schedule>> JournalStore::schedules(const std::optional<std::string>& name) {
+  return ask([&] { return machine_->schedules(name); });
+}
+
+Result<std::vector<Memo>> JournalStore::recall(const Recall& request, TimePoint now) {
+  return ask([&] { return machine_->recall(request, now); });
+}
+
+Result<std::vector<std::string>> JournalStore::wait(TimePoint now, Duration at_most) {
+  saw(now);
+  return ask([&] { return machine_->wait(now, at_most); });
+}
+
+Traits JournalStore::traits() const {
+  Traits traits = machine_->traits();
+  traits.name = "journal";
+  switch (options_.sync) {
+    case SyncMode::always:
+      traits.durability = Durability::synced;
+      traits.loss_window = Duration::zero();
+      break;
+    case SyncMode::interval:
+      traits.durability = Durability::interval;
+      traits.loss_window = options_.interval;
+      break;
+    case SyncMode::none:
+      traits.durability = Durability::none;
+      traits.loss_window = Duration::max();
+      break;
+  }
+  return traits;
+}
+
+}  // namespace millrace::embedded
+
+namespace millrace {
+
+Result<std::unique_ptr<Store>> open_journal(std::unique_ptr<Disk> disk, JournalOptions options) {
+  auto store = std::make_unique<embedded::JournalStore>(std::move(disk), std::move(options));
+  if (auto opened = store->open(); !opened) return std::unexpected(std::move(opened.error()));
+  return store;
+}
+
+}  // namespace millrace

@@ -1,0 +1,331 @@
+#include "store/embedded/journal/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "store/embedded/slot_index.h"
+
+namespace millrace::embedded {
+namespace {
+
+constexpr std::uint64_t least_fill = 16U << 10U;
+constexpr std::uint64_t most_fill = 1U << 20U;
+
+// What a segment begins with.
+std::string first_bytes(const State& state, const Begin& begin) {
+  std::string bytes = segment_head();
+  begin_group(bytes);
+  write_begin(bytes, begin);
+  write_numbers(state, bytes);
+  return bytes;
+}
+
+// Tells the blobs in [from, to) of a commit's bytes that the first of them lies at `at`.
+void set_places(State& state, const std::vector<Written>& written, std::size_t from, std::size_t to,
+                const Position& at) {
+  const auto place = [&](std::uint32_t slot, Blob& blob, std::size_t offset, std::size_t size) {
+    if (offset < from || offset >= to) return;
+    state.blobs.set_logged(blob,
+                           {.segment = static_cast<std::uint32_t>(at.segment % Place::max_segments),
+                            .offset = static_cast<std::uint32_t>(at.offset + offset - from),
+                            .size = static_cast<std::uint32_t>(size)});
+    if (!blob.is_in_log()) state.cache.add(slot, blob);
+  };
+  for (const Written& record : written) {
+    Slot& slot = state.slot(record.slot);
+    const auto size = [&](const Blob& blob) -> std::size_t {
+      return blob.is_in_log() ? blob.place().size : Blobs::size_of(blob);
+    };
+    if (record.body != Written::nowhere) {
+      place(record.slot, slot.body, record.body, size(slot.body));
+    }
+    if (record.notes != Written::nowhere) {
+      place(record.slot, slot.notes, record.notes, size(slot.notes));
+    }
+  }
+}
+
+}  // namespace
+
+Log::Log(Segments& segments, Spares& spares, const JournalOptions& options)
+    : segments_(segments), disk_(segments.disk()), spares_(spares), options_(options) {}
+
+Log::~Log() {
+  if (file_) disk_.close(*file_);
+}
+
+Result<void> Log::start(const State& state, const Start& start) {
+  {
+    const std::lock_guard lock(mutex_);
+    sequence_ = start.sequence;
+    epoch_ = start.epoch;
+    first_ = start.first;
+    freed_ = start.first;
+    cleaned_written_ = start.first;
+    written_sequence_ = durable_sequence_ = start.sequence;
+    every_ = start.segments;
+    end_ = {start.next - 1, 0};
+    begin_segment(state, start.end);
+  }
+  const std::lock_guard flushing(flushing_);
+  while (spares_.ready() == 0) {
+    if (auto made = spares_.make(); !made) return made;
+  }
+  std::vector<Chunk> chunks = std::exchange(pending_, {});
+  unwritten_ = 0;
+  if (auto written = write(chunks); !written) return written;
+  return sync();
+}
+
+// ---- Appending --------------------------------------------------------------------------------
+
+void Log::begin_segment(const State& state, const Position& after) {
+  if (const auto before = every_.find(end_.segment); before != every_.end() && end_.offset != 0) {
+    before->second.end = end_.offset;
+  }
+  end_ = {end_.segment + 1, 0};
+  ++begun_;
+  every_[end_.segment] = {.size = options_.segment_size};
+  const auto salt = mix(options_.hash_seed ^ mix(end_.segment ^ (std::uint64_t{epoch_} << 32U)));
+  salts_[end_.segment] = static_cast<std::uint32_t>(salt);
+  Chunk chunk;
+  chunk.at = end_;
+  chunk.bytes = first_bytes(state, {.epoch = epoch_, .after = after, .first = first_});
+  chunk.groups.push_back({.at = segment_head_size});
+  chunk.last_sequence = ++sequence_;
+  end_.offset = chunk.bytes.size();
+  unwritten_ += chunk.bytes.size();
+  pending_.push_back(std::move(chunk));
+}
+
+Log::Chunk& Log::open_chunk() {
+  if (pending_.empty()) {
+    pending_.emplace_back();
+    pending_.back().at = end_;
+  }
+  return pending_.back();
+}
+
+// How many bytes of whole records go into the segment; all if they fit.
+std::size_t Log::fitting(std::string_view records) const {
+  const std::uint64_t used = end_.offset + group_head_size;
+  const std::uint64_t space = used < options_.segment_size ? options_.segment_size - used : 0;
+  if (records.size() <= space) return records.size();
+  // Commits are divided only if they are larger than a segment.
+  if (records.size() + 1024 < options_.segment_size) return 0;
+  std::string_view left = records;
+  std::size_t size = 0;
+  while (const auto record = next_record(left)) {
+    if (size + record->whole.size() > space) break;
+    size += record->whole.size();
+  }
+  return size;
+}
+
+void Log::add_group(std::string_view records, bool more) {
+  Chunk& chunk = open_chunk();
+  chunk.groups.push_back({.at = chunk.bytes.size(), .more = more});
+  begin_group(chunk.bytes);
+  chunk.bytes += records;
+  chunk.last_sequence = ++sequence_;
+  end_.offset += group_head_size + records.size();
+  unwritten_ += group_head_size + records.size();
+}
+
+void Log::append(State& state, const Records& commit, std::optional<std::uint64_t> cleaned) {
+  const std::lock_guard lock(mutex_);
+  const std::string_view all = commit.bytes;
+  std::size_t done = 0;
+  while (done < all.size()) {
+    const std::size_t size = fitting(all.substr(done));
+    if (size == 0) {
+      begin_segment(state, end_);
+      continue;
+    }
+    const Position at{end_.segment, end_.offset + group_head_size};
+    add_group(all.substr(done, size), done + size < all.size());
+    set_places(state, commit.written, done, done + size, at);
+    done += size;
+  }
+  if (cleaned) {
+    first_ = *cleaned;
+    open_chunk().cleaned = cleaned;
+  }
+}
+
+std::uint64_t Log::room() const {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t here =
+      end_.offset < options_.segment_size ? options_.segment_size - end_.offset : 0;
+  const std::size_t ready = spares_.ready();
+  return here + (ready > begun_ ? ready - begun_ : 0) * options_.segment_size;
+}
+
+std::uint64_t Log::size() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (auto at = every_.lower_bound(first_); at != every_.end(); ++at) bytes += at->second.size;
+  return bytes;
+}
+
+std::optional<Position> Log::oldest() const {
+  const std::lock_guard lock(mutex_);
+  if (first_ == end_.segment) return std::nullopt;
+  const auto found = every_.find(first_);
+  return Position{first_, found == every_.end() ? 0 : found->second.end};
+}
+
+std::size_t Log::unwritten() const {
+  const std::lock_guard lock(mutex_);
+  return unwritten_;
+}
+
+Position Log::written() const {
+  const std::lock_guard lock(mutex_);
+  return written_;
+}
+
+// ---- Flushing ---------------------------------------------------------------------------------
+
+Result<void> Log::flush(TimePoint now) {
+  const std::lock_guard flushing(flushing_);
+  std::vector<Chunk> chunks;
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return std::unexpected(*failure_);
+    chunks = std::exchange(pending_, {});
+    bytes = std::exchange(unwritten_, 0);
+  }
+  auto done = write(chunks);
+  const bool due = !last_sync_ || now < *last_sync_ || now - *last_sync_ >= options_.interval;
+  if (done && (options_.sync == SyncMode::always || (options_.sync == SyncMode::interval && due))) {
+    done = sync();
+    last_sync_ = now;
+  }
+  if (done) done = free_segments();
+  if (!done) return std::unexpected(fail_for_good(done.error()));
+  spares_.refill(std::clamp<std::uint64_t>(2 * bytes, least_fill, most_fill));
+  return {};
+}
+
+Result<void> Log::write(std::vector<Chunk>& chunks) {
+  for (Chunk& chunk : chunks) {
+    if (auto written = write_chunk(chunk); !written) return written;
+  }
+  return {};
+}
+
+Result<void> Log::write_chunk(Chunk& chunk) {
+  const bool begins = chunk.at.offset == 0;
+  if (begins) {
+    if (auto begun = begin_file(chunk); !begun) return begun;
+  }
+  seal(chunk);
+  if (auto written = disk_.write(*file_, chunk.at.offset, chunk.bytes); !written) return written;
+  unsynced_ = true;
+  written_sequence_ = chunk.last_sequence;
+  if (chunk.cleaned) cleaned_written_ = *chunk.cleaned;
+  {
+    const std::lock_guard lock(mutex_);
+    written_ = {chunk.at.segment, chunk.at.offset + chunk.bytes.size()};
+  }
+  // Whatever the mode: the next segment may begin only when everything before it is on disk.
+  return begins ? sync() : Result<void>{};
+}
+
+// Every group learns here what is durable by now.
+void Log::seal(Chunk& chunk) const {
+  std::uint32_t salt = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    salt = salts_.at(chunk.at.segment);
+  }
+  std::uint64_t sequence = chunk.last_sequence - chunk.groups.size();
+  for (std::size_t i = 0; i < chunk.groups.size(); ++i) {
+    const auto [begin, more] = chunk.groups[i];
+    const bool last = i + 1 == chunk.groups.size();
+    const std::size_t end = last ? chunk.bytes.size() : chunk.groups[i + 1].at;
+    char* group = chunk.bytes.data() + begin;
+    const Group head{.sequence = ++sequence,
+                     .durable = durable_sequence_,
+                     .salt = salt,
+                     .more = more,
+                     .records = {group + group_head_size, end - begin - group_head_size}};
+    seal_group(group, head, {chunk.at.segment, chunk.at.offset + begin});
+  }
+}
+
+Result<void> Log::begin_file(const Chunk& chunk) {
+  if (auto synced = sync(); !synced) return synced;
+  if (file_) {
+    disk_.close(*file_);
+    file_.reset();
+  }
+  const std::string name = segment_name(chunk.at.segment);
+  if (spares_.ready() == 0) {
+    if (auto made = spares_.make(); !made) return made;
+  }
+  if (auto renamed = spares_.rename_to(name); !renamed) return renamed;
+  unsynced_names_ = true;
+  const auto file = disk_.open(name, Disk::Access::write);
+  if (!file) return std::unexpected(file.error());
+  file_ = *file;
+  const std::lock_guard lock(mutex_);
+  --begun_;
+  salts_.erase(salts_.begin(), salts_.find(chunk.at.segment));
+  return {};
+}
+
+Result<void> Log::sync() {
+  if (unsynced_) {
+    if (auto synced = disk_.sync(*file_); !synced) return synced;
+    unsynced_ = false;
+  }
+  if (unsynced_names_) {
+    if (auto synced = disk_.sync_directory(); !synced) return synced;
+    unsynced_names_ = false;
+  }
+  durable_sequence_ = written_sequence_;
+  return {};
+}
+
+// Files go only when the commit that made them unnecessary is on disk.
+Result<void> Log::free_segments() {
+  if (cleaned_written_ == freed_ || unsynced_) return {};
+  for (; freed_ < cleaned_written_; ++freed_) {
+    std::uint64_t size = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = every_.find(freed_);
+      if (found == every_.end()) continue;
+      size = found->second.size;
+      every_.erase(found);
+    }
+    segments_.forget(freed_);
+    if (auto gone = spares_.recycle(segment_name(freed_), size); !gone) return gone;
+    unsynced_names_ = true;
+  }
+  return sync();
+}
+
+// ---- Failing ----------------------------------------------------------------------------------
+
+std::optional<Error> Log::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Error Log::fail_for_good(const Error& cause) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) {
+    failure_ = Error{.code = ErrorCode::unavailable,
+                     .message = fmt::format("the journal has failed and must be opened again: {}",
+                                            cause.message)};
+  }
+  return *failure_;
+}
+
+}  // namespace millrace::embedded

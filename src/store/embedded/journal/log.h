@@ -1,0 +1,140 @@
+// The writing end of the log: commits go in on one side, flush() brings them to the disk.
+//
+// Two threads share it: the applier appends (append, room), and whoever flushes writes. Everything
+// that both touch is guarded by one mutex, which is never held during a disk operation.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "disk/disk.h"
+#include "store/embedded/journal/format.h"
+#include "store/embedded/journal/journal.h"
+#include "store/embedded/journal/segments.h"
+#include "store/embedded/journal/spares.h"
+#include "store/embedded/records.h"
+#include "store/embedded/state.h"
+
+namespace millrace::embedded {
+
+class Log {
+ public:
+  struct Segment {
+    std::uint64_t size = 0;  // of the file
+    std::uint64_t end = 0;   // of its last group
+  };
+
+  // Where an opened journal stands.
+  struct Start {
+    Position end = {};                               // of what was replayed
+    std::uint64_t sequence = 0;                      // of the last group
+    std::uint32_t epoch = 1;                         // of this process
+    std::uint64_t first = 1;                         // the first segment that is needed
+    std::uint64_t next = 1;                          // the number of the segment to begin
+    std::map<std::uint64_t, Segment> segments = {};  // that are there
+  };
+
+  Log(Segments& segments, Spares& spares, const JournalOptions& options);
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  ~Log();
+
+  // Begins a new segment and makes it durable: after this the epoch cannot be given again.
+  Result<void> start(const State& state, const Start& start);
+
+  // ---- For the applier -------------------------------------------------------------------------
+
+  // Appends one commit and tells its blobs where they now lie. `cleaned`: the segments below this
+  // one are no longer needed once the commit is durable.
+  void append(State& state, const Records& commit, std::optional<std::uint64_t> cleaned);
+
+  // Bytes that can be appended before the disk is asked for more space.
+  std::uint64_t room() const;
+  // Asks it, now.
+  Result<void> make_room() { return spares_.make(); }
+
+  Position end() const { return end_; }
+  // The oldest segment and the end of its last group; nullopt: it is the one being written.
+  std::optional<Position> oldest() const;
+  std::uint64_t size() const;     // bytes of all segments
+  std::size_t unwritten() const;  // bytes appended and not flushed yet
+  Position written() const;       // what is before it can be read
+
+  // ---- For anybody -----------------------------------------------------------------------------
+
+  // Writes what was appended before this call and makes it durable as far as the mode says.
+  // `now` is for the mode `interval`.
+  Result<void> flush(TimePoint now);
+
+  // The log can no longer be trusted: every call answers this from now on.
+  std::optional<Error> failure() const;
+  Error fail_for_good(const Error& cause);
+
+ private:
+  struct GroupStart {
+    std::size_t at = 0;  // in the chunk
+    bool more = false;
+  };
+  // Bytes of one segment that are to be written in one go.
+  struct Chunk {
+    Position at = {};
+    std::string bytes;
+    std::vector<GroupStart> groups;
+    std::uint64_t last_sequence = 0;
+    std::optional<std::uint64_t> cleaned;
+  };
+
+  // Guarded by mutex_ or called with it held.
+  void begin_segment(const State& state, const Position& after);
+  Chunk& open_chunk();
+  void add_group(std::string_view records, bool more);
+  std::size_t fitting(std::string_view records) const;
+
+  // Called with flushing_ held.
+  Result<void> write(std::vector<Chunk>& chunks);
+  Result<void> write_chunk(Chunk& chunk);
+  Result<void> begin_file(const Chunk& chunk);
+  Result<void> sync();
+  Result<void> free_segments();
+  void seal(Chunk& chunk) const;
+
+  Segments& segments_;
+  Disk& disk_;
+  Spares& spares_;
+  const JournalOptions& options_;
+
+  // The applier's.
+  Position end_ = {};
+  std::uint64_t sequence_ = 0;
+  std::uint32_t epoch_ = 0;
+  std::uint64_t first_ = 1;
+
+  mutable std::mutex mutex_;
+  std::vector<Chunk> pending_;
+  std::map<std::uint64_t, std::uint32_t> salts_;  // of segments not written to their end yet
+  std::map<std::uint64_t, Segment> every_;        // segment that is there
+  std::size_t unwritten_ = 0;
+  std::size_t begun_ = 0;  // segments in pending_ that will need a spare
+  Position written_ = {};
+  std::optional<Error> failure_;
+
+  // Whoever flushes holds this all along.
+  std::mutex flushing_;
+  std::optional<Disk::File> file_;
+  bool unsynced_ = false;        // bytes of file_
+  bool unsynced_names_ = false;  // the directory
+  std::uint64_t written_sequence_ = 0;
+  std::uint64_t durable_sequence_ = 0;
+  std::uint64_t cleaned_written_ = 0;  // segments below may go once this is durable
+  std::uint64_t freed_ = 0;            // segments below are gone
+  std::optional<TimePoint> last_sync_;
+};
+
+}  // namespace millrace::embedded

@@ -1,0 +1,111 @@
+#include "store/embedded/journal/spares.h"
+
+#include <algorithm>
+
+#include "store/embedded/journal/format.h"
+
+namespace millrace::embedded {
+namespace {
+
+constexpr std::uint64_t fill_step = 256U << 10U;
+
+}  // namespace
+
+Result<void> Spares::adopt(const std::vector<Disk::Entry>& entries) {
+  const std::lock_guard lock(mutex_);
+  for (const Disk::Entry& entry : entries) {
+    const auto number = spare_number(entry.name);
+    if (!number) continue;
+    last_number_ = std::max(last_number_, *number);
+    if (entry.size == size_ && spares_.size() < wanted) {
+      spares_.push_back({.name = entry.name, .filled = size_});
+    } else if (auto removed = disk_.remove(entry.name); !removed) {
+      return removed;
+    }
+  }
+  counted();
+  return {};
+}
+
+void Spares::counted() {
+  ready_ = spares_.size();
+  if (spares_.size() >= wanted) lack_.reset();
+}
+
+std::optional<Error> Spares::lack() const {
+  const std::lock_guard lock(mutex_);
+  return lack_;
+}
+
+void Spares::refill(std::uint64_t budget) {
+  const std::lock_guard lock(mutex_);
+  while (spares_.size() < wanted && make_locked()) {
+  }
+  for (Spare& spare : spares_) {
+    if (spare.filled == size_) continue;
+    // Zeros that cannot be written are no loss: the space is allocated all the same.
+    if (!fill_locked(spare, budget)) spare.filled = size_;
+    return;
+  }
+}
+
+Result<void> Spares::make() {
+  const std::lock_guard lock(mutex_);
+  return make_locked();
+}
+
+Result<void> Spares::make_locked() {
+  const std::string name = spare_name(++last_number_);
+  const auto file = disk_.open(name, Disk::Access::create);
+  auto made = file ? disk_.allocate(*file, size_) : Result<void>(std::unexpected(file.error()));
+  if (file) disk_.close(*file);
+  if (made) {
+    spares_.push_back({.name = name});
+    counted();
+    return {};
+  }
+  if (file)
+    static_cast<void>(disk_.remove(name));  // a file of the wrong size is removed on opening
+  lack_ = made.error();
+  return made;
+}
+
+Result<void> Spares::fill_locked(Spare& spare, std::uint64_t budget) {
+  const auto file = disk_.open(spare.name, Disk::Access::write);
+  if (!file) return std::unexpected(file.error());
+  const std::string zeros(std::min({fill_step, budget, size_ - spare.filled}), '\0');
+  Result<void> done;
+  for (std::uint64_t used = 0; done && used < budget && spare.filled < size_;) {
+    const auto part = std::min<std::uint64_t>(zeros.size(), size_ - spare.filled);
+    done = disk_.write(*file, spare.filled, std::string_view(zeros).substr(0, part));
+    spare.filled += part;
+    used += part;
+  }
+  // A little at a time: all of it at the end would hold up somebody's commit.
+  disk_.begin_sync(*file);
+  disk_.close(*file);
+  return done;
+}
+
+Result<void> Spares::rename_to(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  // The one with the most zeros.
+  const auto best = std::ranges::max_element(spares_, {}, &Spare::filled);
+  auto renamed = disk_.rename(best->name, name);
+  if (renamed) spares_.erase(best);
+  counted();
+  return renamed;
+}
+
+Result<void> Spares::recycle(const std::string& name, std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  if (spares_.size() >= wanted || size != size_) return disk_.remove(name);
+  const std::string spare = spare_name(++last_number_);
+  auto renamed = disk_.rename(name, spare);
+  if (!renamed) return renamed;
+  spares_.push_back({.name = spare, .filled = size_});
+  counted();
+  return {};
+}
+
+}  // namespace millrace::embedded

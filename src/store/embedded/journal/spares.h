@@ -1,0 +1,67 @@
+// Files held ready to become segments: allocated, so that the disk cannot be full when one is
+// needed, and filled with zeros, because writing into such space is faster.
+//
+// May be used from several threads.
+#pragma once
+
+#include <millrace/result.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "disk/disk.h"
+
+namespace millrace::embedded {
+
+class Spares {
+ public:
+  static constexpr std::size_t wanted = 2;
+
+  Spares(Disk& disk, std::uint64_t size) : disk_(disk), size_(size) {}
+
+  // Takes over what an earlier process left: good spares stay, others are removed.
+  Result<void> adopt(const std::vector<Disk::Entry>& entries);
+
+  std::size_t ready() const { return ready_; }
+
+  // Why there are not enough; nullopt while there are, or while nobody has tried.
+  std::optional<Error> lack() const;
+
+  // Sees to it that enough are ready, and fills up to `budget` bytes with zeros. That a spare
+  // cannot be had is no failure of this call; lack() tells.
+  void refill(std::uint64_t budget);
+
+  // One more, now; the error says why not.
+  Result<void> make();
+
+  // Gives one away under the new name. REQUIRES: ready() > 0.
+  Result<void> rename_to(const std::string& name);
+
+  // A file that is no longer needed becomes a spare, or goes if there are enough.
+  Result<void> recycle(const std::string& name, std::uint64_t size);
+
+ private:
+  struct Spare {
+    std::string name;
+    std::uint64_t filled = 0;  // bytes of it that were written before
+  };
+
+  void counted();
+  Result<void> make_locked();
+  Result<void> fill_locked(Spare& spare, std::uint64_t budget);
+
+  Disk& disk_;
+  std::uint64_t size_;
+  mutable std::mutex mutex_;
+  std::deque<Spare> spares_;
+  std::atomic<std::size_t> ready_ = 0;  // as many as there are, for those who must not wait
+  std::uint64_t last_number_ = 0;
+  std::optional<Error> lack_;
+};
+
+}  // namespace millrace::embedded
