@@ -101,13 +101,15 @@ History make_history(std::uint64_t seed) {
                          : roll < 90 ? SyncRule::interval
                                      : SyncRule::never;
   history.options.interval = dice.between(Duration(1), Duration(5000));
-  history.options.segment_size = std::size_t{16 * 1024} << dice.below(3);
   history.options.cache_size = dice.pick(std::vector<std::size_t>{0, 1000, 16'000, 64'000'000});
   history.short_reads = dice.percent(30);
   const Workload workload{.length = dice.between(40U, 160U),
                           .flush_percent = dice.pick(std::vector<std::uint32_t>{10, 40, 70, 100}),
                           .payload_percent = dice.pick(std::vector<std::uint32_t>{5, 40, 80}),
                           .payload_most = dice.pick(std::vector<std::uint32_t>{500, 4000, 12'000})};
+  // The largest task, with payload and result, has to fit into a segment.
+  const std::size_t least = workload.payload_most > 4000 ? 32 * 1024 : 16 * 1024;
+  history.options.segment_size = least << dice.below(2);
   history.events = make_workload(seed, workload);
 
   const auto insert = [&](SimEvent event) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "tests/sim/plain_store.h"
 #include "tests/sim/simulation.h"
 
 namespace {
@@ -27,12 +26,6 @@ int usage(std::string_view wrong) {
              "  --whole    shows failing histories as they are, without shrinking them\n",
              wrong);
   return 2;
-}
-
-OpenSubject subject() {
-  return [](std::unique_ptr<Disk> disk, const SubjectOptions& options) {
-    return open_plain(std::move(disk), options);
-  };
 }
 
 void add(SimTally& sum, const SimTally& one) {
@@ -67,7 +60,7 @@ int run(const Arguments& arguments) {
   for (std::uint64_t i = 0; i < arguments.seeds; ++i) {
     const auto seed = arguments.first + i;
     SimTally tally;
-    if (const auto account = simulate(subject(), seed, tally, arguments.whole)) {
+    if (const auto account = simulate(open_journal_subject, seed, tally, arguments.whole)) {
       ++failures;
       fmt::print("{}replay with ./dev sim --seed {}\n\n", account->text, seed);
     }

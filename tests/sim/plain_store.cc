@@ -177,7 +177,7 @@ Result<Subject> open_plain(std::unique_ptr<Disk> disk, const SubjectOptions& /*o
                        embedded::write_state(*state, bytes);
                        return bytes;
                      },
-                 .epoch = epoch,
+                 .boot = {.epoch = epoch, .next_queue = state->next_queue()},
                  .flushes_when_full = false};
 }
 

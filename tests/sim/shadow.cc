@@ -16,15 +16,23 @@ constexpr std::size_t keep = 12;
 }  // namespace
 
 Shadow::Shadow(const SubjectOptions& options)
-    : options_(options), now_(copy({}, 1)), base_(copy({}, 1)) {}
+    : options_(options), now_(copy({}, {})), base_(copy({}, {})) {}
 
-Shadow::Machine Shadow::copy(const std::string& state, std::uint32_t epoch) {
-  auto machine = std::make_unique<embedded::StateMachine>(embedded::State::Options{.epoch = epoch});
+Shadow::Machine Shadow::copy(const std::string& state, const Boot& boot) {
+  auto machine =
+      std::make_unique<embedded::StateMachine>(embedded::State::Options{.epoch = boot.epoch});
   embedded::Replay replay(machine->state());
   // These bytes are our own.
   replay.apply(state).value();
   replay.finish().value();
+  machine->state().set_next_queue(boot.next_queue);
   return machine;
+}
+
+Shadow::Machine Shadow::copy(embedded::StateMachine& machine) {
+  const auto& state = machine.state();
+  return copy(bytes_of(machine),
+              {.epoch = state.options().epoch, .next_queue = state.next_queue()});
 }
 
 std::string Shadow::bytes_of(embedded::StateMachine& machine) {
@@ -41,7 +49,7 @@ void Shadow::step(Machine& machine, const Entry& entry) {
   if (const auto* change = std::get_if<Change>(&entry)) {
     (*change)(*machine);
   } else {
-    machine = copy(bytes_of(*machine), std::get<std::uint32_t>(entry));
+    machine = copy(bytes_of(*machine), std::get<Boot>(entry));
   }
 }
 
@@ -75,7 +83,7 @@ Shadow::Match Shadow::match(const std::string& state, End end) const {
               .least = end == End::power ? survives_power_ : survives_kill_,
               .before = std::nullopt};
   const auto wanted = hash(state);
-  auto machine = copy(bytes_of(*base_), base_->state().options().epoch);
+  auto machine = copy(*base_);
   std::optional<std::size_t> last;
   for (std::size_t commit = first_;; ++commit) {
     const auto here = hash(bytes_of(*machine));
@@ -89,7 +97,7 @@ Shadow::Match Shadow::match(const std::string& state, End end) const {
   }
 }
 
-void Shadow::resume(std::size_t commit, const std::string& state, std::uint32_t epoch, End end) {
+void Shadow::resume(std::size_t commit, const std::string& state, const Boot& boot, End end) {
   log_.resize(commit - first_);
   std::erase_if(flushes_, [&](const Flush& flush) { return flush.commits > commit; });
   survives_kill_ = commit;
@@ -97,8 +105,8 @@ void Shadow::resume(std::size_t commit, const std::string& state, std::uint32_t 
   if (end == End::power) survives_power_ = commit;
   survives_power_ = std::min(survives_power_, commit);
   if (end == End::power) flushes_.clear();
-  log_.emplace_back(epoch);
-  now_ = copy(state, epoch);
+  log_.emplace_back(boot);
+  now_ = copy(state, boot);
 }
 
 }  // namespace millrace::test

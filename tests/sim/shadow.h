@@ -44,16 +44,17 @@ class Shadow {
   Match match(const std::string& state, End end) const;
 
   // The store came back with the state after that commit; the later ones never were.
-  void resume(std::size_t commit, const std::string& state, std::uint32_t epoch, End end);
+  void resume(std::size_t commit, const std::string& state, const Boot& boot, End end);
 
   static std::size_t hash(const std::string& state);
 
  private:
   using Machine = std::unique_ptr<embedded::StateMachine>;
   // A change, or a boot: the same state under another epoch.
-  using Entry = std::variant<Change, std::uint32_t>;
+  using Entry = std::variant<Change, Boot>;
 
-  static Machine copy(const std::string& state, std::uint32_t epoch);
+  static Machine copy(const std::string& state, const Boot& boot);
+  static Machine copy(embedded::StateMachine& machine);
   static std::string bytes_of(embedded::StateMachine& machine);
   static void step(Machine& machine, const Entry& entry);
   void trim();

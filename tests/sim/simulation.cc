@@ -10,7 +10,7 @@
 namespace millrace::test {
 
 Simulation::Simulation(OpenSubject open, const History& history)
-    : open_(std::move(open)),
+    : opener_(std::move(open)),
       history_(history),
       watched_(machine_, history.options),
       side_(std::make_unique<ForwardingStore>(watched_)),
@@ -134,12 +134,18 @@ void Simulation::end(const Ending& ending) {
   recover(ending, Shadow::End::process);
 }
 
+Result<Subject> Simulation::open(SimDisk& machine) {
+  auto options = history_.options;
+  options.hash_seed = ++openings_;
+  return opener_(machine.attach(), options);
+}
+
 std::optional<Subject> Simulation::reopen(const Ending& ending, Shadow::End& how) {
   if (machine_.down()) machine_.restart();
   auto seed = ending.seed;
   for (const auto n : ending.while_opening) {
     machine_.plan_crash(n, ++seed);
-    auto subject = open_(machine_.attach(), history_.options);
+    auto subject = open(machine_);
     if (subject) return std::move(*subject);
     if (!machine_.down()) break;
     ++tally_.cut_openings;
@@ -148,7 +154,7 @@ std::optional<Subject> Simulation::reopen(const Ending& ending, Shadow::End& how
   }
   constexpr int most = 2;  // a failure planned for later may come now
   for (int tries = 0; tries < most; ++tries) {
-    auto subject = open_(machine_.attach(), history_.options);
+    auto subject = open(machine_);
     if (subject) return std::move(*subject);
     if (machine_.down()) {
       machine_.restart();
@@ -183,7 +189,7 @@ void Simulation::take_over(Subject subject, const Ending& ending, Shadow::End ho
                                                match.least, shadow.commits()));
   }
   tally_.lost_commits += shadow.commits() - *match.commit;
-  shadow.resume(*match.commit, state, subject.epoch, how);
+  shadow.resume(*match.commit, state, subject.boot, how);
   const auto& now = shadow.now().state();
   side_.rewind(TaskNumber{now.numbers_given()}, now.memos.versions_given(), watched_.untold());
   watched_.forget_untold();
@@ -226,7 +232,7 @@ void Simulation::probe(const FlipEvent& event) {
   }
   const auto how = ending.how == Ending::How::power ? Shadow::End::power : Shadow::End::process;
   SimDisk untouched(machine_);
-  auto subject = open_(untouched.attach(), history_.options);
+  auto subject = open(untouched);
   if (!subject) return complain("it cannot be opened again: " + subject.error().message);
   const auto state = subject->state();
   subject->store.reset();
@@ -254,7 +260,7 @@ void Simulation::probe_one(const std::string& state, std::optional<std::size_t> 
   const auto bit = dice.below(8);
   copy.flip(file.name, offset, bit);
   const auto where = fmt::format("bit {} of byte {} of {}", bit, offset, file.name);
-  auto probe = open_(copy.attach(), history_.options);
+  auto probe = open(copy);
   if (!probe) {
     ++tally_.flips_refused;
     const auto& error = probe.error();

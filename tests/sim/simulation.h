@@ -46,7 +46,6 @@ class Simulation {
   SimDisk& machine() { return machine_; }
 
  private:
-  void start();
   void at(const Operation& operation);
   void at(const FlushEvent& event);
   void at(const EndEvent& event);
@@ -61,6 +60,7 @@ class Simulation {
   void end(const Ending& ending);
   void recover(const Ending& ending, Shadow::End how);
   // Opens until it works; the power may go meanwhile, which makes the end a worse one.
+  Result<Subject> open(SimDisk& machine);
   std::optional<Subject> reopen(const Ending& ending, Shadow::End& how);
   void take_over(Subject subject, const Ending& ending, Shadow::End how);
   void look();
@@ -70,7 +70,7 @@ class Simulation {
   void compare_probe(Subject& probe, const std::string& state, const std::string& where);
   void complain(std::string text);
 
-  OpenSubject open_;
+  OpenSubject opener_;
   const History& history_;
   SimDisk machine_;
   Watched watched_;
@@ -78,6 +78,7 @@ class Simulation {
   Witness witness_;
   SimTally tally_;
   TimePoint now_;
+  std::uint64_t openings_ = 0;
   std::size_t current_ = 0;
   std::size_t next_ = 0;
   std::set<std::size_t> spent_;  // faults that have been

@@ -26,17 +26,27 @@ struct SubjectOptions {
   Duration interval{100};
   std::size_t segment_size = 32 * 1024;
   std::size_t cache_size = 4 * 1024;
+  std::uint64_t hash_seed = 1;  // another one at each opening
+};
+
+// What a store knows from the moment it was opened, and not from its records.
+struct Boot {
+  std::uint32_t epoch = 1;
+  std::uint16_t next_queue = 0;
 };
 
 struct Subject {
   std::unique_ptr<Store> store;
   // All it holds, as embedded::write_state() writes it.
   std::function<std::string()> state;
-  std::uint32_t epoch = 0;
+  Boot boot;
   bool flushes_when_full = true;  // a full disk refuses puts and nothing else
 };
 
 using OpenSubject =
     std::function<Result<Subject>(std::unique_ptr<Disk> disk, const SubjectOptions& options)>;
+
+// The journal: what all this is for.
+Result<Subject> open_journal_subject(std::unique_ptr<Disk> disk, const SubjectOptions& options);
 
 }  // namespace millrace::test

@@ -194,6 +194,7 @@ Result<WorkResult> Watched::work(std::span<const Settlement> settlements,
 }
 
 Result<std::vector<Overdue>> Watched::due(TimePoint now, std::size_t limit) {
+  moment_ = now;
   return ask("due", [&](Store& store) { return store.due(now, limit); });
 }
 
@@ -293,6 +294,7 @@ Traits Watched::traits() const {
 }
 
 Result<std::vector<std::string>> Watched::wait(TimePoint now, Duration at_most) {
+  moment_ = now;
   return ask("wait", [&](Store& store) { return store.wait(now, at_most); });
 }
 
