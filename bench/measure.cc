@@ -23,6 +23,9 @@ double wall_seconds() {
 double cpu_seconds() {
   return seconds(CLOCK_THREAD_CPUTIME_ID);
 }
+double process_cpu_seconds() {
+  return seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 Line::Line(std::string_view name) : text_(fmt::format(R"({{"bench":"{}")", name)) {}
 

@@ -10,9 +10,10 @@
 
 namespace millrace::bench {
 
-// Seconds of wall time, and of this thread's own processor time.
+// Seconds of wall time, of this thread's own processor time, and of the whole process's.
 double wall_seconds();
 double cpu_seconds();
+double process_cpu_seconds();
 
 // One JSON object a line: `Line("state/lifecycle").add("batch", 1000)...print()`.
 class Line {

@@ -2,6 +2,7 @@
 
 #include "core/quote.h"
 #include "core/time_text.h"
+#include "core/utf8.h"
 
 #include <fmt/format.h>
 #include <cmath>
@@ -14,27 +15,6 @@ namespace {
 
 std::string shown(Duration duration) {
   return duration == limits::max_delay ? "10 years" : format_duration(duration);
-}
-
-// The number of bytes of the UTF-8 character at the start of `text`; 0 if there is none.
-std::size_t utf8_character(std::string_view text) {
-  const auto byte = [text](std::size_t at) {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80U) return 1;
-  const std::size_t length = first >= 0xF0U ? 4 : first >= 0xE0U ? 3 : 2;
-  if (first < 0xC2U || first > 0xF4U) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80U) return 0;
-  }
-  // Longer than need be, halves of surrogate pairs, beyond the last code point.
-  const unsigned second = byte(1);
-  if (first == 0xE0U && second < 0xA0U) return 0;
-  if (first == 0xEDU && second > 0x9FU) return 0;
-  if (first == 0xF0U && second < 0x90U) return 0;
-  if (first == 0xF4U && second > 0x8FU) return 0;
-  return length;
 }
 
 bool is_control(char c) {
@@ -142,6 +122,17 @@ Result<void> callback(const Callback& callback) {
       std::to_underlying(CallbackOn::final_states) | std::to_underlying(CallbackOn::retrying);
   if (auto ok = number("callback events", callback.events, 1, all_events); !ok) return ok;
   return number("callback max_attempts", callback.max_attempts, 1, limits::max_callback_attempts);
+}
+
+Result<void> error(const TaskError& error) {
+  if (auto ok = size("error code", error.code.size(), limits::max_error_code); !ok) return ok;
+  for (const auto& [what, text] :
+       {std::pair<std::string_view, const std::string&>{"error message", error.message},
+        {"error details", error.details},
+        {"error stack", error.stack}}) {
+    if (auto ok = size(what, text.size(), limits::max_error_text); !ok) return ok;
+  }
+  return {};
 }
 
 }  // namespace millrace::check

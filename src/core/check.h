@@ -85,5 +85,6 @@ Result<void> queue_number(QueueNumber number);
 Result<void> rules(const RetryRules& rules);
 Result<void> unique(const UniqueKey& unique);
 Result<void> callback(const Callback& callback);
+Result<void> error(const TaskError& error);
 
 }  // namespace millrace::check

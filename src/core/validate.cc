@@ -179,19 +179,6 @@ std::string_view allowed_for(const Expectation& expect) {
   return "a wait ends in expire";
 }
 
-Result<void> check_error(const TaskError& error) {
-  if (auto ok = check::size("error code", error.code.size(), limits::max_error_code); !ok) {
-    return ok;
-  }
-  for (const auto& [what, text] :
-       {std::pair<std::string_view, const std::string&>{"error message", error.message},
-        {"error details", error.details},
-        {"error stack", error.stack}}) {
-    if (auto ok = check::size(what, text.size(), limits::max_error_text); !ok) return ok;
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed) {
@@ -282,7 +269,7 @@ Result<void> validate(const Settlement& settlement) {
   }
   if (auto ok = check::size("result", settlement.result.size(), limits::max_result); !ok) return ok;
   if (settlement.error) {
-    if (auto ok = check_error(*settlement.error); !ok) return ok;
+    if (auto ok = check::error(*settlement.error); !ok) return ok;
   }
   if (auto ok = check::count("follow-ups", settlement.follow_ups.size(), limits::max_follow_ups);
       !ok) {

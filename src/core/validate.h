@@ -24,6 +24,11 @@ Result<void> validate_name(std::string_view what, std::string_view name, bool in
 // An empty type is allowed (queues with one kind of task have none), and so are internal names.
 Result<void> validate(const NewTask& task, TimePoint now);
 
+// A task as it was elsewhere, to be restored: what was put within the limits of a put, what came of
+// it within those of extensions and settlements, every moment in the years 0 to 9999, and
+// `finished_at` in the final states and in no other. Number, version and lease are not looked at.
+Result<void> validate(const Task& task);
+
 // Settings to be stored. A nil id is allowed (the stored one stays), and so are internal names.
 Result<void> validate(const QueueSettings& queue);
 

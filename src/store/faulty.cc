@@ -80,6 +80,10 @@ Result<std::vector<Result<TaskState>>> FaultyStore::update(std::span<const TaskU
   return through([&] { return ForwardingStore::update(updates, now); });
 }
 
+Result<std::vector<Result<Put>>> FaultyStore::restore(std::span<const Task> tasks, TimePoint now) {
+  return through([&] { return ForwardingStore::restore(tasks, now); });
+}
+
 Result<Queue> FaultyStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
   return through([&] { return ForwardingStore::put_queue(settings, mode, now); });
 }

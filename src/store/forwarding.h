@@ -49,6 +49,9 @@ class ForwardingStore : public Store {
                                                 TimePoint now) override {
     return inner_.update(updates, now);
   }
+  Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) override {
+    return inner_.restore(tasks, now);
+  }
 
   Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override {
     return inner_.put_queue(settings, mode, now);

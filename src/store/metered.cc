@@ -51,11 +51,31 @@ void count_errors(std::array<Counter, 10>& errors, const WorkResult& work) {
 }  // namespace
 
 std::string_view name_of(StoreMethod method) {
-  static constexpr std::array<std::string_view, store_method_count> names = {
-      "put",       "work",   "flush",        "due",    "advance",      "find",
-      "list",      "counts", "cancel",       "retry",  "remove",       "update",
-      "put_queue", "queues", "remove_queue", "clear",  "put_schedule", "remove_schedule",
-      "schedules", "fire",   "remember",     "recall", "time",         "wait"};
+  static constexpr std::array<std::string_view, store_method_count> names = {"put",
+                                                                             "work",
+                                                                             "flush",
+                                                                             "due",
+                                                                             "advance",
+                                                                             "find",
+                                                                             "list",
+                                                                             "counts",
+                                                                             "cancel",
+                                                                             "retry",
+                                                                             "remove",
+                                                                             "update",
+                                                                             "restore",
+                                                                             "put_queue",
+                                                                             "queues",
+                                                                             "remove_queue",
+                                                                             "clear",
+                                                                             "put_schedule",
+                                                                             "remove_schedule",
+                                                                             "schedules",
+                                                                             "fire",
+                                                                             "remember",
+                                                                             "recall",
+                                                                             "time",
+                                                                             "wait"};
   return names[static_cast<std::size_t>(method)];
 }
 
@@ -152,6 +172,10 @@ Result<std::vector<Result<TaskState>>> MeteredStore::remove(std::span<const Task
 Result<std::vector<Result<TaskState>>> MeteredStore::update(std::span<const TaskUpdate> updates,
                                                             TimePoint now) {
   return measured(StoreMethod::update, [&] { return ForwardingStore::update(updates, now); });
+}
+
+Result<std::vector<Result<Put>>> MeteredStore::restore(std::span<const Task> tasks, TimePoint now) {
+  return measured(StoreMethod::restore, [&] { return ForwardingStore::restore(tasks, now); });
 }
 
 Result<Queue> MeteredStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {

@@ -27,6 +27,7 @@ enum class StoreMethod : std::uint8_t {
   retry,
   remove,
   update,
+  restore,
   put_queue,
   queues,
   remove_queue,
@@ -40,7 +41,7 @@ enum class StoreMethod : std::uint8_t {
   time,
   wait,
 };
-inline constexpr std::size_t store_method_count = 24;
+inline constexpr std::size_t store_method_count = 25;
 
 std::string_view name_of(StoreMethod method);
 
@@ -84,6 +85,7 @@ class MeteredStore : public ForwardingStore {
                                                 TimePoint now) override;
   Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
                                                 TimePoint now) override;
+  Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) override;
   Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
   Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
   Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;

@@ -198,7 +198,7 @@ class Store {
   //   Lost:      state processing, token and lease end equal, and that end <= now; else
   //              `lease_lost`.
   //   Unchanged: still waiting, same version, start_by <= now; else `conflict`.
-  // A cancel request on the task and an event other than done, cancel: `cancel_requested`,
+  // A cancel request on a running task and an event other than done, cancel: `cancel_requested`,
   // nothing changed. Follow-ups are stored with it; they skip depth, rate, `active` and draining;
   // one with an invalid value, or for a queue that is unknown or being removed, refuses the whole
   // settlement. A finished task that its retention does not keep is gone at once.
@@ -266,6 +266,14 @@ class Store {
   // the state after.
   virtual Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
                                                         TimePoint now) = 0;
+
+  // Adds tasks as they were elsewhere, from an export: everything is kept but number, version and
+  // lease, which are this store's to give. `processing` becomes `queued` with the same start and
+  // counters. Checked in this order: values, same id (the existing task, marked `existing`), unique
+  // key (the holder, marked `existing`, if the task would hold it in its state), not being removed
+  // (`conflict`). Skips depth, rate, `active` and draining. A window counts from `created_at`.
+  // Retention counts from `finished_at`, and what it no longer keeps goes with the next advance().
+  virtual Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) = 0;
 
   // ---- Queues ----------------------------------------------------------------------------------
 

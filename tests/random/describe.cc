@@ -169,6 +169,9 @@ struct Describe {
   std::string operator()(const UpdateStep& step) const {
     return "update " + show_all(step.updates);
   }
+  std::string operator()(const RestoreStep& step) const {
+    return "restore " + show_all(step.tasks);
+  }
   std::string operator()(const PutQueueStep& step) const {
     return (step.mode == PutQueue::create ? "create " : "replace ") + show(step.settings);
   }

@@ -143,6 +143,7 @@ Call Generator::next_operation() {
   if (roll < 52) return cancel();
   if (roll < 68) return RetryStep{some_tasks(dice_.percent(80) ? is_revivable : is_any)};
   if (roll < 78) return RemoveStep{some_tasks(is_any)};
+  if (roll < 82) return restore();
   UpdateStep step;
   const auto most = dice_.between(1U, 3 * scale_);
   while (step.updates.size() < most) step.updates.push_back(update());

@@ -59,6 +59,8 @@ class Generator {
   ListStep list();
   CancelStep cancel();
   TaskUpdate update();
+  RestoreStep restore();
+  Task old_task();
 
   // What has a name.
   QueueSettings settings(std::uint32_t queue);

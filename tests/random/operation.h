@@ -83,6 +83,9 @@ struct RemoveStep {
 struct UpdateStep {
   std::vector<TaskUpdate> updates;
 };
+struct RestoreStep {
+  std::vector<Task> tasks;
+};
 struct PutQueueStep {
   QueueSettings settings;
   PutQueue mode = PutQueue::replace;
@@ -128,11 +131,11 @@ struct WaitStep {};
 // Looks at everything there is to see.
 struct LookStep {};
 
-using Call =
-    std::variant<PutStep, WorkStep, DueStep, SettleDueStep, AdvanceStep, FindStep, ListStep,
-                 CountsStep, CancelStep, RetryStep, RemoveStep, UpdateStep, PutQueueStep,
-                 QueuesStep, RemoveQueueStep, ClearStep, PutScheduleStep, RemoveScheduleStep,
-                 SchedulesStep, FireStep, RememberStep, RecallStep, WaitStep, LookStep>;
+using Call = std::variant<PutStep, WorkStep, DueStep, SettleDueStep, AdvanceStep, FindStep,
+                          ListStep, CountsStep, CancelStep, RetryStep, RemoveStep, UpdateStep,
+                          RestoreStep, PutQueueStep, QueuesStep, RemoveQueueStep, ClearStep,
+                          PutScheduleStep, RemoveScheduleStep, SchedulesStep, FireStep,
+                          RememberStep, RecallStep, WaitStep, LookStep>;
 
 struct Operation {
   TimePoint now{};

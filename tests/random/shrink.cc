@@ -104,6 +104,7 @@ bool shrink_batches(const Duel& duel, Sequence& sequence) {
     smaller |= drop_items(duel, sequence, step, &RetryStep::tasks);
     smaller |= drop_items(duel, sequence, step, &RemoveStep::tasks);
     smaller |= drop_items(duel, sequence, step, &UpdateStep::updates);
+    smaller |= drop_items(duel, sequence, step, &RestoreStep::tasks);
   }
   return smaller;
 }

@@ -63,10 +63,13 @@ const Lease* Side::last_lease(const TaskId& id) const {
 // ---- Hot path ---------------------------------------------------------------------------------
 
 Answer Side::call(const PutStep& step, TimePoint now) {
-  auto results = store_->put(step.tasks, now);
+  return puts(store_->put(step.tasks, now));
+}
+
+Answer Side::puts(const Result<std::vector<Result<Put>>>& results) {
   if (!results) return {failure(results.error())};
   Answer answer;
-  for (auto& result : *results) {
+  for (const auto& result : *results) {
     answer.push_back(result ? Item(comparable(*result)) : Item(failure(result.error())));
   }
   return answer;
@@ -200,6 +203,10 @@ Answer Side::call(const RemoveStep& step, TimePoint now) {
 
 Answer Side::call(const UpdateStep& step, TimePoint now) {
   return states(store_->update(step.updates, now));
+}
+
+Answer Side::call(const RestoreStep& step, TimePoint now) {
+  return puts(store_->restore(step.tasks, now));
 }
 
 // ---- Queues, schedules, memos -----------------------------------------------------------------

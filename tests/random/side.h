@@ -51,6 +51,7 @@ class Side {
   Answer call(const RetryStep& step, TimePoint now);
   Answer call(const RemoveStep& step, TimePoint now);
   Answer call(const UpdateStep& step, TimePoint now);
+  Answer call(const RestoreStep& step, TimePoint now);
   Answer call(const PutQueueStep& step, TimePoint now);
   Answer call(const QueuesStep& step, TimePoint now);
   Answer call(const RemoveQueueStep& step, TimePoint now);
@@ -73,6 +74,7 @@ class Side {
               std::span<const TakeRequest> takes, TimePoint now);
 
   // Making comparable.
+  Answer puts(const Result<std::vector<Result<Put>>>& results);
   Put comparable(Put put);
   Lease comparable(Lease lease);
   Overdue comparable(Overdue overdue);

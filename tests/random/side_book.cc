@@ -165,6 +165,9 @@ void Side::note_ids(const Operation& operation) {
     for (const auto& task : tasks) ids_.insert(task.id);
   };
   if (const auto* put = std::get_if<PutStep>(&operation.call)) note(put->tasks);
+  if (const auto* restore = std::get_if<RestoreStep>(&operation.call)) {
+    for (const auto& task : restore->tasks) ids_.insert(task.id);
+  }
   if (const auto* work = std::get_if<WorkStep>(&operation.call)) {
     for (const auto& part : work->settlements) note(part.settlement.follow_ups);
   }

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include "core/transition.h"
+
 namespace millrace::test {
 
 namespace {
@@ -30,6 +32,16 @@ TaskId fresh_id() {
 NewTask task(QueueRef queue, NewTask fields) {
   fields.queue = std::move(queue);
   if (fields.id.value.is_nil()) fields.id = fresh_id();
+  return fields;
+}
+
+Task old_task(std::string queue, Task fields) {
+  if (fields.id.value.is_nil()) fields.id = fresh_id();
+  fields.queue = std::move(queue);
+  if (fields.created_at == TimePoint{}) fields.created_at = t0 - 1h;
+  if (fields.updated_at == TimePoint{}) fields.updated_at = t0 - 30min;
+  if (fields.start == TimePoint{}) fields.start = fields.created_at;
+  if (is_final(fields.state) && !fields.finished_at) fields.finished_at = t0 - 30min;
   return fields;
 }
 

@@ -28,6 +28,10 @@ Uuid fresh_uuid();
 // A task for a queue, with an id: task("emails", {.priority = 9}).
 NewTask task(QueueRef queue, NewTask fields = {});
 
+// A task as it was in another store, with an id: old_task("emails", {.state = TaskState::dead}).
+// Made an hour and finished half an hour before t0, if finished.
+Task old_task(std::string queue, Task fields = {});
+
 // Settings with an id: queue("emails", {.max_depth = 10}).
 QueueSettings queue(std::string name, QueueSettings fields = {});
 

@@ -159,6 +159,14 @@ TaskState StoreDriver::update(const TaskUpdate& update, Where where) {
   return must(try_update(update), where);
 }
 
+Result<Put> StoreDriver::try_restore(const Task& task) {
+  return only(store_->restore(one(task), now));
+}
+
+Put StoreDriver::restore(const Task& task, Where where) {
+  return must(try_restore(task), where);
+}
+
 std::vector<Task> StoreDriver::list(ListRequest request, Where where) {
   std::vector<Task> tasks;
   do {

@@ -103,6 +103,9 @@ class StoreDriver {
   Result<TaskState> try_update(const TaskUpdate& update);
   TaskState update(const TaskUpdate& update, Where where = Where::current());
 
+  Result<Put> try_restore(const Task& task);
+  Put restore(const Task& task, Where where = Where::current());
+
   // Every page of a list.
   std::vector<Task> list(ListRequest request = {}, Where where = Where::current());
 

@@ -17,6 +17,7 @@ std::vector<StoreCall> every_call() {
       {"retry", [=](Store& s) { return s.retry({}, now).error(); }},
       {"remove", [=](Store& s) { return s.remove({}, now).error(); }},
       {"update", [=](Store& s) { return s.update({}, now).error(); }},
+      {"restore", [=](Store& s) { return s.restore({}, now).error(); }},
       {"put_queue", [=](Store& s) { return s.put_queue({}, PutQueue::create, now).error(); }},
       {"queues", [=](Store& s) { return s.queues(std::nullopt).error(); }},
       {"remove_queue", [=](Store& s) { return s.remove_queue("q", false, now).error(); }},

@@ -41,6 +41,9 @@ class EchoStore : public Store {
   Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate>, TimePoint) override {
     return echo("update");
   }
+  Result<std::vector<Result<Put>>> restore(std::span<const Task>, TimePoint) override {
+    return echo("restore");
+  }
   Result<Queue> put_queue(const QueueSettings&, PutQueue, TimePoint) override {
     return echo("put_queue");
   }

@@ -100,6 +100,7 @@ void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
   auto& task = record.task;
   task.state = state;
   task.finished_at = now;
+  task.cancel_requested = false;
   if (task.unique && task.unique->scope != UniqueScope::window) record.holds_key = false;
   const auto& keep = keep_of(state, line_of(record).queue.settings);
   const bool at_once = task.keep_for ? *task.keep_for == Duration::zero()

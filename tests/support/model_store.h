@@ -38,6 +38,7 @@ class ModelStore : public Store {
                                                 TimePoint now) override;
   Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
                                                 TimePoint now) override;
+  Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) override;
 
   Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
   Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
@@ -130,6 +131,7 @@ class ModelStore : public Store {
   Result<TaskState> retry_one(const TaskId& id, TimePoint now);
   Result<TaskState> remove_one(const TaskId& id);
   Result<TaskState> update_one(const TaskUpdate& update, TimePoint now);
+  Result<Put> restore_one(const Task& task, TimePoint now);
 
   std::map<std::uint64_t, Record> records_;  // by number
   std::map<std::string, Line> queues_;       // by name

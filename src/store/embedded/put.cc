@@ -60,28 +60,6 @@ Result<void> check_room(const QueueEntry& queue, TimePoint now) {
   return {};
 }
 
-// The task that stands in the way of a put: the one with its id, or the holder of its key.
-std::optional<Put> find_id(const State& state, const TaskId& id) {
-  const auto at = state.find(id);
-  if (at == no_slot) return std::nullopt;
-  const Slot& slot = state.slot(at);
-  return Put{.id = id, .number = {slot.number}, .state = slot.state, .existing = true};
-}
-
-std::optional<Put> find_holder(const State& state, const QueueEntry& queue, const NewTask& task,
-                               TimePoint now) {
-  if (!task.unique) return std::nullopt;
-  const Holder* holder = state.holders.find(queue.index, task.unique->key, now);
-  if (holder == nullptr) return std::nullopt;
-  Put put{.id = holder->id, .number = holder->number, .state = std::nullopt, .existing = true};
-  const auto at = state.find(holder->id);
-  // Its id may have been put again since; the number tells.
-  if (at != no_slot && state.slot(at).number == holder->number.value) {
-    put.state = state.slot(at).state;
-  }
-  return put;
-}
-
 TimePoint ready_moment(const NewTask& task, TimePoint now) {
   if (task.delay) return later(now, *task.delay);
   return std::max(now, task.start.value_or(now));
@@ -120,12 +98,33 @@ std::unexpected<Error> unknown_task(const TaskId& id) {
       fmt::format("there is no task {}; it may have ended and been removed", to_text(id.value)));
 }
 
+std::optional<Put> find_id(const State& state, const TaskId& id) {
+  const auto at = state.find(id);
+  if (at == no_slot) return std::nullopt;
+  const Slot& slot = state.slot(at);
+  return Put{.id = id, .number = {slot.number}, .state = slot.state, .existing = true};
+}
+
+std::optional<Put> find_holder(const State& state, const QueueEntry& queue,
+                               const std::optional<UniqueKey>& unique, TimePoint now) {
+  if (!unique) return std::nullopt;
+  const Holder* holder = state.holders.find(queue.index, unique->key, now);
+  if (holder == nullptr) return std::nullopt;
+  Put put{.id = holder->id, .number = holder->number, .state = std::nullopt, .existing = true};
+  const auto at = state.find(holder->id);
+  // Its id may have been put again since; the number tells.
+  if (at != no_slot && state.slot(at).number == holder->number.value) {
+    put.state = state.slot(at).state;
+  }
+  return put;
+}
+
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now) {
   if (auto good = validate(task, now); !good) return std::unexpected(std::move(good.error()));
   if (auto existing = find_id(state, task.id)) return *existing;
   QueueEntry* queue = queues.find(task.queue);
   if (queue == nullptr) return unknown_queue(task.queue);
-  if (auto holder = find_holder(state, *queue, task, now)) return *holder;
+  if (auto holder = find_holder(state, *queue, task.unique, now)) return *holder;
   if (auto open = check_open(*queue); !open) return std::unexpected(std::move(open.error()));
   if (auto room = check_room(*queue, now); !room) return std::unexpected(std::move(room.error()));
   if (queue->settings().put_rate) {
@@ -149,7 +148,7 @@ Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& ta
 Put add_follow_up(State& state, const NewTask& task, TimePoint now) {
   if (auto existing = find_id(state, task.id)) return *existing;
   QueueEntry& queue = *state.queue(task.queue);
-  if (auto holder = find_holder(state, queue, task, now)) return *holder;
+  if (auto holder = find_holder(state, queue, task.unique, now)) return *holder;
   return add_task(state, queue, task, now);
 }
 

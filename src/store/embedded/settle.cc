@@ -145,7 +145,9 @@ Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now
   if (at == no_slot) return unknown_task(settlement.id);
   const Slot& slot = state.slot(at);
   if (auto refused = check(state, slot, settlement, now)) return *refused;
-  const bool ends = settlement.event == Event::done || settlement.event == Event::cancel;
+  // A restored task may wait with a request on it; nothing keeps that from expiring.
+  const bool ends = settlement.event == Event::done || settlement.event == Event::cancel ||
+                    is_waiting(slot.state);
   if (slot.cancel_requested && !ends) return Settled{SettleStatus::cancel_requested, slot.state};
   if (auto good = check_follow_ups(state, settlement.follow_ups, now); !good) {
     return std::unexpected(std::move(good.error()));

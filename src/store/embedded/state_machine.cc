@@ -117,6 +117,12 @@ Result<std::vector<Result<TaskState>>> StateMachine::update(std::span<const Task
   return each(updates, [&](const TaskUpdate& u) { return embedded::update(state_, u, now); });
 }
 
+Result<std::vector<Result<Put>>> StateMachine::restore(std::span<const Task> tasks, TimePoint now) {
+  QueueFinder queues(state_);
+  return each(tasks,
+              [&](const Task& task) { return embedded::restore(state_, queues, task, now); });
+}
+
 Result<Queue> StateMachine::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
   return embedded::put_queue(state_, settings, mode, now);
 }

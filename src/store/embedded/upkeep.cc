@@ -149,7 +149,9 @@ Overdue overdue_lease(const State& state, const Slot& slot) {
 }
 
 Overdue overdue_wait(const State& state, const Slot& slot) {
-  return {.lease = state.lease(slot), .expect = Unchanged{{slot.version}}};
+  return {.lease = state.lease(slot),
+          .expect = Unchanged{{slot.version}},
+          .cancel_requested = slot.cancel_requested};
 }
 
 }  // namespace

@@ -36,6 +36,14 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
 Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& tasks, TimePoint now);
 Put add_follow_up(State& state, const NewTask& task, TimePoint now);
 
+// The task that stands in the way of a put: the one with its id, or the holder of its key.
+std::optional<Put> find_id(const State& state, const TaskId& id);
+std::optional<Put> find_holder(const State& state, const QueueEntry& queue,
+                               const std::optional<UniqueKey>& unique, TimePoint now);
+
+// restore.cc
+Result<Put> restore(State& state, QueueFinder& queues, const Task& task, TimePoint now);
+
 // settle.cc
 Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now);
 Result<Extended> extend(State& state, const Extension& extension, TimePoint now);

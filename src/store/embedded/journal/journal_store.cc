@@ -29,6 +29,18 @@ std::size_t bytes_of(const NewTask& task) {
   return bytes;
 }
 
+std::size_t bytes_of(const Task& task) {
+  std::size_t bytes = 512 + task.payload.size() + task.metadata.size() + task.result.size();
+  for (const std::string& tag : task.tags) bytes += tag.size() + 4;
+  if (task.error) bytes += limits::max_error_code + 3 * limits::max_error_text;
+  if (task.delivery) bytes += task.delivery->last_status.size();
+  for (const LogLine& line : task.log) bytes += 12 + line.text.size();
+  for (const Attempt& line : task.history) {
+    bytes += 64 + line.worker.size() + line.error_code.size() + line.error_message.size();
+  }
+  return bytes;
+}
+
 std::size_t bytes_of(std::span<const NewTask> tasks) {
   std::size_t bytes = 0;
   for (const NewTask& task : tasks) bytes += bytes_of(task);
@@ -227,6 +239,13 @@ Result<void> JournalStore::flush() {
 Result<std::vector<Result<Put>>> JournalStore::put(std::span<const NewTask> tasks, TimePoint now) {
   saw(now);
   return change(Need::a_lot, bytes_of(tasks), [&] { return machine_->put(tasks, now); });
+}
+
+Result<std::vector<Result<Put>>> JournalStore::restore(std::span<const Task> tasks, TimePoint now) {
+  saw(now);
+  std::size_t bytes = 0;
+  for (const Task& task : tasks) bytes += bytes_of(task);
+  return change(Need::a_lot, bytes, [&] { return machine_->restore(tasks, now); });
 }
 
 Result<Schedule> JournalStore::put_schedule(const Schedule& schedule, TimePoint now) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "store/embedded/bytes.h"
 #include "store/embedded/slot_index.h"
 
 namespace millrace::embedded {
@@ -22,28 +24,30 @@ std::string first_bytes(const State& state, const Begin& begin) {
   return bytes;
 }
 
-// Tells the blobs in [from, to) of a commit's bytes that the first of them lies at `at`.
-void set_places(State& state, const std::vector<Written>& written, std::size_t from, std::size_t to,
+// Tells the blobs in [from, to) of a commit's bytes that the first of them lies at `at`. Those that
+// were only in the log come into memory: the new place cannot be read before it is written.
+void set_places(State& state, const Records& commit, std::size_t from, std::size_t to,
                 const Position& at) {
-  const auto place = [&](std::uint32_t slot, Blob& blob, std::size_t offset, std::size_t size) {
-    if (offset < from || offset >= to) return;
+  const auto place = [&](std::uint32_t slot, Blob& blob, std::size_t offset) {
+    if (offset < from || offset >= to) return;  // also if it is nowhere
+    Reader in(std::string_view(commit.bytes).substr(offset));
+    std::uint32_t size = 0;
+    read(in, size);
+    if (blob.is_in_log()) {
+      state.blobs.remove(blob);
+      blob = state.blobs.add(size);
+      std::memcpy(Blobs::data(blob), commit.bytes.data() + offset + blob_head, size);
+    }
     state.blobs.set_logged(blob,
                            {.segment = static_cast<std::uint32_t>(at.segment % Place::max_segments),
                             .offset = static_cast<std::uint32_t>(at.offset + offset - from),
-                            .size = static_cast<std::uint32_t>(size)});
-    if (!blob.is_in_log()) state.cache.add(slot, blob);
+                            .size = size});
+    state.cache.add(slot, blob);
   };
-  for (const Written& record : written) {
+  for (const Written& record : commit.written) {
     Slot& slot = state.slot(record.slot);
-    const auto size = [&](const Blob& blob) -> std::size_t {
-      return blob.is_in_log() ? blob.place().size : Blobs::size_of(blob);
-    };
-    if (record.body != Written::nowhere) {
-      place(record.slot, slot.body, record.body, size(slot.body));
-    }
-    if (record.notes != Written::nowhere) {
-      place(record.slot, slot.notes, record.notes, size(slot.notes));
-    }
+    place(record.slot, slot.body, record.body);
+    place(record.slot, slot.notes, record.notes);
   }
 }
 
@@ -81,7 +85,7 @@ Result<void> Log::start(const State& state, const Start& start) {
 
 // ---- Appending --------------------------------------------------------------------------------
 
-void Log::begin_segment(const State& state, const Position& after) {
+void Log::begin_segment(const State& state, Position after) {
   if (const auto before = every_.find(end_.segment); before != every_.end() && end_.offset != 0) {
     before->second.end = end_.offset;
   }
@@ -146,7 +150,7 @@ void Log::append(State& state, const Records& commit, std::optional<std::uint64_
     }
     const Position at{end_.segment, end_.offset + group_head_size};
     add_group(all.substr(done, size), done + size < all.size());
-    set_places(state, commit.written, done, done + size, at);
+    set_places(state, commit, done, done + size, at);
     done += size;
   }
   if (cleaned) {

@@ -92,7 +92,7 @@ class Log {
   };
 
   // Guarded by mutex_ or called with it held.
-  void begin_segment(const State& state, const Position& after);
+  void begin_segment(const State& state, Position after);
   Chunk& open_chunk();
   void add_group(std::string_view records, bool more);
   std::size_t fitting(std::string_view records) const;

@@ -1,0 +1,162 @@
+// Which fields a value has on the wire and what they are called: one list serves both directions.
+//
+// A field that is empty, zero or false is left out, so its default in include/millrace must be
+// that, too. Where it is not, the list says always(); where a reader cannot do without it,
+// required().
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "store/store.h"
+
+namespace millrace::wire {
+
+// Written even if it is empty.
+template <class T>
+struct Always {
+  T& field;
+};
+template <class T>
+Always<T> always(T& field) {
+  return {field};
+}
+
+// Written even if it is empty; reading fails where it is missing.
+template <class T>
+struct Required {
+  T& field;
+};
+template <class T>
+Required<T> required(T& field) {
+  return {field};
+}
+
+// Bits that are a list of names on the wire.
+template <class T>
+struct EventNames {
+  T& bits;
+};
+template <class T>
+EventNames<T> event_names(T& bits) {
+  return {bits};
+}
+
+template <class T, class Value>
+concept A = std::same_as<std::remove_const_t<T>, Value>;
+
+void fields(A<RetryRules> auto& of, auto& visit) {
+  visit("backoff", of.backoff), visit("base_ms", of.base), visit("factor", of.factor);
+  visit("cap_ms", of.cap), visit("jitter", of.jitter), visit("jitter_share", of.jitter_share);
+  visit("cap_after_jitter", of.cap_after_jitter), visit("max_retries", of.max_retries);
+  visit("retryable", of.retryable);
+}
+void fields(A<UniqueKey> auto& of, auto& visit) {
+  visit("key", required(of.key)), visit("scope", of.scope), visit("window_ms", of.window);
+}
+void fields(A<Callback> auto& of, auto& visit) {
+  visit("url", required(of.url)), visit("events", event_names(of.events));
+  visit("max_attempts", always(of.max_attempts));
+}
+void fields(A<Keep> auto& of, auto& visit) {
+  visit("for_ms", of.for_time), visit("last", of.last);
+}
+void fields(A<TaskError> auto& of, auto& visit) {
+  visit("code", always(of.code)), visit("message", of.message), visit("details", of.details);
+  visit("stack", of.stack), visit("failed_at", of.failed_at);
+}
+void fields(A<Counters> auto& of, auto& visit) {
+  visit("deliveries", of.deliveries), visit("attempts", of.attempts);
+  visit("retries", of.retries), visit("lost", of.lost);
+}
+void fields(A<Attempt> auto& of, auto& visit) {
+  visit("started_at", of.started_at), visit("ended_at", of.ended_at), visit("event", of.event);
+  visit("worker", of.worker), visit("error_code", of.error_code);
+  visit("error_message", of.error_message);
+}
+void fields(A<LogLine> auto& of, auto& visit) {
+  visit("at", of.at), visit("text", always(of.text));
+}
+void fields(A<DeliveryNote> auto& of, auto& visit) {
+  visit("attempts", always(of.attempts)), visit("last_status", of.last_status);
+}
+void fields(A<Rate> auto& of, auto& visit) {
+  visit("max", required(of.max)), visit("per_ms", required(of.per));
+}
+void fields(A<TypePolicy> auto& of, auto& visit) {
+  visit("type", required(of.type)), visit("retry", of.retry), visit("timeout_ms", of.timeout);
+  visit("max_lost", of.max_lost);
+}
+void fields(A<QueueSettings> auto& of, auto& visit) {
+  visit("name", required(of.name)), visit("number", of.number), visit("id", of.id);
+  visit("description", of.description), visit("active", always(of.active));
+  visit("draining", of.draining), visit("paused_until", of.paused_until);
+  visit("max_concurrent", of.max_concurrent), visit("max_depth", of.max_depth);
+  visit("put_rate", of.put_rate), visit("process_rate", of.process_rate);
+  visit("priority", always(of.priority)), visit("weight", of.weight);
+  visit("ageing_ms", of.ageing), visit("lease_ms", always(of.lease));
+  visit("timeout_ms", of.timeout), visit("batch_size", always(of.batch_size));
+  visit("max_lost", of.max_lost), visit("retry", of.retry), visit("types", of.types);
+  visit("dead_letters", always(of.dead_letters));
+  visit("keep_completed", always(of.keep_completed)), visit("keep_dead", always(of.keep_dead));
+}
+// The settings and what the store knows beside them, in one object.
+void fields(A<Queue> auto& of, auto& visit) {
+  fields(of.settings, visit);
+  visit("created_at", of.created_at), visit("updated_at", of.updated_at);
+  visit("removing", of.removing);
+}
+void fields(A<TickRule> auto& of, auto& visit) {
+  visit("cron", of.cron), visit("zone", always(of.zone)), visit("dst", of.dst);
+  visit("every_ms", of.every), visit("anchor", of.anchor);
+}
+// What a put gives and a stored task still has; NewTask and Task call it by the same names.
+void fields_given(auto& of, auto& visit) {
+  visit("type", of.type), visit("payload", of.payload), visit("content_type", of.content_type);
+  visit("priority", always(of.priority)), visit("start_by", of.start_by);
+  visit("timeout_ms", of.timeout), visit("max_lost", of.max_lost), visit("retry", of.retry);
+  visit("unique", of.unique), visit("callback", of.callback), visit("keep_for_ms", of.keep_for);
+  visit("client_id", of.client_id), visit("request_id", of.request_id), visit("group", of.group);
+  visit("metadata", of.metadata), visit("tags", of.tags), visit("parent", of.parent);
+}
+void fields(A<NewTask> auto& of, auto& visit) {
+  visit("id", of.id), visit("queue", required(of.queue));
+  fields_given(of, visit);
+  visit("held", of.held), visit("start", of.start), visit("delay_ms", of.delay);
+}
+void fields(A<Task> auto& of, auto& visit) {
+  visit("id", required(of.id)), visit("number", of.number), visit("version", of.version);
+  visit("queue", required(of.queue)), visit("state", required(of.state));
+  fields_given(of, visit);
+  visit("cancel_requested", of.cancel_requested), visit("counters", of.counters);
+  visit("created_at", required(of.created_at)), visit("updated_at", required(of.updated_at));
+  visit("start", required(of.start)), visit("previous_start", of.previous_start);
+  visit("started_at", of.started_at), visit("finished_at", of.finished_at);
+  visit("lease_until", of.lease_until), visit("worker", of.worker);
+  visit("result", of.result), visit("error", of.error), visit("progress", of.progress);
+  visit("delivery", of.delivery), visit("log", of.log), visit("history", of.history);
+}
+void fields(A<Schedule> auto& of, auto& visit) {
+  visit("name", required(of.name)), visit("rule", required(of.rule));
+  visit("task", required(of.task)), visit("overlap", of.overlap), visit("missed", of.missed);
+  visit("missed_most", always(of.missed_most)), visit("jitter_ms", of.jitter);
+  visit("paused", of.paused), visit("next", of.next), visit("last", of.last);
+  visit("last_task", of.last_task), visit("fired", of.fired), visit("skipped", of.skipped);
+  visit("created_at", of.created_at), visit("updated_at", of.updated_at);
+}
+void fields(A<Memo> auto& of, auto& visit) {
+  visit("key", required(of.key)), visit("value", always(of.value));
+  visit("version", of.version), visit("expires", of.expires);
+}
+
+struct AnyVisitor {
+  void operator()(const char*, const auto&) {}
+};
+template <class T>
+concept HasFields = requires(T& value, AnyVisitor visit) { fields(value, visit); };
+
+}  // namespace millrace::wire

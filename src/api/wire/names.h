@@ -1,0 +1,58 @@
+// What enumerators are called on the wire, in the order of their numbers.
+#pragma once
+
+#include <millrace/retry.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "core/transition.h"
+
+namespace millrace::wire {
+
+template <class Enum, std::size_t... Index>
+constexpr std::array<std::string_view, sizeof...(Index)> names_by_number(
+    std::index_sequence<Index...>) {
+  return {name_of(static_cast<Enum>(Index))...};
+}
+
+constexpr auto names(TaskState) {
+  return names_by_number<TaskState>(std::make_index_sequence<state_count>());
+}
+constexpr auto names(Event) {
+  return names_by_number<Event>(std::make_index_sequence<event_count>());
+}
+constexpr auto names(Backoff) {
+  return std::to_array<std::string_view>({"fixed", "exponential"});
+}
+constexpr auto names(Jitter) {
+  return std::to_array<std::string_view>({"none", "symmetric", "additive"});
+}
+constexpr auto names(Retryable) {
+  return std::to_array<std::string_view>({"all", "listed"});
+}
+constexpr auto names(UniqueScope) {
+  return std::to_array<std::string_view>({"until_started", "until_finished", "window"});
+}
+constexpr auto names(Overlap) {
+  return std::to_array<std::string_view>({"skip", "queue", "allow"});
+}
+constexpr auto names(Missed) {
+  return std::to_array<std::string_view>({"skip", "one", "all"});
+}
+constexpr auto names(DstPolicy) {
+  return std::to_array<std::string_view>({"skip", "once", "both"});
+}
+
+// The events of a callback, each a bit.
+inline constexpr auto callback_events =
+    std::to_array<std::pair<std::string_view, CallbackOn>>({{"completed", CallbackOn::completed},
+                                                            {"failed", CallbackOn::failed},
+                                                            {"retrying", CallbackOn::retrying},
+                                                            {"dead", CallbackOn::dead},
+                                                            {"cancelled", CallbackOn::cancelled}});
+
+}  // namespace millrace::wire

@@ -1,0 +1,51 @@
+// The Coalescer's verbs for threads that may block until they are answered: handlers, tools, tests.
+// Never from a completion: the thread that would answer is the one that waits.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <functional>
+#include <future>
+#include <utility>
+#include <vector>
+
+#include "broker/coalescer.h"
+
+namespace millrace {
+
+// Starts a request with a completion, and waits until that is called.
+template <class T, class Start>
+Result<T> wait_for_answer(const Start& start) {
+  std::promise<Result<T>> promise;
+  auto answer = promise.get_future();
+  start(Completion<T>([promise = std::move(promise)](Result<T> result) mutable {
+    promise.set_value(std::move(result));
+  }));
+  try {
+    return answer.get();
+  } catch (const std::future_error&) {  // the completion was destroyed uncalled
+    return fail(ErrorCode::unavailable, "the caller left before it was answered");
+  }
+}
+
+inline Result<std::vector<Result<Put>>> put_now(Coalescer& coalescer, CallerId caller,
+                                                std::vector<NewTask> tasks, TimePoint deadline) {
+  return wait_for_answer<std::vector<Result<Put>>>(
+      [&](auto done) { coalescer.put(caller, std::move(tasks), deadline, std::move(done)); });
+}
+
+inline Result<WorkResult> work_now(Coalescer& coalescer, CallerId caller, Work work,
+                                   TimePoint deadline) {
+  return wait_for_answer<WorkResult>(
+      [&](auto done) { coalescer.work(caller, std::move(work), deadline, std::move(done)); });
+}
+
+template <class T>
+Result<T> call_now(Coalescer& coalescer, CallerId caller,
+                   std::move_only_function<Result<T>(Store&, TimePoint)> call, TimePoint deadline) {
+  return wait_for_answer<T>(
+      [&](auto done) { coalescer.call<T>(caller, std::move(call), deadline, std::move(done)); });
+}
+
+}  // namespace millrace

@@ -1,0 +1,129 @@
+#include "broker/coalescer.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace millrace {
+namespace {
+
+// The clock decides, but the condition variable waits in real time: so that a clock that was set,
+// or that a test moves, is noticed soon.
+constexpr Duration longest_wait{250};
+
+}  // namespace
+
+Coalescer::Coalescer(Clock& clock, Store& store, const CoalescerOptions& options)
+    : clock_(clock), store_(store), options_(options), rounds_(store, options.rounds) {
+  applier_ = std::thread([this] { apply_rounds(); });
+  syncer_ = std::thread([this] { flush_rounds(); });
+}
+
+Ticket Coalescer::submit(Request request) {
+  Answers refused;
+  const TimePoint now = clock_.now();
+  std::unique_lock lock(mutex_);
+  const Ticket ticket = rounds_.submit(std::move(request), now, refused);
+  wake_applier(lock);
+  refused.deliver();
+  return ticket;
+}
+
+void Coalescer::cancel(Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  Answers dropped = rounds_.cancel(ticket);
+  wake_applier(lock);
+  dropped.deliver();
+}
+
+void Coalescer::leave(CallerId caller) {
+  std::unique_lock lock(mutex_);
+  Answers dropped = rounds_.leave(caller);
+  wake_applier(lock);
+  dropped.deliver();
+}
+
+// Unlocks first, so that the applier does not wake up to a lock that is held.
+void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
+  const bool waits = std::exchange(applier_waits_, false);
+  lock.unlock();
+  if (waits) work_.notify_one();
+}
+
+void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now, bool may_apply) {
+  const TimePoint wakeup = may_apply ? rounds_.next_wakeup() : rounds_.next_deadline();
+  if (wakeup <= now) return;
+  // While nothing may be applied, only the end of a flush is worth waking up for.
+  applier_waits_ = may_apply;
+  if (wakeup == never && may_apply) {
+    work_.wait(lock);
+  } else {
+    work_.wait_for(lock, wakeup < later(now, longest_wait) ? wakeup - now : longest_wait);
+  }
+  applier_waits_ = false;
+}
+
+void Coalescer::apply_rounds() {
+  std::unique_lock lock(mutex_);
+  const auto may_apply = [&] { return rounds_.stats().held_items < options_.ahead_items; };
+  while (!stopping_ || !rounds_.idle()) {
+    wait_for_work(lock, clock_.now(), may_apply());
+    Round round;
+    round.now = clock_.now();
+    Answers answers = rounds_.expire(round.now);
+    const bool apply = may_apply();
+    if (apply) answers.add(rounds_.gather(round.now, round));
+    lock.unlock();
+    answers.deliver();
+    if (apply) rounds_.run(round);
+    lock.lock();
+    if (!apply) continue;
+    answers = rounds_.keep(round);
+    if (rounds_.needs_flush()) applied_.notify_one();
+    if (answers.empty()) continue;
+    lock.unlock();
+    answers.deliver();
+    lock.lock();
+  }
+  applier_done_ = true;
+  applied_.notify_one();
+}
+
+void Coalescer::flush_rounds() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    applied_.wait(lock, [&] { return rounds_.needs_flush() || applier_done_; });
+    if (!rounds_.needs_flush()) return;
+    const std::uint64_t applied = rounds_.applied();
+    lock.unlock();
+    const auto before = clock_.steady();
+    const Result<void> result = store_.flush();
+    flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
+    lock.lock();
+    Answers answers = rounds_.flushed(applied, result);
+    // An applier that waits for requests has nothing to gain from a flush, unless it is the last.
+    const bool wake = stopping_ || !applier_waits_ || !result;
+    lock.unlock();
+    if (wake) work_.notify_one();
+    answers.deliver();
+    lock.lock();
+  }
+}
+
+void Coalescer::stop() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  Answers refused = rounds_.stop();
+  lock.unlock();
+  work_.notify_one();
+  refused.deliver();
+  const std::scoped_lock joining(join_mutex_);
+  if (applier_.joinable()) applier_.join();
+  if (syncer_.joinable()) syncer_.join();
+}
+
+CoalescerStats Coalescer::stats() {
+  const std::scoped_lock lock(mutex_);
+  return {.rounds = rounds_.stats(), .flush_seconds = flush_seconds_.snapshot()};
+}
+
+}  // namespace millrace

@@ -1,0 +1,110 @@
+// Rounds with threads: many callers, one store.
+//
+// One thread applies rounds, another flushes and answers. There is no timer: an idle Coalescer
+// starts at once, and while one flush runs the next rounds gather and are applied.
+//
+// Completions are called on one of these two threads (a refusal on the caller's own, before the
+// verb returns). They may only post: while one runs, nobody else is answered. One that blocks, or
+// that calls stop(), waits for itself. After leave() or cancel() a completion may still be called
+// if it was on its way; whoever then gets leases gives them back.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "broker/request.h"
+#include "broker/rounds.h"
+#include "core/clock.h"
+#include "core/metrics.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct CoalescerOptions {
+  RoundsOptions rounds = {};
+  // Applied ahead of the flush, about: what is answered late at worst, and kept in memory.
+  std::size_t ahead_items = 4000;
+};
+
+struct CoalescerStats {
+  RoundsStats rounds = {};
+  HistogramSnapshot flush_seconds = {};
+};
+
+// Safe to use from several threads.
+class Coalescer {
+ public:
+  // Both must outlive this. Nobody else may call the store meanwhile.
+  Coalescer(Clock& clock, Store& store, const CoalescerOptions& options = {});
+  Coalescer(const Coalescer&) = delete;
+  Coalescer& operator=(const Coalescer&) = delete;
+  ~Coalescer() { stop(); }
+
+  // An id that no caller has had before.
+  CallerId new_caller() { return {++last_caller_}; }
+
+  // `deadline`: if its round has not begun by then, the request is `unavailable` and nothing was
+  // changed. Once begun it is answered with the truth, however late.
+  Ticket put(CallerId caller, std::vector<NewTask> tasks, TimePoint deadline,
+             Completion<std::vector<Result<Put>>> done) {
+    return submit(put_request(caller, std::move(tasks), deadline, std::move(done)));
+  }
+  Ticket work(CallerId caller, Work work, TimePoint deadline, Completion<WorkResult> done) {
+    return submit(work_request(caller, std::move(work), deadline, std::move(done)));
+  }
+  // Any other call of the store, made on the thread that applies: see call_request().
+  template <class T>
+  Ticket call(CallerId caller, std::move_only_function<Result<T>(Store&, TimePoint)> call,
+              TimePoint deadline, Completion<T> done, std::size_t bytes = 0) {
+    return submit(call_request<T>(caller, std::move(call), deadline, std::move(done), bytes));
+  }
+  Ticket submit(Request request);
+
+  // Nobody waits for the answer any more: what is not applied yet is dropped, and what was taken
+  // is given back.
+  void cancel(Ticket ticket);
+  void leave(CallerId caller);
+
+  // Refuses what comes and what waits, finishes what was applied, and ends the threads. Again is no
+  // error. Not from a completion.
+  void stop();
+
+  CoalescerStats stats();
+
+ private:
+  void apply_rounds();
+  void flush_rounds();
+  // Waits until there is something to apply, or to tell those who waited too long.
+  void wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now, bool may_apply);
+  void wake_applier(std::unique_lock<std::mutex>& lock);
+
+  Clock& clock_;
+  Store& store_;
+  const CoalescerOptions options_;
+  std::atomic<std::uint64_t> last_caller_ = 0;
+  Histogram flush_seconds_;
+
+  std::mutex mutex_;  // guards what follows, but for the time of Rounds::run()
+  Rounds rounds_;
+  bool stopping_ = false;
+  bool applier_waits_ = false;
+  bool applier_done_ = false;
+  std::condition_variable work_;     // for the applier
+  std::condition_variable applied_;  // for the syncer
+
+  std::mutex join_mutex_;
+  std::thread applier_;
+  std::thread syncer_;
+};
+
+}  // namespace millrace

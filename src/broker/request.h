@@ -1,0 +1,125 @@
+// What a caller asks of the broker, and how it is answered: a request with its completion.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "store/store.h"
+
+namespace millrace {
+
+// Who asks: a connection, a processor, a service. Turns, bounds and order are kept a caller.
+using CallerId = Strong<struct CallerIdTag, std::uint64_t>;
+
+// One request, so that it can be cancelled. Number 0: it was refused, there is nothing to cancel.
+struct Ticket {
+  CallerId caller = {};
+  std::uint64_t number = 0;
+
+  friend bool operator==(const Ticket&, const Ticket&) = default;
+};
+
+// Called once, unless its caller leaves or cancels first: then it is destroyed uncalled. It may
+// only post: whatever takes long, blocks or throws does not belong into a completion. It may ask
+// for more.
+template <class T>
+using Completion = std::move_only_function<void(Result<T>)>;
+
+// Settles, extends and takes in one request.
+struct Work {
+  std::vector<Settlement> settlements = {};
+  std::vector<Extension> extensions = {};
+  std::vector<TakeRequest> takes = {};
+  // Until when the takes may wait for tasks if there are none. Not heeded where settlements or
+  // extensions come along: they have an answer to get.
+  std::optional<TimePoint> wait_until = std::nullopt;
+};
+
+struct PutPart {
+  std::vector<NewTask> tasks;
+  Completion<std::vector<Result<Put>>> done;
+  std::vector<Result<Put>> results = {};
+};
+
+struct WorkPart {
+  Work work;
+  Completion<WorkResult> done;
+  WorkResult result = {};
+  std::vector<std::string> queues = {};  // names of all that the takes want; known once parked
+};
+
+struct CallPart {
+  // Makes the call and keeps its result; returns the error it ended with, if any.
+  std::move_only_function<std::optional<Error>(Store&, TimePoint)> run;
+  // Answers with the result, or with this error instead.
+  std::move_only_function<void(const std::optional<Error>& instead)> done;
+};
+
+// The steps of a round, in their order: what is put can be found and taken in it.
+enum class Step : std::uint8_t { put, call, settle, extend, take };
+
+struct Request {
+  CallerId caller = {};
+  TimePoint deadline = never;  // must have started by then
+  std::variant<PutPart, CallPart, WorkPart> part;
+  // The steps it is part of.
+  Step first_step = Step::put;
+  Step last_step = Step::put;
+  std::size_t items = 1;  // what it counts in a round: tasks, settlements, extensions, wanted tasks
+  std::size_t bytes = 0;
+
+  // Kept by Rounds.
+  enum class Stage : std::uint8_t { waiting, running, parked, held };
+  std::uint64_t number = 0;
+  TimePoint asked{};
+  Stage stage = Stage::waiting;
+  bool gone = false;                            // nobody wants the answer any more
+  std::optional<Error> instead = std::nullopt;  // the answer, where it is not the result
+
+  Ticket ticket() const { return {caller, number}; }
+  // Calls the completion.
+  void answer();
+};
+
+Request put_request(CallerId caller, std::vector<NewTask> tasks, TimePoint deadline,
+                    Completion<std::vector<Result<Put>>> done);
+
+Request work_request(CallerId caller, Work work, TimePoint deadline, Completion<WorkResult> done);
+
+Request any_request(CallerId caller, CallPart part, TimePoint deadline, std::size_t bytes);
+
+// Any other call of the Store. `unavailable` as its error means that the store has failed for good.
+// `bytes` is what the call carries, where that is much.
+template <class T>
+Request call_request(CallerId caller, std::move_only_function<Result<T>(Store&, TimePoint)> call,
+                     TimePoint deadline, Completion<T> done, std::size_t bytes = 0) {
+  const auto result = std::make_shared<std::optional<Result<T>>>();
+  auto run = [result, call = std::move(call)](Store& store, TimePoint now) mutable {
+    *result = call(store, now);
+    return (*result)->has_value() ? std::optional<Error>() : std::optional((*result)->error());
+  };
+  auto answer = [result, done = std::move(done)](const std::optional<Error>& instead) mutable {
+    done(instead ? Result<T>(std::unexpected(*instead)) : std::move(**result));
+  };
+  return any_request(caller, {std::move(run), std::move(answer)}, deadline, bytes);
+}
+
+// How much of a round and of the waiting room these take up.
+std::size_t bytes_of(const NewTask& task);
+std::size_t bytes_of(const Settlement& settlement);
+std::size_t bytes_of(const Extension& extension);
+std::size_t wanted(const TakeRequest& take);
+
+}  // namespace millrace

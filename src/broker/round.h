@@ -1,0 +1,88 @@
+// One round: what was gathered from many callers, applied to the store in few calls.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "broker/parked.h"
+#include "broker/request.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct Round {
+  // What is to be done.
+  TimePoint now{};
+  std::vector<Request*> requests = {};      // by turns
+  std::vector<Settlement> give_backs = {};  // of leases whose caller is gone
+  std::vector<Request*> unpark = {};        // parked takes that nobody waits for any more
+  bool serve = false;                       // look for work for parked takes
+  bool touch = false;                       // call the store even if there is nothing to do
+  bool flush = false;                       // something may be changed
+
+  // What became of it.
+  std::vector<Request*> answered = {};  // to be held until the flush, each caller's in order
+  std::vector<Request*> parked = {};
+  bool more = false;                            // parked takes may find more at once
+  std::optional<Error> failure = std::nullopt;  // the store has failed
+};
+
+struct RoundOptions {
+  std::size_t items = 1000;  // given to parked takes in one round, about
+  std::size_t batch = 1000;  // of one call of the store: traits().batch
+  std::size_t parked = 10'000;
+  Duration retry_after{100};  // for those who find no place to park
+};
+
+// Applies rounds. Touches the store, the parked takes and the requests of the round, and nothing
+// else, so that new requests may come in meanwhile.
+class RoundRunner {
+ public:
+  RoundRunner(Store& store, const RoundOptions& options) : store_(store), options_(options) {}
+
+  // Puts, then other calls, then settlements and extensions, then takes: parked ones before those
+  // that have just come, since they came first.
+  void run(Round& round);
+
+  const Parked& parked() const { return parked_; }
+
+ private:
+  // Each is false once the store has failed.
+  bool put(Round& round);
+  bool call(Round& round);
+  bool work(Round& round);
+  bool serve_parked(Round& round);
+
+  // Which parts of the requests go to the store.
+  struct Parts {
+    bool reports = false;  // settlements and extensions; give-backs, too
+    bool takes = false;
+  };
+  bool ask(Round& round, std::span<Request* const> requests, Parts parts);
+  // What a parked take got; queues that gave it less than it wanted have no more for now.
+  std::size_t collect(Round& round, Request& request, std::unordered_set<std::string>& dry);
+  void answer_or_park(Round& round, Request& request);
+  // Names of the queues the takes want, one for each.
+  std::vector<std::string> names_of(const std::vector<TakeRequest>& takes);
+
+  // Notes an error of a whole call: whether the store has failed.
+  static bool failed(Round& round, const Error& error);
+  // As store.work(), in as many calls as the greatest batch demands; false: the store has failed.
+  bool work_in_batches(Round& round, std::span<const Settlement> settlements,
+                       std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                       WorkResult& result);
+
+  Store& store_;
+  RoundOptions options_;
+  Parked parked_;
+};
+
+}  // namespace millrace

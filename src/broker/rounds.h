@@ -1,0 +1,142 @@
+// From many callers to few commits: requests wait, are gathered into rounds, applied, and answered
+// once the store has flushed them.
+//
+// Nothing is answered before the flush that covers it: not a read, not a refusal that depended on
+// what the store holds. Round n + 1 may be applied while round n is being flushed.
+//
+//   Ticket ticket = rounds.submit(put_request(caller, tasks, deadline, done), now, answers);
+//   rounds.apply(now).deliver();
+//   const auto applied = rounds.applied();
+//   rounds.flushed(applied, store.flush()).deliver();
+//
+// Deterministic: no threads, no clock. Nothing in here calls a completion; what is to be answered
+// is returned, and answered by deliver(). broker/coalescer.h adds the threads.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "broker/callers.h"
+#include "broker/request.h"
+#include "broker/round.h"
+#include "core/limits.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct RoundsOptions {
+  // A round ends with the request that would exceed one of these. A request that exceeds them by
+  // itself goes alone.
+  std::size_t items = 1000;
+  std::size_t bytes = 4 * limits::mib;
+  WaitingLimits waiting = {};
+  std::size_t parked = 10'000;  // takes that wait for work; more are `limited`
+  Duration poll{250};           // how often parked takes look for what only time brings
+};
+
+struct RoundsStats {
+  std::uint64_t rounds = 0;      // applied
+  std::uint64_t requests = 0;    // applied
+  std::uint64_t items = 0;       // applied
+  std::uint64_t refused = 0;     // at once, for want of room
+  std::uint64_t expired = 0;     // whose deadline passed before their round
+  std::uint64_t given_back = 0;  // leases whose caller was gone
+  std::size_t waiting = 0;
+  std::size_t waiting_bytes = 0;
+  std::size_t parked = 0;
+  std::size_t held = 0;        // applied, not flushed yet
+  std::size_t held_items = 0;  //
+};
+
+class Rounds {
+ public:
+  // The store must outlive this.
+  explicit Rounds(Store& store, const RoundsOptions& options = {});
+
+  // ---- Asking ----------------------------------------------------------------------------------
+
+  // A refusal (`limited`, `too_large`, `unavailable`) goes to `refused`, and nothing is kept.
+  Ticket submit(Request request, TimePoint now, Answers& refused);
+
+  // Nobody waits for the answer any more. What is not applied yet is dropped; tasks taken are given
+  // back in the next round; what was put stays.
+  Answers cancel(Ticket ticket);
+  Answers leave(CallerId caller);
+
+  // ---- Running ---------------------------------------------------------------------------------
+
+  // Gathers one round and applies it. Returns what needs no flush: missed deadlines, failures.
+  Answers apply(TimePoint now);
+  // Only the missed deadlines, while nothing is to be applied.
+  Answers expire(TimePoint now);
+
+  // How many rounds have been applied. Read it before a flush and hand it to flushed() afterwards.
+  std::uint64_t applied() const { return applied_; }
+  bool needs_flush() const { return applied_ > flushed_; }
+  // Answers the rounds up to and including `round`. After a failed flush, everything is answered
+  // `unavailable`, for good.
+  Answers flushed(std::uint64_t round, const Result<void>& result);
+
+  // Refuses what waits, what is parked and what will come. What was applied is answered as usual:
+  // go on applying and flushing until idle().
+  Answers stop();
+
+  // When apply() has something to do: a moment in the past if it has now, `never` if it needs a
+  // request first.
+  TimePoint next_wakeup() const;
+  // The first deadline of those that wait for their round.
+  TimePoint next_deadline() const { return callers_.next_deadline().value_or(never); }
+  // Nothing waits, nothing is parked, nothing is held: every request is answered.
+  bool idle() const { return callers_.open() == 0 && give_backs_.empty(); }
+  RoundsStats stats() const;
+
+  // ---- The steps of apply() --------------------------------------------------------------------
+
+  // For a runner with a lock: run() may go on while other methods are called, since it touches
+  // nothing they touch; all others need the lock. One round at a time.
+  Answers gather(TimePoint now, Round& round);
+  void run(Round& round) { runner_.run(round); }
+  Answers keep(Round& round);
+
+ private:
+  struct HeldRound {
+    std::uint64_t round = 0;
+    std::vector<Request*> requests = {};
+    std::size_t items = 0;
+  };
+
+  void gone(const std::vector<Request*>& requests);
+  void give_back(Request& request);
+  void hold(Round& round, Answers& out);
+  void fail_round(Round& round, Answers& out);
+  void refuse(Request& request, Answers& out);
+  void close(Error cause, Answers& out);
+  void store_failed(const Error& cause, Answers& out);
+
+  Callers callers_;
+  RoundRunner runner_;
+  RoundsOptions options_;
+  std::optional<Duration> touch_every_;
+
+  std::deque<HeldRound> held_;
+  std::vector<Settlement> give_backs_;
+  std::vector<Ticket> unpark_;   // parked takes whose caller is gone
+  std::optional<Error> closed_;  // why nothing is accepted any more
+  bool failed_ = false;          // the store has; it is not called again
+  std::uint64_t applied_ = 0;
+  std::uint64_t flushed_ = 0;
+  // What keep() saw of the runner, which belongs to whoever runs a round.
+  std::size_t parked_ = 0;
+  TimePoint parked_end_ = never;
+  TimePoint next_poll_ = never;
+  bool more_ = false;
+  TimePoint next_touch_ = never;
+  RoundsStats stats_;
+};
+
+}  // namespace millrace

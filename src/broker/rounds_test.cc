@@ -1,0 +1,301 @@
+#include "broker/rounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/rounds_driver.h"
+
+namespace millrace {
+namespace {
+
+using namespace millrace::test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<NewTask> tasks(std::size_t count) {
+  std::vector<NewTask> made;
+  for (std::size_t i = 0; i < count; ++i) made.push_back(task("q"));
+  return made;
+}
+
+// ---- Few calls ---------------------------------------------------------------------------------
+
+TEST(Rounds, requests_of_many_callers_become_few_calls_in_the_order_put_call_work) {
+  RoundsDriver d;
+  const TaskId old = d.direct.put(task("q")).id;
+  const Lease lease = d.direct.take_one("q");
+  d.calls();
+
+  const auto settled = d.settle(1, {done(lease)});
+  const auto found = d.find(2, old);
+  const auto put_first = d.put(3, tasks(2));
+  const auto taken = d.take(4, {}, {{"q", 5}});
+  const auto extended = d.work(5, {.extensions = {{.id = old, .token = lease.token}}});
+  const auto put_second = d.put(6, tasks(1));
+  d.apply();
+
+  EXPECT_THAT(d.calls(), ElementsAre("put 3", "find", "work 1+1+1"));
+  d.flush();
+  EXPECT_THAT(put_first.get(), IsOkAndHolds(SizeIs(2)));
+  EXPECT_THAT(put_second.get(), IsOkAndHolds(SizeIs(1)));
+  EXPECT_EQ(found.get()->state, TaskState::processing);
+  EXPECT_EQ(settled.get()->settled.front()->state, TaskState::completed);
+  EXPECT_THAT(extended.get()->extended.front(), FailsWith(ErrorCode::lease_lost));
+  EXPECT_THAT(leases_of(taken), SizeIs(3));
+}
+
+TEST(Rounds, a_batch_that_is_too_large_for_the_store_is_split_and_put_together_again) {
+  const Traits small{.name = "small", .batch = 4};
+  RoundsDriver d({}, &small);
+  const auto first = tasks(3);
+  const auto second = tasks(7);
+  const auto one = d.put(1, first);
+  const auto two = d.put(2, second);
+  d.round();
+  EXPECT_THAT(d.calls(), ElementsAre("put 4", "put 4", "put 2", "flush"));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ((*one.get())[i]->id, first[i].id);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ((*two.get())[i]->id, second[i].id);
+
+  std::vector<Settlement> ends;
+  for (const Lease& lease : d.direct.take("q", 10)) ends.push_back(done(lease));
+  d.calls();
+  const auto settled = d.settle(1, {ends.begin(), ends.begin() + 3});
+  const auto more = d.settle(2, {ends.begin() + 3, ends.end()});
+  const auto taken = d.take(3);
+  d.round();
+  EXPECT_THAT(d.calls(), ElementsAre("work 4+0+0", "work 4+0+0", "work 2+0+1", "flush"));
+  EXPECT_THAT(settled.get()->settled, SizeIs(3));
+  EXPECT_THAT(more.get()->settled, SizeIs(7));
+  EXPECT_THAT(leases_of(taken), IsEmpty());
+}
+
+TEST(Rounds, an_item_that_fails_fails_alone) {
+  RoundsDriver d;
+  const auto bad = d.put(1, {task("nowhere")});
+  const auto good = d.put(2);
+  d.round();
+  EXPECT_THAT(bad.get()->front(), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(good.get()->front(), IsOk());
+}
+
+TEST(Rounds, a_call_refused_as_a_whole_refuses_each_of_its_items) {
+  RoundsDriver d;
+  const auto put = d.put(1, tasks(2));
+  const auto take = d.take(2, 1h);
+  d.store.failure = Error{ErrorCode::corrupt, "a bad page"};
+  d.apply();
+  d.store.failure.reset();
+  d.flush();
+  EXPECT_THAT((*put.get())[0], FailsWith(ErrorCode::corrupt));
+  EXPECT_THAT((*put.get())[1], FailsWith(ErrorCode::corrupt));
+  EXPECT_THAT(take.get()->taken.front(), FailsWith(ErrorCode::corrupt));
+}
+
+// ---- Nothing leaves before it is stored --------------------------------------------------------
+
+TEST(Rounds, nothing_is_answered_before_the_flush_that_covers_it) {
+  RoundsDriver d;
+  const auto put = d.put(1);
+  const auto read = d.find(2, fresh_id());
+  const auto refused = d.put(3, {task("nowhere")});
+  const auto taken = d.take(4);
+  d.apply();
+  EXPECT_FALSE(put.answered() || read.answered() || refused.answered() || taken.answered());
+  d.flush();
+  EXPECT_TRUE(put.answered() && read.answered() && refused.answered() && taken.answered());
+  EXPECT_THAT(read.get(), FailsWith(ErrorCode::not_found));
+}
+
+TEST(Rounds, a_round_applied_during_a_flush_waits_for_the_next_one) {
+  RoundsDriver d;
+  const auto first = d.put(1);
+  d.apply();
+  const auto applied = d.rounds->applied();
+  const auto second = d.put(2);
+  d.apply();
+  d.rounds->flushed(applied, d.store.flush()).deliver();
+  EXPECT_TRUE(first.answered());
+  EXPECT_FALSE(second.answered());
+  EXPECT_TRUE(d.rounds->needs_flush());
+  d.flush();
+  EXPECT_TRUE(second.answered());
+  EXPECT_FALSE(d.rounds->needs_flush());
+}
+
+TEST(Rounds, one_flush_answers_every_round_applied_before_it) {
+  RoundsDriver d;
+  const auto first = d.put(1);
+  d.apply();
+  const auto second = d.put(2);
+  d.apply();
+  d.flush();
+  EXPECT_TRUE(first.answered() && second.answered());
+}
+
+TEST(Rounds, a_round_without_anything_to_do_needs_no_flush) {
+  RoundsDriver d;
+  d.apply();
+  EXPECT_FALSE(d.rounds->needs_flush());
+  EXPECT_THAT(d.calls(), IsEmpty());
+  EXPECT_TRUE(d.rounds->idle());
+}
+
+// ---- Failure -----------------------------------------------------------------------------------
+
+TEST(Rounds, after_a_failed_flush_everything_is_unavailable_with_the_cause) {
+  RoundsDriver d;
+  const auto parked = d.take(1, 1h);
+  d.round();
+  const auto flushing = d.put(2);
+  d.apply();
+  const auto applied = d.rounds->applied();
+  const auto next = d.put(3);
+  d.apply();
+  const auto waiting = d.put(4);
+  d.store.failure = Error{ErrorCode::unavailable, "disk on fire"};
+  d.rounds->flushed(applied, d.store.flush()).deliver();
+  d.calls();
+  d.apply();
+  const auto later = d.put(5);
+  for (const auto& put : {flushing, next, waiting, later}) {
+    EXPECT_THAT(put.get(), FailsWith(ErrorCode::unavailable));
+    EXPECT_THAT(put.get().error().message, HasSubstr("disk on fire"));
+  }
+  EXPECT_THAT(parked.get(), FailsWith(ErrorCode::unavailable));
+  EXPECT_THAT(d.calls(), IsEmpty()) << "a failed store is not called again";
+  EXPECT_TRUE(d.rounds->idle());
+}
+
+TEST(Rounds, a_store_that_answers_unavailable_has_failed_for_good) {
+  const std::vector<std::function<Request(Completion<int>)>> requests = {
+      [](auto done) {
+        return put_request({2}, tasks(1), never, [d = std::move(done)](auto result) mutable {
+          d(result ? Result<int>(1) : std::unexpected(result.error()));
+        });
+      },
+      [](auto done) {
+        const auto call = [](Store& store, TimePoint) -> Result<int> {
+          const auto found = store.find(fresh_id());
+          return std::unexpected(found.error());
+        };
+        return call_request<int>({2}, call, never, std::move(done));
+      },
+      [](auto done) {
+        return work_request({2}, {.takes = {{.queues = {{"q", 1}}}}, .wait_until = t0 + 1h}, never,
+                            [d = std::move(done)](auto result) mutable {
+                              d(result ? Result<int>(1) : std::unexpected(result.error()));
+                            });
+      }};
+  for (const auto& request : requests) {
+    RoundsDriver d;
+    const auto parked = d.take(1, 1h);
+    d.round();
+    d.store.failure = Error{ErrorCode::unavailable, "disk on fire"};
+    Heard<int> failing;
+    d.submit(request(failing.completion()));
+    d.apply();
+    EXPECT_THAT(failing.get(), FailsWith(ErrorCode::unavailable));
+    d.store.failure.reset();
+    const auto later = d.put(6);
+    d.round();
+    EXPECT_THAT(later.get(), FailsWith(ErrorCode::unavailable));
+    EXPECT_THAT(parked.get(), FailsWith(ErrorCode::unavailable));
+    EXPECT_TRUE(d.rounds->idle());
+  }
+}
+
+TEST(Rounds, what_was_flushed_before_the_store_failed_is_answered_with_the_truth) {
+  RoundsDriver d;
+  const auto good = d.put(1);
+  d.apply();
+  const auto applied = d.rounds->applied();
+  const auto flushed = d.store.flush();
+  d.store.failure = Error{ErrorCode::unavailable, "disk on fire"};
+  const auto bad = d.put(2);
+  d.apply();
+  EXPECT_THAT(bad.get(), FailsWith(ErrorCode::unavailable));
+  EXPECT_FALSE(good.answered());
+  d.rounds->flushed(applied, flushed).deliver();
+  EXPECT_THAT(good.get(), IsOk());
+}
+
+// ---- Stopping ----------------------------------------------------------------------------------
+
+TEST(Rounds, stopping_finishes_what_was_applied_and_refuses_the_rest) {
+  RoundsDriver d;
+  const auto parked = d.take(1, 1h);
+  d.round();
+  const auto applied = d.put(2, {task("r")});
+  d.apply();
+  const auto waiting = d.put(3);
+  d.rounds->stop().deliver();
+  EXPECT_THAT(waiting.get(), FailsWith(ErrorCode::unavailable));
+  EXPECT_THAT(d.put(4).get(), FailsWith(ErrorCode::unavailable));
+  EXPECT_FALSE(d.rounds->idle());
+  EXPECT_EQ(d.rounds->next_wakeup(), TimePoint::min());
+  d.round();
+  EXPECT_THAT(applied.get(), IsOk());
+  EXPECT_THAT(parked.get(), FailsWith(ErrorCode::unavailable));
+  EXPECT_THAT(parked.get().error().message, HasSubstr("stopping"));
+  EXPECT_TRUE(d.rounds->idle());
+  EXPECT_EQ(d.rounds->next_wakeup(), never);
+}
+
+// ---- Completions -------------------------------------------------------------------------------
+
+TEST(Rounds, a_completion_may_ask_again) {
+  RoundsDriver d;
+  HeardPut second;
+  d.submit(put_request({1}, tasks(1), never, [&](auto first) {
+    EXPECT_THAT(first, IsOk());
+    second = d.put(1);
+  }));
+  d.round();
+  EXPECT_FALSE(second.answered());
+  d.round();
+  EXPECT_TRUE(second.answered());
+}
+
+TEST(Rounds, a_completion_may_leave) {
+  RoundsDriver d;
+  d.submit(put_request({1}, tasks(1), never, [&](auto) { d.leave(2); }));
+  const auto other = d.put(3);
+  d.apply();
+  const auto waiting = d.put(2);
+  d.flush();
+  EXPECT_TRUE(other.answered());
+  d.round();
+  EXPECT_FALSE(waiting.answered());
+}
+
+// ---- Figures -----------------------------------------------------------------------------------
+
+TEST(Rounds, the_figures_say_what_happened_and_what_is_there) {
+  RoundsDriver d({.waiting = {.requests = 3}});
+  d.put(1, tasks(2));
+  d.take(2, 1h, {{"r", 1}});
+  d.put(3, t0 + 1ms);
+  d.put(4);
+  auto stats = d.rounds->stats();
+  EXPECT_EQ(stats.waiting, 3);
+  EXPECT_GT(stats.waiting_bytes, 0);
+  EXPECT_EQ(stats.refused, 1);
+  d.now += 1ms;
+  d.apply();
+  stats = d.rounds->stats();
+  EXPECT_EQ(stats.rounds, 1);
+  EXPECT_EQ(stats.requests, 2);
+  EXPECT_EQ(stats.items, 3);
+  EXPECT_EQ(stats.expired, 1);
+  EXPECT_EQ(stats.parked, 1);
+  EXPECT_EQ(stats.held, 1);
+  EXPECT_EQ(stats.held_items, 2);
+  d.flush();
+  stats = d.rounds->stats();
+  EXPECT_EQ(stats.waiting + stats.waiting_bytes + stats.held + stats.held_items, 0);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,120 @@
+// A task as it was elsewhere.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/as_put.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/time_text.h"
+#include "core/transition.h"
+#include "core/validate.h"
+
+namespace millrace {
+namespace {
+
+Result<void> check_moment(std::string_view what, std::optional<TimePoint> moment) {
+  if (!moment || (*moment >= first_time && *moment <= last_time)) return {};
+  return fail(ErrorCode::invalid, fmt::format("{} is outside the years 0 to 9999", what));
+}
+
+Result<void> check_moments(const Task& task) {
+  for (const auto& [what, moment] :
+       {std::pair<std::string_view, std::optional<TimePoint>>{"created_at", task.created_at},
+        {"updated_at", task.updated_at},
+        {"start", task.start},
+        {"previous_start", task.previous_start},
+        {"started_at", task.started_at},
+        {"finished_at", task.finished_at},
+        {"start_by", task.start_by}}) {
+    if (auto ok = check_moment(what, moment); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> check_state(const Task& task) {
+  if (auto ok = check::enumerator("state", task.state, TaskState::cancelled); !ok) return ok;
+  if (is_final(task.state) && !task.finished_at) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a {} task has no finished_at; give the moment it ended at",
+                            name_of(task.state)));
+  }
+  if (!is_final(task.state) && task.finished_at) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a {} task has a finished_at; allowed with completed, failed, dead "
+                            "and cancelled only",
+                            name_of(task.state)));
+  }
+  if (is_final(task.state) && task.cancel_requested) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a {} task has cancel_requested; allowed while it waits or runs",
+                            name_of(task.state)));
+  }
+  return {};
+}
+
+Result<void> check_log(const std::vector<LogLine>& log) {
+  if (auto ok = check::count("log lines", log.size(), limits::max_log_lines); !ok) return ok;
+  for (const LogLine& line : log) {
+    if (auto ok = check::size("log line", line.text.size(), limits::max_log_line); !ok) return ok;
+    if (auto ok = check_moment("moment of a log line", line.at); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> check_attempt(const Attempt& attempt) {
+  if (auto ok = check::enumerator("event of a history line", attempt.event, Event::revive); !ok) {
+    return ok;
+  }
+  if (auto ok = check::text("worker", attempt.worker, limits::max_label); !ok) return ok;
+  if (auto ok = check::size("error code", attempt.error_code.size(), limits::max_error_code); !ok) {
+    return ok;
+  }
+  if (auto ok = check::size("error message", attempt.error_message.size(), limits::max_error_text);
+      !ok) {
+    return ok;
+  }
+  if (auto ok = check_moment("started_at of a history line", attempt.started_at); !ok) return ok;
+  return check_moment("ended_at of a history line", attempt.ended_at);
+}
+
+// What came of the task.
+Result<void> check_notes(const Task& task) {
+  if (auto ok = check::text("worker", task.worker, limits::max_label); !ok) return ok;
+  if (auto ok = check::size("result", task.result.size(), limits::max_result); !ok) return ok;
+  if (!(task.progress >= 0 && task.progress <= 100)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("progress is {}; allowed are 0 to 100", task.progress));
+  }
+  if (task.error) {
+    if (auto ok = check::error(*task.error); !ok) return ok;
+    if (auto ok = check_moment("failed_at of the error", task.error->failed_at); !ok) return ok;
+  }
+  if (task.delivery) {
+    if (auto ok = check::size("delivery status", task.delivery->last_status.size(),
+                              limits::max_error_text);
+        !ok) {
+      return ok;
+    }
+  }
+  if (auto ok = check_log(task.log); !ok) return ok;
+  if (auto ok = check::count("history lines", task.history.size(), limits::max_history); !ok) {
+    return ok;
+  }
+  for (const Attempt& attempt : task.history) {
+    if (auto ok = check_attempt(attempt); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const Task& task) {
+  // Nothing here depends on a time: as_put() leaves the moments out.
+  if (auto ok = validate(as_put(task), TimePoint{}); !ok) return ok;
+  if (auto ok = check_state(task); !ok) return ok;
+  if (auto ok = check_moments(task); !ok) return ok;
+  return check_notes(task);
+}
+
+}  // namespace millrace

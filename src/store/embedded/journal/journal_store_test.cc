@@ -1,0 +1,404 @@
+// What is the journal's own: files, cleaning, damage, restarts. What every store does is in
+// tests/conformance, and what may break under it in tests/sim.
+#include "store/embedded/journal/journal_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "core/crc32c.h"
+#include "disk/real_disk.h"
+#include "store/embedded/journal/verify.h"
+#include "store/embedded/recount.h"
+#include "tests/support/driver.h"
+
+namespace millrace::embedded {
+namespace {
+
+using test::must;
+using test::StoreDriver;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::size_t segment_size = 64U << 10U;
+
+class JournalTest : public ::testing::Test {
+ protected:
+  JournalTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+    options_ = {.segment_size = segment_size,
+                .cache_size = 2000,
+                .notice = [this](std::string_view text) { notices_.emplace_back(text); }};
+  }
+  ~JournalTest() override {
+    store_.reset();
+    std::filesystem::remove_all(path_);
+  }
+
+  std::unique_ptr<Disk> disk() {
+    return std::move(open_directory(path_, DirectoryMode::existing).value());
+  }
+
+  Result<void> try_open() {
+    store_.reset();
+    ++options_.hash_seed;
+    auto store = std::make_unique<JournalStore>(disk(), options_);
+    auto opened = store->open();
+    if (opened) store_ = std::move(store);
+    return opened;
+  }
+  StoreDriver& open() {
+    must(try_open());
+    driver_.emplace(*store_);
+    driver_->now = now_;
+    return *driver_;
+  }
+
+  // Without the group that says goodbye, as after a crash of the process.
+  void crash() {
+    const std::string saved = path_ + "-saved";
+    std::filesystem::copy(path_, saved);
+    store_.reset();
+    std::filesystem::remove_all(path_);
+    std::filesystem::rename(saved, path_);
+  }
+
+  NewTask task(char fill = 'x', std::size_t size = 300) {
+    return {.id = test::fresh_id(), .queue = "q", .payload = std::string(size, fill)};
+  }
+
+  std::string file(std::uint64_t segment) { return path_ + "/" + segment_name(segment); }
+  void damage(const std::string& name, std::uint64_t offset) {
+    std::fstream bytes(name, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekg(static_cast<std::streamoff>(offset));
+    const int byte = bytes.get();
+    bytes.seekp(static_cast<std::streamoff>(offset));
+    bytes.put(static_cast<char>(byte ^ 1));
+  }
+  std::size_t segments() {
+    std::size_t count = 0;
+    const auto entries = disk()->list().value();
+    for (const auto& entry : entries) count += segment_number(entry.name) ? 1 : 0;
+    return count;
+  }
+
+  std::string path_;
+  JournalOptions options_;
+  std::vector<std::string> notices_;
+  std::unique_ptr<JournalStore> store_;
+  std::optional<StoreDriver> driver_;
+  TimePoint now_ = test::t0;
+};
+
+TEST_F(JournalTest, a_task_is_there_after_a_restart_with_its_payload) {
+  open().make_queue("q");
+  const auto put = driver_->put(task('p', 5000));
+  must(store_->flush());
+  open();
+  EXPECT_EQ(driver_->find(put.id).payload, std::string(5000, 'p'));
+  EXPECT_THAT(recount(store_->state()), IsEmpty());
+}
+
+TEST_F(JournalTest, what_was_not_flushed_is_gone_after_a_crash_and_what_was_is_not) {
+  open().make_queue("q");
+  const auto flushed = driver_->put(task());
+  must(store_->flush());
+  const auto unflushed = driver_->put(task());
+  crash();
+  open();
+  EXPECT_TRUE(driver_->exists(flushed.id));
+  EXPECT_FALSE(driver_->exists(unflushed.id));
+}
+
+TEST_F(JournalTest, payloads_beyond_the_cache_are_read_back_from_disk) {
+  open().make_queue("q");
+  std::vector<Put> puts;
+  for (char fill = 'a'; fill <= 'z'; ++fill) {
+    puts.push_back(driver_->put(task(fill, 1000)));
+    must(store_->flush());
+  }
+  EXPECT_LT(store_->state().blobs.used(), 5000U);
+  for (const Lease& lease : driver_->take("q")) {
+    EXPECT_EQ(lease.payload, std::string(1000, static_cast<char>('a' + lease.number.value - 1)));
+  }
+}
+
+TEST_F(JournalTest, a_commit_larger_than_a_segment_is_divided_and_stays_one_commit) {
+  open().make_queue("q");
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 300; ++i) tasks.push_back(task('x', 1000));
+  driver_->put_all(tasks);
+  must(store_->flush());
+  EXPECT_GT(segments(), 4U);
+  open();
+  EXPECT_EQ(driver_->list({.queue = "q"}).size(), 300U);
+  EXPECT_EQ(driver_->take("q", 1000).back().payload, std::string(1000, 'x'));
+}
+
+TEST_F(JournalTest, half_a_commit_does_not_count_wherever_it_was_cut) {
+  open().make_queue("q");
+  const auto before = driver_->put(task());
+  must(store_->flush());
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 300; ++i) tasks.push_back(task('x', 1000));
+  driver_->put_all(tasks);
+  must(store_->flush());
+  const auto end = store_->log_end();
+  ASSERT_GT(end.segment, 4U);
+  crash();
+  damage(file(end.segment), end.offset - 10);
+  open();
+  EXPECT_EQ(test::ids_of(driver_->list({.queue = "q"})), std::vector{before.id});
+  const auto after = driver_->put(task());
+  must(store_->flush());
+  crash();
+  open();
+  EXPECT_EQ(test::ids_of(driver_->list({.queue = "q"})), (std::vector{after.id, before.id}));
+}
+
+TEST_F(JournalTest, the_disk_stays_bounded_under_churn_although_one_task_never_finishes) {
+  open().make_queue(
+      {.name = "q", .id = Uuid{{1}}, .keep_completed = {.last = 0}, .keep_dead = {.last = 0}});
+  NewTask old = task('o');
+  old.priority = 0;
+  const auto stays = driver_->put(old);
+  std::size_t most = 0;
+  for (int round = 0; round < 500; ++round) {
+    for (int i = 0; i < 10; ++i) driver_->put(task());
+    for (const Lease& lease : driver_->take("q", 10)) {
+      driver_->settle({.id = lease.id, .expect = Held{lease.token}});
+    }
+    must(store_->flush());
+    most = std::max(most, segments());
+  }
+  EXPECT_GT(store_->log_end().segment, 20U);
+  EXPECT_LE(most, 6U);
+  EXPECT_EQ(driver_->find(stays.id).payload, old.payload);
+  open();
+  EXPECT_EQ(driver_->find(stays.id).payload, old.payload);
+  EXPECT_EQ(driver_->list({.queue = "q"}).size(), 1U);
+}
+
+TEST_F(JournalTest, cleaning_keeps_queues_schedules_memos_and_windows) {
+  open().make_queue({.name = "q", .id = Uuid{{1}}, .keep_completed = {.last = 0}});
+  driver_->make_queue("rare");
+  must(store_->put_schedule(
+      {.name = "s", .rule = {.every = std::chrono::seconds(1)}, .task = {.queue = "rare"}}, now_));
+  must(store_->remember({.key = "m", .value = "v"}, now_));
+  NewTask windowed = task();
+  windowed.queue = "rare";
+  windowed.unique = UniqueKey{"k", UniqueScope::window, std::chrono::hours(24)};
+  const auto holder = driver_->put(windowed);
+  driver_->remove(holder.id);
+  for (int round = 0; round < 1000; ++round) {
+    const auto put = driver_->put(task('x', 1000));
+    driver_->remove(put.id);
+    must(store_->flush());
+  }
+  EXPECT_FALSE(std::filesystem::exists(file(1)));
+  open();
+  EXPECT_EQ(must(store_->schedules("s")).size(), 1U);
+  EXPECT_EQ(must(store_->recall({}, now_)).front().value, "v");
+  windowed.id = test::fresh_id();
+  EXPECT_TRUE(driver_->put(windowed).existing);
+}
+
+// ---- Damage -----------------------------------------------------------------------------------
+
+TEST_F(JournalTest, a_torn_end_is_cut_and_said_so) {
+  open().make_queue("q");
+  const auto whole = driver_->put(task());
+  must(store_->flush());
+  const auto torn = driver_->put(task());
+  must(store_->flush());
+  const auto end = store_->log_end();
+  crash();
+  damage(file(end.segment), end.offset - 10);
+  open();
+  EXPECT_TRUE(driver_->exists(whole.id));
+  EXPECT_FALSE(driver_->exists(torn.id));
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_THAT(notices_[0], HasSubstr("0000000001.journal: cut "));
+}
+
+TEST_F(JournalTest, damage_that_is_no_torn_end_is_refused_with_file_and_offset) {
+  open().make_queue("q");
+  const auto at = store_->log_end();
+  driver_->put(task());
+  must(store_->flush());
+  driver_->put(task());
+  must(store_->flush());
+  crash();
+  damage(file(at.segment), at.offset + 100);
+  const auto refused = try_open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+  EXPECT_EQ(refused.error().message, "0000000001.journal at offset " + std::to_string(at.offset) +
+                                         ": the group there is damaged");
+  EXPECT_THAT(notices_, IsEmpty());
+}
+
+TEST_F(JournalTest, after_a_clean_end_even_the_last_group_is_guarded) {
+  open().make_queue("q");
+  const auto at = store_->log_end();
+  driver_->put(task());
+  must(store_->flush());
+  store_.reset();
+  damage(file(at.segment), at.offset + 100);
+  EXPECT_EQ(try_open().error().code, ErrorCode::corrupt);
+}
+
+TEST_F(JournalTest, a_missing_segment_is_noticed) {
+  open().make_queue("q");
+  for (int i = 0; i < 300; ++i) driver_->put(task('x', 1000));
+  must(store_->flush());
+  store_.reset();
+  std::filesystem::remove(file(2));
+  const auto refused = try_open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+  EXPECT_THAT(refused.error().message, HasSubstr("0000000002.journal is missing"));
+}
+
+TEST_F(JournalTest, damaged_payloads_are_never_served_and_fail_the_store) {
+  open().make_queue("q");
+  const auto at = store_->log_end();
+  driver_->put(task('x', 1000));
+  must(store_->flush());
+  driver_->put(task('y', 5000));
+  must(store_->flush());
+  driver_->put(task('z', 5000));
+  damage(file(at.segment), at.offset + 500);
+  const auto taken = store_->work({}, {}, std::vector<TakeRequest>{{"w", {{"q", 1}}}}, now_);
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(taken.error().message, HasSubstr("the bytes of task number 1 are damaged"));
+  EXPECT_EQ(store_->queues({}).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(store_->flush().error().code, ErrorCode::unavailable);
+}
+
+TEST_F(JournalTest, a_newer_format_is_refused_with_its_number) {
+  open().make_queue("q");
+  store_.reset();
+  std::string head = segment_head();
+  head[8] = 2;
+  const std::uint32_t checksum = crc32c(0, std::string_view(head).substr(0, 12));
+  std::memcpy(head.data() + 12, &checksum, sizeof(checksum));
+  std::fstream(file(1), std::ios::in | std::ios::out | std::ios::binary) << head;
+  const auto refused = try_open();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr("has format 2, and this program reads format 1: it was written by a newer"));
+}
+
+// ---- Restarts ---------------------------------------------------------------------------------
+
+TEST_F(JournalTest, a_second_process_is_refused) {
+  open();
+  JournalStore second(disk(), options_);
+  const auto refused = second.open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("in use by another process"));
+}
+
+TEST_F(JournalTest, tokens_of_two_boots_differ) {
+  open().make_queue("q");
+  driver_->put(task());
+  const auto first = driver_->take_one("q").token;
+  crash();  // the take was never flushed
+  must(try_open());
+  driver_.emplace(*store_);
+  driver_->make_queue("q");
+  driver_->put(task());
+  EXPECT_NE(driver_->take_one("q").token, first);
+}
+
+// C-11
+TEST_F(JournalTest, leases_of_workers_inside_the_dead_process_are_overdue_at_once) {
+  open().make_queue("q");
+  driver_->put(task());
+  driver_->put(task());
+  const TakeRequest inside{.worker = std::string(local_worker) + "/1", .queues = {{"q", 1}}};
+  const TakeRequest outside{.worker = "elsewhere", .queues = {{"q", 1}}};
+  const auto lost = must(driver_->try_take(inside)).front();
+  const auto kept = must(driver_->try_take(outside)).front();
+  must(store_->flush());
+  crash();
+  open();
+  EXPECT_THAT(test::ids_of(driver_->due()), ::testing::ElementsAre(lost.id));
+  EXPECT_EQ(driver_->settle({.id = kept.id, .expect = Held{kept.token}}), TaskState::completed);
+  crash();
+  open();
+  EXPECT_THAT(test::ids_of(driver_->due()), ::testing::ElementsAre(lost.id));
+}
+
+TEST_F(JournalTest, read_only_shows_everything_and_changes_nothing) {
+  open().make_queue("q");
+  const auto put = driver_->put(task());
+  store_.reset();
+  options_.read_only = true;
+  open();
+  EXPECT_TRUE(driver_->exists(put.id));
+  const auto refused = driver_->try_put(task());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("open to be read only"));
+  EXPECT_EQ(segments(), 1U);
+}
+
+TEST_F(JournalTest, opening_shows_its_progress) {
+  open().make_queue("q");
+  for (int i = 0; i < 300; ++i) driver_->put(task('x', 1000));
+  store_.reset();
+  std::vector<std::uint64_t> done;
+  std::uint64_t all = 0;
+  options_.progress = [&](std::uint64_t bytes, std::uint64_t total) {
+    done.push_back(bytes);
+    all = total;
+  };
+  open();
+  EXPECT_GT(done.size(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_LE(done.back(), all);
+}
+
+// ---- Verify -----------------------------------------------------------------------------------
+
+TEST_F(JournalTest, verify_counts_what_is_there_and_changes_nothing) {
+  open().make_queue("q");
+  for (int i = 0; i < 300; ++i) driver_->put(task('x', 1000));
+  must(store_->remember({.key = "m", .value = "v"}, now_));
+  EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::conflict);
+  store_.reset();
+  const auto report = must(verify_journal(*disk(), nullptr));
+  EXPECT_EQ(report.tasks, 300U);
+  EXPECT_EQ(report.queues, 1U);
+  EXPECT_EQ(report.memos, 1U);
+  EXPECT_EQ(report.segments, segments());
+  EXPECT_GT(report.bytes, 300'000U);
+  EXPECT_EQ(report.torn, 0U);
+  EXPECT_THAT(report.differences, IsEmpty());
+}
+
+TEST_F(JournalTest, verify_names_damage_and_an_empty_directory) {
+  EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::not_found);
+  open().make_queue("q");
+  const auto at = store_->log_end();
+  driver_->put(task());
+  store_.reset();
+  damage(file(at.segment), at.offset + 60);
+  const auto refused = verify_journal(*disk(), nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+}
+
+}  // namespace
+}  // namespace millrace::embedded

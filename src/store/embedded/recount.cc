@@ -1,0 +1,136 @@
+#include "store/embedded/recount.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/transition.h"
+
+namespace millrace::embedded {
+namespace {
+
+// How many entries each index must have.
+struct Tally {
+  std::array<std::array<std::uint64_t, priority_count>, state_count> counts{};
+  std::array<std::uint64_t, priority_count> order{};
+  std::array<std::uint64_t, state_count> by_state{};
+  std::uint64_t waiting = 0;
+  std::uint64_t running = 0;
+  std::uint64_t finished = 0;
+  std::uint64_t dead = 0;
+};
+
+class Recount {
+ public:
+  explicit Recount(const State& state) : state_(state) {}
+
+  std::vector<std::string> run() {
+    for (std::uint32_t at = 0; at < state_.slot_count(); ++at) {
+      if (state_.slot(at).number != 0) count(at);
+    }
+    for (const auto& [name, index] : state_.queue_names()) compare(state_.queue_at(index));
+    same("tasks", state_.task_count(), tasks_);
+    same("leases by their end", state_.leases.size(), leases_);
+    same("tasks with a start_by", state_.expiries.size(), expiries_);
+    same("tasks to be promoted", state_.promotions.size(), promotions_);
+    same("tasks with a retention of their own", state_.removals.size(), removals_);
+    return std::move(differences_);
+  }
+
+ private:
+  void same(const std::string& what, std::uint64_t stored, std::uint64_t counted) {
+    if (stored == counted) return;
+    differences_.push_back(fmt::format("{}: {} stored, {} counted", what, stored, counted));
+  }
+
+  template <class Set, class Key>
+  void expect_in(const Set& set, const Key& key, std::uint32_t at, std::string_view what) {
+    const auto found = set.lower_bound(key);
+    if (found != set.end() && (*found).first == key && (*found).second == at) return;
+    differences_.push_back(
+        fmt::format("task number {} is not among the {}", state_.slot(at).number, what));
+  }
+
+  void count(std::uint32_t at) {
+    const Slot& slot = state_.slot(at);
+    ++tasks_;
+    if (state_.find(slot.id) != at) {
+      differences_.push_back(fmt::format("task number {} is not found by its id", slot.number));
+    }
+    if (!state_.has_queue_at(slot.queue)) {
+      differences_.push_back(fmt::format("task number {} is in no queue", slot.number));
+      return;
+    }
+    const QueueEntry& queue = state_.queue_at(slot.queue);
+    Tally& tally = tallies_[slot.queue];
+    const auto state = static_cast<std::size_t>(slot.state);
+    ++tally.counts[state][slot.priority];
+    ++tally.by_state[state];
+    expect_in(queue.by_state[state], slot.number, at, "tasks of its state");
+    if (is_waiting(slot.state)) return count_waiting(queue, tally, at);
+    const TimeKey key{slot.moment, slot.number};
+    if (slot.state == TaskState::processing) {
+      ++tally.running, ++leases_;
+      expect_in(state_.leases, key, at, "leases");
+    } else if (slot.keeps_itself) {
+      ++removals_;
+    } else if (slot.state == TaskState::failed || slot.state == TaskState::dead) {
+      ++tally.dead;
+      expect_in(queue.dead, key, at, "dead letters");
+    } else {
+      ++tally.finished;
+      expect_in(queue.finished, key, at, "finished tasks");
+    }
+  }
+
+  void count_waiting(const QueueEntry& queue, Tally& tally, std::uint32_t at) {
+    const Slot& slot = state_.slot(at);
+    ++tally.waiting;
+    if (slot.has_start_by) ++expiries_;
+    if (slot.state == TaskState::created) return;
+    const TimeKey key{slot.start, slot.number};
+    ++tally.order[slot.priority];
+    expect_in(queue.order[slot.priority], key, at, "tasks in order");
+    if (slot.state == TaskState::queued) return;
+    ++promotions_;
+    expect_in(state_.promotions, key, at, "tasks to be promoted");
+  }
+
+  void compare(const QueueEntry& queue) {
+    const Tally& tally = tallies_[queue.index];
+    const std::string& name = queue.settings().name;
+    for (std::size_t state = 0; state < state_count; ++state) {
+      same(fmt::format("{}: tasks of state {}", name, state), queue.by_state[state].size(),
+           tally.by_state[state]);
+      for (std::size_t priority = 0; priority < priority_count; ++priority) {
+        same(fmt::format("{}: counter of state {}, priority {}", name, state, priority),
+             queue.counts[state][priority], tally.counts[state][priority]);
+      }
+    }
+    for (std::size_t priority = 0; priority < priority_count; ++priority) {
+      same(fmt::format("{}: tasks in order, priority {}", name, priority),
+           queue.order[priority].size(), tally.order[priority]);
+    }
+    same(name + ": waiting", queue.waiting, tally.waiting);
+    same(name + ": running", queue.running, tally.running);
+    same(name + ": finished", queue.finished.size(), tally.finished);
+    same(name + ": dead letters", queue.dead.size(), tally.dead);
+  }
+
+  const State& state_;
+  std::map<std::uint16_t, Tally> tallies_;
+  std::uint64_t tasks_ = 0;
+  std::uint64_t leases_ = 0;
+  std::uint64_t expiries_ = 0;
+  std::uint64_t promotions_ = 0;
+  std::uint64_t removals_ = 0;
+  std::vector<std::string> differences_;
+};
+
+}  // namespace
+
+std::vector<std::string> recount(const State& state) {
+  return Recount(state).run();
+}
+
+}  // namespace millrace::embedded

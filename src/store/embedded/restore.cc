@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include "core/as_put.h"
+#include "core/transition.h"
+#include "core/validate.h"
+#include "store/embedded/verbs.h"
+
+namespace millrace::embedded {
+namespace {
+
+// Nobody holds a lease here on a task that ran elsewhere.
+TaskState restored_state(const Task& task) {
+  return task.state == TaskState::processing ? TaskState::queued : task.state;
+}
+
+TimePoint window_end(const Task& task) {
+  return later(task.created_at, task.unique->window);
+}
+
+// Whether the task, as it will be here, keeps others from using its key.
+bool will_hold_key(const Task& task, TimePoint now) {
+  if (!task.unique) return false;
+  switch (task.unique->scope) {
+    case UniqueScope::until_started:
+      return is_waiting(restored_state(task)) && task.counters.deliveries == 0;
+    case UniqueScope::until_finished:
+      return !is_final(task.state);
+    case UniqueScope::window:
+      return now < window_end(task);
+  }
+  return false;
+}
+
+void set_moments(Slot& slot, const Task& task) {
+  slot.start = task.start;
+  slot.previous_start = task.previous_start.value_or(no_moment);
+  slot.started_at = task.started_at.value_or(no_moment);
+  slot.moment = task.finished_at.value_or(no_moment);
+}
+
+Put add_restored(State& state, QueueEntry& queue, const Task& task, TimePoint now) {
+  NewTask given = as_put(task);
+  given.start_by = task.start_by;
+  const auto at = state.add(given, queue, task.created_at);
+  Slot& slot = state.slot(at);
+  slot.state = restored_state(task);
+  slot.counters = task.counters;
+  slot.cancel_requested = task.cancel_requested;
+  slot.worker = state.workers.hold(task.worker);
+  set_moments(slot, task);
+  state.set_notes(slot, {.result = task.result,
+                         .error = task.error,
+                         .progress = task.progress,
+                         .delivery = task.delivery,
+                         .log = task.log,
+                         .history = task.history});
+  if (task.unique && task.unique->scope == UniqueScope::window && will_hold_key(task, now)) {
+    state.holders.set(queue.index, task.unique->key, {slot.id, {slot.number}, window_end(task)});
+    state.changes.note({Thing::window, queue.index, task.unique->key});
+  }
+  state.store(at, task.updated_at);
+  return {.id = slot.id, .number = {slot.number}, .state = slot.state};
+}
+
+}  // namespace
+
+Result<Put> restore(State& state, QueueFinder& queues, const Task& task, TimePoint now) {
+  if (auto good = validate(task); !good) return std::unexpected(std::move(good.error()));
+  if (auto existing = find_id(state, task.id)) return *existing;
+  QueueEntry* queue = queues.find(task.queue);
+  if (queue == nullptr) return unknown_queue(task.queue);
+  if (will_hold_key(task, now)) {
+    if (auto holder = find_holder(state, *queue, task.unique, now)) return *holder;
+  }
+  if (queue->queue.removing) {
+    return fail(ErrorCode::conflict, fmt::format("queue \"{}\" is being removed", task.queue));
+  }
+  return add_restored(state, *queue, task, now);
+}
+
+}  // namespace millrace::embedded

@@ -1,0 +1,31 @@
+// What export and import both know of the format.
+//
+// Lines of JSON, each an object with one key that says what it is:
+//
+//   {"millrace_export":{"format":1,"minor":0,"store":"journal","exported_at":"..."}}    first
+//   {"queue":{...}}  {"schedule":{...}}  {"memo":{...}}  {"task":{...}}                 api/wire
+//   {"end":{"queues":1,"schedules":0,"memos":0,"tasks":3}}                              last
+//
+// A new `minor` may add keys and kinds of lines that a reader can do without; what it cannot do
+// without needs a new `format`, which older readers refuse.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace millrace::transfer {
+
+inline constexpr std::string_view header_key = "millrace_export";
+inline constexpr std::uint64_t format_number = 1;
+inline constexpr std::uint64_t minor_number = 0;
+
+struct Counts {
+  std::uint64_t queues = 0;
+  std::uint64_t schedules = 0;
+  std::uint64_t memos = 0;
+  std::uint64_t tasks = 0;
+
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+
+}  // namespace millrace::transfer

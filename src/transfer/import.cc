@@ -1,0 +1,283 @@
+#include "transfer/import.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <fmt/format.h>
+#include <random>
+#include <utility>
+
+#include "api/wire/wire.h"
+#include "core/quote.h"
+#include "core/uuid.h"
+#include "transfer/batch.h"
+#include "transfer/line_reader.h"
+#include "transfer/queue_state.h"
+
+namespace millrace::transfer {
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+
+// A queue-state.json is one JSON document and has to fit into memory.
+constexpr std::size_t largest_document = std::size_t{1} << 30U;
+constexpr std::size_t look_ahead = 4096;
+
+// The first key of the JSON object that begins here; empty: none begins here.
+std::string_view first_key(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n";
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  const auto expect = [&](char wanted) {
+    text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
+    if (!text.starts_with(wanted)) return false;
+    text.remove_prefix(1);
+    return true;
+  };
+  if (!expect('{') || !expect('"')) return {};
+  return text.substr(0, std::min(text.find('"'), text.size()));
+}
+
+std::uint64_t number_of(const object& from, std::string_view key) {
+  const value* found = from.if_contains(key);
+  if (found == nullptr || !found->is_int64()) return 0;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(found->get_int64(), 0));
+}
+
+Result<void> passed_on(const auto& result) {
+  if (result) return {};
+  return std::unexpected(result.error());
+}
+
+class Import {
+ public:
+  Import(std::istream& in, Store& store, TimePoint now, const ImportOptions& options)
+      : lines_(in), store_(store), now_(now), options_(options), batch_(store, now, report_) {}
+
+  ImportReport run() {
+    Result<void> done = recognise();
+    // What came before the error is sound, so it goes in.
+    Result<void> rest = batch_.finish();
+    if (done) done = std::move(rest);
+    if (Result<void> durable = store_.flush(); done) done = std::move(durable);
+    if (!done) report_.error = std::move(done.error());
+    tell();
+    return report_;
+  }
+
+ private:
+  Result<void> recognise() {
+    const auto beginning = lines_.peek(look_ahead);
+    if (!beginning) return std::unexpected(beginning.error());
+    const std::string_view key = first_key(*beginning);
+    if (key == header_key) return read_lines();
+    if (key == "queues" || key == "tasks") return read_document();
+    if (beginning->empty()) return fail(ErrorCode::invalid, "the input is empty");
+    return fail(ErrorCode::invalid,
+                "this is neither an export, which begins with {\"millrace_export\": ..., nor a "
+                "queue-state.json, which begins with {\"queues\": ...");
+  }
+
+  void tell() {
+    if (options_.progress) options_.progress(report_, lines_.bytes());
+  }
+
+  // ---- Lines -----------------------------------------------------------------------------------
+
+  Result<void> read_lines() {
+    while (true) {
+      const auto line = lines_.next();
+      if (!line) return std::unexpected(line.error());
+      if (!*line) break;
+      if ((*line)->empty()) continue;
+      if (auto done = read_line(**line); !done) {
+        return fail(done.error().code, fmt::format("{}: {}", place(), done.error().message));
+      }
+      // An error from here names the place itself; it may be that of an earlier task.
+      if (auto done = add_pending((*line)->size()); !done) return done;
+      if (lines_.line() % 1000 == 0) tell();
+    }
+    if (ended_) return {};
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("the export ends after line {} without its closing line, so a part of it "
+                    "is missing. What is there was imported; get the whole file and "
+                    "import that, too",
+                    lines_.line()));
+  }
+
+  std::string place() const { return fmt::format("line {}", lines_.line()); }
+
+  Result<void> read_line(std::string_view text) {
+    if (lines_.line() == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    if (ended_) return fail(ErrorCode::invalid, "something follows the closing line");
+    const auto json = wire::parse(text);
+    if (!json) return std::unexpected(json.error());
+    const object* line = json->if_object();
+    if (line == nullptr || line->size() != 1) {
+      return fail(ErrorCode::invalid,
+                  "a line must be an object with one key: queue, schedule, memo, task or end");
+    }
+    const std::string_view kind = line->begin()->key();
+    const value& what = line->begin()->value();
+    if (kind == header_key) return read_header(what);
+    if (kind == "queue") return read_queue(what);
+    if (kind == "schedule") return read_schedule(what);
+    if (kind == "memo") return read_memo(what);
+    if (kind == "task") return read_task(what);
+    if (kind == "end") return read_end(what);
+    if (unknown_ == wire::UnknownKeys::ignore) return {};
+    return fail(ErrorCode::invalid,
+                fmt::format("{} is not known; known are queue, schedule, memo, task and end",
+                            in_quotes(kind)));
+  }
+
+  Result<void> read_header(const value& what) {
+    if (lines_.line() != 1 || !what.is_object()) {
+      return fail(ErrorCode::invalid,
+                  "the opening line of an export is misplaced or makes no sense");
+    }
+    const auto format = number_of(what.get_object(), "format");
+    if (format != format_number) {
+      return fail(
+          ErrorCode::invalid,
+          fmt::format("this export has format {}, and this Millrace reads format {}; import "
+                      "it with the version that wrote it, or a newer one",
+                      format, format_number));
+    }
+    // It may have keys that we know nothing of; otherwise an unknown key is a mistake.
+    if (number_of(what.get_object(), "minor") > minor_number) {
+      unknown_ = wire::UnknownKeys::ignore;
+    }
+    return {};
+  }
+
+  Result<void> read_queue(const value& what) {
+    auto queue = wire::from_json<Queue>(what, "queue", unknown_);
+    if (!queue) return std::unexpected(std::move(queue.error()));
+    ++read_.queues;
+    return add_queue(queue->settings);
+  }
+
+  Result<void> add_queue(const QueueSettings& settings) {
+    const auto found = store_.queues(QueueRef(settings.name));
+    if (found) {
+      ++report_.existing.queues;
+      return {};
+    }
+    if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
+    auto put = store_.put_queue(settings, PutQueue::create, now_);
+    if (put) ++report_.added.queues;
+    return passed_on(put);
+  }
+
+  Result<void> read_schedule(const value& what) {
+    const auto schedule = wire::from_json<Schedule>(what, "schedule", unknown_);
+    if (!schedule) return std::unexpected(schedule.error());
+    ++read_.schedules;
+    const auto found = store_.schedules(schedule->name);
+    if (found) {
+      ++report_.existing.schedules;
+      return {};
+    }
+    if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
+    auto put = store_.put_schedule(*schedule, now_);
+    if (put) ++report_.added.schedules;
+    return passed_on(put);
+  }
+
+  Result<void> read_memo(const value& what) {
+    auto memo = wire::from_json<Memo>(what, "memo", unknown_);
+    if (!memo) return std::unexpected(std::move(memo.error()));
+    ++read_.memos;
+    if (memo->expires && *memo->expires <= now_) {
+      ++report_.expired;
+      return {};
+    }
+    Remember request{.key = std::move(memo->key), .value = std::move(memo->value), .expected = 0};
+    if (memo->expires) request.lifetime = *memo->expires - now_;
+    const auto stored = store_.remember(request, now_);
+    if (stored) {
+      ++report_.added.memos;
+    } else if (stored.error().code == ErrorCode::conflict) {
+      ++report_.existing.memos;
+    } else {
+      return std::unexpected(stored.error());
+    }
+    return {};
+  }
+
+  Result<void> read_task(const value& what) {
+    auto task = wire::from_json<Task>(what, "task", unknown_);
+    if (!task) return std::unexpected(std::move(task.error()));
+    ++read_.tasks;
+    pending_ = std::move(*task);
+    return {};
+  }
+
+  Result<void> add_pending(std::size_t bytes) {
+    if (!pending_) return {};
+    Task task = std::move(*pending_);
+    pending_.reset();
+    return batch_.add(std::move(task), place(), bytes);
+  }
+
+  Result<void> read_end(const value& what) {
+    ended_ = true;
+    const object counts = what.is_object() ? what.get_object() : object();
+    const Counts written{.queues = number_of(counts, "queues"),
+                         .schedules = number_of(counts, "schedules"),
+                         .memos = number_of(counts, "memos"),
+                         .tasks = number_of(counts, "tasks")};
+    if (written == read_) return {};
+    return fail(ErrorCode::invalid,
+                fmt::format("the export had {} queues, {} schedules, {} memos and {} tasks when it "
+                            "was written, and this file has {}, {}, {} and {}: lines are missing "
+                            "or were added",
+                            written.queues, written.schedules, written.memos, written.tasks,
+                            read_.queues, read_.schedules, read_.memos, read_.tasks));
+  }
+
+  // ---- One document ----------------------------------------------------------------------------
+
+  Result<void> read_document() {
+    const auto text = lines_.rest(largest_document);
+    if (!text) return std::unexpected(text.error());
+    std::string_view json = *text;
+    if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
+    const auto state = wire::parse(json);
+    if (!state) return std::unexpected(state.error());
+    auto tasks = read_queue_state(*state, options_.queue, now_);
+    if (!tasks) return std::unexpected(std::move(tasks.error()));
+    UuidSource ids(std::random_device{}());
+    if (auto done = add_queue({.name = options_.queue, .id = ids.next(now_)}); !done) return done;
+    for (PlacedTask& each : *tasks) {
+      const std::size_t bytes = each.task.payload.size() + each.task.result.size();
+      if (auto done = batch_.add(std::move(each.task), std::move(each.place), bytes); !done) {
+        return done;
+      }
+    }
+    return {};
+  }
+
+  LineReader lines_;
+  Store& store_;
+  const TimePoint now_;
+  const ImportOptions& options_;
+  ImportReport report_;
+  Batch batch_;
+  wire::UnknownKeys unknown_ = wire::UnknownKeys::refuse;
+  Counts read_;
+  std::optional<Task> pending_;  // of the line just read
+  bool ended_ = false;
+};
+
+}  // namespace
+
+ImportReport import_store(std::istream& in, Store& store, TimePoint now,
+                          const ImportOptions& options) {
+  return Import(in, store, now, options).run();
+}
+
+}  // namespace millrace::transfer

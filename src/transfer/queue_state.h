@@ -1,0 +1,28 @@
+// The `queue-state.json` of the in-memory queue that Millrace's first source document describes:
+//
+//   {"queues": {"high": [id...], "medium": [id...], "low": [id...]}, "tasks": [task...]}
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <boost/json/value.hpp>
+#include <string>
+#include <vector>
+
+namespace millrace::transfer {
+
+struct PlacedTask {
+  Task task = {};
+  std::string place = {};  // "tasks[3], task-..."
+};
+
+// Its tasks for the queue of the given name, in the order in which they are to be restored. high,
+// medium and low become priorities 8, 5 and 2; inside each the order of the arrays is kept. A task
+// in an array is queued, unless it is completed, cancelled or dead. A task in none keeps its state,
+// but one that was being processed or queued is queued: nobody else would ever look at it. Anything
+// unknown is an error that names the task. `now` stands in for a missing createdAt.
+Result<std::vector<PlacedTask>> read_queue_state(const boost::json::value& state,
+                                                 const std::string& queue, TimePoint now);
+
+}  // namespace millrace::transfer

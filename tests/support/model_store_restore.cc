@@ -1,0 +1,46 @@
+// Tasks as they were elsewhere.
+#include "core/transition.h"
+#include "core/validate.h"
+#include "tests/support/model_store.h"
+
+namespace millrace::test {
+
+Result<std::vector<Result<Put>>> ModelStore::restore(std::span<const Task> tasks, TimePoint now) {
+  if (tasks.size() > traits().batch) return fail(ErrorCode::invalid, "the batch is too large");
+  std::vector<Result<Put>> results;
+  for (const auto& task : tasks) results.push_back(restore_one(task, now));
+  return results;
+}
+
+Result<Put> ModelStore::restore_one(const Task& from, TimePoint now) {
+  if (auto valid = validate(from); !valid) return std::unexpected(valid.error());
+  if (const auto* record = record_of(from.id)) {
+    return Put{from.id, record->task.number, record->task.state, true};
+  }
+  const auto* line = line_of(from.queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  Record record{.task = from};
+  auto& task = record.task;
+  if (task.state == TaskState::processing) task.state = TaskState::queued;
+  task.lease_until.reset();
+  bool holds = false;
+  if (task.unique && task.unique->scope == UniqueScope::until_started) {
+    holds = is_waiting(task.state) && task.counters.deliveries == 0;
+  } else if (task.unique && task.unique->scope == UniqueScope::until_finished) {
+    holds = !is_final(task.state);
+  } else if (task.unique) {
+    holds = now < later(task.created_at, task.unique->window);
+  }
+  if (holds) {
+    if (auto existing = holder(task.queue, task.unique->key, now)) return *existing;
+  }
+  if (line->queue.removing) return fail(ErrorCode::conflict, "the queue is being removed");
+  task.number = TaskNumber{++last_number_};
+  task.version = Version{1};
+  if (holds) hold_key(record);
+  const Put result{task.id, task.number, task.state, false};
+  records_.emplace(result.number.value, std::move(record));
+  return result;
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,63 @@
+// The memory store with its calls written down, in a shorthand: "put 3", "work 1+0+2" (settlements,
+// extensions, takes), "find", "wait", "flush". It can be told to fail, and to have other traits.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/embedded/memory.h"
+#include "store/forwarding.h"
+
+namespace millrace::test {
+
+class RecordingStore : public ForwardingStore {
+ public:
+  RecordingStore() : RecordingStore(open_memory().release()) {}
+
+  std::vector<std::string> calls = {};
+  std::optional<Error> failure = std::nullopt;  // of every call from now on
+  Traits pretended;
+
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
+    if (!note(fmt::format("put {}", tasks.size()))) return std::unexpected(*failure);
+    return ForwardingStore::put(tasks, now);
+  }
+  Result<WorkResult> work(std::span<const Settlement> settlements,
+                          std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                          TimePoint now) override {
+    if (!note(fmt::format("work {}+{}+{}", settlements.size(), extensions.size(), takes.size()))) {
+      return std::unexpected(*failure);
+    }
+    return ForwardingStore::work(settlements, extensions, takes, now);
+  }
+  Result<void> flush() override {
+    if (!note("flush")) return std::unexpected(*failure);
+    return ForwardingStore::flush();
+  }
+  Result<Task> find(const TaskRef& task) override {
+    if (!note("find")) return std::unexpected(*failure);
+    return ForwardingStore::find(task);
+  }
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
+    if (!note("wait")) return std::unexpected(*failure);
+    return ForwardingStore::wait(now, at_most);
+  }
+  Traits traits() const override { return pretended; }
+
+ private:
+  explicit RecordingStore(Store* memory)
+      : ForwardingStore(*memory), pretended(memory->traits()), memory_(memory) {}
+
+  bool note(std::string call) {
+    calls.push_back(std::move(call));
+    return !failure;
+  }
+
+  std::unique_ptr<Store> memory_;
+};
+
+}  // namespace millrace::test
