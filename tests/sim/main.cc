@@ -37,6 +37,7 @@ void add(SimTally& sum, const SimTally& one) {
   sum.lost_commits += one.lost_commits;
   sum.failures += one.failures;
   sum.refusals += one.refusals;
+  sum.full_openings += one.full_openings;
   sum.flips_refused += one.flips_refused;
   sum.flips_harmless += one.flips_harmless;
   sum.flips_cut += one.flips_cut;
@@ -47,10 +48,11 @@ void print(const SimTally& tally) {
   fmt::print(
       "{} events, {} disk calls, {} openings ({} cut short), {} power cuts, {} kills, "
       "{} failed stores, {} commits lost that nobody was told of, {} puts refused by a full "
-      "disk, flipped bits: {} refused, {} in unused space, {} taken for a torn end\n",
+      "disk, and {} openings, flipped bits: {} refused, {} in unused space, {} taken for a torn "
+      "end\n",
       tally.events, tally.disk_calls, tally.openings, tally.cut_openings, tally.power_cuts,
-      tally.kills, tally.failures, tally.lost_commits, tally.refusals, tally.flips_refused,
-      tally.flips_harmless, tally.flips_cut);
+      tally.kills, tally.failures, tally.lost_commits, tally.refusals, tally.full_openings,
+      tally.flips_refused, tally.flips_harmless, tally.flips_cut);
 }
 
 int run(const Arguments& arguments) {

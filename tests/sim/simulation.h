@@ -28,8 +28,9 @@ struct SimTally {
   std::uint64_t openings = 0;
   std::uint64_t cut_openings = 0;
   std::uint64_t lost_commits = 0;
-  std::uint64_t failures = 0;  // of the store, after a disk call failed
-  std::uint64_t refusals = 0;  // of puts, because the disk was full
+  std::uint64_t failures = 0;       // of the store, after a disk call failed
+  std::uint64_t refusals = 0;       // of puts, because the disk was full
+  std::uint64_t full_openings = 0;  // refused, because even the reserve was used up
   std::uint64_t flips_refused = 0;
   std::uint64_t flips_harmless = 0;
   std::uint64_t flips_cut = 0;  // the last group was taken for a torn one
@@ -81,6 +82,8 @@ class Simulation {
   std::uint64_t openings_ = 0;
   std::size_t current_ = 0;
   std::size_t next_ = 0;
+  bool full_ = false;            // the disk has a capacity
+  int flushes_left_ = 0;         // until puts must be taken again
   std::set<std::size_t> spent_;  // faults that have been
   Ending coming_;                // how the process ends when the planned fault comes
   std::string complaint_;

@@ -83,15 +83,21 @@ void Watched::complain(std::string text) {
 
 Watched::Meaning Watched::meaning(const char* name, const std::optional<Error>& error) {
   if (failed_) {
+    if (machine_.down()) return Meaning::failure;
     if (!error || error->code != ErrorCode::unavailable) {
       complain(fmt::format("{} was answered although the store has failed", name));
     }
     return Meaning::failure;
   }
   if (!error) return Meaning::answer;
+  // What a dying machine makes a store say is never heard.
+  if (machine_.down()) {
+    failed_ = true;
+    return Meaning::failure;
+  }
   if (error->code == ErrorCode::unavailable || (corruption_ && error->code == ErrorCode::corrupt)) {
     failed_ = error->code == ErrorCode::unavailable;
-    if (!machine_.down() && !machine_.failed() && !corruption_) {
+    if (!machine_.failed() && !corruption_) {
       complain(fmt::format("{} failed although the disk did not: {}", name, error->message));
     }
     return Meaning::failure;
@@ -238,6 +244,11 @@ Result<std::vector<Result<TaskState>>> Watched::update(std::span<const TaskUpdat
                                                        TimePoint now) {
   return change("update", now,
                 [updates = own(updates), now](Store& store) { return store.update(updates, now); });
+}
+
+Result<std::vector<Result<Put>>> Watched::restore(std::span<const Task> tasks, TimePoint now) {
+  return change("restore", now,
+                [tasks = own(tasks), now](Store& store) { return store.restore(tasks, now); });
 }
 
 Result<Queue> Watched::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {

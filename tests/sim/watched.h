@@ -62,6 +62,7 @@ class Watched final : public Store {
                                                 TimePoint now) override;
   Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
                                                 TimePoint now) override;
+  Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) override;
   Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
   Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
   Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
