@@ -36,7 +36,7 @@ Result<Subject> open_journal_subject(std::unique_ptr<Disk> disk, const SubjectOp
                        embedded::write_state(*state, bytes);
                        return bytes;
                      },
-                 .boot = {.epoch = state->options().epoch, .next_queue = state->next_queue()}};
+                 .boot = boot_of(*state)};
 }
 
 }  // namespace millrace::test

@@ -177,7 +177,7 @@ Result<Subject> open_plain(std::unique_ptr<Disk> disk, const SubjectOptions& /*o
                        embedded::write_state(*state, bytes);
                        return bytes;
                      },
-                 .boot = {.epoch = epoch, .next_queue = state->next_queue()},
+                 .boot = boot_of(*state),
                  .flushes_when_full = false};
 }
 

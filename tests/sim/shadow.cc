@@ -1,10 +1,12 @@
 #include "tests/sim/shadow.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "store/embedded/records.h"
 #include "store/embedded/replay.h"
+#include "tests/support/print.h"
 
 namespace millrace::test {
 
@@ -14,6 +16,14 @@ namespace {
 constexpr std::size_t keep = 12;
 
 }  // namespace
+
+Boot boot_of(const embedded::State& state) {
+  return {.epoch = state.options().epoch,
+          .next_queue = state.next_queue(),
+          .number = state.numbers_given(),
+          .token = state.tokens_given(),
+          .memo_version = state.memos.versions_given()};
+}
 
 Shadow::Shadow(const SubjectOptions& options)
     : options_(options), now_(copy({}, {})), base_(copy({}, {})) {}
@@ -26,13 +36,12 @@ Shadow::Machine Shadow::copy(const std::string& state, const Boot& boot) {
   replay.apply(state).value();
   replay.finish().value();
   machine->state().set_next_queue(boot.next_queue);
+  machine->state().resume(boot.number, boot.token, boot.memo_version);
   return machine;
 }
 
 Shadow::Machine Shadow::copy(embedded::StateMachine& machine) {
-  const auto& state = machine.state();
-  return copy(bytes_of(machine),
-              {.epoch = state.options().epoch, .next_queue = state.next_queue()});
+  return copy(bytes_of(machine), boot_of(machine.state()));
 }
 
 std::string Shadow::bytes_of(embedded::StateMachine& machine) {
@@ -42,7 +51,9 @@ std::string Shadow::bytes_of(embedded::StateMachine& machine) {
 }
 
 std::size_t Shadow::hash(const std::string& state) {
-  return std::hash<std::string>()(state);
+  std::string_view rest = state;
+  const auto numbers = embedded::next_record(rest);
+  return std::hash<std::string_view>()(numbers ? rest : state);
 }
 
 void Shadow::step(Machine& machine, const Entry& entry) {
@@ -78,7 +89,7 @@ void Shadow::trim() {
   }
 }
 
-Shadow::Match Shadow::match(const std::string& state, End end) const {
+Shadow::Match Shadow::match(const std::string& state, const Boot& boot, End end) const {
   Match match{.commit = std::nullopt,
               .least = end == End::power ? survives_power_ : survives_kill_,
               .before = std::nullopt};
@@ -87,7 +98,10 @@ Shadow::Match Shadow::match(const std::string& state, End end) const {
   std::optional<std::size_t> last;
   for (std::size_t commit = first_;; ++commit) {
     const auto here = hash(bytes_of(*machine));
-    if (here == wanted) {
+    const auto given = boot_of(machine->state());
+    const bool reused = boot.number < given.number || boot.token < given.token ||
+                        boot.memo_version < given.memo_version;
+    if (here == wanted && !reused) {
       if (last && *last != here) match.before = last;
       match.commit = commit;
     }
@@ -95,6 +109,75 @@ Shadow::Match Shadow::match(const std::string& state, End end) const {
     if (commit == commits()) return match;
     step(machine, log_[commit - first_]);
   }
+}
+
+namespace {
+
+// Everything there is to see, in lines.
+std::map<std::string, std::string> lines_of(Store& store, std::uint64_t numbers) {
+  std::map<std::string, std::string> lines;
+  ListRequest request{.limit = 1000, .full = true};
+  while (true) {
+    const auto page = store.list(request).value_or(TaskPage{});
+    for (const auto& task : page.tasks) {
+      lines["task " + ::testing::PrintToString(task.id)] = ::testing::PrintToString(task);
+    }
+    if (!page.next) break;
+    request.before = page.next;
+  }
+  for (const auto& queue : store.queues(std::nullopt).value_or(std::vector<Queue>{})) {
+    lines["queue " + queue.settings.name] = ::testing::PrintToString(queue);
+  }
+  for (const auto& schedule : store.schedules(std::nullopt).value_or(std::vector<Schedule>{})) {
+    lines["schedule " + schedule.name] = ::testing::PrintToString(schedule);
+  }
+  Recall everything{.prefix = {}, .after = {}, .limit = 1000};
+  for (const auto& memo : store.recall(everything, TimePoint{}).value_or(std::vector<Memo>{})) {
+    lines["memo " + memo.key] = ::testing::PrintToString(memo);
+  }
+  lines["numbers"] = std::to_string(numbers);
+  return lines;
+}
+
+std::vector<std::string> differences(const std::map<std::string, std::string>& expected,
+                                     const std::map<std::string, std::string>& got) {
+  std::vector<std::string> found;
+  for (const auto& [name, line] : expected) {
+    const auto other = got.find(name);
+    if (other == got.end()) {
+      found.push_back(name + " is missing: " + line);
+    } else if (other->second != line) {
+      found.push_back(name + " differs:\n      expected " + line + "\n      got      " +
+                      other->second);
+    }
+  }
+  for (const auto& [name, line] : got) {
+    if (!expected.contains(name)) found.push_back(name + " should not be there: " + line);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string Shadow::explain(const std::string& state) const {
+  const auto theirs = copy(state, {});
+  const auto got = lines_of(*theirs, theirs->state().numbers_given());
+  auto machine = copy(*base_);
+  std::vector<std::string> least;
+  std::size_t nearest = first_;
+  for (std::size_t commit = first_;; ++commit) {
+    auto found = differences(lines_of(*machine, machine->state().numbers_given()), got);
+    if (commit == first_ || found.size() <= least.size()) {
+      least = std::move(found);
+      nearest = commit;
+    }
+    if (commit == commits()) break;
+    step(machine, log_[commit - first_]);
+  }
+  auto text = "most like the state after commit " + std::to_string(nearest) + ", but";
+  constexpr std::size_t most = 4;
+  for (std::size_t i = 0; i < std::min(most, least.size()); ++i) text += "\n    " + least[i];
+  return least.empty() ? text + " nothing that can be seen differs" : text;
 }
 
 void Shadow::resume(std::size_t commit, const std::string& state, const Boot& boot, End end) {

@@ -41,11 +41,15 @@ class Shadow {
     std::optional<std::size_t> before;
   };
   // Which state the store came back with.
-  Match match(const std::string& state, End end) const;
+  Match match(const std::string& state, const Boot& boot, End end) const;
+
+  // In words: where a state differs from the one it is most like.
+  std::string explain(const std::string& state) const;
 
   // The store came back with the state after that commit; the later ones never were.
   void resume(std::size_t commit, const std::string& state, const Boot& boot, End end);
 
+  // Of everything but the numbers last given.
   static std::size_t hash(const std::string& state);
 
  private:

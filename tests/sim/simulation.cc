@@ -201,14 +201,18 @@ void Simulation::recover(const Ending& ending, Shadow::End how) {
 void Simulation::take_over(Subject subject, const Ending& ending, Shadow::End how) {
   auto& shadow = watched_.shadow();
   const auto state = subject.state();
-  const auto match = shadow.match(state, how);
-  if (!match.commit || *match.commit < match.least) {
-    return complain(match.commit ? fmt::format("commit {} was flushed, but the store came back "
-                                               "with the state after commit {}",
-                                               match.least, *match.commit)
-                                 : fmt::format("the store came back with a state that it never had "
-                                               "({} to {} commits)",
-                                               match.least, shadow.commits()));
+  const auto match = shadow.match(state, subject.boot, how);
+  if (!match.commit) {
+    return complain(
+        fmt::format("the store came back with a state that it never had ({} to {} "
+                    "commits): {}",
+                    match.least, shadow.commits(), shadow.explain(state)));
+  }
+  if (*match.commit < match.least) {
+    return complain(
+        fmt::format("commit {} was flushed, but the store came back with the state "
+                    "after commit {}",
+                    match.least, *match.commit));
   }
   tally_.lost_commits += shadow.commits() - *match.commit;
   shadow.resume(*match.commit, state, subject.boot, how);
@@ -258,7 +262,7 @@ void Simulation::probe(const FlipEvent& event) {
   if (!subject) return complain("it cannot be opened again: " + subject.error().message);
   const auto state = subject->state();
   subject->store.reset();
-  const auto match = watched_.shadow().match(state, how);
+  const auto match = watched_.shadow().match(state, subject->boot, how);
   for (std::uint32_t i = 0; i < event.copies; ++i) {
     probe_one(state, match.before, clean, ending.seed + i);
   }
@@ -296,7 +300,7 @@ void Simulation::probe_one(const std::string& state, std::optional<std::size_t> 
   }
   compare_probe(*probe, state, where);
   const auto found = probe->state();
-  if (found == state) {
+  if (Shadow::hash(found) == Shadow::hash(state)) {
     ++tally_.flips_harmless;
   } else if (!clean && before && Shadow::hash(found) == *before) {
     ++tally_.flips_cut;

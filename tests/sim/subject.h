@@ -10,6 +10,7 @@
 #include <string>
 
 #include "disk/disk.h"
+#include "store/embedded/state.h"
 #include "store/store.h"
 
 namespace millrace::test {
@@ -29,11 +30,17 @@ struct SubjectOptions {
   std::uint64_t hash_seed = 1;  // another one at each opening
 };
 
-// What a store knows from the moment it was opened, and not from its records.
+// What a store knows from the moment it was opened, and not from the commits it kept.
 struct Boot {
   std::uint32_t epoch = 1;
   std::uint16_t next_queue = 0;
+  // The last ones given. They may be ahead: numbers are never used twice, but may be left out.
+  std::uint64_t number = 0;
+  std::uint64_t token = 0;
+  std::uint64_t memo_version = 0;
 };
+
+Boot boot_of(const embedded::State& state);
 
 struct Subject {
   std::unique_ptr<Store> store;
