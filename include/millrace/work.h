@@ -20,8 +20,8 @@ struct Want {
   friend bool operator==(const Want&, const Want&) = default;
 };
 
-// Names of workers inside the process that owns the store begin with this: their leases end with the
-// process, while those of others go on.
+// Names of workers inside the process that owns the store begin with this: their leases end with
+// the process, while those of others go on.
 inline constexpr std::string_view local_worker = "$local";
 
 // Filled in the order given; an empty queue leaves its share to nobody.

@@ -100,6 +100,7 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
   }
   if (auto proven = prove_end(opened); !proven) return proven;
   for (const std::string& name : opened.unneeded) {
+    segments_.forget(segment_number(name).value_or(0));
     if (auto removed = disk_->remove(name); !removed) return removed;
   }
   if (auto adopted = spares_.adopt(opened.spares); !adopted) return adopted;
