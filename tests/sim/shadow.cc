@@ -12,8 +12,8 @@ namespace millrace::test {
 
 namespace {
 
-// Commits that stay in the log although they are durable, to know the states shortly before.
-constexpr std::size_t keep = 12;
+// Commits that stay in the log although they are durable, to say what became of them.
+constexpr std::size_t keep = 4;
 
 }  // namespace
 
@@ -69,6 +69,7 @@ void Shadow::note(Change change) {
 }
 
 void Shadow::flushed(TimePoint moment) {
+  if (commits() > survives_kill_) before_last_flush_ = survives_kill_;
   survives_kill_ = commits();
   if (options_.sync == SyncRule::always) survives_power_ = commits();
   if (options_.sync == SyncRule::interval) {
@@ -82,7 +83,7 @@ void Shadow::flushed(TimePoint moment) {
 }
 
 void Shadow::trim() {
-  while (first_ + keep < survives_power_) {
+  while (first_ + keep < std::min(survives_power_, before_last_flush_)) {
     step(base_, log_.front());
     log_.pop_front();
     ++first_;
@@ -92,20 +93,17 @@ void Shadow::trim() {
 Shadow::Match Shadow::match(const std::string& state, const Boot& boot, End end) const {
   Match match{.commit = std::nullopt,
               .least = end == End::power ? survives_power_ : survives_kill_,
-              .before = std::nullopt};
+              .least_if_damaged = std::min(survives_power_, before_last_flush_)};
   const auto wanted = hash(state);
   auto machine = copy(*base_);
-  std::optional<std::size_t> last;
   for (std::size_t commit = first_;; ++commit) {
     const auto here = hash(bytes_of(*machine));
     const auto given = boot_of(machine->state());
     const bool reused = boot.number < given.number || boot.token < given.token ||
                         boot.memo_version < given.memo_version;
     if (here == wanted && !reused) {
-      if (last && *last != here) match.before = last;
       match.commit = commit;
     }
-    last = here;
     if (commit == commits()) return match;
     step(machine, log_[commit - first_]);
   }
@@ -184,6 +182,7 @@ void Shadow::resume(std::size_t commit, const std::string& state, const Boot& bo
   log_.resize(commit - first_);
   std::erase_if(flushes_, [&](const Flush& flush) { return flush.commits > commit; });
   survives_kill_ = commit;
+  before_last_flush_ = commit;
   // What a process finds after another one died may still be nowhere but in the system's memory.
   if (end == End::power) survives_power_ = commit;
   survives_power_ = std::min(survives_power_, commit);

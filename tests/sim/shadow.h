@@ -37,8 +37,9 @@ class Shadow {
   struct Match {
     std::optional<std::size_t> commit;  // the last commit whose state this is
     std::size_t least = 0;              // what had to be there
-    // The hash of the last state before it that was another one; nullopt: too long ago.
-    std::optional<std::size_t> before;
+    // What had to be there if the last thing written was damaged afterwards: a journal that was not
+    // closed cannot tell that from a torn write.
+    std::size_t least_if_damaged = 0;
   };
   // Which state the store came back with.
   Match match(const std::string& state, const Boot& boot, End end) const;
@@ -70,6 +71,7 @@ class Shadow {
   std::deque<Entry> log_;
   std::size_t survives_power_ = 0;  // commits
   std::size_t survives_kill_ = 0;
+  std::size_t before_last_flush_ = 0;  // of those that had something to write
   struct Flush {
     TimePoint moment{};
     std::size_t commits = 0;

@@ -66,9 +66,8 @@ class Simulation {
   void take_over(Subject subject, const Ending& ending, Shadow::End how);
   void look();
   void probe(const FlipEvent& event);
-  void probe_one(const std::string& state, std::optional<std::size_t> before, bool clean,
-                 std::uint64_t seed);
-  void compare_probe(Subject& probe, const std::string& state, const std::string& where);
+  void probe_one(const std::string& state, bool clean, Shadow::End how, std::uint64_t seed);
+  void read_probe(Subject& probe, const std::string& where);
   void complain(std::string text);
 
   OpenSubject opener_;
