@@ -27,13 +27,13 @@ class Shrinker {
   }
 
  private:
-  // Whether it still fails; it ends with the event that shows it.
+  // Whether it still fails; it ends with the last event that was run.
   bool fails(History& history) {
     if (left_ == 0) return false;
     --left_;
     const auto failure = Simulation(open_, history).run();
     if (!failure) return false;
-    history.events.resize(std::min(history.events.size(), failure->event + 1));
+    history.events.resize(std::min(history.events.size(), failure->reached + 1));
     return true;
   }
 

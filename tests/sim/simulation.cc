@@ -31,8 +31,9 @@ void Simulation::complain(std::string text) {
 std::optional<SimFailure> Simulation::run() {
   machine_.shorten_reads(history_.short_reads);
   recover({}, Shadow::End::power);
-  while (complaint_.empty() && next_ < history_.events.size()) {
+  while (complaint_.empty() && !over_ && next_ < history_.events.size()) {
     current_ = next_++;
+    reached_ = std::max(reached_, current_);
     ++tally_.events;
     std::visit([this](const auto& event) { at(event); }, history_.events[current_]);
     settle();
@@ -40,7 +41,7 @@ std::optional<SimFailure> Simulation::run() {
   tally_.disk_calls = machine_.calls();
   watched_.close();
   if (complaint_.empty()) return std::nullopt;
-  return SimFailure{current_, complaint_};
+  return SimFailure{current_, reached_, complaint_};
 }
 
 // ---- Events -----------------------------------------------------------------------------------
@@ -114,8 +115,8 @@ void Simulation::at(const DamageEvent& event) {
     if (file.size == 0) continue;
     machine_.flip(file.name, dice.below(static_cast<std::uint32_t>(file.size)), dice.below(8));
   }
-  const auto expected = side_.run({now_, LookStep{}});
-  next_ = history_.events.size();
+  std::ignore = side_.run({now_, LookStep{}});
+  over_ = true;
 }
 
 // ---- Ending and beginning again ---------------------------------------------------------------
@@ -123,12 +124,12 @@ void Simulation::at(const DamageEvent& event) {
 void Simulation::settle() {
   complain(watched_.complaint());
   complain(witness_.complaint());
-  if (!complaint_.empty() || next_ > history_.events.size()) return;
+  if (!complaint_.empty() || over_) return;
   if (machine_.down()) {
     ++tally_.power_cuts;
     return recover(std::exchange(coming_, {}), Shadow::End::power);
   }
-  if (watched_.failed() && next_ < history_.events.size()) {
+  if (watched_.failed()) {
     ++tally_.failures;
     watched_.check_failed_store(now_);
     return end(std::exchange(coming_, {}));
@@ -214,6 +215,10 @@ void Simulation::take_over(Subject subject, const Ending& ending, Shadow::End ho
         fmt::format("commit {} was flushed, but the store came back with the state "
                     "after commit {}",
                     match.least, *match.commit));
+  }
+  if (watched_.told_epochs().contains(subject.boot.epoch)) {
+    return complain(
+        fmt::format("epoch {} is used again: tokens of it have been told", subject.boot.epoch));
   }
   tally_.lost_commits += shadow.commits() - *match.commit;
   shadow.resume(*match.commit, state, subject.boot, how);

@@ -16,7 +16,8 @@
 namespace millrace::test {
 
 struct SimFailure {
-  std::size_t event = 0;  // in or after which it showed
+  std::size_t event = 0;    // in or after which it showed
+  std::size_t reached = 0;  // the last one that was run; callers that repeat go back
   std::string what;
 };
 
@@ -81,6 +82,8 @@ class Simulation {
   std::uint64_t openings_ = 0;
   std::size_t current_ = 0;
   std::size_t next_ = 0;
+  std::size_t reached_ = 0;
+  bool over_ = false;
   bool full_ = false;            // the disk has a capacity
   int flushes_left_ = 0;         // until puts must be taken again
   std::set<std::size_t> spent_;  // faults that have been

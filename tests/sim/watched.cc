@@ -147,6 +147,7 @@ Result<void> Watched::flush() {
   if (what != Meaning::answer) return flushed;
   if (!flushed) complain("flush failed: " + flushed.error().message);
   shadow_.flushed(moment_);
+  if (!untold_.empty()) told_epochs_.insert(subject_.boot.epoch);
   untold_.clear();
   return flushed;
 }

@@ -37,6 +37,8 @@ class Watched final : public Store {
   // Tokens given since the last flush: nobody has been told of them.
   const std::set<Token>& untold() const { return untold_; }
   void forget_untold() { untold_.clear(); }
+  // Boots of which tokens were told.
+  const std::set<std::uint32_t>& told_epochs() const { return told_epochs_; }
 
   // Calls of every kind on a store that has failed: all must say so.
   void check_failed_store(TimePoint now);
@@ -94,6 +96,7 @@ class Watched final : public Store {
   Subject subject_;
   std::string complaint_;
   std::set<Token> untold_;
+  std::set<std::uint32_t> told_epochs_;
   TimePoint moment_{};  // of the last change
   bool failed_ = false;
   bool refusals_ = false;
