@@ -66,7 +66,7 @@ Result<void> Spares::make_locked() {
   }
   if (file)
     static_cast<void>(disk_.remove(name));  // a file of the wrong size is removed on opening
-  lack_ = made.error();
+  if (spares_.size() < wanted) lack_ = made.error();
   return made;
 }
 
