@@ -29,13 +29,17 @@ Result<Subject> open_journal_subject(std::unique_ptr<Disk> disk, const SubjectOp
                                       .hash_seed = options.hash_seed});
   if (auto opened = store->open(); !opened) return std::unexpected(opened.error());
   auto* state = &store->state();
+  Store* asked = store.get();
   return Subject{.store = std::move(store),
-                 .state =
-                     [state] {
-                       std::string bytes;
-                       embedded::write_state(*state, bytes);
-                       return bytes;
-                     },
+                 .state = [state, asked]() -> Result<std::string> {
+                   std::string bytes;
+                   embedded::write_state(*state, bytes);
+                   // Payloads are read back from the disk; whether they could be, it says now.
+                   if (auto good = asked->queues(std::nullopt); !good) {
+                     return std::unexpected(good.error());
+                   }
+                   return bytes;
+                 },
                  .boot = boot_of(*state)};
 }
 

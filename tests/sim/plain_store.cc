@@ -171,12 +171,11 @@ Result<Subject> open_plain(std::unique_ptr<Disk> disk, const SubjectOptions& /*o
   }
   auto* state = &store->state();
   return Subject{.store = std::move(store),
-                 .state =
-                     [state] {
-                       std::string bytes;
-                       embedded::write_state(*state, bytes);
-                       return bytes;
-                     },
+                 .state = [state]() -> Result<std::string> {
+                   std::string bytes;
+                   embedded::write_state(*state, bytes);
+                   return bytes;
+                 },
                  .boot = boot_of(*state),
                  .flushes_when_full = false};
 }

@@ -234,6 +234,10 @@ void SimDisk::forget_plans() {
   failure_plans_.clear();
 }
 
+bool SimDisk::plans_failure(DiskCall call) const {
+  return std::ranges::any_of(failure_plans_, [&](const auto& plan) { return plan.call == call; });
+}
+
 SimDisk::Ruling SimDisk::rule(DiskCall call) {
   ++calls_;
   if (crash_plan_ && changes(call) && --crash_plan_->left == 0) return {.fate = Fate::crash};

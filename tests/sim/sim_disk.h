@@ -77,6 +77,7 @@ class SimDisk {
   // The n-th call of any kind from now.
   void plan_failure(std::uint64_t n, ErrorCode code);
   void forget_plans();
+  bool plans_failure(DiskCall call) const;
   // Whether a planned failure has come true since the last plan.
   bool failed() const { return failed_; }
   std::uint64_t calls() const { return calls_; }

@@ -60,7 +60,9 @@ void Simulation::at(const Operation& operation) {
 
 void Simulation::at(const FlushEvent& /*event*/) {
   std::ignore = watched_.flush();
-  if (full_ || !machine_.failed() || flushes_left_ == 0) return;
+  const bool coming =
+      machine_.plans_failure(DiskCall::create) || machine_.plans_failure(DiskCall::allocate);
+  if (full_ || coming || flushes_left_ == 0) return;
   if (--flushes_left_ == 0) watched_.allow_refusals(false);
 }
 
@@ -150,20 +152,24 @@ void Simulation::end(const Ending& ending) {
   recover(ending, Shadow::End::process);
 }
 
-Result<Subject> Simulation::open(SimDisk& machine) {
+Result<Simulation::Opened> Simulation::open(SimDisk& machine) {
   auto options = history_.options;
   options.hash_seed = ++openings_;
-  return opener_(machine.attach(), options);
+  auto subject = opener_(machine.attach(), options);
+  if (!subject) return std::unexpected(subject.error());
+  auto state = subject->state();
+  if (!state) return std::unexpected(state.error());
+  return Opened{std::move(*subject), std::move(*state)};
 }
 
-std::optional<Subject> Simulation::reopen(const Ending& ending, Shadow::End& how) {
+std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shadow::End& how) {
   if (machine_.down()) machine_.restart();
   auto seed = ending.seed;
   for (const auto n : ending.while_opening) {
     machine_.plan_crash(n, ++seed);
-    auto subject = open(machine_);
+    auto opened = open(machine_);
     // A machine that goes down takes with it what was just opened.
-    if (subject && !machine_.down()) return std::move(*subject);
+    if (opened && !machine_.down()) return std::move(*opened);
     if (!machine_.down()) break;
     ++tally_.cut_openings;
     machine_.restart();
@@ -171,19 +177,19 @@ std::optional<Subject> Simulation::reopen(const Ending& ending, Shadow::End& how
   }
   constexpr int most = 4;  // faults planned for later may come now
   for (int tries = 0; tries < most; ++tries) {
-    auto subject = open(machine_);
-    if (subject && !machine_.down()) return std::move(*subject);
+    auto opened = open(machine_);
+    if (opened && !machine_.down()) return std::move(*opened);
     if (machine_.down()) {
       machine_.restart();
       how = Shadow::End::power;
-    } else if (full_ && subject.error().code == ErrorCode::limited) {
+    } else if (full_ && opened.error().code == ErrorCode::limited) {
       // A reserve that is used up leaves nothing to begin with; somebody has to make room.
       ++tally_.full_openings;
       full_ = false;
       machine_.set_capacity(SimDisk::unlimited);
       --tries;
     } else if (!machine_.failed() || tries + 1 == most) {
-      complain("it cannot be opened again: " + subject.error().message);
+      complain("it cannot be opened again: " + opened.error().message);
       return std::nullopt;
     }
   }
@@ -194,15 +200,15 @@ std::optional<Subject> Simulation::reopen(const Ending& ending, Shadow::End& how
 void Simulation::recover(const Ending& ending, Shadow::End how) {
   watched_.close();
   if (machine_.down()) how = Shadow::End::power;  // closing is work, too
-  auto subject = reopen(ending, how);
-  if (!subject) return;
+  auto opened = reopen(ending, how);
+  if (!opened) return;
   ++tally_.openings;
-  take_over(std::move(*subject), ending, how);
+  take_over(std::move(*opened), ending, how);
 }
 
-void Simulation::take_over(Subject subject, const Ending& ending, Shadow::End how) {
+void Simulation::take_over(Opened opened, const Ending& ending, Shadow::End how) {
+  auto& [subject, state] = opened;
   auto& shadow = watched_.shadow();
-  const auto state = subject.state();
   const auto match = shadow.match(state, subject.boot, how);
   if (!match.commit) {
     return complain(
@@ -263,10 +269,10 @@ void Simulation::probe(const FlipEvent& event) {
   if (machine_.down()) machine_.restart();
   SimDisk untouched(machine_);
   untouched.set_capacity(SimDisk::unlimited);
-  auto subject = open(untouched);
-  if (!subject) return complain("it cannot be opened again: " + subject.error().message);
-  const auto state = subject->state();
-  subject->store.reset();
+  auto opened = open(untouched);
+  if (!opened) return complain("it cannot be opened again: " + opened.error().message);
+  const auto state = std::move(opened->state);
+  opened->subject.store.reset();
   for (std::uint32_t i = 0; i < event.copies; ++i) probe_one(state, clean, how, ending.seed + i);
   recover(ending, how);
 }
@@ -301,13 +307,13 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
     }
     return;
   }
-  read_probe(*probe, where);
-  const auto found = probe->state();
+  const auto& found = probe->state;
+  read_probe(probe->subject, where);
   if (Shadow::hash(found) == Shadow::hash(state)) {
     ++tally_.flips_harmless;
     return;
   }
-  const auto match = watched_.shadow().match(found, probe->boot, how);
+  const auto match = watched_.shadow().match(found, probe->subject.boot, how);
   if (!clean && match.commit && *match.commit >= match.least_if_damaged) {
     ++tally_.flips_cut;
   } else {

@@ -62,9 +62,13 @@ class Simulation {
   void end(const Ending& ending);
   void recover(const Ending& ending, Shadow::End how);
   // Opens until it works; the power may go meanwhile, which makes the end a worse one.
-  Result<Subject> open(SimDisk& machine);
-  std::optional<Subject> reopen(const Ending& ending, Shadow::End& how);
-  void take_over(Subject subject, const Ending& ending, Shadow::End how);
+  struct Opened {
+    Subject subject;
+    std::string state;
+  };
+  Result<Opened> open(SimDisk& machine);
+  std::optional<Opened> reopen(const Ending& ending, Shadow::End& how);
+  void take_over(Opened opened, const Ending& ending, Shadow::End how);
   void look();
   void probe(const FlipEvent& event);
   void probe_one(const std::string& state, bool clean, Shadow::End how, std::uint64_t seed);

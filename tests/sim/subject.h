@@ -44,8 +44,8 @@ Boot boot_of(const embedded::State& state);
 
 struct Subject {
   std::unique_ptr<Store> store;
-  // All it holds, as embedded::write_state() writes it.
-  std::function<std::string()> state;
+  // All it holds, as embedded::write_state() writes it; an error if some of it cannot be read.
+  std::function<Result<std::string>()> state;
   Boot boot;
   bool flushes_when_full = true;  // a full disk refuses puts and nothing else
 };
