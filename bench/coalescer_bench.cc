@@ -6,17 +6,17 @@
 // Figures are puts a second; `cpu_us` is processor time of the whole process a put.
 #include <fmt/format.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "bench/load.h"
+#include "bench/loop.h"
 #include "bench/measure.h"
 #include "broker/blocking.h"
 #include "broker/coalescer.h"
@@ -29,11 +29,7 @@ namespace {
 constexpr std::size_t callers = 64;
 constexpr std::size_t payload_size = 260;
 
-void require(bool good) {
-  if (good) return;
-  std::fputs("coalescer_bench: an operation failed that must not\n", stderr);
-  std::abort();
-}
+using bench::require;
 
 struct Figures {
   double puts_per_second = 0;
@@ -46,7 +42,8 @@ class World {
  public:
   World() {
     const QueueSettings queue{.name = "emails", .id = Uuid{{1}}};
-    require(store->put_queue(queue, PutQueue::create, clock.now()).has_value());
+    require(store->put_queue(queue, PutQueue::create, clock.now()).has_value(),
+            "a call of the Coalescer");
   }
 
   static NewTask task(UuidSource& ids, TimePoint now) {
@@ -77,36 +74,16 @@ void add_rounds(Figures& figures, Coalescer& coalescer) {
   figures.items_per_round = static_cast<double>(stats.items) / static_cast<double>(stats.rounds);
 }
 
-// What completions post to: the loop of one thread that serves all callers.
-class Loop {
- public:
-  void post(std::uint64_t caller) {
-    const std::scoped_lock lock(mutex_);
-    answered_.push_back(caller);
-    if (answered_.size() == 1) arrived_.notify_one();
-  }
-  std::vector<std::uint64_t> take() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [&] { return !answered_.empty(); });
-    return std::exchange(answered_, {});
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::vector<std::uint64_t> answered_;
-};
-
 Figures with_completions(std::size_t puts) {
   World world;
   Coalescer coalescer(world.clock, *world.store);
-  Loop loop;
+  bench::Loop loop;
   UuidSource ids(1);
   const auto put = [&](std::uint64_t caller) {
     std::vector<NewTask> tasks;
     tasks.push_back(World::task(ids, world.clock.now()));
     coalescer.put({caller}, std::move(tasks), never, [&loop, caller](auto result) {
-      require(result.has_value());
+      require(result.has_value(), "a call of the Coalescer");
       loop.post(caller);
     });
   };
@@ -136,7 +113,8 @@ Figures with_blocked_threads(std::size_t puts) {
         for (std::size_t i = 0; i < puts / callers; ++i) {
           std::vector<NewTask> tasks;
           tasks.push_back(World::task(ids, world.clock.now()));
-          require(put_now(coalescer, {caller}, std::move(tasks), never).has_value());
+          require(put_now(coalescer, {caller}, std::move(tasks), never).has_value(),
+                  "a call of the Coalescer");
         }
       });
     }
@@ -154,7 +132,7 @@ Figures store_alone(std::size_t puts) {
       std::vector<NewTask> tasks;
       const TimePoint now = world.clock.now();
       for (std::size_t i = 0; i < callers; ++i) tasks.push_back(World::task(ids, now));
-      require(world.store->put(tasks, now).has_value());
+      require(world.store->put(tasks, now).has_value(), "a call of the Coalescer");
     }
   });
 }

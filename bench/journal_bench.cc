@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -16,10 +17,13 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/load.h"
+#include "bench/loop.h"
 #include "bench/measure.h"
+#include "broker/coalescer.h"
 #include "core/crc32c.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal_store.h"
@@ -68,9 +72,52 @@ std::unique_ptr<embedded::JournalStore> open_store(const TemporaryDirectory& dir
   return store;
 }
 
+// Flushes on a thread of its own, one flush at a time.
+class Flusher {
+ public:
+  explicit Flusher(Store& store) : store_(store) {}
+  Flusher(const Flusher&) = delete;
+  Flusher& operator=(const Flusher&) = delete;
+  ~Flusher() {
+    wait();
+    stopping_ = true;
+    asked_.fetch_add(1);
+    asked_.notify_one();
+    thread_.join();
+  }
+
+  // Waits for the flush before, then begins another.
+  void begin() {
+    wait();
+    asked_.fetch_add(1);
+    asked_.notify_one();
+  }
+
+  void wait() {
+    for (auto done = done_.load(); done != asked_.load(); done = done_.load()) done_.wait(done);
+  }
+
+ private:
+  void run() {
+    for (std::uint64_t done = 0;; ++done) {
+      asked_.wait(done);
+      if (stopping_) return;
+      require(store_.flush().has_value(), "flush");
+      done_.store(done + 1);
+      done_.notify_one();
+    }
+  }
+
+  Store& store_;
+  std::atomic<std::uint64_t> asked_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_{[this] { run(); }};
+};
+
 class Ours {
  public:
-  explicit Ours(std::size_t batch) : load_(*store_, batch) {}
+  explicit Ours(std::size_t batch) : load_(*store_, batch) { load_.put(); }
 
   void fill(std::size_t waiting) {
     for (std::size_t filled = 0; filled < waiting; filled += load_.batch()) {
@@ -80,17 +127,25 @@ class Ours {
     load_.flush();
   }
 
-  // Tasks a second over so many lives.
+  // Tasks a second over so many lives. As in the Coalescer, the next call is applied while the last
+  // one is on its way to the disk, and nobody acts on an answer before it is there.
   double run(std::size_t batches) {
     const double before = bench::wall_seconds();
-    for (std::size_t i = 0; i < batches; ++i) live();
+    for (std::size_t i = 0; i < batches; ++i) {
+      load_.put();
+      flusher_.begin();
+      load_.work();
+      flusher_.begin();
+    }
+    flusher_.wait();
     return static_cast<double>(batches * load_.batch()) / (bench::wall_seconds() - before);
   }
 
+  // The same, one after the other.
   void live() {
     load_.put();
     load_.flush();
-    load_.take_and_settle();
+    load_.work();
     load_.flush();
   }
 
@@ -102,6 +157,7 @@ class Ours {
   TemporaryDirectory directory_;
   std::unique_ptr<embedded::JournalStore> store_ = open_store(directory_);
   Load load_;
+  Flusher flusher_{*store_};
 };
 
 // How many bytes one batch of puts, and of takes and settles, writes.
@@ -112,12 +168,13 @@ struct BatchBytes {
 
 BatchBytes batch_bytes(std::size_t batch) {
   Ours ours(batch);
+  ours.load().put();
   ours.live();
   const auto end = [&] { return ours.store().log_end().offset; };
   const auto before = end();
   ours.load().put();
   const auto between = end();
-  ours.load().take_and_settle();
+  ours.load().work();
   return {between - before, end() - between};
 }
 
@@ -343,6 +400,72 @@ void space(const Scale& scale) {
       .print();
 }
 
+// 64 callers, each alone with its one task: puts it, takes one, finishes it with the next take. All
+// through the Coalescer, which makes few commits of them.
+void callers(const Scale& scale) {
+  constexpr std::size_t count = 64;
+  TemporaryDirectory directory;
+  const auto store = open_store(directory);
+  Load load(*store, 1000);
+  for (std::size_t filled = 0; filled < scale.waiting / 10; filled += 1000) load.put();
+  load.flush();
+  SystemClock clock;
+  Coalescer coalescer(clock, *store);
+  bench::Loop loop;
+  UuidSource ids(3);
+  std::vector<bool> working(count);
+  std::vector<Work> next(count);
+  const auto put = [&](std::uint64_t caller) {
+    std::vector<NewTask> tasks(1);
+    tasks[0] = {.id = {ids.next(clock.now())},
+                .queue = "emails",
+                .type = "send-email",
+                .payload = std::string(Load::payload_size, 'x')};
+    coalescer.put({caller}, std::move(tasks), never, [&loop, caller](auto result) {
+      require(result && result->front(), "put");
+      loop.post(caller);
+    });
+  };
+  const auto work = [&](std::uint64_t caller) {
+    Work request = std::exchange(next[caller], {});
+    request.takes = {{.worker = "w", .queues = {{"emails", 1}}}};
+    coalescer.work({caller}, std::move(request), never, [&, caller](auto result) {
+      require(result && result->taken.front() && result->taken.front()->size() == 1, "work");
+      const Lease& lease = result->taken.front()->front();
+      next[caller].settlements = {{.id = lease.id, .expect = Held{lease.token}}};
+      loop.post(caller);
+    });
+  };
+  const std::size_t lives = scale.lives / 2;
+  const double wall = bench::wall_seconds();
+  const double cpu = bench::process_cpu_seconds();
+  for (std::uint64_t caller = 0; caller < count; ++caller) put(caller);
+  std::size_t finished = 0;
+  std::size_t on_their_way = count;
+  while (on_their_way != 0) {
+    for (const std::uint64_t caller : loop.take()) {
+      --on_their_way;
+      working[caller] = !working[caller];
+      if (!working[caller] && ++finished + count > lives) continue;
+      ++on_their_way;
+      working[caller] ? work(caller) : put(caller);
+    }
+  }
+  const double seconds = bench::wall_seconds() - wall;
+  const auto rounds = coalescer.stats().rounds;
+  bench::Line("journal/callers")
+      .add("durability", "fsync")
+      .add("callers", std::uint64_t{count})
+      .add("payload", std::uint64_t{Load::payload_size})
+      .add("waiting", std::uint64_t{scale.waiting / 10})
+      .add("ours", static_cast<double>(finished) / seconds)
+      .add("items_per_round",
+           static_cast<double>(rounds.items) / static_cast<double>(rounds.rounds))
+      .add("cpu_us_per_task",
+           (bench::process_cpu_seconds() - cpu) * 1e6 / static_cast<double>(finished))
+      .print();
+}
+
 }  // namespace
 }  // namespace millrace
 
@@ -366,5 +489,6 @@ int main(int argc, char** argv) {
   if (wanted("flat")) flat(scale);
   if (wanted("open")) open_again(scale);
   if (wanted("space")) space(scale);
+  if (wanted("callers")) callers(scale);
   return 0;
 }

@@ -45,20 +45,20 @@ class Load {
     require(puts && puts->back().has_value(), "put");
   }
 
-  void take_and_settle() {
+  // One call: finishes the batch that the last call took, and takes the next.
+  void work() {
     now_ += Duration(1);
     const TakeRequest request{.worker = "worker-1",
                               .queues = {{"emails", static_cast<std::uint32_t>(batch_)}}};
-    const auto work = timed([&] { return store_.work({}, {}, {&request, 1}, now_); });
+    auto work = timed([&] { return store_.work(settlements_, {}, {&request, 1}, now_); });
     require(work && work->taken.front() && work->taken.front()->size() == batch_, "take");
-    std::vector<Settlement> settlements(batch_);
+    require(work->settled.empty() || work->settled.back().has_value(), "settle");
+    leases_ = std::move(*work->taken.front());
+    settlements_.resize(batch_);
     for (std::size_t i = 0; i < batch_; ++i) {
-      const Lease& lease = (*work->taken.front())[i];
-      settlements[i].id = lease.id;
-      settlements[i].expect = Held{lease.token};
+      settlements_[i].id = leases_[i].id;
+      settlements_[i].expect = Held{leases_[i].token};
     }
-    const auto settled = timed([&] { return store_.work(settlements, {}, {}, now_); });
-    require(settled && settled->settled.back().has_value(), "settle");
   }
 
   void flush() { require(store_.flush().has_value(), "flush"); }
@@ -79,6 +79,8 @@ class Load {
   Store& store_;
   std::size_t batch_;
   std::vector<NewTask> tasks_;
+  std::vector<Lease> leases_;  // of the last take
+  std::vector<Settlement> settlements_;
   UuidSource ids_{1};
   TimePoint now_{std::chrono::hours(24 * 365 * 56)};
   double longest_ = 0;

@@ -52,11 +52,18 @@ class GuardedStore : public RecordingStore {
   Signal flush_began;
   Signal may_end;
   std::atomic<bool> flush_fails = false;
+  std::atomic<bool> puts_gated = false;
+  Signal put_began;
+  Signal may_put;
   std::atomic<int> puts = 0;
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
     const Inside inside(busy_);
     ++puts;
+    if (puts_gated) {
+      put_began.give();
+      may_put.take();
+    }
     calls.clear();
     return RecordingStore::put(tasks, now);
   }
@@ -81,14 +88,17 @@ class GuardedStore : public RecordingStore {
   }
 
  private:
-  struct Inside {
-    explicit Inside(std::atomic<bool>& flag) : flag_(flag) {
-      if (flag_.exchange(true)) std::abort();
+  class Inside {
+   public:
+    explicit Inside(std::atomic<bool>& busy) : busy_(busy) {
+      if (busy_.exchange(true)) std::abort();
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
-    ~Inside() { flag_ = false; }
-    std::atomic<bool>& flag_;
+    ~Inside() { busy_ = false; }
+
+   private:
+    std::atomic<bool>& busy_;
   };
   std::atomic<bool> busy_ = false;
   std::atomic<bool> flushing_ = false;
@@ -236,6 +246,37 @@ TEST_F(CoalescerTest, a_lease_whose_caller_leaves_is_given_back) {
       {.takes = {{.worker = "w", .queues = {{"q", 1}}}}, .wait_until = clock_.now() + 1h}, never);
   EXPECT_EQ((*again->taken.front())[0].id, id);
   EXPECT_TRUE(taken.empty());
+}
+
+TEST_F(CoalescerTest, a_give_back_needs_nobody_else_to_ask) {
+  StoreDriver(store_).put(task("q"));
+  start();
+  store_.gated = true;
+  Mailbox<WorkResult> taken;
+  take(taken, {});
+  store_.flush_began.take();
+  while (coalescer_->stats().rounds.held == 0) std::this_thread::yield();
+  coalescer_->leave({1});
+  store_.may_end.give();
+  store_.flush_began.take();
+  store_.may_end.give();
+  coalescer_->stop();
+  EXPECT_EQ(StoreDriver(store_).counts("q").of(TaskState::queued), 1);
+}
+
+TEST_F(CoalescerTest, requests_come_in_while_a_round_is_applied) {
+  start();
+  store_.puts_gated = true;
+  PutBox first;
+  put(first);
+  store_.put_began.take();
+  PutBox second;
+  put(second, 2);
+  EXPECT_EQ(coalescer_->stats().rounds.waiting, 1);
+  store_.puts_gated = false;
+  store_.may_put.give();
+  EXPECT_THAT(first.get(), IsOk());
+  EXPECT_THAT(second.get(), IsOk());
 }
 
 TEST_F(CoalescerTest, a_cancelled_request_is_not_answered) {

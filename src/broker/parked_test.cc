@@ -17,7 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 // ---- Waiting for work --------------------------------------------------------------------------
 
@@ -368,32 +367,6 @@ TEST(Parked, leases_of_those_who_left_are_given_back_even_while_stopping) {
   d.round();
   EXPECT_EQ(d.direct.state_of(id), TaskState::queued);
   EXPECT_TRUE(d.rounds->idle());
-}
-
-// ---- Stores that sync at intervals -------------------------------------------------------------
-
-TEST(Parked, an_idle_store_that_syncs_at_intervals_is_called_and_flushed_in_time) {
-  const Traits lazy{.name = "lazy", .durability = Durability::interval, .loss_window = 100ms};
-  RoundsDriver d({}, &lazy);
-  d.round();
-  d.calls();
-  EXPECT_EQ(d.rounds->next_wakeup(), t0 + 50ms);
-  d.now += 49ms;
-  d.apply();
-  EXPECT_FALSE(d.rounds->needs_flush());
-  d.now += 1ms;
-  d.apply();
-  EXPECT_THAT(d.calls(), ElementsAre("wait"));
-  EXPECT_TRUE(d.rounds->needs_flush());
-  d.flush();
-  EXPECT_EQ(d.rounds->next_wakeup(), t0 + 100ms);
-}
-
-TEST(Parked, an_idle_store_of_another_kind_is_left_alone) {
-  RoundsDriver d;
-  d.put(1);
-  d.round();
-  EXPECT_EQ(d.rounds->next_wakeup(), never);
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ bool RoundRunner::failed(Round& round, const Error& error) {
 
 bool RoundRunner::put(Round& round) {
   std::vector<NewTask> tasks;
+  tasks.reserve(round.requests.size());
   for (Request* request : round.requests) {
     if (auto* part = std::get_if<PutPart>(&request->part)) append(tasks, part->tasks);
   }

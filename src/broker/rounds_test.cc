@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/faulty.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {
@@ -221,6 +222,70 @@ TEST(Rounds, what_was_flushed_before_the_store_failed_is_answered_with_the_truth
   EXPECT_THAT(good.get(), IsOk());
 }
 
+// A few callers of every kind over a store that fails once; each must be answered once.
+void run_over(FaultyStore& store) {
+  Rounds rounds(store);
+  TimePoint now = t0;
+  std::vector<int> answers(7, 0);
+  const auto submit = [&](Request request) {
+    Answers refused;
+    rounds.submit(std::move(request), now, refused);
+    refused.deliver();
+  };
+  const auto count = [&](std::size_t number) {
+    return [&answers, number](const auto&) { ++answers[number]; };
+  };
+  const auto round = [&] {
+    now += 300ms;
+    rounds.apply(now).deliver();
+    if (!rounds.needs_flush()) return;
+    const auto applied = rounds.applied();
+    rounds.flushed(applied, store.flush()).deliver();
+  };
+  const auto take = [&](std::uint64_t caller, Duration wait) {
+    const TakeRequest one{.worker = "w", .queues = {{"q", 1}}};
+    return work_request({caller}, {.takes = {one}, .wait_until = now + wait}, never, count(caller));
+  };
+  submit(take(1, 1h));
+  submit(take(2, 1h));
+  submit(take(3, 400ms));
+  round();
+  round();
+  const auto find = [](Store& to, TimePoint) { return to.find(fresh_id()); };
+  submit(put_request({4}, tasks(1), never, count(4)));
+  submit(call_request<Task>({5}, find, never, count(5)));
+  submit(work_request({6}, {.settlements = {{.id = fresh_id()}}}, never, count(6)));
+  rounds.apply(now).deliver();
+  rounds.leave({1}).deliver();
+  for (int i = 0; i < 4; ++i) round();
+  rounds.stop().deliver();
+  round();
+  EXPECT_TRUE(rounds.idle());
+  EXPECT_LE(answers[1], 1);
+  for (std::size_t i = 2; i < answers.size(); ++i) EXPECT_EQ(answers[i], 1) << "caller " << i;
+}
+
+TEST(Rounds, whichever_call_of_the_store_fails_everybody_is_answered_once) {
+  for (const auto when : {Fault::When::before, Fault::When::after}) {
+    for (const auto code : {ErrorCode::unavailable, ErrorCode::internal}) {
+      std::uint64_t faults = 1;
+      for (std::uint64_t call = 1; faults != 0; ++call) {
+        SCOPED_TRACE("call " + std::to_string(call));
+        const auto memory = open_memory();
+        StoreDriver(*memory).make_queue("q");
+        FaultyStore store(*memory);
+        store.plan({.call = call, .when = when, .error = {code, "injected"}});
+        run_over(store);
+        faults = store.faults();
+        ASSERT_FALSE(HasFailure());
+        if (faults == 0) {
+          EXPECT_GT(call, 10);
+        }
+      }
+    }
+  }
+}
+
 // ---- Stopping ----------------------------------------------------------------------------------
 
 TEST(Rounds, stopping_finishes_what_was_applied_and_refuses_the_rest) {
@@ -268,6 +333,32 @@ TEST(Rounds, a_completion_may_leave) {
   EXPECT_TRUE(other.answered());
   d.round();
   EXPECT_FALSE(waiting.answered());
+}
+
+// ---- Stores that sync at intervals -------------------------------------------------------------
+
+TEST(Rounds, an_idle_store_that_syncs_at_intervals_is_called_and_flushed_in_time) {
+  const Traits lazy{.name = "lazy", .durability = Durability::interval, .loss_window = 100ms};
+  RoundsDriver d({}, &lazy);
+  d.round();
+  d.calls();
+  EXPECT_EQ(d.rounds->next_wakeup(), t0 + 50ms);
+  d.now += 49ms;
+  d.apply();
+  EXPECT_FALSE(d.rounds->needs_flush());
+  d.now += 1ms;
+  d.apply();
+  EXPECT_THAT(d.calls(), ElementsAre("wait"));
+  EXPECT_TRUE(d.rounds->needs_flush());
+  d.flush();
+  EXPECT_EQ(d.rounds->next_wakeup(), t0 + 100ms);
+}
+
+TEST(Rounds, an_idle_store_of_another_kind_is_left_alone) {
+  RoundsDriver d;
+  d.put(1);
+  d.round();
+  EXPECT_EQ(d.rounds->next_wakeup(), never);
 }
 
 // ---- Figures -----------------------------------------------------------------------------------

@@ -269,10 +269,11 @@ class Store {
 
   // Adds tasks as they were elsewhere, from an export: everything is kept but number, version and
   // lease, which are this store's to give. `processing` becomes `queued` with the same start and
-  // counters. Checked in this order: values, same id (the existing task, marked `existing`), unique
-  // key (the holder, marked `existing`, if the task would hold it in its state), not being removed
-  // (`conflict`). Skips depth, rate, `active` and draining. A window counts from `created_at`.
-  // Retention counts from `finished_at`, and what it no longer keeps goes with the next advance().
+  // counters; the token it had elsewhere is none that this store will give out. Checked in this
+  // order: values, same id (the existing task, marked `existing`), unique key (the holder, marked
+  // `existing`, if the task would hold it in its state), not being removed (`conflict`). Skips
+  // depth, rate, `active` and draining. A window counts from `created_at`. Retention counts from
+  // `finished_at`, and what it no longer keeps goes with the next advance().
   virtual Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) = 0;
 
   // ---- Queues ----------------------------------------------------------------------------------

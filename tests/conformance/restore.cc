@@ -103,6 +103,21 @@ TEST_P(StoreConformance, a_task_that_ran_elsewhere_is_queued_and_can_be_taken_at
   EXPECT_EQ(settle(done(lease)), TaskState::completed);
 }
 
+TEST_P(StoreConformance, whoever_runs_a_task_elsewhere_cannot_settle_it_here) {
+  put(task("q"));
+  const Lease old = take_one("q");
+  const Task running = find(old.id);
+  const auto elsewhere = GetParam().make();
+  use(*elsewhere);
+  make_queue("q");
+  restore(running);
+  const Lease lease = take_one("q");
+  EXPECT_EQ(lease.id, old.id);
+  EXPECT_THAT(try_settle(done(old)), FailsWith(ErrorCode::lease_lost));
+  EXPECT_THAT(try_extend({.id = old.id, .token = old.token}), FailsWith(ErrorCode::lease_lost));
+  EXPECT_EQ(settle(done(lease)), TaskState::completed);
+}
+
 TEST_P(StoreConformance, the_same_id_restored_again_changes_nothing) {
   const Task task = old_task("q", {.state = TaskState::queued});
   restore(task);

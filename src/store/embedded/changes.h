@@ -50,12 +50,14 @@ struct SmallChange {
 
 struct Changes {
   bool on = false;
+  std::uint64_t revision = 0;  // grows with every change, also while no list is kept
   std::vector<TaskChange> tasks;
   std::vector<SmallChange> small;
 
   // What changes all the time (a queue with a rate) is mostly what was noted last; anything else
   // may be noted twice.
   void note(SmallChange change) {
+    ++revision;
     if (on && (small.empty() || small.back() != change)) small.push_back(std::move(change));
   }
 };

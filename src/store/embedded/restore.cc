@@ -2,6 +2,7 @@
 
 #include "core/as_put.h"
 #include "core/transition.h"
+#include "core/uuid.h"
 #include "core/validate.h"
 #include "store/embedded/verbs.h"
 
@@ -38,9 +39,19 @@ void set_moments(Slot& slot, const Task& task) {
   slot.moment = task.finished_at.value_or(no_moment);
 }
 
+// Whoever still runs the task elsewhere has a token of that store, and stores count alike. So this
+// one goes on counting from a place that only its seed knows, and the old token settles nothing.
+void leave_old_tokens_behind(State& state) {
+  constexpr Uuid any{};
+  constexpr unsigned kept_bits = 38;  // of the 40 that count, so that there is always room to go on
+  const std::uint64_t place = UuidHash{state.options().hash_seed}(any) >> (64U - kept_bits);
+  state.resume(0, place, 0);
+}
+
 Put add_restored(State& state, QueueEntry& queue, const Task& task, TimePoint now) {
   NewTask given = as_put(task);
   given.start_by = task.start_by;
+  if (task.state == TaskState::processing) leave_old_tokens_behind(state);
   const auto at = state.add(given, queue, task.created_at);
   Slot& slot = state.slot(at);
   slot.state = restored_state(task);

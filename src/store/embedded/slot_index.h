@@ -29,6 +29,13 @@ class SlotIndex {
     }
   }
 
+  // This hash will be looked for soon: has its entry fetched meanwhile.
+  void expect(std::uint64_t hash) const {
+    const Table& table = tables_[hash >> 54];
+    if (table.used == 0) return;
+    __builtin_prefetch(&table.entries[static_cast<std::uint32_t>(hash) & table.mask()]);
+  }
+
   // REQUIRES: the slot is not in the index.
   void insert(std::uint64_t hash, std::uint32_t slot) {
     Table& table = tables_[hash >> 54];

@@ -137,6 +137,7 @@ void State::store(std::uint32_t at, TimePoint now) {
   Slot& slot = slots_[at];
   ++slot.version;
   slot.updated_at = now;
+  ++changes.revision;
   if (changes.on && !slot.recorded) {
     slot.recorded = true;
     const auto kind = slot.version == 1 ? RecordKind::task : RecordKind::change;
@@ -147,6 +148,7 @@ void State::store(std::uint32_t at, TimePoint now) {
 
 void State::erase(std::uint32_t at) {
   Slot& slot = slots_[at];
+  ++changes.revision;
   if (changes.on) {
     changes.tasks.push_back(
         {.kind = RecordKind::gone, .number = slot.number, .version = slot.version + 1});

@@ -71,8 +71,8 @@ class State {
     std::uint32_t epoch = 1;      // of this boot; tokens of different boots differ
     std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
     bool record = false;          // keep a list of changes for take_records()
-    // With a log behind it: reads a blob from there; the bytes are good until the next call. What
-    // cannot be read is empty; the log remembers that it failed.
+    // With a log behind it: reads a blob from there; the bytes are good until the next call. Throws
+    // if they cannot be read, and the state is of no use any more.
     std::function<std::string_view(Blob blob, std::uint64_t number)> read_log = nullptr;
     std::size_t cache_size = 0;  // bytes of blobs that stay in memory although the log has them
   };
@@ -83,6 +83,8 @@ class State {
   // The slot of a task, or no_slot.
   std::uint32_t find(const TaskId& id) const;
   std::uint32_t find(TaskNumber number) const;
+  // This id will be looked for soon. Among millions of tasks, waiting for memory is most of find().
+  void expect(const TaskId& id) const { ids_.expect(hash(id)); }
 
   Slot& slot(std::uint32_t index) { return slots_[index]; }
   const Slot& slot(std::uint32_t index) const { return slots_[index]; }

@@ -15,16 +15,23 @@ Result<void> check_batch(std::size_t size) {
                                               size, limits::max_batch));
 }
 
+constexpr std::size_t look_ahead = 12;  // items
+
 // Does one thing to each item of a batch.
 template <class Item, class Verb>
-auto each(std::span<const Item> items, const Verb& verb)
+auto each(const State& state, std::span<const Item> items, const Verb& verb)
     -> Result<std::vector<decltype(verb(items.front()))>> {
   if (auto good = check_batch(items.size()); !good) {
     return std::unexpected(std::move(good.error()));
   }
   std::vector<decltype(verb(items.front()))> results;
   results.reserve(items.size());
-  for (const Item& item : items) results.push_back(verb(item));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if constexpr (requires { items[i].id; }) {
+      if (i + look_ahead < items.size()) state.expect(items[i + look_ahead].id);
+    }
+    results.push_back(verb(items[i]));
+  }
   return results;
 }
 
@@ -56,7 +63,8 @@ auto read_queues(const State& state, const std::optional<QueueRef>& only, const 
 
 Result<std::vector<Result<Put>>> StateMachine::put(std::span<const NewTask> tasks, TimePoint now) {
   QueueFinder queues(state_);
-  return each(tasks, [&](const NewTask& task) { return embedded::put(state_, queues, task, now); });
+  return each(state_, tasks,
+              [&](const NewTask& task) { return embedded::put(state_, queues, task, now); });
 }
 
 Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
@@ -66,9 +74,11 @@ Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
     if (auto good = check_batch(size); !good) return std::unexpected(std::move(good.error()));
   }
   WorkResult done;
-  done.settled = *each(settlements, [&](const Settlement& s) { return settle(state_, s, now); });
-  done.extended = *each(extensions, [&](const Extension& e) { return extend(state_, e, now); });
-  done.taken = *each(takes, [&](const TakeRequest& t) { return take(state_, t, now); });
+  done.settled =
+      *each(state_, settlements, [&](const Settlement& s) { return settle(state_, s, now); });
+  done.extended =
+      *each(state_, extensions, [&](const Extension& e) { return extend(state_, e, now); });
+  done.taken = *each(state_, takes, [&](const TakeRequest& t) { return take(state_, t, now); });
   return done;
 }
 
@@ -99,27 +109,29 @@ Result<std::vector<QueueCounts>> StateMachine::counts(const std::optional<QueueR
 
 Result<std::vector<Result<TaskState>>> StateMachine::cancel(std::span<const CancelRequest> requests,
                                                             TimePoint now) {
-  return each(requests, [&](const CancelRequest& r) { return embedded::cancel(state_, r, now); });
+  return each(state_, requests,
+              [&](const CancelRequest& r) { return embedded::cancel(state_, r, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::retry(std::span<const TaskId> tasks,
                                                            TimePoint now) {
-  return each(tasks, [&](const TaskId& id) { return revive(state_, id, now); });
+  return each(state_, tasks, [&](const TaskId& id) { return revive(state_, id, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::remove(std::span<const TaskId> tasks,
                                                             TimePoint) {
-  return each(tasks, [&](const TaskId& id) { return embedded::remove(state_, id); });
+  return each(state_, tasks, [&](const TaskId& id) { return embedded::remove(state_, id); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::update(std::span<const TaskUpdate> updates,
                                                             TimePoint now) {
-  return each(updates, [&](const TaskUpdate& u) { return embedded::update(state_, u, now); });
+  return each(state_, updates,
+              [&](const TaskUpdate& u) { return embedded::update(state_, u, now); });
 }
 
 Result<std::vector<Result<Put>>> StateMachine::restore(std::span<const Task> tasks, TimePoint now) {
   QueueFinder queues(state_);
-  return each(tasks,
+  return each(state_, tasks,
               [&](const Task& task) { return embedded::restore(state_, queues, task, now); });
 }
 

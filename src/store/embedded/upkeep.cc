@@ -182,6 +182,19 @@ Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t 
   return found;
 }
 
+void end_local_leases(State& state) {
+  std::vector<std::uint32_t> local;
+  for (const auto& [key, at] : state.leases) {
+    if (state.workers.text(state.slot(at).worker).starts_with(local_worker)) local.push_back(at);
+  }
+  for (const std::uint32_t at : local) {
+    state.unindex(at);
+    Slot& slot = state.slot(at);
+    slot.moment = std::min(slot.moment, slot.started_at);
+    state.store(at, slot.updated_at);
+  }
+}
+
 Result<Advanced> advance(State& state, TimePoint now, std::size_t limit) {
   if (auto good = check_limit(limit, limits::max_advance); !good) {
     return std::unexpected(std::move(good.error()));

@@ -63,6 +63,9 @@ std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
 // upkeep.cc
 Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t limit);
 Result<Advanced> advance(State& state, TimePoint now, std::size_t limit);
+// After a restart: workers inside this process died with the one before it, so their leases are
+// over. Settling them is the broker's to decide (C-11).
+void end_local_leases(State& state);
 
 // operate.cc
 Result<TaskState> cancel(State& state, const CancelRequest& request, TimePoint now);

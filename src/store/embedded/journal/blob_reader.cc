@@ -28,17 +28,13 @@ std::string_view BlobReader::read(Blob blob, std::uint64_t number) {
   const Place place = blob.place();
   const Position at{full_number(place.segment), place.offset};
   const auto bytes = window(at, blob_head + place.size);
-  if (bytes) {
-    Reader in(*bytes);
-    if (const auto good = read_blob(in, number)) return *good;
-  }
-  if (!error_) {
-    error_ = bytes ? Error{ErrorCode::corrupt,
-                           fmt::format("{} at offset {}: the bytes of task number {} are damaged",
-                                       segment_name(at.segment), at.offset, number)}
-                   : bytes.error();
-  }
-  return {};
+  if (!bytes) throw Unreadable{bytes.error()};
+  Reader in(*bytes);
+  if (const auto good = read_blob(in, number)) return *good;
+  throw Unreadable{
+      {.code = ErrorCode::corrupt,
+       .message = fmt::format("{} at offset {}: the bytes of task number {} are damaged",
+                              segment_name(at.segment), at.offset, number)}};
 }
 
 // At least `size` bytes from `at` on, unless what was written ends before.

@@ -3,7 +3,6 @@
 
 #include <millrace/result.h>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,19 +12,23 @@
 
 namespace millrace::embedded {
 
+// Thrown out of the middle of whatever the state machine was doing, because nothing it could do
+// without the bytes would be right. Caught where the journal is entered; the store has then failed.
+struct Unreadable {
+  Error error;
+};
+
 class BlobReader {
  public:
   explicit BlobReader(Segments& segments) : segments_(segments) {}
 
-  // The bytes of a task's blob, good until the next call; empty if they cannot be read or are
-  // damaged, and then error() says why.
+  // The bytes of a task's blob, good until the next call. Throws Unreadable.
   std::string_view read(Blob blob, std::uint64_t number);
 
   // Nothing at or after this position may be read.
   void set_written(const Position& written) { written_ = written; }
 
   bool is_written(const Place& place) const;
-  const std::optional<Error>& error() const { return error_; }
 
  private:
   std::uint64_t full_number(std::uint32_t segment) const;
@@ -36,7 +39,6 @@ class BlobReader {
   // Tasks that are taken one after the other mostly lie one after the other.
   Position window_at_ = {};
   std::string window_;
-  std::optional<Error> error_;
 };
 
 }  // namespace millrace::embedded

@@ -36,8 +36,10 @@ Result<Cleaner::Step> Cleaner::step(const State& state, std::uint64_t first, std
         write_cleaned(step.carried.bytes, first + 1);
         break;
       }
-      records_ = *group;
+      ahead_ = records_ = *group;
+      look_ahead(state, 12);
     }
+    look_ahead(state, 1);
     const auto record = next_record(records_);
     if (!record) records_ = {};  // a good checksum says that this cannot be
     if (!record) continue;
@@ -45,6 +47,16 @@ Result<Cleaner::Step> Cleaner::step(const State& state, std::uint64_t first, std
     carry(state, *record, step.carried);
   }
   return step;
+}
+
+// The tasks of the records to come will be looked for soon.
+void Cleaner::look_ahead(const State& state, int records) {
+  for (; records > 0; --records) {
+    const auto record = next_record(ahead_);
+    if (!record) return;
+    if (record->kind != RecordKind::task) continue;
+    if (const auto head = task_head(*record)) state.expect(head->id);
+  }
 }
 
 // Brings `size` bytes from offset_ on into bytes_.

@@ -39,6 +39,7 @@ class Cleaner {
   // The records of the next group; empty at the end.
   Result<std::string_view> next_group(std::uint64_t end);
   Result<void> load(std::size_t size);
+  void look_ahead(const State& state, int records);
   void carry(const State& state, const RecordView& record, Records& out);
 
   Segments& segments_;
@@ -47,6 +48,7 @@ class Cleaner {
   std::uint64_t offset_ = 0;
   std::uint64_t group_size_ = 0;  // of the group at the front of bytes_
   std::string_view records_;      // of that group, those not looked at yet
+  std::string_view ahead_;        // the same, a little further on
   std::set<SmallChange> things_;  // written again from this segment
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/limits.h"
 #include "store/embedded/records.h"
+#include "store/embedded/verbs.h"
 
 namespace millrace::embedded {
 namespace {
@@ -84,9 +85,8 @@ Result<void> JournalStore::open() {
     return std::unexpected(opened.error());
   }
   Result<void> done;
-  if (!options_.read_only) done = go_on_from(*opened);
+  if (!options_.read_only) done = guarded([&] { return go_on_from(*opened); });
   opened_ = std::move(*opened);
-  if (done) done = check_readable();
   if (!done) machine_.reset();
   return done;
 }
@@ -107,7 +107,7 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
   state().go_on(opened.start.epoch);
   if (auto started = log_.start(state(), opened.start); !started) return started;
   spares_.refill(0);
-  end_local_leases();
+  end_local_leases(state());
   return after_change();
 }
 
@@ -121,55 +121,47 @@ Result<void> JournalStore::prove_end(const Opened& opened) {
   return done;
 }
 
-// Workers inside this process died with the one before it. Their leases are over; settling them is
-// the broker's to decide (C-11).
-void JournalStore::end_local_leases() {
-  std::vector<std::uint32_t> local;
-  for (const auto& [key, at] : state().leases) {
-    const auto worker = state().workers.text(state().slot(at).worker);
-    if (worker.starts_with(local_worker)) local.push_back(at);
-  }
-  for (const std::uint32_t at : local) {
-    state().unindex(at);
-    Slot& slot = state().slot(at);
-    slot.moment = std::min(slot.moment, slot.started_at);
-    state().store(at, slot.updated_at);
-  }
-}
-
 // ---- Around every call ------------------------------------------------------------------------
 
-Result<void> JournalStore::check_readable() {
-  if (blobs_.error()) return std::unexpected(log_.fail_for_good(*blobs_.error()));
+Result<void> JournalStore::check_failed() const {
   if (auto failure = log_.failure()) return std::unexpected(std::move(*failure));
   return {};
 }
 
+auto JournalStore::guarded(const auto& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const Unreadable& unreadable) {
+    return std::unexpected(log_.fail_for_good(unreadable.error));
+  }
+}
+
 auto JournalStore::ask(const auto& call) -> decltype(call()) {
-  if (auto good = check_readable(); !good) return std::unexpected(std::move(good.error()));
-  auto answer = call();
-  if (auto good = check_readable(); !good) return std::unexpected(std::move(good.error()));
-  return answer;
+  if (auto good = check_failed(); !good) return std::unexpected(std::move(good.error()));
+  return guarded(call);
 }
 
 auto JournalStore::change(Need need, std::size_t bytes, const auto& call) -> decltype(call()) {
-  if (auto good = before_change(need, bytes); !good) {
-    return std::unexpected(std::move(good.error()));
-  }
-  auto answer = call();
-  if (auto good = after_change(); !good) return std::unexpected(std::move(good.error()));
-  return answer;
+  return guarded([&]() -> decltype(call()) {
+    if (auto good = before_change(need, bytes); !good) {
+      return std::unexpected(std::move(good.error()));
+    }
+    auto answer = call();
+    if (auto good = after_change(); !good) return std::unexpected(std::move(good.error()));
+    return answer;
+  });
 }
 
 // Space is asked for before anything changes, because afterwards there is no way back. What adds
-// leaves a whole segment to what only goes on: takes, settles, removals and cleaning.
+// leaves the last segments to what only goes on (takes, settles, removals), and that leaves the
+// last of them to cleaning, which is how a full store helps itself.
 Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
-  if (auto good = check_readable(); !good) return good;
+  if (auto good = check_failed(); !good) return good;
   if (options_.read_only) {
     return fail(ErrorCode::conflict, fmt::format("{} is open to be read only", disk_->path()));
   }
   const bool adds = need == Need::a_lot;
-  const std::uint64_t left = adds ? options_.segment_size : options_.segment_size / 8;
+  const std::uint64_t left = options_.segment_size * (adds ? 6 : 3) / 4;
   Result<void> made;
   while (made && log_.room() < left + bytes) made = log_.make_room();
   auto lack = made ? spares_.lack() : std::optional(made.error());
@@ -177,6 +169,7 @@ Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
   if (!std::exchange(told_full_, true) && options_.notice) {
     options_.notice(fmt::format("no space for another segment: {}", lack->message));
   }
+  if (auto cleaned = clean(0); !cleaned) return cleaned;
   return std::unexpected(Error{
       .code = ErrorCode::limited,
       .message = fmt::format("the store is full and takes no more until there is space for another "
@@ -186,11 +179,9 @@ Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
 }
 
 Result<void> JournalStore::after_change() {
-  if (auto good = check_readable(); !good) return good;
   records_.bytes.clear();
   records_.written.clear();
   take_records(state(), records_);
-  if (auto good = check_readable(); !good) return good;
   const std::size_t appended = records_.bytes.size();
   if (appended != 0) log_.append(state(), records_, std::nullopt);
   if (!spares_.lack()) told_full_ = false;
@@ -221,11 +212,12 @@ Result<void> JournalStore::clean(std::size_t appended) {
   if (log_.size() <= most) return {};
   const auto oldest = log_.oldest();
   if (!oldest) return {};
-  const auto budget =
-      std::clamp<std::uint64_t>(clean_ratio * appended, least_cleaned, most_cleaned);
+  const std::uint64_t room = log_.room();
+  if (room < options_.segment_size / 2) return {};
+  const auto budget = std::min(
+      std::clamp<std::uint64_t>(clean_ratio * appended, least_cleaned, most_cleaned), room / 4);
   auto step = cleaner_.step(state(), oldest->segment, oldest->offset, budget);
   if (!step) return std::unexpected(log_.fail_for_good(step.error()));
-  if (auto good = check_readable(); !good) return good;
   if (!step->carried.bytes.empty()) log_.append(state(), step->carried, step->cleaned);
   return {};
 }

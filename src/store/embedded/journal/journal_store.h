@@ -79,15 +79,14 @@ class JournalStore final : public Store {
 
   Result<void> go_on_from(Opened& opened);
   Result<void> prove_end(const Opened& opened);
-  void end_local_leases();
 
   auto ask(const auto& call) -> decltype(call());
   auto change(Need need, std::size_t bytes, const auto& call) -> decltype(call());
   Result<void> before_change(Need need, std::size_t bytes);
   Result<void> after_change();
-  Result<void> commit();
   Result<void> clean(std::size_t appended);
-  Result<void> check_readable();
+  Result<void> check_failed() const;
+  auto guarded(const auto& call) -> decltype(call());
   std::uint64_t live_bytes() const;
   void saw(TimePoint now) { now_.store(now.time_since_epoch().count()); }
 

@@ -95,7 +95,6 @@ Result<Opened> Opening::run() {
   if (auto done = check_barely_begun(); !done) return std::unexpected(done.error());
   blobs_.set_written(written_);
   if (auto done = replay_.finish(); !done) return std::unexpected(done.error());
-  if (blobs_.error()) return std::unexpected(*blobs_.error());
   if (!files_.empty()) {
     opened_.start.first = files_.begin()->first;
     opened_.start.next = files_.rbegin()->first + 1;
@@ -318,7 +317,11 @@ Result<void> Opening::end_of_log(std::string_view left, const Position& at) {
 
 Result<Opened> read_journal(Segments& segments, BlobReader& blobs, State& state,
                             const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
-  return Opening(segments, blobs, state, progress).run();
+  try {
+    return Opening(segments, blobs, state, progress).run();
+  } catch (const Unreadable& unreadable) {
+    return std::unexpected(unreadable.error);
+  }
 }
 
 }  // namespace millrace::embedded

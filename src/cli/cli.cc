@@ -1,0 +1,179 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "core/quote.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr const char* about =
+    "Millrace is a durable task queue. A store is a directory with a journal (./data, or\n"
+    "journal:./data) or a file that a memory store saves itself to (memory:?snapshot=./tasks).";
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  millrace export ./data --output backup.jsonl    everything in ./data, as lines of JSON\n"
+    "  millrace export ./data | gzip > backup.gz       the same, compressed\n"
+    "  millrace import backup.jsonl --into ./data2     into another store\n"
+    "  millrace import queue-state.json --into ./data --queue claude\n"
+    "  millrace verify ./data                          is every byte of it sound?\n"
+    "\n"
+    "Exit codes: 0 it worked, 1 it failed, 2 it was not understood, 3 stored data is damaged.\n"
+    "`millrace COMMAND --help` explains a command.";
+
+// What the arguments ask for.
+struct Asked {
+  ExportOptions exporting;
+  ImportOptions importing;
+  std::string directory;
+};
+
+CLI::App* add_export(CLI::App& app, ExportOptions& options) {
+  auto* command = app.add_subcommand("export", "Write everything in a store as lines of JSON");
+  command
+      ->add_option("SOURCE", options.source,
+                   "The store: a directory, journal:DIR or memory:?snapshot=FILE")
+      ->type_name("")
+      ->required();
+  command->add_option("-o,--output", options.output, "Where to (default: standard output)")
+      ->type_name("FILE");
+  command->add_flag("-f,--force", options.force, "Replace the file if it is there");
+  command->footer(
+      "Writes queues, schedules, memos and tasks in all states, the oldest task first. Changes\n"
+      "nothing. The store must not be in use by another process.\n"
+      "\n"
+      "Examples:\n"
+      "  millrace export ./data --output backup.jsonl\n"
+      "  millrace export ./data | gzip > backup.gz\n");
+  return command;
+}
+
+CLI::App* add_import(CLI::App& app, ImportOptions& options) {
+  auto* command = app.add_subcommand("import", "Add what an export has to a store");
+  command->add_option("FILE", options.file, "What to read; - is standard input")
+      ->type_name("")
+      ->required();
+  command->add_option("--into", options.target, "The store; a directory is made if there is none")
+      ->type_name("STORE")
+      ->required();
+  command->add_option("--queue", options.queue, "Where the tasks of a queue-state.json go")
+      ->type_name("NAME")
+      ->default_str(options.queue);
+  command->footer(
+      "Adds what the store has not; what is there already stays as it is, so an import may be run\n"
+      "again after anything. Tasks that were running are queued. Reads what `millrace export`\n"
+      "wrote, and queue-state.json files.\n"
+      "\n"
+      "Examples:\n"
+      "  millrace import backup.jsonl --into ./data\n"
+      "  zcat backup.gz | millrace import - --into ./data\n");
+  return command;
+}
+
+CLI::App* add_verify(CLI::App& app, std::string& directory) {
+  auto* command = app.add_subcommand("verify", "Check a journal for damage");
+  command->add_option("DIR", directory, "The directory of the journal")->type_name("")->required();
+  command->footer(
+      "Reads the journal from beginning to end, checks every checksum, builds the state again and\n"
+      "recounts it. Changes nothing. The journal must not be in use by another process.\n"
+      "\n"
+      "Example:\n"
+      "  millrace verify ./data || echo \"damaged, in use or not there: $?\"\n");
+  return command;
+}
+
+// How many letters must be changed, added, dropped or swapped with their neighbour.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min(
+          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(each->get_name());
+  }
+  return names;
+}
+
+// The command that the first argument names; empty: none, or an option comes first.
+std::string command_of(const CLI::App& app, std::span<const std::string> arguments) {
+  const auto names = commands_of(app);
+  const auto found = std::ranges::find(names, arguments.front());
+  return found == names.end() ? "" : *found;
+}
+
+std::string nearest_command(const CLI::App& app, std::string_view word) {
+  const auto names = commands_of(app);
+  return *std::ranges::min_element(names, {},
+                                   [&](const std::string& name) { return distance(word, name); });
+}
+
+// Help goes where results go; what was not understood goes where people look.
+Exit answer(const CLI::App& app, const CLI::ParseError& error,
+            std::span<const std::string> arguments, Surroundings& with) {
+  if (error.get_exit_code() == 0) {
+    app.exit(error, with.out, with.err);
+    return Exit::ok;
+  }
+  const std::string command = command_of(app, arguments);
+  with.err << fmt::format("error: {}\nTry: millrace {}{}--help\n", error.what(), command,
+                          command.empty() ? "" : " ");
+  return Exit::usage;
+}
+
+}  // namespace
+
+Exit run(std::span<const std::string> arguments, Surroundings& with) {
+  CLI::App app(about, "millrace");
+  app.footer(examples);
+  app.set_version_flag("--version", "millrace " + with.version);
+  app.require_subcommand(1);
+  Asked asked;
+  const auto* exporting = add_export(app, asked.exporting);
+  const auto* importing = add_import(app, asked.importing);
+  const auto* verifying = add_verify(app, asked.directory);
+  if (arguments.empty()) {
+    with.err << app.help();
+    return Exit::usage;
+  }
+  if (!arguments.front().starts_with('-') && command_of(app, arguments).empty()) {
+    with.err << fmt::format(
+        "error: there is no command {}; the nearest is {}\nTry: millrace --help\n",
+        in_quotes(arguments.front()), nearest_command(app, arguments.front()));
+    return Exit::usage;
+  }
+  // CLI11 wants them last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return answer(app, error, arguments, with);
+  }
+  Console console(with);
+  if (exporting->parsed()) return export_command(asked.exporting, with, console);
+  if (importing->parsed()) return import_command(asked.importing, with, console);
+  if (verifying->parsed()) return verify_command(asked.directory, with, console);
+  return Exit::usage;
+}
+
+}  // namespace millrace::cli

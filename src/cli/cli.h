@@ -1,0 +1,59 @@
+// The `millrace` program without its process: arguments and surroundings in, exit code out.
+#pragma once
+
+#include <millrace/result.h>
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/store_url.h"
+#include "store/store.h"
+
+namespace millrace::cli {
+
+// Scripts rely on these.
+enum class Exit : std::uint8_t {
+  ok = 0,
+  failed = 1,   // it was understood, and it did not work
+  usage = 2,    // it was not understood
+  corrupt = 3,  // stored data failed a check
+};
+
+enum class Access : bool { read, write };
+
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+using Notice = std::function<void(std::string_view)>;
+
+// What checking a store found.
+struct Verified {
+  std::vector<std::pair<std::string, std::uint64_t>> figures = {};  // what, and how many
+  std::vector<std::string> remarks = {};                            // worth knowing, not wrong
+  std::vector<std::string> damage = {};
+};
+
+// Everything the commands know of the world.
+struct Surroundings {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool terminal = false;  // people watch `err`: moving progress is welcome
+  bool colours = false;
+  Clock& clock;
+  std::string version = {};
+  std::function<Result<std::unique_ptr<Store>>(const StoreUrl& url, Access access,
+                                               const Progress& progress, const Notice& notice)>
+      open_store = nullptr;
+  std::function<Result<Verified>(const std::string& directory, const Progress& progress)> verify =
+      nullptr;
+};
+
+// The arguments without the program's name.
+Exit run(std::span<const std::string> arguments, Surroundings& with);
+
+}  // namespace millrace::cli

@@ -1,0 +1,159 @@
+#include "cli/cli.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/driver.h"
+#include "tests/support/model_store.h"
+
+namespace millrace::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CliTest : public ::testing::Test {
+ protected:
+  Exit run(std::vector<std::string> arguments) {
+    out_.str("");
+    err_.str("");
+    return cli::run(arguments, with_);
+  }
+
+  test::ModelStore store_;         // commands get a copy
+  std::optional<Error> no_store_;  // instead of it
+  Result<Verified> verified_ = Verified{};
+  ManualClock clock_{test::t0};
+  std::istringstream in_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Surroundings with_{.in = in_,
+                     .out = out_,
+                     .err = err_,
+                     .clock = clock_,
+                     .version = "1.2.3",
+                     .open_store = [this](const StoreUrl&, Access, const Progress&,
+                                          const Notice&) -> Result<std::unique_ptr<Store>> {
+                       if (no_store_) return std::unexpected(*no_store_);
+                       return std::make_unique<test::ModelStore>(store_);
+                     },
+                     .verify = [this](const std::string&, const Progress&) { return verified_; }};
+};
+
+TEST_F(CliTest, help_teaches_with_examples_and_succeeds) {
+  EXPECT_EQ(run({"--help"}), Exit::ok);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("millrace export ./data --output backup.jsonl"),
+                                HasSubstr("Exit codes"), HasSubstr("verify")));
+  for (const char* command : {"export", "import", "verify"}) {
+    EXPECT_EQ(run({command, "--help"}), Exit::ok);
+    EXPECT_THAT(out_.str(), AllOf(HasSubstr("Example"), EndsWith("\n"))) << command;
+  }
+  EXPECT_THAT(err_.str(), IsEmpty());
+}
+
+TEST_F(CliTest, says_its_version) {
+  EXPECT_EQ(run({"--version"}), Exit::ok);
+  EXPECT_EQ(out_.str(), "millrace 1.2.3\n");
+}
+
+TEST_F(CliTest, what_is_not_understood_is_usage) {
+  const std::vector<std::vector<std::string>> bad = {{},
+                                                     {"exprot"},
+                                                     {"export"},
+                                                     {"export", "a", "b"},
+                                                     {"import", "a"},
+                                                     {"import"},
+                                                     {"export", "--colour"},
+                                                     {"verify"},
+                                                     {"export", "jurnal:x"},
+                                                     {"import", "-", "--into", "journal:"},
+                                                     {"verify", "memory:"}};
+  for (const auto& arguments : bad) {
+    EXPECT_EQ(run(arguments), Exit::usage) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(err_.str(), testing::Not(IsEmpty()));
+    EXPECT_THAT(out_.str(), IsEmpty());
+  }
+}
+
+TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
+  run({"exprot", "./data"});
+  EXPECT_THAT(err_.str(), HasSubstr("there is no command \"exprot\"; the nearest is export"));
+  run({"import"});
+  EXPECT_THAT(err_.str(), HasSubstr("Try: millrace import --help"));
+}
+
+TEST_F(CliTest, exports_to_standard_output_and_imports_from_standard_input) {
+  test::StoreDriver driver(store_);
+  driver.make_queue("q");
+  driver.put(test::task("q"));
+  EXPECT_EQ(run({"export", "somewhere"}), Exit::ok);
+  EXPECT_EQ(err_.str(), "exported 1 queue, no schedules, no memos and 1 task\n");
+  in_.str(out_.str());
+  EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::ok);
+  EXPECT_EQ(err_.str(),
+            "added no queues, no schedules, no memos and no tasks\n"
+            "left as they were: 1 queue, no schedules, no memos and 1 task\n");
+}
+
+TEST_F(CliTest, a_bad_import_says_what_was_done_and_fails) {
+  in_.str("{\"millrace_export\":{\"format\":1}}\nnonsense\n");
+  EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("added no queues"), HasSubstr("error: line 2: not JSON"),
+                                HasSubstr("goes on from there")));
+}
+
+TEST_F(CliTest, a_store_that_cannot_be_opened_is_a_failure_and_a_damaged_one_is_damage) {
+  no_store_ = Error{ErrorCode::not_found, "nothing there"};
+  EXPECT_EQ(run({"export", "a"}), Exit::failed);
+  EXPECT_EQ(err_.str(), "error: nothing there\n");
+  no_store_ = Error{ErrorCode::corrupt, "segment 1 at offset 5"};
+  EXPECT_EQ(run({"export", "a"}), Exit::corrupt);
+  EXPECT_EQ(run({"import", "-", "--into", "a"}), Exit::corrupt);
+}
+
+TEST_F(CliTest, a_file_that_is_not_there_is_a_failure) {
+  EXPECT_EQ(run({"import", "/nowhere/at/all", "--into", "a"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("cannot read /nowhere/at/all"));
+  EXPECT_EQ(run({"import", "/tmp", "--into", "a"}), Exit::failed);
+  EXPECT_EQ(run({"export", "a", "--output", "/nowhere/at/all"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("/nowhere/at/all"));
+}
+
+TEST_F(CliTest, an_output_file_is_whole_or_not_there_and_replaced_only_if_told_so) {
+  std::string folder = (std::filesystem::temp_directory_path() / "cli-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string file = folder + "/out.jsonl";
+  EXPECT_EQ(run({"export", "a", "-o", file}), Exit::ok);
+  EXPECT_EQ(run({"export", "a", "-o", file}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("--force replaces it"));
+  EXPECT_EQ(run({"export", "a", "-o", file, "--force"}), Exit::ok);
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_THAT(line, HasSubstr("millrace_export"));
+  const auto there = std::filesystem::directory_iterator(folder);
+  EXPECT_EQ(std::distance(begin(there), end(there)), 1) << "nothing is left beside it";
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(CliTest, verify_prints_what_it_found) {
+  verified_ = Verified{.figures = {{"tasks", 1234}}, .remarks = {"by the way"}};
+  EXPECT_EQ(run({"verify", "data"}), Exit::ok);
+  EXPECT_EQ(out_.str(), "tasks                  1,234\n");
+  EXPECT_EQ(err_.str(), "by the way\nno damage found\n");
+  verified_ = Verified{.damage = {"queue q counts 2 tasks and has 3"}};
+  EXPECT_EQ(run({"verify", "data"}), Exit::corrupt);
+  EXPECT_THAT(err_.str(), HasSubstr("error: queue q counts"));
+  verified_ = std::unexpected(Error{ErrorCode::corrupt, "1.seg at offset 7"});
+  EXPECT_EQ(run({"verify", "data"}), Exit::corrupt);
+  verified_ = std::unexpected(Error{ErrorCode::conflict, "in use"});
+  EXPECT_EQ(run({"verify", "data"}), Exit::failed);
+}
+
+}  // namespace
+}  // namespace millrace::cli

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "transfer/export.h"
+
+namespace millrace::cli {
+namespace {
+
+std::string summary(const transfer::Counts& counts) {
+  return fmt::format("{}, {}, {} and {}", counted(counts.queues, "queue", "queues"),
+                     counted(counts.schedules, "schedule", "schedules"),
+                     counted(counts.memos, "memo", "memos"),
+                     counted(counts.tasks, "task", "tasks"));
+}
+
+Result<transfer::ExportReport> write_to(std::ostream& out, Store& store, Surroundings& with,
+                                        Console& console) {
+  return transfer::export_store(
+      store, out, with.clock.now(),
+      [&](std::uint64_t done, std::uint64_t total) { console.progress("exporting", done, total); });
+}
+
+Result<transfer::ExportReport> write(const ExportOptions& options, Store& store, Surroundings& with,
+                                     Console& console) {
+  if (options.output.empty()) return write_to(with.out, store, with, console);
+  OutputFile file(options.output);
+  if (auto opened = file.open(options.force); !opened) {
+    return std::unexpected(std::move(opened.error()));
+  }
+  auto report = write_to(file.stream(), store, with, console);
+  if (!report) return report;
+  if (auto done = file.finish(); !done) return std::unexpected(std::move(done.error()));
+  return report;
+}
+
+}  // namespace
+
+Exit export_command(const ExportOptions& options, Surroundings& with, Console& console) {
+  const auto url = parse_store_url(options.source);
+  if (!url) {
+    console.fail(url.error());
+    return Exit::usage;
+  }
+  auto store = with.open_store(
+      *url, Access::read,
+      [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
+      [&](std::string_view notice) { console.warn(notice); });
+  if (!store) return console.fail(store.error());
+  const auto report = write(options, **store, with, console);
+  if (!report) return console.fail(report.error());
+  for (const std::string& each : report->left_out) console.warn(fmt::format("left out {}", each));
+  console.say(fmt::format("exported {}{}", summary(report->written),
+                          options.output.empty() ? "" : " to " + options.output));
+  return Exit::ok;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "transfer/import.h"
+
+namespace millrace::cli {
+namespace {
+
+std::string line(std::string_view what, const transfer::Counts& counts) {
+  return fmt::format("{} {}, {}, {} and {}", what, counted(counts.queues, "queue", "queues"),
+                     counted(counts.schedules, "schedule", "schedules"),
+                     counted(counts.memos, "memo", "memos"),
+                     counted(counts.tasks, "task", "tasks"));
+}
+
+void tell(const transfer::ImportReport& report, Console& console) {
+  console.say(line("added", report.added));
+  if (report.existing != transfer::Counts{}) {
+    console.say(line("left as they were:", report.existing));
+  }
+  if (report.key_held != 0) {
+    console.warn(fmt::format("left out {}: another one in the target holds the same unique key",
+                             counted(report.key_held, "task", "tasks")));
+  }
+  if (report.expired != 0) {
+    console.say(fmt::format("left out {} whose lifetime is over",
+                            counted(report.expired, "memo", "memos")));
+  }
+}
+
+std::uint64_t size_of(const std::string& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  return error ? 0 : size;
+}
+
+Exit import_from(std::istream& in, std::uint64_t size, const ImportOptions& options, Store& store,
+                 Surroundings& with, Console& console) {
+  const auto report = transfer::import_store(
+      in, store, with.clock.now(),
+      {.queue = options.queue, .progress = [&](const auto&, std::uint64_t bytes) {
+         console.progress("importing", bytes, size);
+       }});
+  tell(report, console);
+  if (!report.error) return Exit::ok;
+  console.fail(*report.error,
+               "What is added is safe. Running the import again goes on from there.");
+  // A bad file is the file's fault; the store says `corrupt` when it is its own.
+  return report.error->code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
+}
+
+}  // namespace
+
+Exit import_command(const ImportOptions& options, Surroundings& with, Console& console) {
+  const auto url = parse_store_url(options.target);
+  if (!url) {
+    console.fail(url.error());
+    return Exit::usage;
+  }
+  std::ifstream file;
+  const bool from_file = options.file != "-";
+  if (from_file) {
+    file.open(options.file, std::ios::binary);
+    if (!file || std::filesystem::is_directory(options.file)) {
+      return console.fail({ErrorCode::not_found, fmt::format("cannot read {}", options.file)},
+                          "Give the file that `millrace export` wrote, or - for standard input.");
+    }
+  }
+  auto store = with.open_store(
+      *url, Access::write,
+      [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
+      [&](std::string_view notice) { console.warn(notice); });
+  if (!store) return console.fail(store.error());
+  return import_from(from_file ? file : with.in, from_file ? size_of(options.file) : 0, options,
+                     **store, with, console);
+}
+
+}  // namespace millrace::cli

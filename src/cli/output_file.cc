@@ -1,0 +1,61 @@
+#include "cli/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace millrace::cli {
+namespace {
+
+std::unexpected<Error> failed(std::string_view what, const std::string& path) {
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(errno)));
+}
+
+Result<void> sync(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0) return failed("open", path);
+  const int synced = fsync(file);
+  const int error = errno;
+  ::close(file);
+  errno = error;
+  return synced == 0 ? Result<void>{} : failed("sync", path);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), beside_(path_ + ".part") {}
+
+OutputFile::~OutputFile() {
+  if (!unfinished_) return;
+  stream_.close();
+  std::error_code ignored;
+  std::filesystem::remove(beside_, ignored);
+}
+
+Result<void> OutputFile::open(bool replace) {
+  std::error_code ignored;
+  if (!replace && std::filesystem::exists(path_, ignored)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} is there already; --force replaces it", path_));
+  }
+  stream_.open(beside_, std::ios::binary | std::ios::trunc);
+  if (!stream_) return failed("write", beside_);
+  unfinished_ = true;
+  return {};
+}
+
+Result<void> OutputFile::finish() {
+  stream_.close();
+  if (!stream_) return failed("write", beside_);
+  if (auto done = sync(beside_, O_RDONLY); !done) return done;
+  if (std::rename(beside_.c_str(), path_.c_str()) != 0) return failed("rename", beside_);
+  unfinished_ = false;
+  const auto folder = std::filesystem::path(path_).parent_path().string();
+  return sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,32 @@
+// A file that is there whole or not at all.
+#pragma once
+
+#include <millrace/result.h>
+#include <fstream>
+#include <ostream>
+#include <string>
+
+namespace millrace::cli {
+
+// Writes beside the file and takes its name when it is finished; otherwise nothing is left.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  // `conflict` if the file is there and must not be replaced.
+  Result<void> open(bool replace);
+  std::ostream& stream() { return stream_; }
+  // Durable under its name when this returns.
+  Result<void> finish();
+
+ private:
+  const std::string path_;
+  const std::string beside_;
+  std::ofstream stream_;
+  bool unfinished_ = false;
+};
+
+}  // namespace millrace::cli

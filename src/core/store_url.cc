@@ -1,0 +1,158 @@
+#include "core/store_url.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+#include "core/quote.h"
+#include "core/time_text.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto npos = std::string_view::npos;
+
+std::unexpected<Error> bad(std::string message) {
+  return fail(ErrorCode::invalid, std::move(message));
+}
+
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+Result<std::string> decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      out += text[at];
+      continue;
+    }
+    if (at + 2 >= text.size() || hex(text[at + 1]) < 0 || hex(text[at + 2]) < 0) {
+      return bad(
+          fmt::format("{} has a % that two hexadecimal digits do not follow; write %25 for "
+                      "the sign itself",
+                      in_quotes(text)));
+    }
+    out += static_cast<char>(hex(text[at + 1]) * 16 + hex(text[at + 2]));
+    at += 2;
+  }
+  return out;
+}
+
+// "journal" of "journal:./data"; empty if there is none. One letter is no scheme.
+std::string_view scheme_of(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == npos || colon < 2) return {};
+  const std::string_view scheme = text.substr(0, colon);
+  const bool letters = std::ranges::all_of(
+      scheme, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  return letters ? scheme : std::string_view();
+}
+
+Result<void> set_journal_option(StoreUrl& url, std::string_view key, const std::string& value) {
+  if (key == "sync") {
+    if (value != "always" && value != "interval" && value != "none") {
+      return bad(
+          fmt::format("sync is {}; allowed are always, interval and none", in_quotes(value)));
+    }
+    url.sync = value == "always"     ? UrlSync::always
+               : value == "interval" ? UrlSync::interval
+                                     : UrlSync::none;
+    return {};
+  }
+  if (key == "interval") {
+    const auto interval = parse_duration(value);
+    if (!interval) return bad(fmt::format("interval: {}", interval.error().message));
+    url.interval = *interval;
+    return {};
+  }
+  return bad(
+      fmt::format("journal: has no option {}; it has sync and interval, as in "
+                  "journal:./data?sync=interval&interval=250ms",
+                  in_quotes(key)));
+}
+
+Result<void> set_memory_option(StoreUrl& url, std::string_view key, const std::string& value) {
+  if (key != "snapshot") {
+    return bad(
+        fmt::format("memory: has no option {}; it has snapshot, as in "
+                    "memory:?snapshot=./tasks.snapshot",
+                    in_quotes(key)));
+  }
+  if (value.empty())
+    return bad("snapshot is empty; name a file: memory:?snapshot=./tasks.snapshot");
+  url.path = value;
+  return {};
+}
+
+Result<void> read_options(StoreUrl& url, std::string_view options) {
+  while (!options.empty()) {
+    const std::string_view option = options.substr(0, options.find('&'));
+    options.remove_prefix(std::min(option.size() + 1, options.size()));
+    const std::size_t equals = option.find('=');
+    if (equals == npos) {
+      return bad(fmt::format("the option {} has no value; write NAME=VALUE", in_quotes(option)));
+    }
+    const auto value = decoded(option.substr(equals + 1));
+    if (!value) return std::unexpected(value.error());
+    const std::string_view key = option.substr(0, equals);
+    auto set = url.kind == StoreKind::journal ? set_journal_option(url, key, *value)
+                                              : set_memory_option(url, key, *value);
+    if (!set) return set;
+  }
+  if (url.interval && url.sync != UrlSync::interval) {
+    return bad("interval goes with sync=interval: journal:./data?sync=interval&interval=250ms");
+  }
+  return {};
+}
+
+std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view text) {
+  constexpr auto planned = std::to_array<std::string_view>(
+      {"postgres", "postgresql", "redis", "tarantool", "sqs", "http", "https"});
+  if (std::ranges::find(planned, scheme) != planned.end()) {
+    return bad(
+        fmt::format("{}: stores are not part of this Millrace yet; there are journal:DIR "
+                    "and memory:?snapshot=FILE",
+                    scheme));
+  }
+  return bad(
+      fmt::format("{}: is no kind of store; there are journal:DIR and "
+                  "memory:?snapshot=FILE. A directory of that name is written ./{}",
+                  scheme, text));
+}
+
+}  // namespace
+
+Result<StoreUrl> parse_store_url(std::string_view text) {
+  if (text.empty()) return bad("no store is named; write journal:DIR, a directory, or memory:");
+  StoreUrl url;
+  const std::string_view scheme = scheme_of(text);
+  if (scheme.empty()) {
+    // A plain path has no options and no encoding.
+    return StoreUrl{.kind = StoreKind::journal, .path = std::string(text)};
+  }
+  if (scheme != "memory" && scheme != "journal") return no_such_scheme(scheme, text);
+  url.kind = scheme == "journal" ? StoreKind::journal : StoreKind::memory;
+  const std::string_view rest = text.substr(scheme.size() + 1);
+  const std::size_t question = std::min(rest.find('?'), rest.size());
+  const auto path = decoded(rest.substr(0, question));
+  if (!path) return std::unexpected(path.error());
+  if (url.kind == StoreKind::journal && path->empty()) {
+    return bad("journal: has no directory; write journal:./data");
+  }
+  if (url.kind == StoreKind::memory && !path->empty()) {
+    return bad(fmt::format("memory: has no path; write memory:?snapshot={} to keep it in that file",
+                           *path));
+  }
+  url.path = *path;
+  if (question == rest.size()) return url;
+  if (auto read = read_options(url, rest.substr(question + 1)); !read) {
+    return std::unexpected(std::move(read.error()));
+  }
+  return url;
+}
+
+}  // namespace millrace

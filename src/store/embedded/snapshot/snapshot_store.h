@@ -1,0 +1,53 @@
+// The Store contract over the state machine and a file that is replaced now and then.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "disk/disk.h"
+#include "store/embedded/snapshot/snapshot.h"
+#include "store/embedded/state_machine.h"
+#include "store/forwarding.h"
+
+namespace millrace::embedded {
+
+class SnapshotStore final : public ForwardingStore {
+ public:
+  SnapshotStore(std::unique_ptr<Disk> disk, std::string name, SnapshotOptions options,
+                std::unique_ptr<StateMachine> machine);
+  SnapshotStore(const SnapshotStore&) = delete;
+  SnapshotStore& operator=(const SnapshotStore&) = delete;
+  ~SnapshotStore() override;
+
+  // Saves what is there now, before anything else happens.
+  Result<void> save();
+
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override;
+  Result<void> flush() override;
+  Traits traits() const override;
+
+ private:
+  std::uint64_t revision() { return machine_->state().changes.revision; }
+  std::string bytes();
+
+  std::unique_ptr<Disk> disk_;
+  const std::string name_;
+  const SnapshotOptions options_;
+  std::unique_ptr<StateMachine> machine_;
+
+  // Of the thread that makes changes.
+  std::uint64_t captured_ = 0;  // the revision last made into bytes
+  std::optional<TimePoint> captured_at_;
+
+  // Between it and the one that flushes.
+  std::mutex mutex_;
+  std::optional<std::string> waiting_;  // bytes to be written
+
+  std::mutex writing_;  // one writer at a time
+  bool told_ = false;   // that nothing can be written
+};
+
+}  // namespace millrace::embedded

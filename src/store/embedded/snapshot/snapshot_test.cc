@@ -1,0 +1,352 @@
+#include "store/embedded/snapshot/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "disk/real_disk.h"
+#include "store/embedded/snapshot/snapshot_file.h"
+#include "tests/support/driver.h"
+#include "tests/support/matchers.h"
+
+namespace millrace::embedded {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FailsWith;
+using test::IsOk;
+using test::must;
+using test::StoreDriver;
+using test::t0;
+using test::task;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// What happens to the calls that change a disk.
+struct Fate {
+  int calls = 0;
+  int fail_from = 0;  // the first that fails; 0: none
+  int renames = 0;
+};
+
+// A real directory whose changes can be counted and made to fail.
+class WatchedDisk final : public Disk {
+ public:
+  WatchedDisk(std::unique_ptr<Disk> disk, Fate& fate) : disk_(std::move(disk)), fate_(fate) {}
+
+  std::string path() const override { return disk_->path(); }
+  Result<void> lock(bool shared) override { return disk_->lock(shared); }
+  Result<std::vector<Entry>> list() override { return disk_->list(); }
+  Result<File> open(std::string_view name, Access access) override {
+    if (access != Access::read && is_refused()) return refusal();
+    return disk_->open(name, access);
+  }
+  void close(File file) override { disk_->close(file); }
+  Result<void> allocate(File file, std::uint64_t size) override {
+    return disk_->allocate(file, size);
+  }
+  // Half of it arrives when it fails.
+  Result<void> write(File file, std::uint64_t offset, std::string_view bytes) override {
+    if (!is_refused()) return disk_->write(file, offset, bytes);
+    static_cast<void>(disk_->write(file, offset, bytes.substr(0, bytes.size() / 2)));
+    return refusal();
+  }
+  Result<std::size_t> read(File file, std::uint64_t offset, std::span<char> into) override {
+    return disk_->read(file, offset, into);
+  }
+  Result<void> sync(File file) override {
+    if (is_refused()) return refusal();
+    return disk_->sync(file);
+  }
+  Result<void> sync_directory() override {
+    if (is_refused()) return refusal();
+    return disk_->sync_directory();
+  }
+  Result<void> rename(std::string_view from, std::string_view to) override {
+    if (is_refused()) return refusal();
+    ++fate_.renames;
+    return disk_->rename(from, to);
+  }
+  Result<void> remove(std::string_view name) override {
+    if (is_refused()) return refusal();
+    return disk_->remove(name);
+  }
+
+ private:
+  bool is_refused() { return ++fate_.calls >= fate_.fail_from && fate_.fail_from != 0; }
+  static std::unexpected<Error> refusal() { return fail(ErrorCode::limited, "the disk is full"); }
+
+  std::unique_ptr<Disk> disk_;
+  Fate& fate_;
+};
+
+class SnapshotTest : public ::testing::Test {
+ protected:
+  SnapshotTest() {
+    std::string path = (std::filesystem::temp_directory_path() / "snapshot-XXXXXX").string();
+    directory_ = mkdtemp(path.data());
+    file_ = directory_ + "/tasks";
+  }
+  ~SnapshotTest() override {
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  Result<std::unique_ptr<Store>> try_open(SnapshotOptions options = {}) {
+    store_.reset();
+    auto disk = open_directory(directory_, DirectoryMode::existing).value();
+    return open_memory_with_snapshot(std::make_unique<WatchedDisk>(std::move(disk), fate_), "tasks",
+                                     std::move(options));
+  }
+  StoreDriver open(SnapshotOptions options = {}) {
+    store_ = must(try_open(std::move(options)));
+    return StoreDriver(*store_);
+  }
+  // As a crash leaves it: nothing is written any more, whatever the destructor tries.
+  void crash() {
+    fate_.fail_from = 1;
+    store_.reset();
+    fate_ = {};
+  }
+
+  std::string read_file() const {
+    std::ifstream in(file_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write_file(const std::string& bytes) const {
+    std::ofstream(file_, std::ios::binary).write(bytes.data(), std::ssize(bytes));
+  }
+
+  Fate fate_;
+  std::string directory_;
+  std::string file_;
+  std::unique_ptr<Store> store_;
+};
+
+// ---- Saving and loading ------------------------------------------------------------------------
+
+// S0-077
+TEST_F(SnapshotTest, a_missing_file_is_an_empty_store) {
+  open();
+  EXPECT_TRUE(must(store_->queues(std::nullopt)).empty());
+  EXPECT_TRUE(std::filesystem::exists(file_)) << "whether it can be written is known at once";
+}
+
+// S0-070, S0-076
+TEST_F(SnapshotTest, what_was_there_when_it_was_closed_is_there_when_it_is_opened) {
+  auto driver = open();
+  driver.make_queue("q");
+  driver.one_in_each_state("q");
+  must(store_->remember({.key = "k", .value = "v"}, t0));
+  const std::string before = test::dump(*store_, t0);
+  open();
+  EXPECT_EQ(test::dump(*store_, t0), before);
+}
+
+// S0-078
+TEST_F(SnapshotTest, is_saved_at_most_once_a_second_and_only_while_something_changes) {
+  auto driver = open();
+  fate_ = {};
+  driver.make_queue("q");
+  for (int i = 0; i < 50; ++i) {  // five seconds
+    driver.put(task("q"));
+    driver.pass(100ms);
+    driver.advance();
+    must(store_->flush());
+  }
+  EXPECT_EQ(fate_.renames, 5);
+  driver.pass(1h);
+  driver.advance();
+  must(store_->flush());
+  fate_ = {};
+  for (int i = 0; i < 50; ++i) {
+    driver.pass(1s);
+    driver.take("q");
+    driver.advance();
+    must(store_->flush());
+    if (i == 0) fate_ = {};  // the take took them all
+  }
+  EXPECT_EQ(fate_.renames, 0);
+  store_.reset();
+  EXPECT_EQ(fate_.renames, 0) << "there was nothing left to save";
+}
+
+// C-30: the loss window is the interval, and what was saved survives.
+TEST_F(SnapshotTest, a_crash_loses_what_came_after_the_last_snapshot_and_nothing_else) {
+  auto driver = open();
+  driver.make_queue("q");
+  const TaskId saved = driver.put(task("q")).id;
+  driver.advance();
+  must(store_->flush());
+  const TaskId lost = driver.put(task("q")).id;
+  driver.pass(999ms);
+  driver.advance();
+  must(store_->flush());
+  crash();
+  driver = open();
+  EXPECT_TRUE(driver.exists(saved));
+  EXPECT_FALSE(driver.exists(lost));
+}
+
+TEST_F(SnapshotTest, a_clock_that_is_set_back_does_not_put_saving_off) {
+  auto driver = open();
+  driver.make_queue("q");
+  driver.advance();
+  driver.pass(-1h);
+  driver.put(task("q"));
+  fate_ = {};
+  driver.advance();
+  must(store_->flush());
+  EXPECT_EQ(fate_.renames, 1);
+}
+
+TEST_F(SnapshotTest, a_token_that_a_crash_forgot_is_never_given_out_again) {
+  auto driver = open();
+  driver.make_queue("q");
+  driver.put(task("q"));
+  driver.advance();
+  must(store_->flush());
+  const Lease forgotten = driver.take_one("q");
+  crash();
+  driver = open();
+  const Lease lease = driver.take_one("q");
+  EXPECT_EQ(lease.id, forgotten.id);
+  EXPECT_NE(lease.token, forgotten.token);
+  EXPECT_THAT(driver.try_settle(test::done(forgotten)), FailsWith(ErrorCode::lease_lost));
+  EXPECT_EQ(driver.settle(test::done(lease)), TaskState::completed);
+}
+
+// D-07: what ran is not forgotten. Workers of this process are gone, so the broker finds their
+// tasks overdue at once; others may still settle.
+TEST_F(SnapshotTest, tasks_that_were_running_run_again_or_are_settled) {
+  auto driver = open();
+  driver.make_queue("q");
+  driver.put_all({task("q"), task("q")});
+  const auto local = must(driver.try_take({.worker = "$local-1", .queues = {{"q", 1}}})).front();
+  const Lease remote = driver.take_one("q");
+  driver = open();
+  const Overdue overdue = driver.due_one();
+  EXPECT_EQ(overdue.lease.id, local.id);
+  EXPECT_EQ(driver.settle(test::lost(overdue, driver.now)), TaskState::queued);
+  EXPECT_EQ(driver.take_one("q").id, local.id);
+  EXPECT_EQ(driver.settle(test::done(remote)), TaskState::completed);
+}
+
+TEST_F(SnapshotTest, keeps_others_out) {
+  open();
+  auto disk = open_directory(directory_, DirectoryMode::existing).value();
+  EXPECT_THAT(open_memory_with_snapshot(std::move(disk), "tasks", {}),
+              FailsWith(ErrorCode::conflict, HasSubstr("in use by another process")));
+}
+
+TEST_F(SnapshotTest, opened_to_be_read_changes_nothing) {
+  open().make_queue("q");
+  store_.reset();
+  const std::string before = read_file();
+  auto driver = open({.read_only = true});
+  EXPECT_EQ(driver.find_queue("q").settings.name, "q");
+  EXPECT_THAT(store_->flush(), IsOk());
+  driver.put(task("q"));
+  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::conflict, HasSubstr("read only")));
+  store_.reset();
+  EXPECT_EQ(read_file(), before);
+}
+
+// ---- Damage ------------------------------------------------------------------------------------
+
+TEST_F(SnapshotTest, every_damaged_byte_and_every_cut_is_noticed) {
+  open().make_queue("q");
+  store_.reset();
+  const std::string good = read_file();
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
+    EXPECT_THAT(snapshot_from(bytes), FailsWith(ErrorCode::corrupt)) << at;
+    EXPECT_THAT(snapshot_from(good.substr(0, at)), FailsWith(ErrorCode::corrupt)) << at;
+  }
+  EXPECT_THAT(snapshot_from(good + "x"), FailsWith(ErrorCode::corrupt));
+  EXPECT_THAT(snapshot_from(good), IsOk());
+}
+
+// S0-077 asks for a logged error and an empty queue; but an empty store would replace the file a
+// second later, and every task in it would be lost.
+TEST_F(SnapshotTest, a_damaged_file_is_an_error_that_names_it_and_it_stays_as_it_is) {
+  open().make_queue("q");
+  store_.reset();
+  const std::string bad = read_file() + "more";
+  write_file(bad);
+  EXPECT_THAT(try_open(),
+              FailsWith(ErrorCode::corrupt,
+                        AllOf(HasSubstr(file_), HasSubstr("cut off"), HasSubstr("move it away"))));
+  EXPECT_EQ(read_file(), bad);
+}
+
+TEST_F(SnapshotTest, a_file_of_another_kind_is_told_from_a_damaged_one) {
+  write_file("{\"queues\":{}}");
+  EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("millrace import")));
+  write_file("");
+  EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("cut off")));
+  std::string newer = snapshot_bytes(1, "");
+  newer[8] = 2;
+  write_file(newer);
+  EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("format 2")));
+  write_file(snapshot_bytes(1, "nonsense"));
+  EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("report")));
+}
+
+// ---- A disk that fails -------------------------------------------------------------------------
+
+TEST_F(SnapshotTest, wherever_writing_fails_the_old_or_the_new_state_is_there) {
+  for (int call = 1; call <= 7; ++call) {
+    std::filesystem::remove(file_);
+    auto driver = open();
+    driver.make_queue("old");
+    driver.advance();
+    must(store_->flush());
+    driver.make_queue("new");
+    driver.pass(1s);
+    driver.advance();
+    fate_ = {.fail_from = call};
+    const auto flushed = store_->flush();
+    EXPECT_EQ(flushed.has_value(), call > 6) << call;
+    crash();
+    driver = open();
+    EXPECT_THAT(store_->queues("old"), IsOk()) << call;
+    EXPECT_TRUE(!flushed || store_->queues("new")) << call;
+  }
+}
+
+TEST_F(SnapshotTest, a_disk_that_was_full_is_tried_again) {
+  std::vector<std::string> notices;
+  auto driver = open({.notice = [&](std::string_view text) { notices.emplace_back(text); }});
+  driver.make_queue("q");
+  driver.advance();
+  fate_ = {.fail_from = 1};
+  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::limited));
+  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::limited));
+  EXPECT_EQ(notices.size(), 1U);
+  fate_ = {};
+  EXPECT_THAT(store_->flush(), IsOk());
+  crash();
+  EXPECT_EQ(open().find_queue("q").settings.name, "q");
+}
+
+TEST_F(SnapshotTest, a_directory_that_cannot_be_written_is_refused_when_it_is_opened) {
+  fate_ = {.fail_from = 1};
+  EXPECT_THAT(try_open(), FailsWith(ErrorCode::limited));
+}
+
+TEST_F(SnapshotTest, what_cannot_be_saved_at_the_end_is_told) {
+  std::vector<std::string> notices;
+  auto driver = open({.notice = [&](std::string_view text) { notices.emplace_back(text); }});
+  driver.make_queue("q");
+  crash();
+  EXPECT_THAT(notices, ::testing::Contains(HasSubstr("the last changes are lost")));
+}
+
+}  // namespace
+}  // namespace millrace::embedded

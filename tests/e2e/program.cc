@@ -1,0 +1,59 @@
+#include "tests/e2e/program.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace millrace::test {
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string path = (std::filesystem::temp_directory_path() / "millrace-XXXXXX").string();
+  if (mkdtemp(path.data()) != nullptr) path_ = path;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  if (!path_.empty()) std::filesystem::remove_all(path_);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+Ran run_program(const std::vector<std::string>& arguments, const std::string& in) {
+  const TemporaryDirectory scratch;
+  const std::string out = scratch / "out";
+  const std::string err = scratch / "err";
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, in.c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&files, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
+  std::vector<std::string> words = {MILLRACE_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, MILLRACE_PROGRAM, &files, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  Ran ran;
+  int status = 0;
+  if (failed != 0 || waitpid(child, &status, 0) != child) return ran;
+  if (WIFEXITED(status)) ran.exit = WEXITSTATUS(status);
+  ran.out = read_file(out);
+  ran.err = read_file(err);
+  return ran;
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,35 @@
+// Runs the millrace program and waits for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace millrace::test {
+
+struct Ran {
+  int exit = -1;  // -1: it did not come to an end by itself
+  std::string out;
+  std::string err;
+};
+
+// With its standard input from the file `in`, or empty.
+Ran run_program(const std::vector<std::string>& arguments, const std::string& in = "/dev/null");
+
+// A directory that goes with this object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory();
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& bytes);
+
+}  // namespace millrace::test
