@@ -19,6 +19,7 @@ constexpr std::size_t keep = 4;
 
 Boot boot_of(const embedded::State& state) {
   return {.epoch = state.options().epoch,
+          .hash_seed = state.options().hash_seed,
           .next_queue = state.next_queue(),
           .number = state.numbers_given(),
           .token = state.tokens_given(),
@@ -29,8 +30,8 @@ Shadow::Shadow(const SubjectOptions& options)
     : options_(options), now_(copy({}, {})), base_(copy({}, {})) {}
 
 Shadow::Machine Shadow::copy(const std::string& state, const Boot& boot) {
-  auto machine =
-      std::make_unique<embedded::StateMachine>(embedded::State::Options{.epoch = boot.epoch});
+  auto machine = std::make_unique<embedded::StateMachine>(
+      embedded::State::Options{.epoch = boot.epoch, .hash_seed = boot.hash_seed});
   embedded::Replay replay(machine->state());
   // These bytes are our own.
   replay.apply(state).value();

@@ -33,6 +33,7 @@ struct SubjectOptions {
 // What a store knows from the moment it was opened, and not from the commits it kept.
 struct Boot {
   std::uint32_t epoch = 1;
+  std::uint64_t hash_seed = 0;
   std::uint16_t next_queue = 0;
   // The last ones given. They may be ahead: numbers are never used twice, but may be left out.
   std::uint64_t number = 0;
