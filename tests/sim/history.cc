@@ -103,12 +103,15 @@ History make_history(std::uint64_t seed) {
   history.options.interval = dice.between(Duration(1), Duration(5000));
   history.options.cache_size = dice.pick(std::vector<std::size_t>{0, 1000, 16'000, 64'000'000});
   history.short_reads = dice.percent(30);
-  const Workload workload{.length = dice.between(40U, 160U),
-                          .flush_percent = dice.pick(std::vector<std::uint32_t>{10, 40, 70, 100}),
-                          .payload_percent = dice.pick(std::vector<std::uint32_t>{5, 40, 80}),
-                          .payload_most = dice.pick(std::vector<std::uint32_t>{500, 4000, 12'000})};
+  const Workload workload{
+      .length = dice.percent(20) ? dice.between(200U, 400U) : dice.between(40U, 160U),
+      .flush_percent = dice.pick(std::vector<std::uint32_t>{10, 40, 70, 100}),
+      .payload_percent = dice.pick(std::vector<std::uint32_t>{5, 40, 80}),
+      .payload_most = dice.pick(std::vector<std::uint32_t>{500, 4000, 12'000})};
   // The largest task, with payload and result, has to fit into a segment.
-  const std::size_t least = workload.payload_most > 4000 ? 32 * 1024 : 16 * 1024;
+  const std::size_t least = workload.payload_most > 4000  ? 32 * 1024
+                            : workload.payload_most > 500 ? 16 * 1024
+                                                          : 8 * 1024;
   history.options.segment_size = least << dice.below(2);
   history.events = make_workload(seed, workload);
 
@@ -155,7 +158,8 @@ std::string describe(const SimEvent& event) {
              test::describe(event.ending);
     }
     std::string operator()(const FailEvent& event) const {
-      return fmt::format("{} {} fails ({}), then {}", test::name_of(event.call), event.nth,
+      return fmt::format("{} {} fails ({}), then {}",
+                         event.call ? test::name_of(*event.call) : "disk call", event.nth,
                          millrace::name_of(event.code), test::describe(event.ending));
     }
     std::string operator()(const FlipEvent& event) const {

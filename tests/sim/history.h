@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,9 +37,9 @@ struct EndEvent {
   Ending ending;
 };
 
-// A disk call fails once; the store that fails with it ends so.
+// A disk call, of this kind or of any, fails once; the store that fails with it ends so.
 struct FailEvent {
-  DiskCall call = DiskCall::sync;
+  std::optional<DiskCall> call = DiskCall::sync;
   std::uint32_t nth = 1;
   ErrorCode code = ErrorCode::unavailable;
   Ending ending;

@@ -235,7 +235,8 @@ void SimDisk::forget_plans() {
 }
 
 bool SimDisk::plans_failure(DiskCall call) const {
-  return std::ranges::any_of(failure_plans_, [&](const auto& plan) { return plan.call == call; });
+  return std::ranges::any_of(failure_plans_,
+                             [&](const auto& plan) { return !plan.call || plan.call == call; });
 }
 
 SimDisk::Ruling SimDisk::rule(DiskCall call) {

@@ -39,6 +39,7 @@ std::optional<SimFailure> Simulation::run() {
     settle();
   }
   tally_.disk_calls = machine_.calls();
+  tally_.cleaned = machine_.contents("0000000001.journal").empty() ? 1 : 0;
   watched_.close();
   if (complaint_.empty()) return std::nullopt;
   return SimFailure{current_, reached_, complaint_};
@@ -76,9 +77,13 @@ void Simulation::at(const EndEvent& event) {
 void Simulation::at(const FailEvent& event) {
   if (!spent_.insert(current_).second) return;
   coming_ = event.ending;
-  machine_.plan_failure(event.call, event.nth, event.code);
+  if (event.call) {
+    machine_.plan_failure(*event.call, event.nth, event.code);
+  } else {
+    machine_.plan_failure(event.nth, event.code);
+  }
   // To the store this is a full disk, for a moment.
-  if (event.call == DiskCall::allocate || event.call == DiskCall::create) {
+  if (!event.call || event.call == DiskCall::allocate || event.call == DiskCall::create) {
     watched_.allow_refusals(true);
     flushes_left_ = flushes_to_recover;
   }

@@ -36,6 +36,7 @@ struct SimTally {
   std::uint64_t flips_harmless = 0;
   std::uint64_t flips_cut = 0;  // the last group was taken for a torn one
   std::uint64_t disk_calls = 0;
+  std::uint64_t cleaned = 0;  // histories in which the first segment became unnecessary
 };
 
 class Simulation {

@@ -100,6 +100,10 @@ Watched::Meaning Watched::meaning(const char* name, const std::optional<Error>& 
     if (!machine_.failed() && !corruption_) {
       complain(fmt::format("{} failed although the disk did not: {}", name, error->message));
     }
+    const bool clear = error->message.contains("sim") && error->message.contains("cannot");
+    if (!corruption_ && !clear) {
+      complain(fmt::format("{} failed without saying why: {}", name, error->message));
+    }
     return Meaning::failure;
   }
   if (refusals_ && error->code == ErrorCode::limited) return Meaning::refusal;
