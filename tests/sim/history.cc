@@ -29,7 +29,11 @@ void fatten(std::string& bytes, const Workload& workload, Dice& dice) {
 void fatten(Operation& operation, const Workload& workload, Dice& dice) {
   if (auto* put = std::get_if<PutStep>(&operation.call)) {
     constexpr std::size_t most = 50;  // larger batches are nonsense to be refused
-    if (put->tasks.size() > most) return;
+    if (put->tasks.size() > most) {
+      // A gigabyte of nonsense shows nothing more than a little of it.
+      for (auto& task : put->tasks) task.payload.clear();
+      return;
+    }
     for (auto& task : put->tasks) fatten(task.payload, workload, dice);
   } else if (auto* work = std::get_if<WorkStep>(&operation.call)) {
     for (auto& part : work->settlements) {

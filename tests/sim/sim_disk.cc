@@ -1,6 +1,7 @@
 #include "tests/sim/sim_disk.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/sim/sim_view.h"
 
@@ -52,7 +53,6 @@ SimDisk::SimDisk(const SimDisk& other)
       durable_names_(other.durable_names_),
       visible_names_(other.visible_names_),
       pending_names_(other.pending_names_),
-      doubtful_names_(other.doubtful_names_),
       last_inode_(other.last_inode_),
       down_(other.down_),
       capacity_(other.capacity_) {
@@ -188,10 +188,7 @@ void SimDisk::name_it(Directory& directory, const Naming& naming) {
 }
 
 void SimDisk::collapse_directory(Dice& dice) {
-  std::vector<Naming> unsure = std::move(doubtful_names_);
-  unsure.insert(unsure.end(), pending_names_.begin(), pending_names_.end());
-  doubtful_names_.clear();
-  pending_names_.clear();
+  const auto unsure = std::exchange(pending_names_, {});
   const auto mood = dice.below(100);
   for (const auto& naming : unsure) {
     if (mood < 20 || (mood >= 40 && dice.percent(50))) name_it(durable_names_, naming);
@@ -209,7 +206,7 @@ void SimDisk::free_nameless() {
   std::erase_if(inodes_, [&](const auto& entry) {
     const auto& [number, inode] = entry;
     return inode.opened == 0 && !named(visible_names_, number) && !named(durable_names_, number) &&
-           !coming(pending_names_, number) && !coming(doubtful_names_, number);
+           !coming(pending_names_, number);
   });
 }
 

@@ -144,7 +144,6 @@ class SimDisk {
   Directory durable_names_;
   Directory visible_names_;
   std::vector<Naming> pending_names_;
-  std::vector<Naming> doubtful_names_;
   InodeNumber last_inode_ = 0;
   std::uint64_t generation_ = 1;  // of processes; those of an older one are dead
   std::size_t readers_ = 0;

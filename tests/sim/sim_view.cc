@@ -193,30 +193,19 @@ Result<void> SimView::sync(File file) {
   return through<void>(DiskCall::sync, target.name, whole, half);
 }
 
+// One that fails has done nothing; the next one may do better.
 Result<void> SimView::sync_directory() {
   const auto whole = [&]() -> Result<void> {
     for (const auto& naming : machine_.pending_names_) {
       SimDisk::name_it(machine_.durable_names_, naming);
-      const auto same = [&](const std::string& name) {
-        return !name.empty() && (name == naming.name || name == naming.also_gone);
-      };
-      std::erase_if(machine_.doubtful_names_, [&](const auto& old) {
-        return same(old.name) || same(old.also_gone) || (old.to && old.to == naming.to);
-      });
     }
     machine_.pending_names_.clear();
     machine_.free_nameless();
     return {};
   };
-  const auto half = [&](bool crash) {
-    if (crash) {
-      if (machine_.dice_.percent(50)) std::ignore = whole();
-      return;
-    }
-    std::ranges::move(machine_.pending_names_, std::back_inserter(machine_.doubtful_names_));
-    machine_.pending_names_.clear();
-  };
-  return through<void>(DiskCall::sync_directory, "", whole, half);
+  return through<void>(DiskCall::sync_directory, "", whole, [&](bool crash) {
+    if (crash && machine_.dice_.percent(50)) std::ignore = whole();
+  });
 }
 
 Result<void> SimView::rename(std::string_view from, std::string_view to) {
