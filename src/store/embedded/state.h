@@ -84,7 +84,7 @@ class State {
   std::uint32_t find(const TaskId& id) const;
   std::uint32_t find(TaskNumber number) const;
   // This id will be looked for soon. Among millions of tasks, waiting for memory is most of find().
-  void expect(const TaskId& id) const { ids_.expect(hash(id)); }
+  [[gnu::always_inline]] void expect(const TaskId& id) const { ids_.expect(hash(id)); }
 
   Slot& slot(std::uint32_t index) { return slots_[index]; }
   const Slot& slot(std::uint32_t index) const { return slots_[index]; }

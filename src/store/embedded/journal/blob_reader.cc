@@ -11,6 +11,7 @@ namespace millrace::embedded {
 namespace {
 
 constexpr std::size_t window_size = 64U << 10U;
+constexpr std::size_t small_window_size = 4U << 10U;  // where reads jump about
 
 }  // namespace
 
@@ -42,7 +43,10 @@ Result<std::string_view> BlobReader::window(const Position& at, std::size_t size
   const bool inside = at.segment == window_at_.segment && at.offset >= window_at_.offset &&
                       at.offset + size <= window_at_.offset + window_.size();
   if (!inside) {
-    std::size_t wanted = std::max(size, window_size);
+    const std::uint64_t end = window_at_.offset + window_.size();
+    const bool onwards =
+        at.segment == window_at_.segment && at.offset >= end && at.offset - end < window_size;
+    std::size_t wanted = std::max(size, onwards ? window_size : small_window_size);
     if (at.segment == written_.segment) {
       wanted =
           std::min<std::size_t>(wanted, written_.offset - std::min(at.offset, written_.offset));

@@ -23,6 +23,10 @@ constexpr std::uint64_t record_cost = 90;
 
 constexpr std::size_t most_unwritten = 32U << 20U;
 
+constexpr std::size_t least_segment = 4U << 10U;
+constexpr std::size_t most_segment = 64U << 20U;
+static_assert(most_segment <= Place::max_offset / 2);
+
 // The space a put may take in the log.
 std::size_t bytes_of(const NewTask& task) {
   std::size_t bytes = 512 + task.payload.size() + task.metadata.size();
@@ -62,16 +66,21 @@ JournalStore::JournalStore(std::unique_ptr<Disk> disk, JournalOptions options)
 JournalStore::~JournalStore() {
   if (!machine_ || options_.read_only || log_.failure()) return;
   // A group behind the last one says that it was on disk: whatever damages it later is noticed.
-  if (!log_.flush(TimePoint::max())) return;
+  if (!log_.flush(std::nullopt)) return;
   records_ = {};
   write_numbers(state(), records_.bytes);
   log_.append(state(), records_, std::nullopt);
-  static_cast<void>(log_.flush(TimePoint::max()));
+  static_cast<void>(log_.flush(std::nullopt));
 }
 
 // ---- Opening ----------------------------------------------------------------------------------
 
 Result<void> JournalStore::open() {
+  if (options_.segment_size < least_segment || options_.segment_size > most_segment) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a segment of {} bytes is not possible; it must have {} to {}",
+                            options_.segment_size, least_segment, most_segment));
+  }
   if (auto locked = disk_->lock(options_.read_only); !locked) return locked;
   State::Options options{
       .hash_seed = options_.hash_seed,
@@ -164,8 +173,9 @@ Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
   const std::uint64_t left = options_.segment_size * (adds ? 6 : 3) / 4;
   Result<void> made;
   while (made && log_.room() < left + bytes) made = log_.make_room();
-  auto lack = made ? spares_.lack() : std::optional(made.error());
-  if (!lack || (made && !adds)) return {};
+  if (made && !(adds && spares_.lacking())) return {};
+  const auto lack = made ? spares_.lack() : std::optional(made.error());
+  if (!lack) return {};
   if (!std::exchange(told_full_, true) && options_.notice) {
     options_.notice(fmt::format("no space for another segment: {}", lack->message));
   }
@@ -184,7 +194,7 @@ Result<void> JournalStore::after_change() {
   take_records(state(), records_);
   const std::size_t appended = records_.bytes.size();
   if (appended != 0) log_.append(state(), records_, std::nullopt);
-  if (!spares_.lack()) told_full_ = false;
+  if (!spares_.lacking()) told_full_ = false;
   if (auto good = clean(appended); !good) return good;
   const Position written = log_.written();
   blobs_.set_written(written);
@@ -206,7 +216,7 @@ std::uint64_t JournalStore::live_bytes() const {
 // Keeps the log below about 1.6 times what is alive in it, and a few segments.
 Result<void> JournalStore::clean(std::size_t appended) {
   const std::uint64_t live = live_bytes();
-  const bool full = spares_.lack().has_value();
+  const bool full = spares_.lacking();
   const std::uint64_t most = full ? live + live / 8 + 2 * options_.segment_size
                                   : live + live * 6 / 10 + 4 * options_.segment_size;
   if (log_.size() <= most) return {};

@@ -140,6 +140,18 @@ TEST_F(JournalTest, a_commit_larger_than_a_segment_is_divided_and_stays_one_comm
   EXPECT_EQ(driver_->take("q", 1000).back().payload, std::string(1000, 'x'));
 }
 
+TEST_F(JournalTest, a_record_larger_than_a_segment_has_one_of_its_own) {
+  open().make_queue("q");
+  const auto small = driver_->put(task('a'));
+  const auto large = driver_->put(task('b', 3 * segment_size));
+  driver_->put(task('c'));
+  must(store_->flush());
+  open();
+  EXPECT_EQ(driver_->find(small.id).payload, std::string(300, 'a'));
+  EXPECT_EQ(driver_->find(large.id).payload, std::string(3 * segment_size, 'b'));
+  EXPECT_EQ(driver_->list({.queue = "q"}).size(), 3U);
+}
+
 TEST_F(JournalTest, half_a_commit_does_not_count_wherever_it_was_cut) {
   open().make_queue("q");
   const auto before = driver_->put(task());
@@ -168,9 +180,9 @@ TEST_F(JournalTest, the_disk_stays_bounded_under_churn_although_one_task_never_f
   old.priority = 0;
   const auto stays = driver_->put(old);
   std::size_t most = 0;
-  for (int round = 0; round < 500; ++round) {
-    for (int i = 0; i < 10; ++i) driver_->put(task());
-    for (const Lease& lease : driver_->take("q", 10)) {
+  for (int round = 0; round < 120; ++round) {
+    for (int i = 0; i < 40; ++i) driver_->put(task());
+    for (const Lease& lease : driver_->take("q", 40)) {
       driver_->settle({.id = lease.id, .expect = Held{lease.token}});
     }
     must(store_->flush());
@@ -198,7 +210,7 @@ TEST_F(JournalTest, cleaning_keeps_queues_schedules_memos_and_windows) {
   for (int round = 0; round < 1000; ++round) {
     const auto put = driver_->put(task('x', 1000));
     driver_->remove(put.id);
-    must(store_->flush());
+    if (round % 10 == 0) must(store_->flush());
   }
   EXPECT_FALSE(std::filesystem::exists(file(1)));
   open();
@@ -337,6 +349,19 @@ TEST_F(JournalTest, leases_of_workers_inside_the_dead_process_are_overdue_at_onc
   crash();
   open();
   EXPECT_THAT(test::ids_of(driver_->due()), ::testing::ElementsAre(lost.id));
+}
+
+TEST_F(JournalTest, a_directory_that_cannot_be_written_is_refused_with_the_reason) {
+  JournalStore store(must(open_directory("/proc/self", DirectoryMode::existing)), options_);
+  const auto refused = store.open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message.find("/proc/self/lock: cannot open: "), 0U);
+}
+
+TEST_F(JournalTest, sizes_that_are_not_possible_are_refused) {
+  options_.segment_size = 100;
+  EXPECT_EQ(try_open().error().message,
+            "a segment of 100 bytes is not possible; it must have 4096 to 67108864");
 }
 
 TEST_F(JournalTest, read_only_shows_everything_and_changes_nothing) {

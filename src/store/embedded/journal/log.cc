@@ -70,6 +70,7 @@ Result<void> Log::start(const State& state, const Start& start) {
     cleaned_written_ = start.first;
     written_sequence_ = durable_sequence_ = start.sequence;
     every_ = start.segments;
+    for (const auto& [number, segment] : every_) size_ += segment.size;
     end_ = {start.next - 1, 0};
     begin_segment(state, start.end);
   }
@@ -92,6 +93,7 @@ void Log::begin_segment(const State& state, Position after) {
   end_ = {end_.segment + 1, 0};
   ++begun_;
   every_[end_.segment] = {.size = options_.segment_size};
+  size_ += options_.segment_size;
   const auto salt = mix(options_.hash_seed ^ mix(end_.segment ^ (std::uint64_t{epoch_} << 32U)));
   salts_[end_.segment] = static_cast<std::uint32_t>(salt);
   Chunk chunk;
@@ -108,21 +110,24 @@ Log::Chunk& Log::open_chunk() {
   if (pending_.empty()) {
     pending_.emplace_back();
     pending_.back().at = end_;
+    pending_.back().bytes = std::exchange(buffer_, {});
   }
   return pending_.back();
 }
 
-// How many bytes of whole records go into the segment; all if they fit.
+// How many bytes of whole records go into the segment; all if they fit, at least one if it is new.
 std::size_t Log::fitting(std::string_view records) const {
   const std::uint64_t used = end_.offset + group_head_size;
   const std::uint64_t space = used < options_.segment_size ? options_.segment_size - used : 0;
   if (records.size() <= space) return records.size();
+  const bool is_new =
+      !pending_.empty() && pending_.back().at.offset == 0 && pending_.back().groups.size() == 1;
   // Commits are divided only if they are larger than a segment.
-  if (records.size() + 1024 < options_.segment_size) return 0;
+  if (!is_new && records.size() + 1024 < options_.segment_size) return 0;
   std::string_view left = records;
   std::size_t size = 0;
   while (const auto record = next_record(left)) {
-    if (size + record->whole.size() > space) break;
+    if (size + record->whole.size() > space && (size != 0 || !is_new)) break;
     size += record->whole.size();
   }
   return size;
@@ -154,7 +159,9 @@ void Log::append(State& state, const Records& commit, std::optional<std::uint64_
     done += size;
   }
   if (cleaned) {
-    first_ = *cleaned;
+    for (; first_ < *cleaned; ++first_) {
+      if (const auto gone = every_.find(first_); gone != every_.end()) size_ -= gone->second.size;
+    }
     open_chunk().cleaned = cleaned;
   }
 }
@@ -165,13 +172,6 @@ std::uint64_t Log::room() const {
       end_.offset < options_.segment_size ? options_.segment_size - end_.offset : 0;
   const std::size_t ready = spares_.ready();
   return here + (ready > begun_ ? ready - begun_ : 0) * options_.segment_size;
-}
-
-std::uint64_t Log::size() const {
-  const std::lock_guard lock(mutex_);
-  std::uint64_t bytes = 0;
-  for (auto at = every_.lower_bound(first_); at != every_.end(); ++at) bytes += at->second.size;
-  return bytes;
 }
 
 std::optional<Position> Log::oldest() const {
@@ -193,7 +193,7 @@ Position Log::written() const {
 
 // ---- Flushing ---------------------------------------------------------------------------------
 
-Result<void> Log::flush(TimePoint now) {
+Result<void> Log::flush(std::optional<TimePoint> now) {
   const std::lock_guard flushing(flushing_);
   std::vector<Chunk> chunks;
   std::size_t bytes = 0;
@@ -204,8 +204,7 @@ Result<void> Log::flush(TimePoint now) {
     bytes = std::exchange(unwritten_, 0);
   }
   auto done = write(chunks);
-  const bool due = !last_sync_ || now < *last_sync_ || now - *last_sync_ >= options_.interval;
-  if (done && (options_.sync == SyncMode::always || (options_.sync == SyncMode::interval && due))) {
+  if (done && must_sync(now)) {
     done = sync();
     last_sync_ = now;
   }
@@ -215,9 +214,18 @@ Result<void> Log::flush(TimePoint now) {
   return {};
 }
 
+bool Log::must_sync(std::optional<TimePoint> now) const {
+  if (!now || options_.sync == SyncMode::always) return true;
+  if (options_.sync == SyncMode::none) return false;
+  return !last_sync_ || *now < *last_sync_ || *now >= later(*last_sync_, options_.interval);
+}
+
 Result<void> Log::write(std::vector<Chunk>& chunks) {
   for (Chunk& chunk : chunks) {
     if (auto written = write_chunk(chunk); !written) return written;
+    chunk.bytes.clear();
+    const std::lock_guard lock(mutex_);
+    buffer_ = std::move(chunk.bytes);
   }
   return {};
 }

@@ -63,15 +63,15 @@ class Log {
   Position end() const { return end_; }
   // The oldest segment and the end of its last group; nullopt: it is the one being written.
   std::optional<Position> oldest() const;
-  std::uint64_t size() const;     // bytes of all segments
-  std::size_t unwritten() const;  // bytes appended and not flushed yet
-  Position written() const;       // what is before it can be read
+  std::uint64_t size() const { return size_; }  // bytes of all segments
+  std::size_t unwritten() const;                // bytes appended and not flushed yet
+  Position written() const;                     // what is before it can be read
 
   // ---- For anybody -----------------------------------------------------------------------------
 
-  // Writes what was appended before this call and makes it durable as far as the mode says.
-  // `now` is for the mode `interval`.
-  Result<void> flush(TimePoint now);
+  // Writes what was appended before this call and makes it durable as far as the mode says; without
+  // `now`, which is for the mode `interval`, in any case.
+  Result<void> flush(std::optional<TimePoint> now);
 
   // The log can no longer be trusted: every call answers this from now on.
   std::optional<Error> failure() const;
@@ -100,6 +100,7 @@ class Log {
   // Called with flushing_ held.
   Result<void> write(std::vector<Chunk>& chunks);
   Result<void> write_chunk(Chunk& chunk);
+  bool must_sync(std::optional<TimePoint> now) const;
   Result<void> begin_file(const Chunk& chunk);
   Result<void> sync();
   Result<void> free_segments();
@@ -115,9 +116,11 @@ class Log {
   std::uint64_t sequence_ = 0;
   std::uint32_t epoch_ = 0;
   std::uint64_t first_ = 1;
+  std::uint64_t size_ = 0;
 
   mutable std::mutex mutex_;
   std::vector<Chunk> pending_;
+  std::string buffer_;                            // of a chunk that was written, to be used again
   std::map<std::uint64_t, std::uint32_t> salts_;  // of segments not written to their end yet
   std::map<std::uint64_t, Segment> every_;        // segment that is there
   std::size_t unwritten_ = 0;

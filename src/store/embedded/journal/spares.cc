@@ -30,6 +30,7 @@ Result<void> Spares::adopt(const std::vector<Disk::Entry>& entries) {
 void Spares::counted() {
   ready_ = spares_.size();
   if (spares_.size() >= wanted) lack_.reset();
+  lacking_ = lack_.has_value();
 }
 
 std::optional<Error> Spares::lack() const {
@@ -67,6 +68,7 @@ Result<void> Spares::make_locked() {
   if (file)
     static_cast<void>(disk_.remove(name));  // a file of the wrong size is removed on opening
   if (spares_.size() < wanted) lack_ = made.error();
+  counted();
   return made;
 }
 

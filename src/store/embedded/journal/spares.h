@@ -29,8 +29,10 @@ class Spares {
 
   std::size_t ready() const { return ready_; }
 
-  // Why there are not enough; nullopt while there are, or while nobody has tried.
+  // Why there are not enough; nullopt while there are, or while nobody has tried. lacking() says
+  // whether, and never waits.
   std::optional<Error> lack() const;
+  bool lacking() const { return lacking_; }
 
   // Sees to it that enough are ready, and fills up to `budget` bytes with zeros. That a spare
   // cannot be had is no failure of this call; lack() tells.
@@ -62,6 +64,7 @@ class Spares {
   std::atomic<std::size_t> ready_ = 0;  // as many as there are, for those who must not wait
   std::uint64_t last_number_ = 0;
   std::optional<Error> lack_;
+  std::atomic<bool> lacking_ = false;
 };
 
 }  // namespace millrace::embedded
