@@ -70,7 +70,10 @@ void Shadow::note(Change change) {
 }
 
 void Shadow::flushed(TimePoint moment) {
-  if (commits() > survives_kill_) before_last_flush_ = survives_kill_;
+  // A flush of calls that changed nothing writes nothing.
+  const auto here = hash(bytes_of(*now_));
+  if (here != flushed_state_) before_last_flush_ = survives_kill_;
+  flushed_state_ = here;
   survives_kill_ = commits();
   if (options_.sync == SyncRule::always) survives_power_ = commits();
   if (options_.sync == SyncRule::interval) {
@@ -190,6 +193,7 @@ void Shadow::resume(std::size_t commit, const std::string& state, const Boot& bo
   if (end == End::power) flushes_.clear();
   log_.emplace_back(boot);
   now_ = copy(state, boot);
+  flushed_state_ = hash(state);
 }
 
 }  // namespace millrace::test

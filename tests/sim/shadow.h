@@ -72,6 +72,7 @@ class Shadow {
   std::size_t survives_power_ = 0;  // commits
   std::size_t survives_kill_ = 0;
   std::size_t before_last_flush_ = 0;  // of those that had something to write
+  std::size_t flushed_state_ = 0;      // its hash
   struct Flush {
     TimePoint moment{};
     std::size_t commits = 0;
