@@ -25,6 +25,13 @@ class Side {
   TaskNumber number_of(const TaskId& id) const;
   // The last lease given for the task, as the store gave it; null if there was none.
   const Lease* last_lease(const TaskId& id) const;
+  // What this side found wrong with its own store in the last step.
+  const std::vector<Note>& complaints() const { return complaints_; }
+
+  // The store came back from a crash, without changes that nobody had been told of: numbers and
+  // versions after these, and these tokens, may be given once more. Leases that were lost stay in
+  // the book, as leases that must not count any more.
+  void rewind(TaskNumber last_number, std::uint64_t last_version, const std::set<Token>& untold);
 
  private:
   struct GivenLease {

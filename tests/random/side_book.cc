@@ -63,6 +63,17 @@ Settlement Side::decided(const Overdue& overdue, bool exhaust, TimePoint now) {
   return settlement;
 }
 
+void Side::rewind(TaskNumber last_number, std::uint64_t last_version,
+                  const std::set<Token>& untold) {
+  std::erase_if(numbers_, [&](const auto& entry) { return entry.second > last_number; });
+  greatest_ = std::min(greatest_, last_number);
+  for (auto& [key, versions] : memo_versions_) {
+    std::erase_if(versions, [&](std::uint64_t version) { return version > last_version; });
+  }
+  for (const auto& token : untold) tokens_.erase(token);
+  last_due_.clear();
+}
+
 // ---- Making comparable ------------------------------------------------------------------------
 
 // A task keeps its number; new tasks get greater ones.

@@ -63,9 +63,9 @@ void Witness::saw(const Operation& operation, const Answer& answer) {
   } else if (const auto* put_queue = std::get_if<PutQueueStep>(&call)) {
     uses_.erase(put_queue->settings.name);
   } else if (const auto* clear = std::get_if<ClearStep>(&call)) {
-    if (auto settings = settings_of(side_.store(), clear->queue)) cleared_.insert(settings->name);
+    if (auto settings = settings_of(side_->store(), clear->queue)) cleared_.insert(settings->name);
   } else if (const auto* remove_queue = std::get_if<RemoveQueueStep>(&call)) {
-    if (auto settings = settings_of(side_.store(), remove_queue->queue)) {
+    if (auto settings = settings_of(side_->store(), remove_queue->queue)) {
       if (remove_queue->force) emptying_.insert(settings->name);
     }
   } else if (const auto* put_schedule = std::get_if<PutScheduleStep>(&call)) {
@@ -101,7 +101,7 @@ void Witness::settled(const std::vector<TaskId>& ids, const Answer& answer) {
   for (std::size_t i = 0; i < std::min(ids.size(), answer.size()); ++i) {
     const auto* result = std::get_if<Settled>(&answer[i]);
     if (result == nullptr || result->status != SettleStatus::applied) continue;
-    running_.erase(side_.number_of(ids[i]));
+    running_.erase(side_->number_of(ids[i]));
     ended_.insert(ids[i]);
   }
 }
@@ -123,17 +123,17 @@ void Witness::saw_work(const WorkStep& step, const Answer& answer, TimePoint now
 void Witness::saw_leases(const std::vector<Lease>& leases, TimePoint now) {
   std::map<std::string, std::vector<Lease>> by_queue;
   for (const auto& lease : leases) {
-    if (!running_.insert(side_.number_of(lease.id)).second) {
+    if (!running_.insert(side_->number_of(lease.id)).second) {
       complain(name_of(lease.id) + " has two live leases");
     }
     by_queue[lease.queue].push_back(lease);
   }
   for (const auto& [queue, given] : by_queue) {
-    const auto settings = settings_of(side_.store(), queue);
+    const auto settings = settings_of(side_->store(), queue);
     if (!settings) continue;
     check_order(given, *settings, now);
     check_rate(*settings, given.size(), now);
-    const auto counts = side_.store().counts(QueueRef(queue), now);
+    const auto counts = side_->store().counts(QueueRef(queue), now);
     if (counts && settings->max_concurrent && counts->front().taken() > *settings->max_concurrent) {
       complain(queue + " runs more than max_concurrent");
     }
@@ -145,7 +145,8 @@ void Witness::check_order(const std::vector<Lease>& leases, const QueueSettings&
   const auto place = [&](const Lease& lease) {
     std::int64_t priority = lease.priority;
     if (settings.ageing && now > lease.start) priority += (now - lease.start) / *settings.ageing;
-    return std::tuple(-std::min<std::int64_t>(priority, 9), lease.start, side_.number_of(lease.id));
+    return std::tuple(-std::min<std::int64_t>(priority, 9), lease.start,
+                      side_->number_of(lease.id));
   };
   for (std::size_t i = 1; i < leases.size(); ++i) {
     if (place(leases[i]) < place(leases[i - 1])) {
@@ -177,7 +178,8 @@ void Witness::looked(const Answer& answer) {
   recount(tasks, answer);
   check_keys(tasks);
   check_stay(tasks);
-  seen_ = std::move(tasks);
+  check_running(tasks);
+  seen_ = std::make_shared<const std::map<TaskId, Task>>(std::move(tasks));
   revived_.clear();
   ended_.clear();
   removed_.clear();
@@ -216,7 +218,8 @@ void Witness::check_keys(const std::map<TaskId, Task>& tasks) {
 }
 
 void Witness::check_stay(const std::map<TaskId, Task>& tasks) {
-  for (const auto& [id, before] : seen_) {
+  if (seen_ == nullptr) return;
+  for (const auto& [id, before] : *seen_) {
     auto found = tasks.find(id);
     if (found == tasks.end()) {
       if (!may_be_gone(before)) complain(name_of(id) + " vanished");
@@ -229,6 +232,15 @@ void Witness::check_stay(const std::map<TaskId, Task>& tasks) {
         before.error != after.error || before.finished_at != after.finished_at) {
       complain(name_of(id) + " was finished and changed");
     }
+  }
+}
+
+void Witness::check_running(const std::map<TaskId, Task>& tasks) {
+  for (const auto& [id, task] : tasks) {
+    const auto runs = running_.contains(side_->number_of(id));
+    if (runs == (task.state == TaskState::processing)) continue;
+    complain(fmt::format("{} {}", name_of(id),
+                         runs ? "lost a lease that nobody settled" : "runs without a lease"));
   }
 }
 

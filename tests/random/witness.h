@@ -1,10 +1,11 @@
 // Watches one store and complains when it breaks what must hold whatever any other store does:
-// one live lease a task, leases in order, running and rate within their limits, one holder a unique
-// key, finished tasks that stay as they are, no task that vanishes, each tick fired once, counters
-// equal to a recount.
+// one live lease a task that stays until it is settled, leases in order, running and rate within
+// their limits, one holder a unique key, finished tasks that stay as they are, no task that
+// vanishes, each tick fired once, counters equal to a recount.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,7 +19,7 @@ namespace millrace::test {
 
 class Witness {
  public:
-  explicit Witness(Side& side) : side_(side) {}
+  explicit Witness(Side& side) : side_(&side) {}
 
   // After each step.
   void saw(const Operation& operation, const Answer& answer);
@@ -38,6 +39,7 @@ class Witness {
   void recount(const std::map<TaskId, Task>& tasks, const Answer& answer);
   void check_keys(const std::map<TaskId, Task>& tasks);
   void check_stay(const std::map<TaskId, Task>& tasks);
+  void check_running(const std::map<TaskId, Task>& tasks);
   bool may_be_gone(const Task& task) const;
   void complain(std::string text);
 
@@ -46,15 +48,16 @@ class Witness {
     std::vector<TimePoint> moments;
   };
 
-  Side& side_;
+  Side* side_;
   std::string complaint_;
   std::set<TaskNumber> running_;  // under a lease that nobody settled
   std::vector<TaskId> due_;
   std::map<std::string, Uses> uses_;                   // by queue
   std::set<std::pair<std::string, TimePoint>> ticks_;  // fired, since the schedule was put
-  std::map<TaskId, Task> seen_;                        // at the last look
-  std::set<TaskId> revived_, ended_, removed_;         // since then
-  std::set<std::string> cleared_, emptying_;           // queues, since then
+  // At the last look; shared by copies of this witness, which the simulator makes at every step.
+  std::shared_ptr<const std::map<TaskId, Task>> seen_;
+  std::set<TaskId> revived_, ended_, removed_;  // since then
+  std::set<std::string> cleared_, emptying_;    // queues, since then
 };
 
 }  // namespace millrace::test

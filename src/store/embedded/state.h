@@ -168,6 +168,11 @@ class State {
   void go_on(std::uint32_t epoch);
   const Options& options() const { return options_; }
 
+  // Where the index of the next queue will be looked for. Not part of the records, so that a copy
+  // goes on like its original only if it is told; nothing but a comparison of the two needs that.
+  std::uint16_t next_queue() const { return next_queue_; }
+  void set_next_queue(std::uint16_t index) { next_queue_ = index; }
+
   // For a replay: a slot for a task that already has a number.
   std::uint32_t adopt(const Slot& slot);
 

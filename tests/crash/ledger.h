@@ -1,0 +1,51 @@
+// What the parent was told, over all lives of the child, and whether a reopened store agrees.
+#pragma once
+
+#include <millrace/ids.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "store/store.h"
+
+namespace millrace::test {
+
+class Ledger {
+ public:
+  void note(std::string_view line);
+
+  // Everything acknowledged is there and as it was told; tokens that ended are refused, those that
+  // live are accepted; counters equal a recount. `all`: also what has not changed in this life.
+  void check(Store& store, bool all, TimePoint now);
+
+  // The first thing that was wrong; empty: nothing.
+  const std::string& complaint() const { return complaint_; }
+  std::size_t tasks() const { return tasks_.size(); }
+  std::size_t taken() const { return tokens_.size(); }
+  std::size_t completed() const { return completed_; }
+
+ private:
+  struct Known {
+    bool put = false;
+    bool completed = false;       // acknowledged
+    std::optional<Token> holder;  // acknowledged, and no settlement asked for
+    std::set<std::string> maybe;  // settlements asked for and not answered, in this life or before
+    std::set<Token> ended;        // tokens whose settlement was acknowledged
+    bool touched = false;         // in this life
+  };
+
+  void check_task(Store& store, const TaskId& id, Known& known, TimePoint now);
+  void check_tokens(Store& store, const TaskId& id, const Known& known, const Task& task,
+                    TimePoint now);
+  void recount(Store& store, TimePoint now);
+  void complain(std::string text);
+
+  std::map<TaskId, Known> tasks_;
+  std::set<Token> tokens_;  // every one that was told
+  std::size_t completed_ = 0;
+  std::string complaint_;
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,348 @@
+#include "tests/sim/simulation.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "store/forwarding.h"
+#include "tests/random/describe.h"
+#include "tests/support/builders.h"
+
+namespace millrace::test {
+
+namespace {
+
+// After a full disk has room again, puts must be taken at the latest when so many flushes were.
+constexpr int flushes_to_recover = 2;
+
+}  // namespace
+
+Simulation::Simulation(OpenSubject open, const History& history)
+    : opener_(std::move(open)),
+      history_(history),
+      watched_(machine_, history.options),
+      side_(std::make_unique<ForwardingStore>(watched_)),
+      witness_(side_),
+      now_(t0) {}
+
+void Simulation::complain(std::string text) {
+  if (complaint_.empty()) complaint_ = std::move(text);
+}
+
+std::optional<SimFailure> Simulation::run() {
+  machine_.shorten_reads(history_.short_reads);
+  recover({}, Shadow::End::power);
+  while (complaint_.empty() && !over_ && next_ < history_.events.size()) {
+    current_ = next_++;
+    reached_ = std::max(reached_, current_);
+    ++tally_.events;
+    std::visit([this](const auto& event) { at(event); }, history_.events[current_]);
+    settle();
+  }
+  tally_.disk_calls = machine_.calls();
+  tally_.cleaned = machine_.contents("0000000001.journal").empty() ? 1 : 0;
+  watched_.close();
+  if (complaint_.empty()) return std::nullopt;
+  return SimFailure{current_, reached_, complaint_};
+}
+
+// ---- Events -----------------------------------------------------------------------------------
+
+void Simulation::at(const Operation& operation) {
+  now_ = operation.now;
+  const auto answer = side_.run(operation);
+  for (const auto& note : side_.complaints()) complain(note.text);
+  // A look that broke off says nothing.
+  const bool whole = !watched_.failed() || !std::holds_alternative<LookStep>(operation.call);
+  if (whole) witness_.saw(operation, answer);
+  const auto* put = std::get_if<PutStep>(&operation.call);
+  const auto* first = answer.empty() ? nullptr : std::get_if<Failure>(&answer.front());
+  if (put != nullptr && first != nullptr && first->code == ErrorCode::limited) ++tally_.refusals;
+}
+
+void Simulation::at(const FlushEvent& /*event*/) {
+  std::ignore = watched_.flush();
+  const bool coming =
+      machine_.plans_failure(DiskCall::create) || machine_.plans_failure(DiskCall::allocate);
+  if (full_ || coming || flushes_left_ == 0) return;
+  if (--flushes_left_ == 0) watched_.allow_refusals(false);
+}
+
+void Simulation::at(const EndEvent& event) {
+  if (!spent_.insert(current_).second) return;
+  if (event.after == 0) return end(event.ending);
+  coming_ = event.ending;
+  machine_.plan_crash(event.after, event.ending.seed);
+}
+
+void Simulation::at(const FailEvent& event) {
+  if (!spent_.insert(current_).second) return;
+  coming_ = event.ending;
+  if (event.call) {
+    machine_.plan_failure(*event.call, event.nth, event.code);
+  } else {
+    machine_.plan_failure(event.nth, event.code);
+  }
+  // To the store this is a full disk, for a moment.
+  if (!event.call || event.call == DiskCall::allocate || event.call == DiskCall::create) {
+    watched_.allow_refusals(true);
+    flushes_left_ = flushes_to_recover;
+  }
+}
+
+void Simulation::at(const FlipEvent& event) {
+  if (!spent_.insert(current_).second) return;
+  probe(event);
+}
+
+void Simulation::at(const FullEvent& event) {
+  machine_.set_capacity(machine_.used() + event.room);
+  watched_.allow_refusals(true);
+  full_ = true;
+}
+
+// The store finds out by itself.
+void Simulation::at(const RoomEvent& /*event*/) {
+  machine_.set_capacity(SimDisk::unlimited);
+  full_ = false;
+  machine_.forget_plans();
+  std::ignore = watched_.flush();
+  std::ignore = watched_.advance(now_, 1000);
+  std::ignore = watched_.flush();
+  watched_.allow_refusals(false);
+}
+
+// Nothing but looking comes after it: the store may notice, and may never answer wrongly.
+void Simulation::at(const DamageEvent& event) {
+  Dice dice(event.seed);
+  watched_.allow_corruption();
+  for (std::uint32_t i = 0; i < event.bits; ++i) {
+    const auto files = machine_.files();
+    if (files.empty()) break;
+    const auto& file = dice.pick(files);
+    if (file.size == 0) continue;
+    machine_.flip(file.name, dice.below(static_cast<std::uint32_t>(file.size)), dice.below(8));
+  }
+  std::ignore = side_.run({now_, LookStep{}});
+  over_ = true;
+}
+
+// ---- Ending and beginning again ---------------------------------------------------------------
+
+void Simulation::settle() {
+  complain(watched_.complaint());
+  complain(witness_.complaint());
+  if (!complaint_.empty() || over_) return;
+  if (machine_.down()) {
+    ++tally_.power_cuts;
+    return recover(std::exchange(coming_, {}), Shadow::End::power);
+  }
+  if (watched_.failed()) {
+    ++tally_.failures;
+    watched_.check_failed_store(now_);
+    return end(std::exchange(coming_, {}));
+  }
+  memories_.push_back({watched_.shadow().commits(), current_, witness_});
+}
+
+void Simulation::end(const Ending& ending) {
+  if (ending.how == Ending::How::power) {
+    ++tally_.power_cuts;
+    machine_.crash(ending.seed);
+    return recover(ending, Shadow::End::power);
+  }
+  if (ending.how == Ending::How::kill) {
+    ++tally_.kills;
+    machine_.kill();
+  }
+  recover(ending, Shadow::End::process);
+}
+
+Result<Simulation::Opened> Simulation::open(SimDisk& machine) {
+  auto options = history_.options;
+  options.hash_seed = ++openings_;
+  auto subject = opener_(machine.attach(), options);
+  if (!subject) return std::unexpected(subject.error());
+  auto state = subject->state();
+  if (!state) return std::unexpected(state.error());
+  return Opened{std::move(*subject), std::move(*state)};
+}
+
+std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shadow::End& how) {
+  if (machine_.down()) machine_.restart();
+  auto seed = ending.seed;
+  for (const auto n : ending.while_opening) {
+    machine_.plan_crash(n, ++seed);
+    auto opened = open(machine_);
+    // A machine that goes down takes with it what was just opened.
+    if (opened && !machine_.down()) return std::move(*opened);
+    if (!machine_.down()) break;
+    ++tally_.cut_openings;
+    machine_.restart();
+    how = Shadow::End::power;
+  }
+  constexpr int most = 4;  // faults planned for later may come now
+  for (int tries = 0; tries < most; ++tries) {
+    auto opened = open(machine_);
+    if (opened && !machine_.down()) return std::move(*opened);
+    if (machine_.down()) {
+      machine_.restart();
+      how = Shadow::End::power;
+    } else if (full_ && opened.error().code == ErrorCode::limited) {
+      // A reserve that is used up leaves nothing to begin with; somebody has to make room.
+      ++tally_.full_openings;
+      full_ = false;
+      machine_.set_capacity(SimDisk::unlimited);
+      --tries;
+    } else if (!machine_.failed() || tries + 1 == most) {
+      complain("it cannot be opened again: " + opened.error().message);
+      return std::nullopt;
+    }
+  }
+  complain("it cannot be opened again");
+  return std::nullopt;
+}
+
+void Simulation::recover(const Ending& ending, Shadow::End how) {
+  watched_.close();
+  if (machine_.down()) how = Shadow::End::power;  // closing is work, too
+  auto opened = reopen(ending, how);
+  if (!opened) return;
+  ++tally_.openings;
+  take_over(std::move(*opened), ending, how);
+}
+
+void Simulation::take_over(Opened opened, const Ending& ending, Shadow::End how) {
+  auto& [subject, state] = opened;
+  auto& shadow = watched_.shadow();
+  const auto match = shadow.match(state, subject.boot, how);
+  if (!match.commit) {
+    return complain(
+        fmt::format("the store came back with a state that it never had ({} to {} "
+                    "commits): {}",
+                    match.least, shadow.commits(), shadow.explain(state)));
+  }
+  if (*match.commit < match.least) {
+    return complain(
+        fmt::format("commit {} was flushed, but the store came back with the state "
+                    "after commit {}",
+                    match.least, *match.commit));
+  }
+  if (watched_.told_epochs().contains(subject.boot.epoch)) {
+    return complain(
+        fmt::format("epoch {} is used again: tokens of it have been told", subject.boot.epoch));
+  }
+  tally_.lost_commits += shadow.commits() - *match.commit;
+  shadow.resume(*match.commit, state, subject.boot, how);
+  const auto& now = shadow.now().state();
+  side_.rewind(TaskNumber{now.numbers_given()}, now.memos.versions_given(), watched_.untold());
+  watched_.forget_untold();
+  watched_.open(std::move(subject));
+
+  std::size_t known = 0;  // events whose effects are there
+  while (!memories_.empty() && memories_.back().commits > *match.commit) memories_.pop_back();
+  if (memories_.empty()) {
+    witness_ = Witness(side_);
+  } else {
+    witness_ = memories_.back().witness;
+    known = memories_.back().event + 1;
+  }
+  if (ending.repeat) next_ = std::min(next_, known);
+  look();
+}
+
+// Everything is there that the witness knows of, and nothing that it must not see.
+void Simulation::look() {
+  const Operation operation{now_, LookStep{}};
+  const auto answer = side_.run(operation);
+  for (const auto& note : side_.complaints()) complain(note.text);
+  if (watched_.failed()) return;
+  witness_.saw(operation, answer);
+  complain(watched_.complaint());
+  complain(witness_.complaint());
+  memories_.push_back({watched_.shadow().commits(), next_ == 0 ? 0 : next_ - 1, witness_});
+}
+
+// ---- Flipped bits -----------------------------------------------------------------------------
+
+void Simulation::probe(const FlipEvent& event) {
+  const auto& ending = event.ending;
+  if (ending.how == Ending::How::kill) machine_.kill();
+  if (ending.how == Ending::How::power) machine_.crash(ending.seed);
+  watched_.close();
+  const bool clean = ending.how == Ending::How::close && !machine_.down();
+  const auto how = machine_.down() ? Shadow::End::power : Shadow::End::process;
+  if (machine_.down()) machine_.restart();
+  SimDisk untouched(machine_);
+  untouched.set_capacity(SimDisk::unlimited);
+  auto opened = open(untouched);
+  if (!opened) return complain("it cannot be opened again: " + opened.error().message);
+  const auto state = std::move(opened->state);
+  opened->subject.store.reset();
+  for (std::uint32_t i = 0; i < event.copies; ++i) probe_one(state, clean, how, ending.seed + i);
+  recover(ending, how);
+}
+
+void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how,
+                           std::uint64_t seed) {
+  Dice dice(seed);
+  SimDisk copy(machine_);
+  copy.set_capacity(SimDisk::unlimited);
+  const auto files = copy.files();
+  if (files.empty()) return;
+  const auto& file = dice.pick(files);
+  if (file.size == 0) return;
+  // Mostly where something is written.
+  const auto bytes = copy.contents(file.name);
+  std::uint32_t offset = 0;
+  for (int tries = 0; tries < 20 && bytes[offset] == '\0'; ++tries) {
+    offset = dice.below(static_cast<std::uint32_t>(file.size));
+  }
+  const auto bit = dice.below(8);
+  copy.flip(file.name, offset, bit);
+  const auto where = fmt::format("bit {} of byte {} of {}", bit, offset, file.name);
+  auto probe = open(copy);
+  if (!probe) {
+    ++tally_.flips_refused;
+    const auto& error = probe.error();
+    if (error.code != ErrorCode::corrupt) {
+      complain(fmt::format("with {} turned it is not opened, but the error is {}: {}", where,
+                           millrace::name_of(error.code), error.message));
+    } else if (!error.message.contains("offset") && !error.message.contains("is missing")) {
+      complain(fmt::format("the error does not say where: {}", error.message));
+    }
+    return;
+  }
+  const auto& found = probe->state;
+  read_probe(probe->subject, where);
+  if (Shadow::hash(found) == Shadow::hash(state)) {
+    ++tally_.flips_harmless;
+    return;
+  }
+  const auto match = watched_.shadow().match(found, probe->subject.boot, how);
+  if (!clean && match.commit && *match.commit >= match.least_if_damaged) {
+    ++tally_.flips_cut;
+  } else {
+    complain(fmt::format("with {} turned it opens with another state: {}", where,
+                         match.commit ? fmt::format("the one after commit {}, not {}",
+                                                    *match.commit, match.least_if_damaged)
+                                      : watched_.shadow().explain(found)));
+  }
+}
+
+// Whatever can still be read is what was written.
+void Simulation::read_probe(Subject& probe, const std::string& where) {
+  ListRequest request{.limit = 100, .full = true};
+  while (true) {
+    const auto page = probe.store->list(request);
+    if (!page) {
+      if (page.error().code != ErrorCode::corrupt && page.error().code != ErrorCode::unavailable) {
+        complain(fmt::format("with {} turned a list says {}", where, page.error().message));
+      }
+      return;
+    }
+    if (!page->next) return;
+    request.before = page->next;
+  }
+}
+
+}  // namespace millrace::test

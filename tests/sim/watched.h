@@ -1,0 +1,106 @@
+// A store under watch: every call goes to the store under test and to its shadow, and the answers
+// have to be the same. It outlives crashes; the store behind it is exchanged.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tests/sim/shadow.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/sim/subject.h"
+
+namespace millrace::test {
+
+class Watched final : public Store {
+ public:
+  Watched(SimDisk& machine, const SubjectOptions& options) : machine_(machine), shadow_(options) {}
+
+  // ---- Driving ---------------------------------------------------------------------------------
+
+  // The subject is there, with a state that the shadow knows.
+  void open(Subject subject) { subject_ = std::move(subject), failed_ = false; }
+  void close() { subject_ = {}; }
+  Subject& subject() { return subject_; }
+  Shadow& shadow() { return shadow_; }
+
+  // It answered `unavailable` and has to be opened again.
+  bool failed() const { return failed_; }
+  // The first thing that was wrong; empty: nothing so far.
+  const std::string& complaint() const { return complaint_; }
+
+  // The disk is full or may be taken for it: puts may be refused.
+  void allow_refusals(bool on) { refusals_ = on; }
+  // The files were damaged under the running store: it may notice, but not answer wrongly.
+  void allow_corruption() { corruption_ = true; }
+
+  // Tokens given since the last flush: nobody has been told of them.
+  const std::set<Token>& untold() const { return untold_; }
+  void forget_untold() { untold_.clear(); }
+  // Boots of which tokens were told.
+  const std::set<std::uint32_t>& told_epochs() const { return told_epochs_; }
+
+  // Calls of every kind on a store that has failed: all must say so.
+  void check_failed_store(TimePoint now);
+
+  // ---- The contract ----------------------------------------------------------------------------
+
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<WorkResult> work(std::span<const Settlement> settlements,
+                          std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                          TimePoint now) override;
+  Result<void> flush() override;
+  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override;
+  Result<Task> find(const TaskRef& task) override;
+  Result<TaskPage> list(const ListRequest& request) override;
+  Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
+                                          TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
+                                               TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> remove(std::span<const TaskId> tasks,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
+                                                TimePoint now) override;
+  Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) override;
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
+  Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
+  Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
+  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override;
+  Result<void> remove_schedule(std::string_view name, TimePoint now) override;
+  Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override;
+  Result<Fired> fire(const Fire& tick, TimePoint now) override;
+  Result<Memo> remember(const Remember& request, TimePoint now) override;
+  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
+  Result<std::optional<TimePoint>> time() override;
+  Traits traits() const override;
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+
+ private:
+  // `call` is a copy of everything, so that it can be made again on the shadow of another day.
+  template <class Call>
+  auto change(const char* name, TimePoint now, Call call) -> decltype(call(std::declval<Store&>()));
+  template <class Call>
+  auto ask(const char* name, const Call& call) -> decltype(call(std::declval<Store&>()));
+
+  // What an error of the whole call means; it was not expected by the shadow.
+  enum class Meaning : std::uint8_t { answer, failure, refusal };
+  Meaning meaning(const char* name, const std::optional<Error>& error);
+  void complain(std::string text);
+
+  SimDisk& machine_;
+  Shadow shadow_;
+  Subject subject_;
+  std::string complaint_;
+  std::set<Token> untold_;
+  std::set<std::uint32_t> told_epochs_;
+  TimePoint moment_{};  // of the last change
+  bool failed_ = false;
+  bool refusals_ = false;
+  bool corruption_ = false;
+};
+
+}  // namespace millrace::test
