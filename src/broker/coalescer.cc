@@ -42,6 +42,12 @@ void Coalescer::leave(CallerId caller) {
   dropped.deliver();
 }
 
+void Coalescer::give_back(const WorkResult& result) {
+  std::unique_lock lock(mutex_);
+  rounds_.give_back(result);
+  wake_applier(lock);
+}
+
 // Unlocks first, so that the applier does not wake up to a lock that is held.
 void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
   const bool waits = std::exchange(applier_waits_, false);
@@ -65,7 +71,7 @@ void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now,
 void Coalescer::apply_rounds() {
   std::unique_lock lock(mutex_);
   const auto may_apply = [&] { return rounds_.stats().held_items < options_.ahead_items; };
-  while (!stopping_ || !rounds_.idle()) {
+  while (!stopping_ || !rounds_.idle() || syncer_answers_) {
     wait_for_work(lock, clock_.now(), may_apply());
     Round round;
     round.now = clock_.now();
@@ -100,12 +106,15 @@ void Coalescer::flush_rounds() {
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
     Answers answers = rounds_.flushed(applied, result);
-    // An applier that waits for requests has nothing to gain from a flush, unless it is the last.
-    const bool wake = stopping_ || !applier_waits_ || !result;
+    // An applier that waits for requests has nothing to gain from a flush.
+    const bool wake = !applier_waits_ || !result;
+    syncer_answers_ = true;
     lock.unlock();
     if (wake) work_.notify_one();
     answers.deliver();
     lock.lock();
+    syncer_answers_ = false;
+    if (stopping_) work_.notify_one();
   }
 }
 

@@ -3,10 +3,13 @@
 // One thread applies rounds, another flushes and answers. There is no timer: an idle Coalescer
 // starts at once, and while one flush runs the next rounds gather and are applied.
 //
-// Completions are called on one of these two threads (a refusal on the caller's own, before the
-// verb returns). They may only post: while one runs, nobody else is answered. One that blocks, or
-// that calls stop(), waits for itself. After leave() or cancel() a completion may still be called
-// if it was on its way; whoever then gets leases gives them back.
+// Completions are called on one of these two threads; a refusal on the caller's own, before the
+// verb returns, or on that of stop(). They may only post: while one runs, nobody else is answered.
+// One that blocks, or that calls stop(), waits for itself. After leave() or cancel() a completion
+// may still be called if it was on its way; leases that come with it are to be given back:
+// give_back().
+//
+// Deadlines are moments of the clock: if that is set back, those who wait do so for longer.
 #pragma once
 
 #include <millrace/result.h>
@@ -74,6 +77,8 @@ class Coalescer {
   // is given back.
   void cancel(Ticket ticket);
   void leave(CallerId caller);
+  // Gives back what a completion was called with for somebody who is not there any more.
+  void give_back(const WorkResult& result);
 
   // Refuses what comes and what waits, finishes what was applied, and ends the threads. Again is no
   // error. Not from a completion.
@@ -99,6 +104,7 @@ class Coalescer {
   bool stopping_ = false;
   bool applier_waits_ = false;
   bool applier_done_ = false;
+  bool syncer_answers_ = false;      // its completions may give back what they were called with
   std::condition_variable work_;     // for the applier
   std::condition_variable applied_;  // for the syncer
 

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Counts events; waits for one. (std::counting_semaphore of libstdc++ 12.2 may sleep for ever.)
+// Counts events; waits for one, but not for ever.
 class Signal {
  public:
   void give() {
@@ -146,6 +146,13 @@ class CoalescerTest : public ::testing::Test {
         {.takes = {{.worker = "w", .queues = {{"q", 1}}}}, .wait_until = clock_.now() + wait},
         never, box.completion());
   }
+  // Until its round is flushed, so that the next flush is another one's.
+  void park(Mailbox<WorkResult>& box) {
+    take(box, 1h);
+    while (coalescer_->stats().rounds.parked == 0) std::this_thread::yield();
+    while (coalescer_->stats().flush_seconds.count == 0) std::this_thread::yield();
+  }
+
   ManualClock clock_{t0};
   GuardedStore store_;
   std::unique_ptr<Coalescer> coalescer_;  // goes first
@@ -297,8 +304,7 @@ TEST_F(CoalescerTest, a_cancelled_request_is_not_answered) {
 TEST_F(CoalescerTest, stopping_answers_everybody) {
   start({.ahead_items = 1});
   Mailbox<WorkResult> parked;
-  take(parked, 1h);
-  while (coalescer_->stats().rounds.parked == 0) std::this_thread::yield();
+  park(parked);
   store_.gated = true;
   PutBox applied;
   coalescer_->put({2}, {task("nowhere")}, never, applied.completion());
@@ -319,11 +325,27 @@ TEST_F(CoalescerTest, stopping_answers_everybody) {
   coalescer_->stop();
 }
 
+TEST_F(CoalescerTest, leases_answered_while_stopping_can_be_given_back) {
+  StoreDriver(store_).put(task("q"));
+  start();
+  store_.gated = true;
+  coalescer_->work({1}, {.takes = {{.worker = "w", .queues = {{"q", 1}}}}}, never,
+                   [&](Result<WorkResult> result) {
+                     // Time for threads that would end too early.
+                     Signal().try_take(20ms);
+                     coalescer_->give_back(*result);
+                   });
+  store_.flush_began.take();
+  store_.gated = false;
+  store_.may_end.give();
+  coalescer_->stop();
+  EXPECT_EQ(StoreDriver(store_).counts("q").of(TaskState::queued), 1);
+}
+
 TEST_F(CoalescerTest, after_a_failed_flush_everybody_learns_the_cause) {
   start();
   Mailbox<WorkResult> parked;
-  take(parked, 1h);
-  while (coalescer_->stats().rounds.parked == 0) std::this_thread::yield();
+  park(parked);
   store_.flush_fails = true;
   PutBox box;
   coalescer_->put({2}, {task("nowhere")}, never, box.completion());
@@ -401,9 +423,9 @@ class BusyCaller {
 
  private:
   void take_and_leave(CallerId self) {
-    // Settled if its answer was on its way, as a session does that finds its connection closed.
-    coalescer_.work(self, {.takes = {some()}}, never, [this, self](Result<WorkResult> result) {
-      if (result) settle(self, *result->taken.front(), Event::give_back);
+    // As a session does that finds its connection closed.
+    coalescer_.work(self, {.takes = {some()}}, never, [this](Result<WorkResult> result) {
+      if (result) coalescer_.give_back(*result);
     });
     coalescer_.leave(self);
   }
@@ -423,14 +445,6 @@ class BusyCaller {
       finished += static_cast<int>(ends.size());
       return;
     }
-  }
-
-  void settle(CallerId self, const std::vector<Lease>& leases, Event event) {
-    Work work;
-    for (const Lease& lease : leases) {
-      work.settlements.push_back({.id = lease.id, .expect = Held{lease.token}, .event = event});
-    }
-    coalescer_.work(self, std::move(work), never, [](auto) {});
   }
 
   TakeRequest some() const { return {.worker = "w", .queues = {{"q", 1}}}; }

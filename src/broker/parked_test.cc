@@ -356,6 +356,18 @@ TEST(Parked, a_parked_take_may_be_served_and_left_at_the_same_time) {
   EXPECT_TRUE(d.rounds->idle());
 }
 
+TEST(Parked, what_was_answered_to_somebody_who_had_left_can_be_given_back) {
+  RoundsDriver d;
+  const TaskId id = d.direct.put(task("q")).id;
+  const auto take = d.take(1);
+  d.round();
+  d.leave(1);
+  d.rounds->give_back(*take.get());
+  EXPECT_EQ(d.rounds->next_wakeup(), TimePoint::min());
+  d.round();
+  EXPECT_EQ(d.direct.state_of(id), TaskState::queued);
+}
+
 TEST(Parked, leases_of_those_who_left_are_given_back_even_while_stopping) {
   RoundsDriver d;
   const TaskId id = d.direct.put(task("q")).id;

@@ -49,15 +49,18 @@ Answers Rounds::leave(CallerId caller) {
 void Rounds::gone(const std::vector<Request*>& requests) {
   for (Request* request : requests) {
     if (request->stage == Request::Stage::parked) unpark_.push_back(request->ticket());
-    if (request->stage == Request::Stage::held) give_back(*request);
+    if (request->stage == Request::Stage::held) give_back_of(*request);
     // One that is running is looked at again by keep().
   }
 }
 
-void Rounds::give_back(Request& request) {
-  auto* part = std::get_if<WorkPart>(&request.part);
-  if (part == nullptr || failed_) return;
-  for (auto& taken : part->result.taken) {
+void Rounds::give_back_of(const Request& request) {
+  if (const auto* part = std::get_if<WorkPart>(&request.part)) give_back(part->result);
+}
+
+void Rounds::give_back(const WorkResult& result) {
+  if (failed_) return;
+  for (const auto& taken : result.taken) {
     if (!taken) continue;
     for (const Lease& lease : *taken) {
       give_backs_.push_back(
@@ -138,7 +141,7 @@ void Rounds::hold(Round& round, Answers& out) {
   HeldRound held{.round = ++applied_};
   for (Request* request : round.answered) {
     if (request->gone) {
-      give_back(*request);
+      give_back_of(*request);
       out.add(callers_.remove(*request));
       continue;
     }

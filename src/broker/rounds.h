@@ -49,8 +49,8 @@ struct RoundsStats {
   std::size_t waiting = 0;
   std::size_t waiting_bytes = 0;
   std::size_t parked = 0;
-  std::size_t held = 0;        // applied, not flushed yet
-  std::size_t held_items = 0;  //
+  std::size_t held = 0;        // requests applied and not flushed yet
+  std::size_t held_items = 0;  // their items
 };
 
 class Rounds {
@@ -67,6 +67,8 @@ class Rounds {
   // back in the next round; what was put stays.
   Answers cancel(Ticket ticket);
   Answers leave(CallerId caller);
+  // Gives back in the next round what was answered to somebody who is not there any more.
+  void give_back(const WorkResult& result);
 
   // ---- Running ---------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class Rounds {
   };
 
   void gone(const std::vector<Request*>& requests);
-  void give_back(Request& request);
+  void give_back_of(const Request& request);
   void hold(Round& round, Answers& out);
   void fail_round(Round& round, Answers& out);
   void refuse(Request& request, Answers& out);

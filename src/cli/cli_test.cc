@@ -107,6 +107,32 @@ TEST_F(CliTest, a_bad_import_says_what_was_done_and_fails) {
                                 HasSubstr("goes on from there")));
 }
 
+// Saves itself when it is told the time, or rather does not.
+class ForgetfulStore : public test::ModelStore {
+ public:
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override {
+    told_ = true;
+    return ModelStore::advance(now, limit);
+  }
+  Result<void> flush() override {
+    if (told_) return fail(ErrorCode::limited, "the disk is full");
+    return {};
+  }
+  Traits traits() const override {
+    return {.name = "forgetful", .durability = Durability::interval, .loss_window = Duration(1)};
+  }
+
+ private:
+  bool told_ = false;
+};
+
+TEST_F(CliTest, an_import_that_is_not_saved_has_not_worked) {
+  with_.open_store = [](const auto&...) { return std::make_unique<ForgetfulStore>(); };
+  in_.str("{\"millrace_export\":{\"format\":1}}\n{\"end\":{}}\n");
+  EXPECT_EQ(run({"import", "-", "--into", "somewhere"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("error: the disk is full\nWhat was added is lost"));
+}
+
 TEST_F(CliTest, a_store_that_cannot_be_opened_is_a_failure_and_a_damaged_one_is_damage) {
   no_store_ = Error{ErrorCode::not_found, "nothing there"};
   EXPECT_EQ(run({"export", "a"}), Exit::failed);

@@ -37,6 +37,19 @@ std::uint64_t size_of(const std::string& file) {
   return error ? 0 : size;
 }
 
+bool is_directory(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::is_directory(file, error);
+}
+
+// A store that saves itself now and then does so when it is told the time. It must have done it
+// before anybody hears that the import worked.
+Result<void> save(Store& store, TimePoint now) {
+  if (store.traits().durability != Durability::interval) return {};
+  if (auto advanced = store.advance(now, 1); !advanced) return std::unexpected(advanced.error());
+  return store.flush();
+}
+
 Exit import_from(std::istream& in, std::uint64_t size, const ImportOptions& options, Store& store,
                  Surroundings& with, Console& console) {
   const auto report = transfer::import_store(
@@ -44,7 +57,9 @@ Exit import_from(std::istream& in, std::uint64_t size, const ImportOptions& opti
       {.queue = options.queue, .progress = [&](const auto&, std::uint64_t bytes) {
          console.progress("importing", bytes, size);
        }});
+  const auto saved = save(store, with.clock.now());
   tell(report, console);
+  if (!saved) return console.fail(saved.error(), "What was added is lost. Run the import again.");
   if (!report.error) return Exit::ok;
   console.fail(*report.error,
                "What is added is safe. Running the import again goes on from there.");
@@ -64,7 +79,7 @@ Exit import_command(const ImportOptions& options, Surroundings& with, Console& c
   const bool from_file = options.file != "-";
   if (from_file) {
     file.open(options.file, std::ios::binary);
-    if (!file || std::filesystem::is_directory(options.file)) {
+    if (!file || is_directory(options.file)) {
       return console.fail({ErrorCode::not_found, fmt::format("cannot read {}", options.file)},
                           "Give the file that `millrace export` wrote, or - for standard input.");
     }

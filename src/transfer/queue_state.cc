@@ -181,7 +181,7 @@ Task task_of(Fields& from, const std::string& queue, TimePoint now) {
   task.counters.retries = from.number("retries").value_or(0);
   task.counters.attempts = task.counters.retries;
   task.counters.deliveries = task.counters.retries + (task.started_at ? 1 : 0);
-  if (const auto most = from.number("maxRetries")) task.retry = RetryRules{.max_retries = *most};
+  if (const auto most = from.number("maxRetries")) task.retry = RetryRules{.max_retries = most};
   if (const auto url = from.text("callbackUrl"); !url.empty()) {
     task.callback = Callback{.url = url};
     task.callback->max_attempts =

@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::StoreDriver;
-using test::t0;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

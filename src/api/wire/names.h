@@ -13,10 +13,10 @@
 
 namespace millrace::wire {
 
-template <class Enum, std::size_t... Index>
-constexpr std::array<std::string_view, sizeof...(Index)> names_by_number(
-    std::index_sequence<Index...>) {
-  return {name_of(static_cast<Enum>(Index))...};
+template <class Enum, std::size_t... index>
+constexpr std::array<std::string_view, sizeof...(index)> names_by_number(
+    std::index_sequence<index...>) {
+  return {name_of(static_cast<Enum>(index))...};
 }
 
 constexpr auto names(TaskState) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "store/embedded/state.h"
 #include "store/store.h"
@@ -11,7 +12,7 @@ namespace millrace::embedded {
 
 class StateMachine final : public Store {
  public:
-  explicit StateMachine(State::Options options = {}) : state_(options) {}
+  explicit StateMachine(State::Options options = {}) : state_(std::move(options)) {}
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,

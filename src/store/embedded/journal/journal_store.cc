@@ -27,8 +27,9 @@ constexpr std::size_t least_segment = 4U << 10U;
 constexpr std::size_t most_segment = 64U << 20U;
 static_assert(most_segment <= Place::max_offset / 2);
 
-// The space a put may take in the log.
+// The space a put may take in the log; none if it will be refused for its size.
 std::size_t bytes_of(const NewTask& task) {
+  if (task.payload.size() > limits::max_payload) return 0;
   std::size_t bytes = 512 + task.payload.size() + task.metadata.size();
   for (const std::string& tag : task.tags) bytes += tag.size() + 4;
   return bytes;
@@ -47,6 +48,7 @@ std::size_t bytes_of(const Task& task) {
 }
 
 std::size_t bytes_of(std::span<const NewTask> tasks) {
+  if (tasks.size() > limits::max_batch) return 0;
   std::size_t bytes = 0;
   for (const NewTask& task : tasks) bytes += bytes_of(task);
   return bytes;

@@ -176,7 +176,7 @@ std::uint64_t Log::room() const {
 
 std::optional<Position> Log::oldest() const {
   const std::lock_guard lock(mutex_);
-  if (first_ == end_.segment) return std::nullopt;
+  if (first_ >= written_.segment) return std::nullopt;
   const auto found = every_.find(first_);
   return Position{first_, found == every_.end() ? 0 : found->second.end};
 }

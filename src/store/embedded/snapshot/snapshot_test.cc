@@ -52,8 +52,8 @@ class WatchedDisk final : public Disk {
   // Half of it arrives when it fails.
   Result<void> write(File file, std::uint64_t offset, std::string_view bytes) override {
     if (!is_refused()) return disk_->write(file, offset, bytes);
-    static_cast<void>(disk_->write(file, offset, bytes.substr(0, bytes.size() / 2)));
-    return refusal();
+    auto half = disk_->write(file, offset, bytes.substr(0, bytes.size() / 2));
+    return half ? refusal() : half;
   }
   Result<std::size_t> read(File file, std::uint64_t offset, std::span<char> into) override {
     return disk_->read(file, offset, into);
@@ -85,7 +85,7 @@ class WatchedDisk final : public Disk {
 };
 
 class SnapshotTest : public ::testing::Test {
- protected:
+ public:
   SnapshotTest() {
     std::string path = (std::filesystem::temp_directory_path() / "snapshot-XXXXXX").string();
     directory_ = mkdtemp(path.data());
@@ -96,6 +96,7 @@ class SnapshotTest : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
+ protected:
   Result<std::unique_ptr<Store>> try_open(SnapshotOptions options = {}) {
     store_.reset();
     auto disk = open_directory(directory_, DirectoryMode::existing).value();
