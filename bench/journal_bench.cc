@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -27,46 +26,32 @@
 #include "core/crc32c.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal_store.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace {
 namespace {
 
 using bench::Load;
 using bench::require;
+using test::TemporaryDirectory;
 
 constexpr std::size_t segment_size = 32U << 20U;
 
-// A directory that goes with its object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "bench-XXXXXX").string();
-    require(mkdtemp(pattern.data()) != nullptr, "mkdtemp");
-    path_ = pattern;
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+std::unique_ptr<Disk> disk_of(const TemporaryDirectory& directory) {
+  return std::move(open_directory(directory.path(), DirectoryMode::existing).value());
+}
 
-  const std::string& path() const { return path_; }
-  std::unique_ptr<Disk> disk() const {
-    return std::move(open_directory(path_, DirectoryMode::existing).value());
-  }
-  std::uint64_t bytes() const {
-    std::uint64_t sum = 0;
-    const auto entries = disk()->list().value();
-    for (const auto& entry : entries) sum += entry.size;
-    return sum;
-  }
-
- private:
-  std::string path_;
-};
+std::uint64_t bytes_in(const TemporaryDirectory& directory) {
+  std::uint64_t sum = 0;
+  const auto entries = disk_of(directory)->list().value();
+  for (const auto& entry : entries) sum += entry.size;
+  return sum;
+}
 
 std::unique_ptr<embedded::JournalStore> open_store(const TemporaryDirectory& directory) {
   static std::uint64_t seed = 0;
   auto store = std::make_unique<embedded::JournalStore>(
-      directory.disk(), JournalOptions{.segment_size = segment_size, .hash_seed = ++seed});
+      disk_of(directory), JournalOptions{.segment_size = segment_size, .hash_seed = ++seed});
   const auto opened = store->open();
   require(opened.has_value(), opened ? "" : opened.error().message);
   return store;
@@ -181,7 +166,7 @@ BatchBytes batch_bytes(std::size_t batch) {
 // The yardstick of the design.
 class BareLog {
  public:
-  BareLog() : disk_(directory_.disk()) {
+  BareLog() : disk_(disk_of(directory_)) {
     const std::string zeros(1U << 20U, '\0');
     for (auto& file : files_) {
       file = disk_->open(fmt::format("{}", &file - files_.data()), Disk::Access::create).value();
@@ -340,7 +325,7 @@ void open_again(const Scale& scale) {
   for (std::size_t i = 0; i < scale.waiting; ++i) ids.push_back(source.next(TimePoint{}));
   const auto yardstick = [&] {
     const double before = bench::wall_seconds();
-    const auto disk = directory.disk();
+    const auto disk = disk_of(directory);
     std::string bytes(segment_size, '\0');
     std::uint32_t checksum = 0;
     const auto entries = disk->list().value();
@@ -357,7 +342,7 @@ void open_again(const Scale& scale) {
     return static_cast<double>(scale.waiting) / (bench::wall_seconds() - before);
   };
   const auto ours = [&] {
-    embedded::JournalStore store(directory.disk(), {.read_only = true});
+    embedded::JournalStore store(disk_of(directory), {.read_only = true});
     const double before = bench::wall_seconds();
     require(store.open().has_value(), "open");
     const double seconds = bench::wall_seconds() - before;
@@ -382,7 +367,7 @@ void space(const Scale& scale) {
     ours.live();
     longest = std::max(longest, bench::wall_seconds() - before);
     if (done % 100'000 != 0) continue;
-    last = static_cast<double>(ours.directory().bytes());
+    last = static_cast<double>(bytes_in(ours.directory()));
     most = std::max(most, last);
   }
   bench::Line("journal/space")

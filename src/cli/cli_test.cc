@@ -8,6 +8,7 @@
 
 #include "tests/support/driver.h"
 #include "tests/support/model_store.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::cli {
 namespace {
@@ -151,9 +152,8 @@ TEST_F(CliTest, a_file_that_is_not_there_is_a_failure) {
 }
 
 TEST_F(CliTest, an_output_file_is_whole_or_not_there_and_replaced_only_if_told_so) {
-  std::string folder = (std::filesystem::temp_directory_path() / "cli-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::string file = folder + "/out.jsonl";
+  const test::TemporaryDirectory folder;
+  const std::string file = folder / "out.jsonl";
   EXPECT_EQ(run({"export", "a", "-o", file}), Exit::ok);
   EXPECT_EQ(run({"export", "a", "-o", file}), Exit::failed);
   EXPECT_THAT(err_.str(), HasSubstr("--force replaces it"));
@@ -162,9 +162,8 @@ TEST_F(CliTest, an_output_file_is_whole_or_not_there_and_replaced_only_if_told_s
   std::string line;
   std::getline(in, line);
   EXPECT_THAT(line, HasSubstr("millrace_export"));
-  const auto there = std::filesystem::directory_iterator(folder);
+  const auto there = std::filesystem::directory_iterator(folder.path());
   EXPECT_EQ(std::distance(begin(there), end(there)), 1) << "nothing is left beside it";
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CliTest, verify_prints_what_it_found) {

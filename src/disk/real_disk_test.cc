@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/temporary_directory.h"
+
 namespace millrace {
 namespace {
 
@@ -17,12 +19,6 @@ using ::testing::HasSubstr;
 
 class RealDiskTest : public ::testing::Test {
  protected:
-  RealDiskTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "disk-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~RealDiskTest() override { std::filesystem::remove_all(path_); }
-
   std::unique_ptr<Disk> open() {
     auto disk = open_directory(path_, DirectoryMode::existing);
     EXPECT_TRUE(disk) << disk.error().message;
@@ -37,7 +33,8 @@ class RealDiskTest : public ::testing::Test {
     return bytes;
   }
 
-  std::string path_;
+  test::TemporaryDirectory directory_;
+  const std::string& path_ = directory_.path();
 };
 
 TEST_F(RealDiskTest, bytes_are_written_where_told_and_read_back) {

@@ -12,15 +12,6 @@
 
 namespace millrace::test {
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string path = (std::filesystem::temp_directory_path() / "millrace-XXXXXX").string();
-  if (mkdtemp(path.data()) != nullptr) path_ = path;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  if (!path_.empty()) std::filesystem::remove_all(path_);
-}
-
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_directory.h"
+
 namespace millrace::test {
 
 struct Ran {
@@ -14,20 +16,6 @@ struct Ran {
 
 // With its standard input from the file `in`, or empty.
 Ran run_program(const std::vector<std::string>& arguments, const std::string& in = "/dev/null");
-
-// A directory that goes with this object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory();
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);

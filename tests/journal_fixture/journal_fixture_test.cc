@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -19,6 +18,7 @@
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
 #include "tests/support/driver.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::test {
 namespace {
@@ -29,12 +29,6 @@ constexpr TimePoint later_on = t0 + 1h;
 
 std::string base(std::uint32_t format) {
   return fmt::format("{}/format-{}", folder, format);
-}
-
-std::string temporary_directory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "fixture-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  return pattern;
 }
 
 std::unique_ptr<Store> open_at(const std::string& path) {
@@ -145,7 +139,8 @@ void unpack(const std::string& from, const std::string& to) {
 class JournalFixture : public ::testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(JournalFixture, of_every_format_opens_and_shows_what_was_in_it) {
-  const std::string path = temporary_directory();
+  const TemporaryDirectory directory;
+  const std::string& path = directory.path();
   unpack(base(GetParam()) + ".hex", path);
   std::stringstream expected;
   expected << std::ifstream(base(GetParam()) + ".txt").rdbuf();
@@ -155,8 +150,6 @@ TEST_P(JournalFixture, of_every_format_opens_and_shows_what_was_in_it) {
   driver.now = later_on;
   EXPECT_FALSE(driver.take("plain").empty());
   must(store->flush());
-  store.reset();
-  std::filesystem::remove_all(path);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, JournalFixture,
@@ -164,12 +157,12 @@ INSTANTIATE_TEST_SUITE_P(Formats, JournalFixture,
                          [](const auto& test) { return fmt::format("{}", test.param); });
 
 void write_fixture() {
-  const std::string path = temporary_directory();
+  const TemporaryDirectory directory;
+  const std::string& path = directory.path();
   make_store(path);
   pack(path, base(embedded::journal_format) + ".hex");
   const auto store = open_at(path);
   std::ofstream(base(embedded::journal_format) + ".txt") << dump(*store, later_on);
-  std::filesystem::remove_all(path);
 }
 
 }  // namespace

@@ -2,23 +2,19 @@
 // from tests/cron_oracle/zones.hex, gone when the program ends.
 #pragma once
 
-#include <stdlib.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/temporary_directory.h"
+
 namespace millrace::test {
 
 class ZoneDatabase {
  public:
   ZoneDatabase() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "millrace-zones-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
-    path_ = pattern;
     std::ifstream packed("tests/cron_oracle/zones.hex");
     if (!packed) throw std::runtime_error("no zones.hex: run from the top of the tree");
     std::ofstream file;
@@ -30,15 +26,12 @@ class ZoneDatabase {
       }
     }
   }
-  ZoneDatabase(const ZoneDatabase&) = delete;
-  ZoneDatabase& operator=(const ZoneDatabase&) = delete;
-  ~ZoneDatabase() { std::filesystem::remove_all(path_); }
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return directory_.path(); }
 
  private:
   std::ofstream open(const std::string& zone) const {
-    const auto file = std::filesystem::path(path_) / zone;
+    const auto file = std::filesystem::path(path()) / zone;
     std::filesystem::create_directories(file.parent_path());
     return std::ofstream(file, std::ios::binary);
   }
@@ -48,7 +41,7 @@ class ZoneDatabase {
     }
   }
 
-  std::string path_;
+  TemporaryDirectory directory_;
 };
 
 inline const std::string& zone_database() {

@@ -15,6 +15,7 @@
 #include "store/embedded/journal/verify.h"
 #include "store/embedded/recount.h"
 #include "tests/support/driver.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::embedded {
 namespace {
@@ -29,17 +30,10 @@ constexpr std::size_t segment_size = 64U << 10U;
 class JournalTest : public ::testing::Test {
  protected:
   JournalTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
     options_ = {.segment_size = segment_size,
                 .cache_size = 2000,
                 .notice = [this](std::string_view text) { notices_.emplace_back(text); }};
   }
-  ~JournalTest() override {
-    store_.reset();
-    std::filesystem::remove_all(path_);
-  }
-
   std::unique_ptr<Disk> disk() {
     return std::move(open_directory(path_, DirectoryMode::existing).value());
   }
@@ -87,7 +81,8 @@ class JournalTest : public ::testing::Test {
     return count;
   }
 
-  std::string path_;
+  test::TemporaryDirectory directory_;
+  const std::string& path_ = directory_.path();
   JournalOptions options_;
   std::vector<std::string> notices_;
   std::unique_ptr<JournalStore> store_;

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include "store/embedded/snapshot/snapshot_file.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::embedded {
 namespace {
@@ -85,17 +85,6 @@ class WatchedDisk final : public Disk {
 };
 
 class SnapshotTest : public ::testing::Test {
- public:
-  SnapshotTest() {
-    std::string path = (std::filesystem::temp_directory_path() / "snapshot-XXXXXX").string();
-    directory_ = mkdtemp(path.data());
-    file_ = directory_ + "/tasks";
-  }
-  ~SnapshotTest() override {
-    store_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-
  protected:
   Result<std::unique_ptr<Store>> try_open(SnapshotOptions options = {}) {
     store_.reset();
@@ -123,8 +112,9 @@ class SnapshotTest : public ::testing::Test {
   }
 
   Fate fate_;
-  std::string directory_;
-  std::string file_;
+  test::TemporaryDirectory temporary_;
+  const std::string& directory_ = temporary_.path();
+  const std::string file_ = temporary_ / "tasks";
   std::unique_ptr<Store> store_;
 };
 
