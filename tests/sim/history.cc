@@ -81,7 +81,7 @@ SimEvent fault(Dice& dice) {
     if (grows && dice.percent(70)) event.code = ErrorCode::limited;
     return event;
   }
-  return FlipEvent{.ending = ending(dice), .copies = dice.between(1U, 4U)};
+  return FlipEvent{.ending = ending(dice), .copies = dice.between(1U, 8U)};
 }
 
 }  // namespace
@@ -101,16 +101,16 @@ History make_history(std::uint64_t seed) {
   Dice dice(seed * 2);
   History history;
   const auto roll = dice.below(100);
-  history.options.sync = roll < 75   ? SyncRule::always
-                         : roll < 90 ? SyncRule::interval
+  history.options.sync = roll < 65   ? SyncRule::always
+                         : roll < 85 ? SyncRule::interval
                                      : SyncRule::never;
   history.options.interval = dice.between(Duration(1), Duration(5000));
   history.options.cache_size = dice.pick(std::vector<std::size_t>{0, 1000, 16'000, 64'000'000});
   history.short_reads = dice.percent(30);
   const Workload workload{
-      .length = dice.percent(20) ? dice.between(200U, 400U) : dice.between(40U, 160U),
+      .length = dice.percent(30) ? dice.between(200U, 400U) : dice.between(40U, 160U),
       .flush_percent = dice.pick(std::vector<std::uint32_t>{10, 40, 70, 100}),
-      .payload_percent = dice.pick(std::vector<std::uint32_t>{5, 40, 80}),
+      .payload_percent = dice.pick(std::vector<std::uint32_t>{10, 50, 90}),
       .payload_most = dice.pick(std::vector<std::uint32_t>{500, 4000, 12'000})};
   // The largest task, with payload and result, has to fit into a segment.
   const std::size_t least = workload.payload_most > 4000  ? 32 * 1024

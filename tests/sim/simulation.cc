@@ -289,7 +289,12 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
   copy.set_capacity(SimDisk::unlimited);
   const auto files = copy.files();
   if (files.empty()) return;
-  const auto& file = dice.pick(files);
+  // The end of the log is where damage is hardest to tell from a torn write. Names come in order,
+  // segments before spares.
+  const auto last = std::ranges::find_if(files.rbegin(), files.rend(), [](const auto& entry) {
+    return entry.name.ends_with(".journal");
+  });
+  const auto& file = last != files.rend() && dice.percent(50) ? *last : dice.pick(files);
   if (file.size == 0) return;
   // Mostly where something is written.
   const auto bytes = copy.contents(file.name);
