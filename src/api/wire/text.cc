@@ -78,7 +78,7 @@ std::string to_text(const boost::json::value& json) {
 
 Result<boost::json::value> parse(std::string_view text) {
   boost::json::parser parser;
-  boost::json::error_code error;
+  boost::system::error_code error;  // newer Boosts have no name of their own for it
   const std::size_t used = parser.write_some(text.data(), text.size(), error);
   if (error == boost::json::error::incomplete) {
     return fail(ErrorCode::invalid, "the JSON ends in the middle");
