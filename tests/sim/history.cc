@@ -92,7 +92,8 @@ std::vector<SimEvent> make_workload(std::uint64_t seed, const Workload& workload
   for (auto& operation : generate(seed, workload.length)) {
     fatten(operation, workload, dice);
     events.emplace_back(std::move(operation));
-    if (dice.percent(workload.flush_percent)) events.emplace_back(FlushEvent{});
+    if (!dice.percent(workload.flush_percent)) continue;
+    events.emplace_back(FlushEvent{.meanwhile = dice.percent(30) ? dice.between(1U, 3U) : 0});
   }
   return events;
 }
@@ -156,7 +157,11 @@ std::string describe(const Ending& ending) {
 std::string describe(const SimEvent& event) {
   struct Describe {
     std::string operator()(const Operation& operation) const { return test::describe(operation); }
-    std::string operator()(const FlushEvent& /*event*/) const { return "flush"; }
+    std::string operator()(const FlushEvent& event) const {
+      return event.meanwhile == 0
+                 ? "flush"
+                 : fmt::format("flush, and meanwhile the next {} operations", event.meanwhile);
+    }
     std::string operator()(const EndEvent& event) const {
       return (event.after == 0 ? "now " : fmt::format("at disk change {}: ", event.after)) +
              test::describe(event.ending);
