@@ -163,6 +163,7 @@ struct Traits {
   std::string name = {};
   Durability durability = Durability::none;
   Duration loss_window{};
+  bool leases_survive = false;  // a restart; else running tasks are queued again
   bool exact_order = true;
   bool exact_counts = true;
   std::size_t batch = 1000;

@@ -85,6 +85,10 @@ TEST_P(StoreConformance, what_was_flushed_is_there_after_reopening) {
   if (!can_reopen()) GTEST_SKIP() << "everything is lost with the process, and the traits say so";
   make_queue(queue("full", {.number = QueueNumber{7}, .put_rate = Rate{5, 1h}}));
   one_in_each_state("q");
+  if (!store().traits().leases_survive) {
+    pass(2min);
+    settle(lost(due_one(), now));
+  }
   put(task("full", {.unique = UniqueKey{.key = "k", .scope = UniqueScope::window, .window = 1h}}));
   must(store().remember({.key = "k", .value = "v"}, now));
   must(store().put_schedule(
@@ -94,7 +98,7 @@ TEST_P(StoreConformance, what_was_flushed_is_there_after_reopening) {
 }
 
 TEST_P(StoreConformance, leases_survive_reopening_and_their_holder_can_settle) {
-  if (!can_reopen()) GTEST_SKIP() << "everything is lost with the process, and the traits say so";
+  NEEDS_TRAIT(leases_survive);
   put(task("q"));
   put(task("q"));
   const Lease lease = take_one("q");
@@ -102,6 +106,18 @@ TEST_P(StoreConformance, leases_survive_reopening_and_their_holder_can_settle) {
   reopen();
   EXPECT_NE(take_one("q").id, lease.id);
   EXPECT_EQ(settle(done(lease)), TaskState::completed);
+}
+
+TEST_P(StoreConformance, what_was_running_is_queued_again_where_leases_do_not_survive) {
+  if (!can_reopen()) GTEST_SKIP() << "everything is lost with the process, and the traits say so";
+  if (store().traits().leases_survive) GTEST_SKIP() << "leases survive";
+  put(task("q"));
+  put(task("q"));
+  const Lease lease = take_one("q");
+  must(store().flush());
+  reopen();
+  EXPECT_EQ(take_one("q").id, lease.id);
+  EXPECT_THAT(try_settle(done(lease)), FailsWith(ErrorCode::lease_lost));
 }
 
 }  // namespace

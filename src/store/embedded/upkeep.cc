@@ -195,6 +195,18 @@ void end_local_leases(State& state) {
   }
 }
 
+void queue_running_again(State& state) {
+  while (!state.leases.empty()) {
+    const std::uint32_t at = state.leases.front().second;
+    state.unindex(at);
+    Slot& slot = state.slot(at);
+    slot.state = *next_state(slot.state, Event::give_back);
+    slot.moment = no_moment;
+    slot.token = 0;  // whoever had it settles nothing
+    state.store(at, slot.updated_at);
+  }
+}
+
 Result<Advanced> advance(State& state, TimePoint now, std::size_t limit) {
   if (auto good = check_limit(limit, limits::max_advance); !good) {
     return std::unexpected(std::move(good.error()));

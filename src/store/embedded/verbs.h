@@ -66,6 +66,8 @@ Result<Advanced> advance(State& state, TimePoint now, std::size_t limit);
 // After a restart: workers inside this process died with the one before it, so their leases are
 // over. Settling them is the broker's to decide (C-11).
 void end_local_leases(State& state);
+// After a restart that no lease survives: what was running is queued again at its old place.
+void queue_running_again(State& state);
 
 // operate.cc
 Result<TaskState> cancel(State& state, const CancelRequest& request, TimePoint now);

@@ -374,6 +374,7 @@ Result<std::vector<std::string>> JournalStore::wait(TimePoint now, Duration at_m
 Traits JournalStore::traits() const {
   Traits traits = machine_->traits();
   traits.name = "journal";
+  traits.leases_survive = true;
   switch (options_.sync) {
     case SyncMode::always:
       traits.durability = Durability::synced;

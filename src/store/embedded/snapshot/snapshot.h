@@ -25,8 +25,9 @@ struct SnapshotOptions {
 };
 
 // Opens the snapshot `name` on that disk, or an empty store if there is none. Tasks, queues,
-// schedules, memos and leases are as they were when it was saved. A file that is damaged or is no
-// snapshot is an error and stays as it is: who loses tasks must hear of it.
+// schedules and memos are as they were when it was saved, but what was running is queued again. A
+// file that is damaged or is no snapshot is an error and stays as it is: who loses tasks must hear
+// of it.
 //
 // advance() decides when to save, so it must be called about every second; flush() writes, and
 // returns an error if it could not, until a later one can. Closing the store saves it.

@@ -111,7 +111,7 @@ Result<std::unique_ptr<StateMachine>> load(Disk& disk, std::string_view name,
   auto done = replay.apply((*snapshot)->records);
   if (done) done = replay.finish();
   if (done) {
-    end_local_leases(machine->state());
+    queue_running_again(machine->state());
     return machine;
   }
   return fail(done.error().code,
