@@ -83,11 +83,11 @@ class Child {
 
 class Crash : public ::testing::Test {
  protected:
-  Crash() {
+  void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "crash-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
   }
-  ~Crash() override { std::filesystem::remove_all(directory_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   // One life: until so many facts were told, and what was told until the signal came.
   void live(std::uint64_t seed, std::uint32_t facts) {

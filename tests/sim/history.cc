@@ -81,7 +81,7 @@ SimEvent fault(Dice& dice) {
     if (grows && dice.percent(70)) event.code = ErrorCode::limited;
     return event;
   }
-  return FlipEvent{.ending = ending(dice), .copies = dice.between(1U, 4U)};
+  return FlipEvent{.ending = ending(dice), .copies = dice.between(1U, 8U)};
 }
 
 }  // namespace
@@ -92,7 +92,8 @@ std::vector<SimEvent> make_workload(std::uint64_t seed, const Workload& workload
   for (auto& operation : generate(seed, workload.length)) {
     fatten(operation, workload, dice);
     events.emplace_back(std::move(operation));
-    if (dice.percent(workload.flush_percent)) events.emplace_back(FlushEvent{});
+    if (!dice.percent(workload.flush_percent)) continue;
+    events.emplace_back(FlushEvent{.meanwhile = dice.percent(30) ? dice.between(1U, 3U) : 0});
   }
   return events;
 }
@@ -101,16 +102,16 @@ History make_history(std::uint64_t seed) {
   Dice dice(seed * 2);
   History history;
   const auto roll = dice.below(100);
-  history.options.sync = roll < 75   ? SyncRule::always
-                         : roll < 90 ? SyncRule::interval
+  history.options.sync = roll < 65   ? SyncRule::always
+                         : roll < 85 ? SyncRule::interval
                                      : SyncRule::never;
   history.options.interval = dice.between(Duration(1), Duration(5000));
   history.options.cache_size = dice.pick(std::vector<std::size_t>{0, 1000, 16'000, 64'000'000});
   history.short_reads = dice.percent(30);
   const Workload workload{
-      .length = dice.percent(20) ? dice.between(200U, 400U) : dice.between(40U, 160U),
+      .length = dice.percent(30) ? dice.between(200U, 400U) : dice.between(40U, 160U),
       .flush_percent = dice.pick(std::vector<std::uint32_t>{10, 40, 70, 100}),
-      .payload_percent = dice.pick(std::vector<std::uint32_t>{5, 40, 80}),
+      .payload_percent = dice.pick(std::vector<std::uint32_t>{10, 50, 90}),
       .payload_most = dice.pick(std::vector<std::uint32_t>{500, 4000, 12'000})};
   // The largest task, with payload and result, has to fit into a segment.
   const std::size_t least = workload.payload_most > 4000  ? 32 * 1024
@@ -156,7 +157,11 @@ std::string describe(const Ending& ending) {
 std::string describe(const SimEvent& event) {
   struct Describe {
     std::string operator()(const Operation& operation) const { return test::describe(operation); }
-    std::string operator()(const FlushEvent& /*event*/) const { return "flush"; }
+    std::string operator()(const FlushEvent& event) const {
+      return event.meanwhile == 0
+                 ? "flush"
+                 : fmt::format("flush, and meanwhile the next {} operations", event.meanwhile);
+    }
     std::string operator()(const EndEvent& event) const {
       return (event.after == 0 ? "now " : fmt::format("at disk change {}: ", event.after)) +
              test::describe(event.ending);

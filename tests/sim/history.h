@@ -29,7 +29,10 @@ struct Ending {
   bool repeat = false;
 };
 
-struct FlushEvent {};
+// The next operations are made while it flushes, as the applier's thread would.
+struct FlushEvent {
+  std::uint32_t meanwhile = 0;
+};
 
 // In the n-th changing disk call from now; 0: now.
 struct EndEvent {

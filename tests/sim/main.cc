@@ -43,18 +43,21 @@ void add(SimTally& sum, const SimTally& one) {
   sum.flips_cut += one.flips_cut;
   sum.disk_calls += one.disk_calls;
   sum.cleaned += one.cleaned;
+  sum.meanwhile += one.meanwhile;
 }
 
 void print(const SimTally& tally) {
   fmt::print(
-      "{} events, {} disk calls, {} histories with cleaning, {} openings ({} cut short), {} power "
+      "{} events ({} during a flush), {} disk calls, {} histories with cleaning, {} openings ({} "
+      "cut short), {} power "
       "cuts, {} kills, "
       "{} failed stores, {} commits lost that nobody was told of, {} puts refused by a full "
       "disk, and {} openings, flipped bits: {} refused, {} in unused space, {} taken for a torn "
       "end\n",
-      tally.events, tally.disk_calls, tally.cleaned, tally.openings, tally.cut_openings,
-      tally.power_cuts, tally.kills, tally.failures, tally.lost_commits, tally.refusals,
-      tally.full_openings, tally.flips_refused, tally.flips_harmless, tally.flips_cut);
+      tally.events, tally.meanwhile, tally.disk_calls, tally.cleaned, tally.openings,
+      tally.cut_openings, tally.power_cuts, tally.kills, tally.failures, tally.lost_commits,
+      tally.refusals, tally.full_openings, tally.flips_refused, tally.flips_harmless,
+      tally.flips_cut);
 }
 
 int run(const Arguments& arguments) {

@@ -63,7 +63,7 @@ class PlainStore final : public ForwardingStore {
     return saved;
   }
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
-    if (full_ && !(full_ = !save())) return ForwardingStore::put(tasks, now);
+    if (full_) full_ = !save();
     if (full_) return fail(ErrorCode::limited, "the disk is full");
     return ForwardingStore::put(tasks, now);
   }

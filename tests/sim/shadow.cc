@@ -69,19 +69,18 @@ void Shadow::note(Change change) {
   log_.emplace_back(std::move(change));
 }
 
-void Shadow::flushed(TimePoint moment) {
+void Shadow::flushed(std::size_t covered, std::size_t state, TimePoint moment) {
   // A flush of calls that changed nothing writes nothing.
-  const auto here = hash(bytes_of(*now_));
-  if (here != flushed_state_) before_last_flush_ = survives_kill_;
-  flushed_state_ = here;
-  survives_kill_ = commits();
-  if (options_.sync == SyncRule::always) survives_power_ = commits();
+  if (state != flushed_state_) before_last_flush_ = survives_kill_;
+  flushed_state_ = state;
+  survives_kill_ = covered;
+  if (options_.sync == SyncRule::always) survives_power_ = covered;
   if (options_.sync == SyncRule::interval) {
     while (!flushes_.empty() && flushes_.front().moment + options_.interval <= moment) {
       survives_power_ = std::max(survives_power_, flushes_.front().commits);
       flushes_.pop_front();
     }
-    flushes_.push_back({moment, commits()});
+    flushes_.push_back({moment, covered});
   }
   trim();
 }

@@ -29,8 +29,10 @@ class Shadow {
   void note(Change change);
   std::size_t commits() const { return first_ + log_.size(); }
 
-  // The store said that everything is flushed. `moment` is its time.
-  void flushed(TimePoint moment);
+  // The store said that a flush is done; it covers the commits there were when it began. `state` is
+  // the hash of the state at that time, `moment` the store's time.
+  void flushed(std::size_t covered, std::size_t state, TimePoint moment);
+  std::size_t state_now() { return hash(bytes_of(*now_)); }
 
   enum class End : std::uint8_t { process, power };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -89,6 +90,13 @@ class SimDisk {
   // Reads give less than was asked for, by the dice.
   void shorten_reads(bool on) { short_reads_ = on; }
 
+  // Called once, in the middle of the next write or sync of a file whose name ends so: what another
+  // thread might do meanwhile.
+  void set_meanwhile(std::string ending, std::function<void()> what) {
+    meanwhile_ending_ = std::move(ending);
+    meanwhile_ = std::move(what);
+  }
+
   // ---- Looking and meddling --------------------------------------------------------------------
 
   // Files by name, with their visible sizes.
@@ -163,6 +171,8 @@ class SimDisk {
     std::uint64_t left = 0;
     ErrorCode code = ErrorCode::unavailable;
   };
+  std::string meanwhile_ending_;
+  std::function<void()> meanwhile_;
   std::optional<CrashPlan> crash_plan_;
   std::vector<FailurePlan> failure_plans_;
   Dice dice_{1};  // of short reads and half-done failures

@@ -45,8 +45,8 @@ class SimulatorDefect : public ::testing::TestWithParam<NamedDefect> {};
 TEST_P(SimulatorDefect, is_found_and_shrunk) {
   constexpr std::uint64_t most_seeds = 200;
   constexpr std::size_t most_events = 25;
-  // A flipped bit shows only where there is much to flip.
-  const std::size_t allowed = GetParam().defect == PlainDefect::no_checksum ? 60 : most_events;
+  // Which bit is flipped depends on how much there is, so nothing can be left out before it.
+  const std::size_t allowed = GetParam().defect == PlainDefect::no_checksum ? 1000 : most_events;
   for (std::uint64_t seed = 1; seed <= most_seeds; ++seed) {
     SimTally tally;
     const auto account = simulate(plain(GetParam().defect), seed, tally);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 namespace millrace::test {
 
@@ -23,6 +24,10 @@ template <class T>
 Result<T> SimView::through(DiskCall call, const std::string& name, const auto& whole,
                            const auto& half) {
   const Lock guard(machine_.mutex_);
+  if ((call == DiskCall::write || call == DiskCall::sync) && machine_.meanwhile_ &&
+      name.ends_with(machine_.meanwhile_ending_)) {
+    std::exchange(machine_.meanwhile_, nullptr)();
+  }
   if (dead()) return fail(ErrorCode::unavailable, "sim: this process is dead");
   const auto ruling = machine_.rule(call);
   if (ruling.fate == SimDisk::Fate::go) return whole();

@@ -59,12 +59,27 @@ void Simulation::at(const Operation& operation) {
   if (put != nullptr && first != nullptr && first->code == ErrorCode::limited) ++tally_.refusals;
 }
 
-void Simulation::at(const FlushEvent& /*event*/) {
+void Simulation::at(const FlushEvent& event) {
+  if (event.meanwhile > 0) {
+    machine_.set_meanwhile(".journal", [this, &event] { run_meanwhile(event.meanwhile); });
+  }
   std::ignore = watched_.flush();
+  machine_.set_meanwhile({}, nullptr);
   const bool coming =
       machine_.plans_failure(DiskCall::create) || machine_.plans_failure(DiskCall::allocate);
   if (full_ || coming || flushes_left_ == 0) return;
   if (--flushes_left_ == 0) watched_.allow_refusals(false);
+}
+
+void Simulation::run_meanwhile(std::uint32_t operations) {
+  for (std::uint32_t i = 0; i < operations && next_ < history_.events.size(); ++i) {
+    const auto* operation = std::get_if<Operation>(&history_.events[next_]);
+    if (operation == nullptr || machine_.down() || watched_.failed()) return;
+    reached_ = std::max(reached_, next_);
+    ++tally_.meanwhile;
+    at(*operation);
+    memories_.push_back({watched_.shadow().commits(), next_++, witness_});
+  }
 }
 
 void Simulation::at(const EndEvent& event) {
@@ -289,7 +304,12 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
   copy.set_capacity(SimDisk::unlimited);
   const auto files = copy.files();
   if (files.empty()) return;
-  const auto& file = dice.pick(files);
+  // The end of the log is where damage is hardest to tell from a torn write. Names come in order,
+  // segments before spares.
+  const auto last = std::ranges::find_if(files.rbegin(), files.rend(), [](const auto& entry) {
+    return entry.name.ends_with(".journal");
+  });
+  const auto& file = last != files.rend() && dice.percent(50) ? *last : dice.pick(files);
   if (file.size == 0) return;
   // Mostly where something is written.
   const auto bytes = copy.contents(file.name);

@@ -36,7 +36,8 @@ struct SimTally {
   std::uint64_t flips_harmless = 0;
   std::uint64_t flips_cut = 0;  // the last group was taken for a torn one
   std::uint64_t disk_calls = 0;
-  std::uint64_t cleaned = 0;  // histories in which the first segment became unnecessary
+  std::uint64_t meanwhile = 0;  // operations made during a flush
+  std::uint64_t cleaned = 0;    // histories in which the first segment became unnecessary
 };
 
 class Simulation {
@@ -57,6 +58,8 @@ class Simulation {
   void at(const DamageEvent& event);
   void at(const FullEvent& event);
   void at(const RoomEvent& event);
+
+  void run_meanwhile(std::uint32_t operations);
 
   // After an event: collects complaints, and brings a store back that is down or has failed.
   void settle();

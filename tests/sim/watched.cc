@@ -143,16 +143,24 @@ auto Watched::ask(const char* name, const Call& call) -> decltype(call(std::decl
 }
 
 Result<void> Watched::flush() {
+  // More may be applied before it returns.
+  const auto covered = shadow_.commits();
+  const auto state = shadow_.state_now();
+  const auto moment = moment_;
+  const auto told = untold_;
+  const bool had_failed = failed_;
   auto flushed = subject_.store->flush();
-  const auto what = meaning("flush", error_of(flushed));
+  // If another call failed meanwhile, this one may still have done its work.
+  const bool done = flushed && failed_ && !had_failed;
+  const auto what = done ? Meaning::answer : meaning("flush", error_of(flushed));
   if (what == Meaning::refusal && subject_.flushes_when_full) {
     complain("a full disk refuses to flush: " + flushed.error().message);
   }
   if (what != Meaning::answer) return flushed;
   if (!flushed) complain("flush failed: " + flushed.error().message);
-  shadow_.flushed(moment_);
-  if (!untold_.empty()) told_epochs_.insert(subject_.boot.epoch);
-  untold_.clear();
+  shadow_.flushed(covered, state, moment);
+  if (!told.empty()) told_epochs_.insert(subject_.boot.epoch);
+  for (const auto& token : told) untold_.erase(token);
   return flushed;
 }
 
