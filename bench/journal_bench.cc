@@ -57,8 +57,12 @@ std::unique_ptr<embedded::JournalStore> open_store(const TemporaryDirectory& dir
   return store;
 }
 
-// Flushes on a thread of its own, one flush at a time.
+// Flushes on a thread of its own, one flush at a time. Waits a little before it sleeps: waking up
+// takes as long as a fast disk takes to sync.
 class Flusher {
+  static constexpr int most_spins = 2000;
+  static void pause() { __builtin_ia32_pause(); }
+
  public:
   explicit Flusher(Store& store) : store_(store) {}
   Flusher(const Flusher&) = delete;
@@ -79,12 +83,14 @@ class Flusher {
   }
 
   void wait() {
+    for (int spins = 0; done_.load() != asked_.load() && spins < most_spins; ++spins) pause();
     for (auto done = done_.load(); done != asked_.load(); done = done_.load()) done_.wait(done);
   }
 
  private:
   void run() {
     for (std::uint64_t done = 0;; ++done) {
+      for (int spins = 0; asked_.load() == done && spins < most_spins; ++spins) pause();
       asked_.wait(done);
       if (stopping_) return;
       require(store_.flush().has_value(), "flush");

@@ -26,6 +26,7 @@ class BlobCache {
   void trim(Blobs& blobs, const auto& blobs_of, const auto& is_written) {
     while (bytes_ > limit_) {
       const Entry& oldest = entries_.front();
+      if (entries_.size() > look_ahead) fetch(entries_[look_ahead], blobs_of);
       for (Blob* blob : blobs_of(oldest.slot)) {
         if (*blob != oldest.blob) continue;  // gone or changed since
         const Blob there = blobs.logged(*blob);
@@ -44,6 +45,14 @@ class BlobCache {
     std::uint32_t size = 0;
     Blob blob;
   };
+
+  // What is evicted has not been touched for long: has it fetched before it is its turn.
+  static constexpr std::size_t look_ahead = 8;
+  [[gnu::always_inline]] static void fetch(const Entry& entry, const auto& blobs_of) {
+    __builtin_prefetch(blobs_of(entry.slot)[0]);
+    __builtin_prefetch(entry.blob.at());
+    __builtin_prefetch(entry.blob.at() + entry.size);
+  }
 
   std::size_t limit_;
   std::size_t bytes_ = 0;

@@ -23,7 +23,10 @@ Result<void> Replay::apply(std::string_view records, const Origin* origin) {
   origin_ = origin;
   begin_ = records.data();
   std::string_view left = records;
+  std::string_view ahead = records;
+  for (int i = 0; i < 12; ++i) expect_next(ahead);
   while (!left.empty()) {
+    expect_next(ahead);
     const std::size_t offset = records.size() - left.size();
     const auto record = next_record(left);
     if (!record) {
@@ -35,6 +38,18 @@ Result<void> Replay::apply(std::string_view records, const Origin* origin) {
     }
   }
   return {};
+}
+
+// The task of this record will be looked for soon.
+void Replay::expect_next(std::string_view& ahead) const {
+  const auto record = next_record(ahead);
+  if (!record || record->kind > RecordKind::gone || record->payload.size() < 8) return;
+  Reader in(record->payload);
+  std::uint64_t number = 0;
+  read(in, number);
+  numbers_.expect(mix(number));
+  if (record->kind != RecordKind::task) return;
+  if (const auto head = task_head(*record)) state_.expect(head->id);
 }
 
 Result<void> Replay::finish() {

@@ -138,6 +138,7 @@ class Log {
   std::uint64_t cleaned_written_ = 0;  // segments below may go once this is durable
   std::uint64_t freed_ = 0;            // segments below are gone
   std::optional<TimePoint> last_sync_;
+  std::uint64_t fill_owed_ = 0;
 };
 
 }  // namespace millrace::embedded

@@ -42,6 +42,7 @@ void Spares::refill(std::uint64_t budget) {
   const std::lock_guard lock(mutex_);
   while (spares_.size() < wanted && make_locked()) {
   }
+  if (budget == 0) return;
   for (Spare& spare : spares_) {
     if (spare.filled == size_) continue;
     // Zeros that cannot be written are no loss: the space is allocated all the same.
