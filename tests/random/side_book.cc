@@ -107,7 +107,11 @@ Token Side::rank(const TaskId& id, Token token) const {
 }
 
 Put Side::comparable(Put put) {
-  heard(put.id, put.number, !put.existing);
+  if (put.state) {
+    heard(put.id, put.number, !put.existing);
+  } else {
+    put.number = {};  // of a task that is gone; its id may have been used again since
+  }
   return put;
 }
 

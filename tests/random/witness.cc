@@ -135,7 +135,8 @@ void Witness::saw_leases(const std::vector<Lease>& leases, TimePoint now) {
     check_rate(*settings, given.size(), now);
     const auto counts = side_->store().counts(QueueRef(queue), now);
     if (counts && settings->max_concurrent && counts->front().taken() > *settings->max_concurrent) {
-      complain(queue + " runs more than max_concurrent");
+      complain(fmt::format("{} runs {} tasks, {} of them taken just now, and {} are allowed", queue,
+                           counts->front().taken(), given.size(), *settings->max_concurrent));
     }
   }
 }

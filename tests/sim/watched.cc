@@ -117,6 +117,7 @@ auto Watched::change(const char* name, TimePoint now, Call call)
   const bool had_failed = failed_;
   auto got = call(*subject_.store);
   const auto what = meaning(name, error_of(got));
+  if (had_failed && got) return fail(ErrorCode::unavailable, "the store has failed");
   if (what == Meaning::refusal || had_failed) return got;
   // A change in which the store failed may be there when it comes back.
   auto expected = call(shadow_.now());
@@ -132,7 +133,10 @@ auto Watched::change(const char* name, TimePoint now, Call call)
 template <class Call>
 auto Watched::ask(const char* name, const Call& call) -> decltype(call(std::declval<Store&>())) {
   auto got = call(*subject_.store);
-  if (meaning(name, error_of(got)) != Meaning::answer) return got;
+  const auto what = meaning(name, error_of(got));
+  // Nobody hears what a store says on a machine that is down.
+  if (what == Meaning::failure && got) return fail(ErrorCode::unavailable, "the machine is down");
+  if (what != Meaning::answer) return got;
   auto expected = call(shadow_.now());
   if (!same(got, expected)) {
     complain(
