@@ -85,8 +85,14 @@ void Shadow::flushed(std::size_t covered, std::size_t state, TimePoint moment) {
   trim();
 }
 
+// With other rules one sync may cover many flushes, and when it was is the store's affair.
+std::size_t Shadow::least_if_damaged() const {
+  return options_.sync == SyncRule::always ? std::min(survives_power_, before_last_flush_)
+                                           : std::min(survives_power_, opened_);
+}
+
 void Shadow::trim() {
-  while (first_ + keep < std::min(survives_power_, before_last_flush_)) {
+  while (first_ + keep < least_if_damaged()) {
     step(base_, log_.front());
     log_.pop_front();
     ++first_;
@@ -96,7 +102,7 @@ void Shadow::trim() {
 Shadow::Match Shadow::match(const std::string& state, const Boot& boot, End end) const {
   Match match{.commit = std::nullopt,
               .least = end == End::power ? survives_power_ : survives_kill_,
-              .least_if_damaged = std::min(survives_power_, before_last_flush_)};
+              .least_if_damaged = least_if_damaged()};
   const auto wanted = hash(state);
   auto machine = copy(*base_);
   for (std::size_t commit = first_;; ++commit) {
@@ -186,6 +192,7 @@ void Shadow::resume(std::size_t commit, const std::string& state, const Boot& bo
   std::erase_if(flushes_, [&](const Flush& flush) { return flush.commits > commit; });
   survives_kill_ = commit;
   before_last_flush_ = commit;
+  opened_ = commit;
   // What a process finds after another one died may still be nowhere but in the system's memory.
   if (end == End::power) survives_power_ = commit;
   survives_power_ = std::min(survives_power_, commit);

@@ -64,6 +64,7 @@ class Shadow {
   static Machine copy(embedded::StateMachine& machine);
   static std::string bytes_of(embedded::StateMachine& machine);
   static void step(Machine& machine, const Entry& entry);
+  std::size_t least_if_damaged() const;
   void trim();
 
   SubjectOptions options_;
@@ -74,6 +75,7 @@ class Shadow {
   std::size_t survives_power_ = 0;  // commits
   std::size_t survives_kill_ = 0;
   std::size_t before_last_flush_ = 0;  // of those that had something to write
+  std::size_t opened_ = 0;             // commits there were at the last opening
   std::size_t flushed_state_ = 0;      // its hash
   struct Flush {
     TimePoint moment{};
