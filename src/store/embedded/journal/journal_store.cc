@@ -115,6 +115,8 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
     if (auto removed = disk_->remove(name); !removed) return removed;
   }
   if (auto adopted = spares_.adopt(opened.spares); !adopted) return adopted;
+  // A segment may begin only when the names of those before it are on disk, too.
+  if (auto synced = disk_->sync_directory(); !synced) return synced;
   state().go_on(opened.start.epoch);
   if (auto started = log_.start(state(), opened.start); !started) return started;
   spares_.refill(0);
