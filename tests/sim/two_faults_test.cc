@@ -1,0 +1,64 @@
+// Faults that only hurt together, and meet too seldom by chance.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "store/embedded/journal/journal.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/support/driver.h"
+
+namespace millrace::test {
+namespace {
+
+class TwoFaults : public ::testing::Test {
+ protected:
+  Result<std::unique_ptr<Store>> open() {
+    return open_journal(machine_.attach(),
+                        {.segment_size = 16U << 10U, .cache_size = 1000, .hash_seed = ++boots_});
+  }
+
+  // Puts until the store fails or has filled some segments; remembers what was acknowledged.
+  void put_some(Store& store) {
+    StoreDriver driver(store);
+    const auto made = store.put_queue(queue("q"), PutQueue::create, t0);
+    if (!made) return;
+    for (int i = 0; i < 80; ++i) {
+      const NewTask one = task("q", {.payload = std::string(500, 'x')});
+      if (!store.put({&one, 1}, t0) || !store.flush()) return;
+      acknowledged_.push_back(one.id);
+    }
+  }
+
+  void expect_everything_acknowledged() {
+    auto store = open();
+    ASSERT_TRUE(store) << store.error().message;
+    for (const TaskId& id : acknowledged_) ASSERT_TRUE((*store)->find(id));
+  }
+
+  SimDisk machine_;
+  std::uint64_t boots_ = 0;
+  std::vector<TaskId> acknowledged_;
+};
+
+// The name of the newest segment is not on disk, but visible; then another one is begun.
+TEST_F(TwoFaults, names_that_were_not_synced_are_before_the_next_segment_begins) {
+  for (std::uint64_t sync = 1; sync <= 4; ++sync) {
+    for (std::uint64_t call = 1; call <= 12; ++call) {
+      SCOPED_TRACE("sync of names " + std::to_string(sync) + ", then call " + std::to_string(call));
+      machine_.plan_failure(DiskCall::sync_directory, sync, ErrorCode::unavailable);
+      if (auto store = open()) put_some(**store);
+      machine_.forget_plans();
+      machine_.plan_crash(call, 17 * sync + call);
+      if (auto store = open()) put_some(**store);
+      machine_.forget_plans();
+      if (!machine_.down()) machine_.crash(call);
+      machine_.restart();
+      expect_everything_acknowledged();
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::test
