@@ -10,6 +10,9 @@ namespace {
 // or that a test moves, is noticed soon.
 constexpr Duration longest_wait{250};
 
+// After a flush that lacked space.
+constexpr std::chrono::milliseconds flush_again{100};
+
 }  // namespace
 
 Coalescer::Coalescer(Clock& clock, Store& store, const CoalescerOptions& options)
@@ -106,6 +109,8 @@ void Coalescer::flush_rounds() {
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
     Answers answers = rounds_.flushed(applied, result);
+    if (!result && rounds_.needs_flush())
+      applied_.wait_for(lock, flush_again, [&] { return stopping_; });
     // An applier that waits for requests has nothing to gain from a flush.
     const bool wake = !applier_waits_ || !result;
     syncer_answers_ = true;
@@ -124,6 +129,7 @@ void Coalescer::stop() {
   Answers refused = rounds_.stop();
   lock.unlock();
   work_.notify_one();
+  applied_.notify_one();
   refused.deliver();
   const std::scoped_lock joining(join_mutex_);
   if (applier_.joinable()) applier_.join();

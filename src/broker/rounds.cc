@@ -172,6 +172,8 @@ void Rounds::refuse(Request& request, Answers& out) {
 
 Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
   Answers answers;
+  // No space for now: everybody goes on waiting for a flush that succeeds.
+  if (!result && result.error().code == ErrorCode::limited && !closed_) return answers;
   if (!result) {
     store_failed(result.error(), answers);
     round = applied_;

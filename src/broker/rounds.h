@@ -80,7 +80,8 @@ class Rounds {
   // How many rounds have been applied. Read it before a flush and hand it to flushed() afterwards.
   std::uint64_t applied() const { return applied_; }
   bool needs_flush() const { return applied_ > flushed_; }
-  // Answers the rounds up to and including `round`. After a failed flush, everything is answered
+  // Answers the rounds up to and including `round`. After a flush that lacked space (`limited`)
+  // they go on waiting, unless nothing more is accepted; after a failed one everything is answered
   // `unavailable`, for good.
   Answers flushed(std::uint64_t round, const Result<void>& result);
 

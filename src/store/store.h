@@ -216,7 +216,8 @@ class Store {
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, TimePoint now) = 0;
 
-  // Makes everything applied before this call durable, as far as traits() promise.
+  // Makes everything applied before this call durable, as far as traits() promise. `limited`: there
+  // is no space for it now. Nothing is lost or answered; flush again when there may be.
   virtual Result<void> flush() = 0;
 
   // ---- Upkeep ----------------------------------------------------------------------------------

@@ -209,7 +209,10 @@ Result<void> JournalStore::after_change() {
         return std::array{&slot.body, &slot.notes};
       },
       [&](const Place& place) { return blobs_.is_written(place); });
-  return log_.unwritten() > most_unwritten ? flush() : Result<void>{};
+  if (log_.unwritten() <= most_unwritten) return {};
+  // What is applied is applied: that there is no space for it now, the next flush will say.
+  auto flushed = flush();
+  return !flushed && flushed.error().code == ErrorCode::limited ? Result<void>{} : flushed;
 }
 
 std::uint64_t JournalStore::live_bytes() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "store/embedded/bytes.h"
@@ -50,6 +51,13 @@ void set_places(State& state, const Records& commit, std::size_t from, std::size
     place(record.slot, slot.body, record.body);
     place(record.slot, slot.notes, record.notes);
   }
+}
+
+std::unexpected<Error> without_space(const Error& cause) {
+  return std::unexpected(
+      Error{.code = ErrorCode::limited,
+            .message = fmt::format("there is no space to store what is waiting: {}", cause.message),
+            .retry_after = std::chrono::seconds(1)});
 }
 
 }  // namespace
@@ -172,7 +180,8 @@ std::uint64_t Log::room() const {
   const std::uint64_t here =
       end_.offset < options_.segment_size ? options_.segment_size - end_.offset : 0;
   const std::size_t ready = spares_.ready();
-  return here + (ready > begun_ ? ready - begun_ : 0) * options_.segment_size;
+  if (ready < begun_) return 0;  // more is promised already than there is
+  return here + (ready - begun_) * options_.segment_size;
 }
 
 std::optional<Position> Log::oldest() const {
@@ -204,13 +213,17 @@ Result<void> Log::flush(std::optional<TimePoint> now) {
     chunks = std::exchange(pending_, {});
     bytes = std::exchange(unwritten_, 0);
   }
-  auto done = write(chunks);
+  const auto written = write(chunks);
+  const bool waits = !written && std::exchange(no_space_, false);
+  if (waits) put_back(chunks);
+  auto done = waits ? Result<void>{} : written;
   if (done && must_sync(now)) {
     done = sync();
     last_sync_ = now;
   }
   if (done) done = free_segments();
   if (!done) return std::unexpected(fail_for_good(done.error()));
+  if (waits) return written;
   fill_owed_ += 2 * bytes;
   if (fill_owed_ >= least_fill || spares_.ready() < Spares::wanted) {
     spares_.refill(std::min(std::exchange(fill_owed_, 0), most_fill));
@@ -222,6 +235,15 @@ bool Log::must_sync(std::optional<TimePoint> now) const {
   if (!now || options_.sync == SyncMode::always) return true;
   if (options_.sync == SyncMode::none) return false;
   return !last_sync_ || *now < *last_sync_ || *now >= later(*last_sync_, options_.interval);
+}
+
+// What was not written goes before what was appended since.
+void Log::put_back(std::vector<Chunk>& chunks) {
+  std::erase_if(chunks, [](const Chunk& chunk) { return chunk.bytes.empty(); });
+  const std::lock_guard lock(mutex_);
+  for (const Chunk& chunk : chunks) unwritten_ += chunk.bytes.size();
+  pending_.insert(pending_.begin(), std::make_move_iterator(chunks.begin()),
+                  std::make_move_iterator(chunks.end()));
 }
 
 Result<void> Log::write(std::vector<Chunk>& chunks) {
@@ -276,13 +298,15 @@ void Log::seal(Chunk& chunk) const {
 
 Result<void> Log::begin_file(const Chunk& chunk) {
   if (auto synced = sync(); !synced) return synced;
+  const std::string name = segment_name(chunk.at.segment);
+  if (spares_.ready() == 0) {
+    auto made = spares_.make();
+    no_space_ = !made;
+    if (!made) return without_space(made.error());
+  }
   if (file_) {
     disk_.close(*file_);
     file_.reset();
-  }
-  const std::string name = segment_name(chunk.at.segment);
-  if (spares_.ready() == 0) {
-    if (auto made = spares_.make(); !made) return made;
   }
   if (auto renamed = spares_.rename_to(name); !renamed) return renamed;
   unsynced_names_ = true;

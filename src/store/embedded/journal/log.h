@@ -69,8 +69,9 @@ class Log {
 
   // ---- For anybody -----------------------------------------------------------------------------
 
-  // Writes what was appended before this call and makes it durable as far as the mode says; without
-  // `now`, which is for the mode `interval`, in any case.
+  // Writes what was appended before this call and makes it durable as far as the mode says; what
+  // lacks space for a segment waits for the next flush (`limited`). Without `now`, which is for the
+  // mode `interval`, it is synced in any case.
   Result<void> flush(std::optional<TimePoint> now);
 
   // The log can no longer be trusted: every call answers this from now on.
@@ -104,6 +105,7 @@ class Log {
   Result<void> begin_file(const Chunk& chunk);
   Result<void> sync();
   Result<void> free_segments();
+  void put_back(std::vector<Chunk>& chunks);
   void seal(Chunk& chunk) const;
 
   Segments& segments_;
@@ -139,6 +141,7 @@ class Log {
   std::uint64_t freed_ = 0;            // segments below are gone
   std::optional<TimePoint> last_sync_;
   std::uint64_t fill_owed_ = 0;
+  bool no_space_ = false;  // the write that failed only lacked space for a segment
 };
 
 }  // namespace millrace::embedded
