@@ -145,6 +145,28 @@ TEST(Rounds, a_round_without_anything_to_do_needs_no_flush) {
 
 // ---- Failure -----------------------------------------------------------------------------------
 
+TEST(Rounds, a_flush_that_lacks_space_keeps_everybody_waiting_until_one_does_not) {
+  RoundsDriver d;
+  const auto put = d.put(1);
+  d.rounds->apply(d.now).deliver();
+  const auto applied = d.rounds->applied();
+  d.rounds->flushed(applied, fail(ErrorCode::limited, "no space")).deliver();
+  EXPECT_FALSE(put.answered());
+  EXPECT_TRUE(d.rounds->needs_flush());
+  d.flush();
+  EXPECT_TRUE(put.get()->front().has_value());
+}
+
+TEST(Rounds, stopping_does_not_wait_for_space) {
+  RoundsDriver d;
+  const auto put = d.put(1);
+  d.rounds->apply(d.now).deliver();
+  d.rounds->stop().deliver();
+  d.rounds->flushed(d.rounds->applied(), fail(ErrorCode::limited, "no space")).deliver();
+  EXPECT_EQ(put.get().error().code, ErrorCode::unavailable);
+  EXPECT_TRUE(d.rounds->idle());
+}
+
 TEST(Rounds, after_a_failed_flush_everything_is_unavailable_with_the_cause) {
   RoundsDriver d;
   const auto parked = d.take(1, 1h);

@@ -41,6 +41,33 @@ class TwoFaults : public ::testing::Test {
   std::vector<TaskId> acknowledged_;
 };
 
+// More was applied than a full disk has left: it waits in memory, and nothing has failed.
+TEST_F(TwoFaults, a_flush_that_lacks_space_is_made_up_for_by_a_later_one) {
+  auto store = std::move(*open());
+  StoreDriver driver(*store);
+  driver.make_queue("q");
+  std::vector<TaskUpdate> notes(300);
+  for (TaskUpdate& note : notes) {
+    note.id = driver.put(task("q", {.held = true})).id;
+    note.delivery = DeliveryNote{1, std::string(200, 's')};
+  }
+  must(store->flush());
+  machine_.set_capacity(machine_.used());
+  must(store->update(notes, t0));
+  const auto waits = store->flush();
+  ASSERT_FALSE(waits);
+  EXPECT_EQ(waits.error().code, ErrorCode::limited);
+  EXPECT_TRUE(store->queues({})) << "the store has not failed";
+  EXPECT_EQ(driver.try_put(task("q")).error().code, ErrorCode::limited);
+  machine_.set_capacity(SimDisk::unlimited);
+  must(store->flush());
+  driver.put(task("q"));
+  machine_.crash(1);
+  machine_.restart();
+  auto again = std::move(*open());
+  EXPECT_EQ(must(again->find(notes.back().id)).delivery, notes.back().delivery);
+}
+
 // The name of the newest segment is not on disk, but visible; then another one is begun.
 TEST_F(TwoFaults, names_that_were_not_synced_are_before_the_next_segment_begins) {
   for (std::uint64_t sync = 1; sync <= 4; ++sync) {
