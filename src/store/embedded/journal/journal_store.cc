@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/limits.h"
@@ -72,7 +73,7 @@ JournalStore::~JournalStore() {
   records_ = {};
   write_numbers(state(), records_.bytes);
   log_.append(state(), records_, std::nullopt);
-  static_cast<void>(log_.flush(std::nullopt));
+  std::ignore = log_.flush(std::nullopt);
 }
 
 // ---- Opening ----------------------------------------------------------------------------------

@@ -33,7 +33,6 @@ class Opening {
       : disk_(segments.disk()),
         segments_(segments),
         blobs_(blobs),
-        state_(state),
         replay_(state),
         progress_(progress) {}
 
@@ -61,7 +60,6 @@ class Opening {
   Disk& disk_;
   Segments& segments_;
   BlobReader& blobs_;
-  State& state_;
   Replay replay_;
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
 

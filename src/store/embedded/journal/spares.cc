@@ -1,6 +1,7 @@
 #include "store/embedded/journal/spares.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "store/embedded/journal/format.h"
 
@@ -66,8 +67,8 @@ Result<void> Spares::make_locked() {
     counted();
     return {};
   }
-  if (file)
-    static_cast<void>(disk_.remove(name));  // a file of the wrong size is removed on opening
+  // If that fails, too: a file of the wrong size is removed on opening.
+  if (file) std::ignore = disk_.remove(name);
   if (spares_.size() < wanted) lack_ = made.error();
   counted();
   return made;
