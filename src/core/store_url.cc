@@ -54,9 +54,9 @@ std::string_view scheme_of(std::string_view text) {
 
 Result<void> set_journal_option(StoreUrl& url, std::string_view key, const std::string& value) {
   if (key == "sync") {
-    if (value != "always" && value != "interval" && value != "none") {
+    if (value != "always" && value != "interval" && value != "never") {
       return bad(
-          fmt::format("sync is {}; allowed are always, interval and none", in_quotes(value)));
+          fmt::format("sync is {}; allowed are always, interval and never", in_quotes(value)));
     }
     url.sync = value == "always"     ? UrlSync::always
                : value == "interval" ? UrlSync::interval

@@ -36,7 +36,7 @@ TEST(StoreUrl, names_the_memory_store_with_or_without_a_snapshot) {
 }
 
 TEST(StoreUrl, has_options) {
-  EXPECT_EQ(url("journal:d?sync=none").sync, UrlSync::none);
+  EXPECT_EQ(url("journal:d?sync=never").sync, UrlSync::none);
   EXPECT_EQ(url("journal:d?sync=always").sync, UrlSync::always);
   const StoreUrl interval = url("journal:d?sync=interval&interval=250ms");
   EXPECT_EQ(interval.sync, UrlSync::interval);
@@ -51,13 +51,13 @@ TEST(StoreUrl, may_have_any_byte_in_a_path) {
 TEST(StoreUrl, that_makes_no_sense_is_told_how_it_is_written) {
   EXPECT_THAT(error(""), HasSubstr("journal:DIR"));
   EXPECT_THAT(error("journal:"), HasSubstr("journal:./data"));
-  EXPECT_THAT(error("journal:?sync=none"), HasSubstr("journal:./data"));
+  EXPECT_THAT(error("journal:?sync=never"), HasSubstr("journal:./data"));
   EXPECT_THAT(error("memory:./tasks"), HasSubstr("memory:?snapshot=./tasks"));
   EXPECT_THAT(error("memory:?snapshot="), HasSubstr("name a file"));
   EXPECT_THAT(error("memory:?file=a"), HasSubstr("no option \"file\"; it has snapshot"));
   EXPECT_THAT(error("journal:d?snapshot=a"), HasSubstr("no option \"snapshot\"; it has sync"));
   EXPECT_THAT(error("journal:d?sync"), HasSubstr("NAME=VALUE"));
-  EXPECT_THAT(error("journal:d?sync=often"), HasSubstr("always, interval and none"));
+  EXPECT_THAT(error("journal:d?sync=often"), HasSubstr("always, interval and never"));
   EXPECT_THAT(error("journal:d?sync=interval&interval=soon"), HasSubstr("interval: "));
   EXPECT_THAT(error("journal:d?interval=1s"), HasSubstr("sync=interval"));
   EXPECT_THAT(error("journal:a%2"), HasSubstr("%25"));

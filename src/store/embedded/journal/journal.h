@@ -18,7 +18,7 @@ namespace millrace {
 enum class SyncMode : std::uint8_t {
   always,    // when it returns
   interval,  // at the latest JournalOptions::interval later, as long as calls go on
-  none,      // when the system sees fit; a crash of the process alone loses nothing
+  none,      // (`never`) when the system sees fit; a crash of the process alone loses nothing
 };
 
 struct JournalOptions {
