@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <string>
 
@@ -18,6 +17,7 @@
 #include "store/embedded/journal/journal.h"
 #include "tests/crash/ledger.h"
 #include "tests/random/dice.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::test {
 
@@ -83,12 +83,6 @@ class Child {
 
 class Crash : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "crash-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   // One life: until so many facts were told, and what was told until the signal came.
   void live(std::uint64_t seed, std::uint32_t facts) {
     Child child(directory_, seed);
@@ -113,7 +107,8 @@ class Crash : public ::testing::Test {
     ASSERT_EQ(ledger_.complaint(), "");
   }
 
-  std::string directory_;
+  TemporaryDirectory temporary_;
+  const std::string& directory_ = temporary_.path();
   Ledger ledger_;
 };
 

@@ -37,6 +37,8 @@ std::size_t bytes_of(const NewTask& task) {
 }
 
 std::size_t bytes_of(const Task& task) {
+  if (task.payload.size() > limits::max_payload || task.result.size() > limits::max_result)
+    return 0;
   std::size_t bytes = 512 + task.payload.size() + task.metadata.size() + task.result.size();
   for (const std::string& tag : task.tags) bytes += tag.size() + 4;
   if (task.error) bytes += limits::max_error_code + 3 * limits::max_error_text;
@@ -48,11 +50,25 @@ std::size_t bytes_of(const Task& task) {
   return bytes;
 }
 
-std::size_t bytes_of(std::span<const NewTask> tasks) {
-  if (tasks.size() > limits::max_batch) return 0;
+std::size_t bytes_of(const Settlement& settlement);
+std::size_t bytes_of(const CancelRequest& request);
+
+// Of a whole batch; none if it will be refused for its length.
+template <class Item>
+std::size_t bytes_of_all(std::span<const Item> items) {
+  if (items.size() > limits::max_batch) return 0;
   std::size_t bytes = 0;
-  for (const NewTask& task : tasks) bytes += bytes_of(task);
+  for (const Item& item : items) bytes += bytes_of(item);
   return bytes;
+}
+
+std::size_t bytes_of(const Settlement& settlement) {
+  if (settlement.result.size() > limits::max_result) return 0;
+  return settlement.result.size() + bytes_of_all<NewTask>(settlement.follow_ups);
+}
+
+std::size_t bytes_of(const CancelRequest& request) {
+  return bytes_of_all<NewTask>(request.follow_ups);
 }
 
 }  // namespace
@@ -249,14 +265,12 @@ Result<void> JournalStore::flush() {
 
 Result<std::vector<Result<Put>>> JournalStore::put(std::span<const NewTask> tasks, TimePoint now) {
   saw(now);
-  return change(Need::a_lot, bytes_of(tasks), [&] { return machine_->put(tasks, now); });
+  return change(Need::a_lot, bytes_of_all(tasks), [&] { return machine_->put(tasks, now); });
 }
 
 Result<std::vector<Result<Put>>> JournalStore::restore(std::span<const Task> tasks, TimePoint now) {
   saw(now);
-  std::size_t bytes = 0;
-  for (const Task& task : tasks) bytes += bytes_of(task);
-  return change(Need::a_lot, bytes, [&] { return machine_->restore(tasks, now); });
+  return change(Need::a_lot, bytes_of_all(tasks), [&] { return machine_->restore(tasks, now); });
 }
 
 Result<Schedule> JournalStore::put_schedule(const Schedule& schedule, TimePoint now) {
@@ -283,9 +297,7 @@ Result<WorkResult> JournalStore::work(std::span<const Settlement> settlements,
                                       std::span<const Extension> extensions,
                                       std::span<const TakeRequest> takes, TimePoint now) {
   saw(now);
-  std::size_t bytes = 0;
-  for (const Settlement& s : settlements) bytes += s.result.size() + bytes_of(s.follow_ups);
-  return change(Need::some, bytes,
+  return change(Need::some, bytes_of_all(settlements),
                 [&] { return machine_->work(settlements, extensions, takes, now); });
 }
 
@@ -297,9 +309,8 @@ Result<Advanced> JournalStore::advance(TimePoint now, std::size_t limit) {
 Result<std::vector<Result<TaskState>>> JournalStore::cancel(std::span<const CancelRequest> requests,
                                                             TimePoint now) {
   saw(now);
-  std::size_t bytes = 0;
-  for (const CancelRequest& request : requests) bytes += bytes_of(request.follow_ups);
-  return change(Need::some, bytes, [&] { return machine_->cancel(requests, now); });
+  return change(Need::some, bytes_of_all(requests),
+                [&] { return machine_->cancel(requests, now); });
 }
 
 Result<std::vector<Result<TaskState>>> JournalStore::retry(std::span<const TaskId> tasks,
