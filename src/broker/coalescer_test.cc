@@ -52,6 +52,7 @@ class GuardedStore : public RecordingStore {
   Signal flush_began;
   Signal may_end;
   std::atomic<bool> flush_fails = false;
+  std::atomic<int> flushes_without_space = 0;
   std::atomic<bool> puts_gated = false;
   Signal put_began;
   Signal may_put;
@@ -84,6 +85,10 @@ class GuardedStore : public RecordingStore {
       may_end.take();
     }
     if (flush_fails) return fail(ErrorCode::unavailable, "disk on fire");
+    if (flushes_without_space > 0) {
+      --flushes_without_space;
+      return fail(ErrorCode::limited, "no space");
+    }
     return {};
   }
 
@@ -353,6 +358,23 @@ TEST_F(CoalescerTest, after_a_failed_flush_everybody_learns_the_cause) {
   EXPECT_THAT(box.get().error().message, HasSubstr("disk on fire"));
   EXPECT_THAT(parked.get(), FailsWith(ErrorCode::unavailable));
   EXPECT_THAT(put_now(*coalescer_, {3}, {task("q")}, never), FailsWith(ErrorCode::unavailable));
+}
+
+TEST_F(CoalescerTest, a_flush_that_lacks_space_is_tried_again_until_it_does_not) {
+  store_.flushes_without_space = 3;
+  start();
+  const auto answer = put_now(*coalescer_, {1}, {task("q")}, never);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(store_.flushes_without_space, 0);
+}
+
+TEST_F(CoalescerTest, stopping_does_not_wait_for_space) {
+  store_.flushes_without_space = 1'000'000;
+  start();
+  Mailbox<std::vector<Result<Put>>> answer;
+  coalescer_->put({1}, {task("q")}, never, answer.completion());
+  coalescer_->stop();
+  EXPECT_EQ(answer.get().error().code, ErrorCode::unavailable);
 }
 
 TEST_F(CoalescerTest, a_blocked_caller_that_leaves_is_not_left_waiting) {

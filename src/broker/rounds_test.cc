@@ -151,7 +151,7 @@ TEST(Rounds, a_flush_that_lacks_space_keeps_everybody_waiting_until_one_does_not
   d.rounds->apply(d.now).deliver();
   const auto applied = d.rounds->applied();
   d.rounds->flushed(applied, fail(ErrorCode::limited, "no space")).deliver();
-  EXPECT_FALSE(put.answered());
+  ASSERT_FALSE(put.answered());
   EXPECT_TRUE(d.rounds->needs_flush());
   d.flush();
   EXPECT_TRUE(put.get()->front().has_value());
