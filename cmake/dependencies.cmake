@@ -3,6 +3,10 @@
 find_package(fmt REQUIRED CONFIG)             # libfmt-dev
 # JSON, compiled from its headers; in tests also the hash map that the benches hold the stores against.
 find_package(Boost 1.81 REQUIRED CONFIG)      # libboost1.81-dev or, where it is new enough, libboost-dev
+find_package(OpenSSL 3 REQUIRED)              # libssl-dev: TLS, keys
+find_package(tomlplusplus REQUIRED CONFIG)    # libtomlplusplus-dev: millrace.toml
+find_package(yaml-cpp REQUIRED CONFIG)        # libyaml-cpp-dev: openapi.yaml, at build time
+find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED CONFIG)           # libcli11-dev
 if(MILLRACE_TESTS)
   find_package(GTest REQUIRED CONFIG)         # libgtest-dev, libgmock-dev

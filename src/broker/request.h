@@ -16,26 +16,10 @@
 #include <variant>
 #include <vector>
 
+#include "broker/caller.h"
 #include "store/store.h"
 
 namespace millrace {
-
-// Who asks: a connection, a processor, a service. Turns, bounds and order are kept a caller.
-using CallerId = Strong<struct CallerIdTag, std::uint64_t>;
-
-// One request, so that it can be cancelled. Number 0: it was refused, there is nothing to cancel.
-struct Ticket {
-  CallerId caller = {};
-  std::uint64_t number = 0;
-
-  friend bool operator==(const Ticket&, const Ticket&) = default;
-};
-
-// Called once, unless its caller leaves or cancels first: then it is destroyed uncalled. It may
-// only post: whatever takes long, blocks or throws does not belong into a completion. It may ask
-// for more.
-template <class T>
-using Completion = std::move_only_function<void(Result<T>)>;
 
 // Settles, extends and takes in one request.
 struct Work {

@@ -1,0 +1,74 @@
+// HTTP as the routes see it: a request, a response, and how a body goes by in pieces. Sockets,
+// parsing, limits and TLS are the business of the listener; nothing here knows of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace millrace::api {
+
+enum class Method : std::uint8_t { get, head, post, put, patch, remove, options, other };
+
+// One for each open connection, never used again.
+using ConnectionId = std::uint64_t;
+
+struct HttpRequest {
+  ConnectionId connection = 0;
+  Method method = Method::get;
+  std::string target = {};  // as it was sent: /v1/tasks?limit=5
+  // The headers that mean something to us; empty where they are missing.
+  std::string content_type = {};
+  std::string accept = {};
+  std::string authorization = {};
+  std::string idempotency_key = {};
+  std::string request_id = {};  // X-Request-Id
+  std::string remote = {};      // address of the peer, for logs
+  std::string body = {};
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string content_type = "application/json";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  // Called instead of silence if the peer was gone before the response could be sent.
+  std::move_only_function<void()> undelivered = {};
+};
+
+// Called once, from any thread. Calling it after the peer has left is no error.
+using Respond = std::move_only_function<void(HttpResponse)>;
+
+// A body that comes in pieces and is answered in pieces: status 200, chunked.
+struct BodyStream {
+  std::string content_type = {};
+  // Takes the next piece; `last`: nothing follows. `done` is called once, from any thread, with
+  // what to send (may be empty); the next piece comes only after that.
+  std::move_only_function<void(std::string piece, bool last,
+                               std::move_only_function<void(std::string)> done)>
+      feed = {};
+};
+
+// What to do with a body, decided when only the head is there (the body of `head` is empty).
+struct Whole {           // read it into HttpRequest::body, then call handle()
+  std::size_t most = 0;  // bytes; more is answered 413
+};
+using BodyPlan = std::variant<Whole, BodyStream, HttpResponse>;
+
+// What the listener calls, on its own threads; must not block.
+struct HttpHandler {
+  std::function<BodyPlan(const HttpRequest& head)> plan;
+  std::function<void(HttpRequest request, Respond respond)> handle;
+  // The connection is gone; answers for it go nowhere.
+  std::function<void(ConnectionId)> closed;
+  // A response the listener makes itself: 400 (not HTTP), 408, 413, 431, 503 (too many
+  // connections).
+  std::function<HttpResponse(unsigned status, std::string_view detail)> problem;
+};
+
+}  // namespace millrace::api

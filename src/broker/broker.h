@@ -1,0 +1,213 @@
+// What a task means: the interface that the API, the workers and the tools use.
+//
+// The broker checks what comes in, fills in what was left out, decides what becomes of a task when
+// a run ends, and keeps time. broker/local_broker.h is the one that owns a store; another speaks to
+// a server.
+//
+// Every verb takes a completion, called exactly once on some thread of the broker (or before the
+// verb returns), unless its caller has left. A completion may only post. Nothing is answered before
+// it is stored.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/caller.h"
+#include "store/store.h"
+
+namespace millrace {
+
+// Who asks, and until when the request must have begun; after that it is `unavailable` and nothing
+// was changed.
+struct Ask {
+  CallerId caller = {};
+  TimePoint deadline = never;
+};
+
+// How a lease ended, in its holder's words. The broker decides what that means for the task.
+struct Report {
+  TaskId id = {};
+  Token token = {};
+  Outcome outcome = {};
+  std::vector<NewTask> follow_ups = {};  // stored in the same commit
+};
+
+// Settles, extends and takes, in this order and in one commit.
+struct WorkOrder {
+  std::vector<Report> reports = {};
+  std::vector<Extension> extensions = {};
+  std::vector<TakeRequest> takes = {};
+  // How long the takes may wait for tasks if there are none; not heeded where reports or extensions
+  // come along.
+  Duration wait{};
+};
+
+// Why a task is not running.
+enum class Gate : std::uint8_t {
+  final = 0,        // it has ended
+  running = 1,      // it is running
+  held = 2,         // it waits for a release
+  not_due = 3,      // its start, or its next try, is later
+  inactive = 4,     // its queue is switched off or being removed
+  paused = 5,       // its queue is paused
+  concurrency = 6,  // as many tasks of its queue run as may
+  rate = 7,         // as many tasks of its queue were started as may
+  no_worker = 8,    // nobody asks for tasks of its queue
+  behind = 9,       // others are before it
+  next = 10,        // nothing stands in its way: the next take gets it
+};
+inline constexpr std::size_t gate_count = 11;
+
+struct Explanation {
+  TaskId id = {};
+  TaskState state = TaskState::queued;
+  Gate gate = Gate::next;
+  std::string sentence = {};                          // for people
+  std::optional<TimePoint> until = std::nullopt;      // when the gate opens, where that is known
+  std::optional<std::uint64_t> ahead = std::nullopt;  // about how many tasks are before it
+  std::optional<TimePoint> estimate = std::nullopt;   // about when it will start
+};
+
+// What happened in a queue since this broker started.
+struct QueueFigures {
+  TimePoint since{};
+  std::uint64_t put = 0;
+  std::uint64_t taken = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;  // final failures: states failed and dead
+  std::uint64_t retried = 0;
+  std::uint64_t snoozed = 0;
+  std::uint64_t given_back = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t cancelled = 0;   // expired ones, too
+  double mean_run_seconds = 0;   // of runs that ended, well or not
+  double mean_wait_seconds = 0;  // from ready to taken
+  // A second, over the last minute.
+  double put_rate = 0;
+  double take_rate = 0;
+  double finish_rate = 0;
+  std::optional<TimePoint> last_asked = std::nullopt;  // when a worker last asked for tasks
+};
+
+struct QueueView {
+  Queue queue = {};
+  QueueCounts counts = {};
+  QueueFigures figures = {};
+};
+
+// Who asked for work through this broker, and what it holds.
+struct WorkerView {
+  std::string name = {};
+  std::vector<std::string> queues = {};  // of its last take
+  TimePoint first_seen{};
+  TimePoint last_seen{};
+  std::uint64_t taken = 0;
+  std::uint64_t settled = 0;
+  std::uint64_t holding = 0;
+  std::vector<TaskId> tasks = {};  // held now, 100 at most
+};
+
+// Which tasks an operation on many is about: those named, or dead letters by filter.
+struct DeadLetters {
+  std::vector<TaskId> ids = {};                  // at most limits::max_batch; or, if empty:
+  std::optional<QueueRef> queue = std::nullopt;  // nullopt: all queues
+  std::optional<std::string> type = std::nullopt;
+};
+
+struct Handled {
+  std::uint64_t done = 0;
+  std::uint64_t refused = 0;  // gone, or not a dead letter any more
+};
+
+using QueueChange = std::move_only_function<Result<void>(QueueSettings&)>;
+using ScheduleChange = std::move_only_function<Result<void>(Schedule&)>;
+
+class Broker {
+ public:
+  virtual ~Broker() = default;
+
+  virtual TimePoint now() = 0;
+  virtual CallerId new_caller() = 0;
+  // Nobody waits for this caller's answers any more: what is not applied is dropped, what was taken
+  // is given back.
+  virtual void leave(CallerId caller) = 0;
+  // Gives back tasks that an answer brought to somebody who is not there any more.
+  virtual void give_back(const WorkResult& result) = 0;
+
+  // ---- Hot path --------------------------------------------------------------------------------
+
+  // Tasks without an id get one; unknown queues are created (a setting). Names that begin with $
+  // are refused. Each task has its own result.
+  virtual void put(Ask ask, std::vector<NewTask> tasks,
+                   Completion<std::vector<Result<Put>>> done) = 0;
+
+  virtual void work(Ask ask, WorkOrder order, Completion<WorkResult> done) = 0;
+
+  // ---- Tasks -----------------------------------------------------------------------------------
+
+  virtual void find(Ask ask, TaskRef task, Completion<Task> done) = 0;
+  // As find(), answered when the task is final, or as it is after `wait`.
+  virtual void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) = 0;
+  virtual void list(Ask ask, ListRequest request, Completion<TaskPage> done) = 0;
+  virtual void explain(Ask ask, TaskRef task, Completion<Explanation> done) = 0;
+
+  using States = std::vector<Result<TaskState>>;
+  virtual void cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
+                      Completion<States> done) = 0;
+  virtual void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
+  virtual void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
+  virtual void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) = 0;
+
+  // All dead letters that fit, in bounded rounds.
+  virtual void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) = 0;
+  virtual void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) = 0;
+
+  // ---- Queues ----------------------------------------------------------------------------------
+
+  // One queue or all, by name; internal ones (`$...`) only by name.
+  virtual void queues(Ask ask, std::optional<QueueRef> queue,
+                      Completion<std::vector<QueueView>> done) = 0;
+  // `create` of a queue that is there is a `conflict`; `replace` creates or replaces.
+  virtual void put_queue(Ask ask, QueueSettings settings, PutQueue mode,
+                         Completion<Queue> done) = 0;
+  // Reads, changes and writes in one step.
+  virtual void change_queue(Ask ask, QueueRef queue, QueueChange change,
+                            Completion<Queue> done) = 0;
+  virtual void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) = 0;
+  // Removes all waiting tasks, in bounded rounds; the result is how many.
+  virtual void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) = 0;
+
+  // ---- Schedules -------------------------------------------------------------------------------
+
+  virtual void schedules(Ask ask, std::optional<std::string> name,
+                         Completion<std::vector<Schedule>> done) = 0;
+  // `next` is computed from the rule. `create` of one that is there is a `conflict`.
+  virtual void put_schedule(Ask ask, Schedule schedule, PutQueue mode,
+                            Completion<Schedule> done) = 0;
+  virtual void change_schedule(Ask ask, std::string name, ScheduleChange change,
+                               Completion<Schedule> done) = 0;
+  virtual void remove_schedule(Ask ask, std::string name, Completion<void> done) = 0;
+  // Puts the schedule's task now, whatever its overlap rule; its ticks go on as before.
+  virtual void run_schedule(Ask ask, std::string name, Completion<Put> done) = 0;
+
+  // ---- Shared ----------------------------------------------------------------------------------
+
+  virtual void workers(Ask ask, Completion<std::vector<WorkerView>> done) = 0;
+  virtual void remember(Ask ask, Remember request, Completion<Memo> done) = 0;
+  virtual void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) = 0;
+  virtual Traits traits() = 0;
+  // The error with which the store has failed, if it has.
+  virtual std::optional<Error> failure() = 0;
+};
+
+}  // namespace millrace
