@@ -35,11 +35,13 @@ struct Settings {
   std::string log_level = "info";
   std::string log_format = "text";
   std::uint32_t http_threads = 0;
-  std::uint32_t http_max_connections = 10'000;
+  std::uint32_t http_max_connections = 20'000;
   Size http_max_body{8U << 20U};
   Size http_max_header{16U << 10U};
   Duration http_idle_timeout = std::chrono::seconds(75);
-  Duration http_request_timeout = std::chrono::seconds(30);
+  Duration http_header_timeout = std::chrono::seconds(10);
+  Duration http_body_timeout = std::chrono::seconds(30);
+  Duration http_write_timeout = std::chrono::seconds(30);
   bool queues_create_unknown = true;
   std::string retry_backoff = "exponential";
   Duration retry_base = std::chrono::seconds(30);
