@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "store/embedded/memory.h"
 #include "store/forwarding.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
