@@ -48,7 +48,7 @@ TEST_F(LeavingTest, a_peer_that_only_ended_its_sending_gets_its_answer) {
   EXPECT_EQ(client.reply().body, "answer");
   EXPECT_TRUE(client.ends());
   EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
-  EXPECT_EQ(undelivered_, 0U);
+  EXPECT_EQ(undelivered_count(), 0U);
 }
 
 TEST_F(LeavingTest, and_may_still_leave_afterwards) {
@@ -128,10 +128,10 @@ TEST_F(LeavingTest, an_answer_after_the_listener_has_gone_is_reported) {
   listener_->stop();
   EXPECT_EQ(closed_count(), 1U);
   respond(watched("too late"));
-  EXPECT_EQ(undelivered_, 1U);
+  EXPECT_EQ(undelivered_count(), 1U);
   listener_.reset();
   respond(watched("twice is nothing"));
-  EXPECT_EQ(undelivered_, 1U);
+  EXPECT_EQ(undelivered_count(), 1U);
 }
 
 TEST_F(LeavingTest, draining_answers_what_is_under_way_and_closes_the_rest) {
@@ -182,7 +182,7 @@ TEST_F(LeavingTest, stopping_does_not_wait_for_anybody) {
   ASSERT_TRUE(eventually([this] { return parked_.size() == 10; }));
   listener_->stop();
   EXPECT_THAT(closed_, SizeIs(11));
-  EXPECT_EQ(undelivered_, 1U);
+  EXPECT_EQ(undelivered_count(), 1U);
   EXPECT_EQ(listener_->counts().open, 0U);
 }
 
