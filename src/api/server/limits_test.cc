@@ -1,4 +1,6 @@
 // What the listener does with peers that send too much, too slowly, or nonsense.
+#include <sys/resource.h>
+
 #include <thread>
 
 #include "api/server/listener.h"
@@ -202,6 +204,29 @@ TEST_F(LimitsTest, connections_over_the_limit_are_told_so) {
     if (connect().ask(get_a).status == 200U) return;
   }
   FAIL() << "nobody was let in again";
+}
+
+// Both ends count, so that clients and listener run out of files together.
+TEST_F(LimitsTest, when_files_run_out_connections_wait_until_others_leave) {
+  serve();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(connect().socket()) + 40;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  std::vector<Client> clients;
+  for (;;) {
+    Client next = connect();
+    if (!next.connected()) break;
+    clients.push_back(std::move(next));
+  }
+  EXPECT_GT(clients.size(), 20U);
+  for (Client& client : clients) client.send(get_a);
+  while (clients.size() > 10) clients.pop_back();
+  for (Client& client : clients) EXPECT_EQ(client.reply().status, 200U);
+  clients.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(connect().ask(get_a).status, 200U);
 }
 
 TEST_F(LimitsTest, what_is_not_http_is_answered_400) {
