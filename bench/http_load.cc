@@ -176,6 +176,7 @@ void HttpLoad::finish(const Answered& answered) {
     answered(answer);
   };
   while (busy_ != 0) {
+    stopped_ = false;
     wait(last + patience, noted);
     require(wall_seconds() < last + patience, "an answer within a minute");
   }

@@ -47,7 +47,7 @@ class HttpLoad {
   void run(double until, const Answered& answered);
   void stop() { stopped_ = true; }
 
-  // Hands over the answers that are still to come.
+  // Hands over the answers that are still to come, stop() or not.
   void finish(const Answered& answered);
 
   // One request alone, while nothing else is on its way.

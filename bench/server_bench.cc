@@ -247,6 +247,7 @@ void Bench::flat() {
     const double fastest = std::max(with_many.back(), with_few.back());
     tasks = std::max(tasks, static_cast<std::size_t>(fastest * settings_.seconds * 1.3));
   }
+  for (const Probe& probe : probes) require(!probe.took_ms.empty(), "a round is long enough");
   Line line = line_of("server/flat", work_connections, batch);
   line.add("waiting", std::uint64_t{settings_.waiting}).add("ours", median(with_many));
   add_yardstick(line, "empty", ratio_of(with_many, with_few));
@@ -332,7 +333,7 @@ int main(int argc, char** argv) {
     settings.rounds = 1;
     settings.seconds = 0.1;
     settings.waiting = 2'000;
-    settings.work_tasks = 2'000;
+    settings.work_tasks = 20'000;
     settings.idle_connections = 50;
     settings.long_polls = 10;
     settings.segments = 1;

@@ -34,19 +34,19 @@ void require_status(const Answer& answer, unsigned status) {
 class Processors {
  public:
   explicit Processors(TestServer& server)
-      : server_(server),
+      : server_(&server),
         before_(server.process().cpu_seconds()),
         own_before_(process_cpu_seconds()) {}
 
   Rate rate(std::size_t tasks, double seconds) const {
     const auto count = static_cast<double>(std::max<std::size_t>(tasks, 1));
     return {.per_second = static_cast<double>(tasks) / seconds,
-            .server_cpu_us = (server_.process().cpu_seconds() - before_) * 1e6 / count,
+            .server_cpu_us = (server_->process().cpu_seconds() - before_) * 1e6 / count,
             .load_cpu_us = (process_cpu_seconds() - own_before_) * 1e6 / count};
   }
 
  private:
-  TestServer& server_;
+  TestServer* server_;
   double before_;
   double own_before_;
 };
@@ -208,11 +208,15 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
     }
   };
   for (std::size_t i = 0; i < workers_.size(); ++i) ask(i, true);
-  run(wall_seconds() + std::min(warm_up, seconds / 5));
-  settled = 0;
-  const Processors processors(server_);
-  const double begin = wall_seconds();
-  run(begin + seconds);
+  double begin = wall_seconds();
+  Processors processors(server_);
+  run(begin + std::min(warm_up, seconds / 5));
+  if (!dry) {  // else there were so few that the warm-up is all there is
+    settled = 0;
+    processors = Processors(server_);
+    begin = wall_seconds();
+    run(begin + seconds);
+  }
   const Rate rate = processors.rate(settled, wall_seconds() - begin);
   stopping = true;
   load_.finish(next);
@@ -247,12 +251,12 @@ class LatencyRun {
       load_.run(at, next);
       put();
     }
-    // Everybody gets what was put before the last ones wait in vain.
+    // The next round must find nothing of this one.
     const double until = wall_seconds() + 10;
-    while (waits_ms_.size() < sent_.size() && wall_seconds() < until) {
+    while (settled_ < sent_.size() && wall_seconds() < until) {
       load_.run(wall_seconds() + 0.01, next);
     }
-    require(waits_ms_.size() == sent_.size(), "every task is handed over");
+    require(settled_ == sent_.size(), "every task is handed over and settled");
     return std::move(waits_ms_);
   }
 
@@ -288,6 +292,7 @@ class LatencyRun {
     require_status(answer, 200);
     if (settling_[answer.connection]) {
       settling_[answer.connection] = false;
+      ++settled_;
       return take(answer.connection);
     }
     std::size_t at = 0;
@@ -313,6 +318,7 @@ class LatencyRun {
   std::string put_ = put_request(1);
   std::size_t seq_at_ = 0;
   std::vector<double> sent_;
+  std::size_t settled_ = 0;
   std::vector<double> waits_ms_;
 };
 
