@@ -122,23 +122,28 @@ void make_queue(TestServer& server) {
 }
 
 Workers::Workers(TestServer& server, std::size_t connections, std::size_t batch)
-    : server_(server), batch_(batch), workers_(connections), load_(server.port(), connections + 1) {
+    : server_(server), batch_(batch), workers_(connections) {
   make_queue(server);
+}
+
+void Workers::connect() {
+  load_ = std::make_unique<HttpLoad>(server_.port(), workers_.size() + 1);
 }
 
 void Workers::fill(std::size_t waiting) {
   static constexpr std::size_t put_batch = 500;
   if (waiting_ >= waiting) return;
+  connect();
   const std::string request = put_request(put_batch);
   std::size_t calls = (waiting - waiting_ + put_batch - 1) / put_batch;
   waiting_ += calls * put_batch;
   const auto send = [&](std::size_t connection) {
     if (calls == 0) return;
     --calls;
-    load_.send(connection, request);
+    load_->send(connection, request);
   };
   for (std::size_t i = 0; i < workers_.size(); ++i) send(i);
-  load_.finish([&](const Answer& answer) {
+  load_->finish([&](const Answer& answer) {
     require_status(answer, 200);
     require(position_of(answer.body, R"("error":)", 0) == std::string_view::npos, "a put");
     send(answer.connection);
@@ -156,7 +161,7 @@ void Workers::ask(std::size_t index, bool take) {
   }
   body_ += '}';
   worker.settling = std::exchange(worker.taken, 0);
-  load_.send(index, http_request("POST", "/v1/work", body_));
+  load_->send(index, http_request("POST", "/v1/work", body_));
 }
 
 void Workers::note_taken(Worker& worker, std::string_view body) {
@@ -174,6 +179,7 @@ void Workers::note_taken(Worker& worker, std::string_view body) {
 Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
   constexpr double probe_every = 0.02;
   const std::size_t probe_connection = workers_.size();
+  connect();
   std::size_t settled = 0;
   bool dry = false;
   bool stopping = false;
@@ -193,7 +199,7 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
     note_taken(worker, answer.body);
     if (worker.taken < batch_) {
       dry = true;
-      load_.stop();
+      load_->stop();
     }
     if (!stopping || worker.taken != 0) ask(answer.connection, !stopping);
   };
@@ -202,9 +208,9 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
       if (probes != nullptr && !probing && wall_seconds() - probed_at > probe_every) {
         probing = true;
         probed_at = wall_seconds();
-        load_.send(probe_connection, probes->at(probe % probes->size()).request);
+        load_->send(probe_connection, probes->at(probe % probes->size()).request);
       }
-      load_.run(probes == nullptr ? until : std::min(until, wall_seconds() + probe_every), next);
+      load_->run(probes == nullptr ? until : std::min(until, wall_seconds() + probe_every), next);
     }
   };
   for (std::size_t i = 0; i < workers_.size(); ++i) ask(i, true);
@@ -219,7 +225,7 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
   }
   const Rate rate = processors.rate(settled, wall_seconds() - begin);
   stopping = true;
-  load_.finish(next);
+  load_->finish(next);
   return rate;
 }
 

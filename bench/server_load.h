@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ class Workers {
     std::size_t settling = 0;
   };
 
+  void connect();
   void ask(std::size_t index, bool take);
   void note_taken(Worker& worker, std::string_view body);
 
@@ -66,7 +68,7 @@ class Workers {
   std::size_t batch_;
   std::size_t waiting_ = 0;
   std::vector<Worker> workers_;
-  HttpLoad load_;
+  std::unique_ptr<HttpLoad> load_;  // new each time, since servers close what is idle for long
   std::string body_;
 };
 
