@@ -30,6 +30,12 @@ void require_status(const Answer& answer, unsigned status) {
   require(false, fmt::format("{} was expected, not {} {}", status, answer.status, answer.body));
 }
 
+// A task or a settlement that was refused has an error among the results of its batch.
+void require_no_error(std::string_view body) {
+  const std::size_t at = position_of(body, R"("error":)", 0);
+  if (at != std::string_view::npos) require(false, body.substr(at, 300));
+}
+
 // Processor time of the server and of this process, between two moments.
 class Processors {
  public:
@@ -97,9 +103,7 @@ Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, dou
   std::size_t puts = 0;
   const Answered next = [&](const Answer& answer) {
     require_status(answer, good);
-    // A task that was refused has an error among the results of its batch.
-    require(batch == 1 || position_of(answer.body, R"("error":)", 0) == std::string_view::npos,
-            "a put");
+    if (batch != 1) require_no_error(answer.body);
     puts += batch;
     load.send(answer.connection, request);
   };
@@ -145,7 +149,7 @@ void Workers::fill(std::size_t waiting) {
   for (std::size_t i = 0; i < workers_.size(); ++i) send(i);
   load_->finish([&](const Answer& answer) {
     require_status(answer, 200);
-    require(position_of(answer.body, R"("error":)", 0) == std::string_view::npos, "a put");
+    require_no_error(answer.body);
     send(answer.connection);
   });
 }
@@ -193,7 +197,7 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
       probes->at(probe++ % probes->size()).took_ms.push_back((wall_seconds() - probed_at) * 1e3);
       return;
     }
-    require(position_of(answer.body, R"("error":)", 0) == std::string_view::npos, "a settlement");
+    require_no_error(answer.body);
     Worker& worker = workers_[answer.connection];
     settled += worker.settling;
     note_taken(worker, answer.body);
