@@ -29,6 +29,8 @@ struct Error {
   std::string message = {};
   // Only with `limited`: when the same request may succeed.
   std::optional<std::chrono::milliseconds> retry_after = std::nullopt;
+  // Only with `limited`: what is lacking is space on the disk.
+  bool no_space = false;
 
   friend bool operator==(const Error&, const Error&) = default;
 };

@@ -9,8 +9,11 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/config.h"
 #include "core/clock.h"
 #include "core/store_url.h"
 #include "store/store.h"
@@ -23,6 +26,8 @@ enum class Exit : std::uint8_t {
   failed = 1,   // it was understood, and it did not work
   usage = 2,    // it was not understood
   corrupt = 3,  // stored data failed a check
+  store = 4,    // the store failed while it was served; what is on disk is what was promised
+  // Also of `serve`: what shutdown.timeout_exit_code says, and 128 + the number of a second signal.
 };
 
 enum class Access : bool { read, write };
@@ -51,6 +56,10 @@ struct Surroundings {
       open_store = nullptr;
   std::function<Result<Verified>(const std::string& directory, const Progress& progress)> verify =
       nullptr;
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::vector<std::string> config_places = {};  // where a settings file may be
+  // Serves until it is told to stop.
+  std::function<Exit(const config::Config& config)> serve = nullptr;
 };
 
 // The arguments without the program's name.

@@ -8,6 +8,7 @@
 #include <millrace/queue.h>
 #include <millrace/schedule.h>
 #include <millrace/task.h>
+#include <millrace/work.h>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -44,6 +45,27 @@ struct EventNames {
 template <class T>
 EventNames<T> event_names(T& bits) {
   return {bits};
+}
+
+// Bytes that may be a JSON value: in an export a string, in the API the value itself, with _text or
+// _base64 behind its name where they are none. `type` is the content type that says so.
+template <class T>
+struct Embedded {
+  T& bytes;
+  T* type = nullptr;
+  bool object = false;  // only an object will do
+};
+template <class T>
+Embedded<T> embedded(T& bytes) {
+  return {bytes};
+}
+template <class T>
+Embedded<T> embedded(T& bytes, T& type) {
+  return {bytes, &type};
+}
+template <class T>
+Embedded<T> embedded_object(T& bytes) {
+  return {bytes, nullptr, true};
 }
 
 template <class T, class Value>
@@ -91,9 +113,10 @@ void fields(A<TypePolicy> auto& of, auto& visit) {
   visit("type", required(of.type)), visit("retry", of.retry), visit("timeout_ms", of.timeout);
   visit("max_lost", of.max_lost);
 }
-void fields(A<QueueSettings> auto& of, auto& visit) {
-  visit("name", required(of.name)), visit("number", of.number), visit("id", of.id);
-  visit("description", of.description), visit("active", always(of.active));
+// All but the name.
+void fields_of_queue(auto& of, auto& visit) {
+  visit("number", of.number), visit("id", of.id), visit("description", of.description),
+      visit("active", always(of.active));
   visit("draining", of.draining), visit("paused_until", of.paused_until);
   visit("max_concurrent", of.max_concurrent), visit("max_depth", of.max_depth);
   visit("put_rate", of.put_rate), visit("process_rate", of.process_rate);
@@ -103,6 +126,10 @@ void fields(A<QueueSettings> auto& of, auto& visit) {
   visit("max_lost", of.max_lost), visit("retry", of.retry), visit("types", of.types);
   visit("dead_letters", always(of.dead_letters));
   visit("keep_completed", always(of.keep_completed)), visit("keep_dead", always(of.keep_dead));
+}
+void fields(A<QueueSettings> auto& of, auto& visit) {
+  visit("name", required(of.name));
+  fields_of_queue(of, visit);
 }
 // The settings and what the store knows beside them, in one object.
 void fields(A<Queue> auto& of, auto& visit) {
@@ -116,12 +143,15 @@ void fields(A<TickRule> auto& of, auto& visit) {
 }
 // What a put gives and a stored task still has; NewTask and Task call it by the same names.
 void fields_given(auto& of, auto& visit) {
-  visit("type", of.type), visit("payload", of.payload), visit("content_type", of.content_type);
+  visit("type", of.type);
+  visit("payload", embedded(of.payload, of.content_type));
+  visit("content_type", of.content_type);
   visit("priority", always(of.priority)), visit("start_by", of.start_by);
   visit("timeout_ms", of.timeout), visit("max_lost", of.max_lost), visit("retry", of.retry);
   visit("unique", of.unique), visit("callback", of.callback), visit("keep_for_ms", of.keep_for);
   visit("client_id", of.client_id), visit("request_id", of.request_id), visit("group", of.group);
-  visit("metadata", of.metadata), visit("tags", of.tags), visit("parent", of.parent);
+  visit("metadata", embedded_object(of.metadata)), visit("tags", of.tags),
+      visit("parent", of.parent);
 }
 void fields(A<NewTask> auto& of, auto& visit) {
   visit("id", of.id), visit("queue", required(of.queue));
@@ -137,8 +167,26 @@ void fields(A<Task> auto& of, auto& visit) {
   visit("start", required(of.start)), visit("previous_start", of.previous_start);
   visit("started_at", of.started_at), visit("finished_at", of.finished_at);
   visit("lease_until", of.lease_until), visit("worker", of.worker);
-  visit("result", of.result), visit("error", of.error), visit("progress", of.progress);
+  visit("result", embedded(of.result)), visit("error", of.error), visit("progress", of.progress);
   visit("delivery", of.delivery), visit("log", of.log), visit("history", of.history);
+}
+// What a worker is given.
+void fields(A<Lease> auto& of, auto& visit) {
+  visit("id", required(of.id)), visit("number", of.number), visit("token", required(of.token));
+  visit("until", required(of.until)), visit("queue", required(of.queue));
+  fields_given(of, visit);
+  visit("counters", of.counters), visit("created_at", of.created_at), visit("start", of.start);
+  visit("previous_start", of.previous_start), visit("started_at", of.started_at);
+}
+void fields(A<Want> auto& of, auto& visit) {
+  visit("queue", required(of.queue)), visit("most", always(of.most));
+}
+void fields(A<Extension> auto& of, auto& visit) {
+  visit("id", required(of.id)), visit("token", required(of.token));
+  visit("lease_ms", of.lease), visit("progress", of.progress), visit("log", of.log);
+}
+void fields(A<Extended> auto& of, auto& visit) {
+  visit("until", required(of.until)), visit("cancel_requested", always(of.cancel_requested));
 }
 void fields(A<Schedule> auto& of, auto& visit) {
   visit("name", required(of.name)), visit("rule", required(of.rule));
@@ -158,5 +206,26 @@ struct AnyVisitor {
 };
 template <class T>
 concept HasFields = requires(T& value, AnyVisitor visit) { fields(value, visit); };
+
+// Whether a value is left out.
+template <class T>
+bool is_empty(const T& value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return value == T{};
+  } else if constexpr (std::is_same_v<T, Duration> || std::is_same_v<T, Uuid> ||
+                       std::is_same_v<T, TaskId>) {
+    return value == T{};
+  } else if constexpr (requires { value.empty(); }) {
+    return value.empty();
+  } else if constexpr (HasFields<T>) {
+    return value == T{};
+  } else {
+    return false;
+  }
+}
+template <class Tag, class Rep>
+bool is_empty(const Strong<Tag, Rep>& value) {
+  return value == Strong<Tag, Rep>{};
+}
 
 }  // namespace millrace::wire

@@ -4,12 +4,16 @@
 #include <millrace/retry.h>
 #include <millrace/schedule.h>
 #include <millrace/task.h>
+#include <millrace/work.h>
 #include <array>
 #include <cstddef>
 #include <string_view>
 #include <utility>
 
+#include "broker/broker.h"
+#include "core/priority.h"
 #include "core/transition.h"
+#include "store/store.h"
 
 namespace millrace::wire {
 
@@ -45,6 +49,21 @@ constexpr auto names(Missed) {
 }
 constexpr auto names(DstPolicy) {
   return std::to_array<std::string_view>({"skip", "once", "both"});
+}
+
+constexpr auto names(PriorityScale) {
+  return std::to_array<std::string_view>({"named", "zero_to_nine", "mtask", "bullmq", "none"});
+}
+constexpr auto names(SettleStatus) {
+  return std::to_array<std::string_view>({"applied", "already", "cancel_requested"});
+}
+constexpr auto names(Gate) {
+  return std::to_array<std::string_view>({"final", "running", "held", "not_due", "inactive",
+                                          "paused", "concurrency", "rate", "no_worker", "behind",
+                                          "next"});
+}
+constexpr auto names(Durability) {
+  return std::to_array<std::string_view>({"none", "interval", "synced"});
 }
 
 // The events of a callback, each a bit.

@@ -28,12 +28,6 @@ std::string shown(const boost::json::value& value) {
 
 }  // namespace
 
-std::string Path::text() const {
-  std::string front = above == nullptr ? "" : above->text();
-  if (index) return fmt::format("{}[{}]", front, *index);
-  return front.empty() ? std::string(key) : fmt::format("{}.{}", front, key);
-}
-
 void Reading::refuse(const Path& at, const boost::json::value& found, std::string_view allowed) {
   if (error_) return;
   error_ = Error{ErrorCode::invalid,

@@ -16,18 +16,10 @@
 
 #include "api/wire/fields.h"
 #include "api/wire/names.h"
+#include "api/wire/path.h"
 #include "api/wire/wire.h"
 
 namespace millrace::wire {
-
-// Where in the document a value stands; put into words only for an error.
-struct Path {
-  const Path* above = nullptr;
-  std::string_view key = {};
-  std::optional<std::size_t> index = std::nullopt;
-
-  std::string text() const;
-};
 
 // One reading of one document. The first error stays, and nothing is read after it.
 class Reading {
@@ -143,6 +135,11 @@ class Reader {
     const auto* value = find(key);
     if (value == nullptr) return;
     events.bits = event_bits(*value, Path{.above = &at_, .key = key}, reading_);
+  }
+
+  template <class T>
+  void operator()(std::string_view key, Embedded<T>&& embedded) {
+    (*this)(key, embedded.bytes);
   }
 
   // Complains about keys that no field has asked for.

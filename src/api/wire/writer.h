@@ -80,26 +80,6 @@ boost::json::value written(const EventNames<T>& events) {
 
 // ---- Fields ------------------------------------------------------------------------------------
 
-template <class T>
-bool is_empty(const T& value) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return value == T{};
-  } else if constexpr (std::is_same_v<T, Duration> || std::is_same_v<T, Uuid> ||
-                       std::is_same_v<T, TaskId>) {
-    return value == T{};
-  } else if constexpr (requires { value.empty(); }) {
-    return value.empty();
-  } else if constexpr (HasFields<T>) {
-    return value == T{};
-  } else {
-    return false;
-  }
-}
-template <class Tag, class Rep>
-bool is_empty(const Strong<Tag, Rep>& value) {
-  return value == Strong<Tag, Rep>{};
-}
-
 class Writer {
  public:
   explicit Writer(boost::json::object& to) : to_(to) {}
@@ -124,6 +104,10 @@ class Writer {
   template <class T>
   void operator()(std::string_view key, const Required<T>& required) {
     write(key, required.field);
+  }
+  template <class T>
+  void operator()(std::string_view key, const Embedded<T>& embedded) {
+    (*this)(key, embedded.bytes);
   }
 
  private:

@@ -206,7 +206,8 @@ Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
       .message = fmt::format("the store is full and takes no more until there is space for another "
                              "{} bytes: {}",
                              options_.segment_size, lack->message),
-      .retry_after = std::chrono::seconds(1)});
+      .retry_after = std::chrono::seconds(1),
+      .no_space = true});
 }
 
 Result<void> JournalStore::after_change() {

@@ -57,7 +57,8 @@ std::unexpected<Error> without_space(const Error& cause) {
   return std::unexpected(
       Error{.code = ErrorCode::limited,
             .message = fmt::format("there is no space to store what is waiting: {}", cause.message),
-            .retry_after = std::chrono::seconds(1)});
+            .retry_after = std::chrono::seconds(1),
+            .no_space = true});
 }
 
 }  // namespace

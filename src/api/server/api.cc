@@ -1,0 +1,276 @@
+#include "api/server/api.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/server/openapi.h"
+#include "api/wire/raw.h"
+#include "api/wire/text_writer.h"
+#include "core/quote.h"
+
+namespace millrace::api {
+namespace {
+
+std::string_view media_type(std::string_view content_type) {
+  content_type = content_type.substr(0, std::min(content_type.find(';'), content_type.size()));
+  while (content_type.ends_with(' ')) content_type.remove_suffix(1);
+  return content_type;
+}
+
+bool is_lines(const HttpRequest& request) {
+  const std::string_view type = media_type(request.content_type);
+  return type == "application/x-ndjson" || type == "application/jsonl";
+}
+
+std::string_view path_of(std::string_view target) {
+  return target.substr(0, std::min(target.find('?'), target.size()));
+}
+
+Problem no_such_path(std::string_view path) {
+  return {.status = 404,
+          .code = "not_found",
+          .detail = fmt::format("there is no {}; /openapi.json describes what there is",
+                                in_quotes(path))};
+}
+
+}  // namespace
+
+Api::Api(ApiOptions options) : options_(std::move(options)) {}
+
+void Api::progress(std::string text) {
+  const std::scoped_lock lock(progress_mutex_);
+  progress_ = std::move(text);
+}
+
+void Api::start(Broker& broker) {
+  broker_ = &broker;
+  state_ = State::ready;
+}
+
+void Api::stop() {
+  state_ = State::stopping;
+}
+
+HttpHandler Api::handler() {
+  return {.plan = [this](const HttpRequest& head) { return plan(head); },
+          .handle = [this](HttpRequest request,
+                           Respond respond) { handle(std::move(request), std::move(respond)); },
+          .closed = [this](ConnectionId connection) { closed(connection); },
+          .problem =
+              [this](unsigned status, std::string_view detail) {
+                const std::string_view code = status == 413   ? "too_large"
+                                              : status == 503 ? "unavailable"
+                                              : status == 408 ? "timeout"
+                                                              : "malformed";
+                Problem problem{
+                    .status = status, .code = std::string(code), .detail = std::string(detail)};
+                if (status == 503) problem.retry_after = std::chrono::seconds(1);
+                return response_of(problem, request_id({}));
+              }};
+}
+
+// ---- From the head to the handler --------------------------------------------------------------
+
+std::string Api::request_id(std::string_view given) {
+  const bool usable = !given.empty() && given.size() <= 128 &&
+                      std::ranges::all_of(given, [](char c) { return c > ' ' && c <= '~'; });
+  if (usable) return std::string(given);
+  const auto started = static_cast<std::uint64_t>(options_.started_at.time_since_epoch().count());
+  return fmt::format("{:x}-{:x}", started, next_request_.fetch_add(1) + 1);
+}
+
+std::unique_ptr<Call> Api::make_call(HttpRequest request) {
+  auto call = std::make_unique<Call>(Call{.options = options_});
+  call->request_id = request_id(request.request_id);
+  call->request = std::move(request);
+  return call;
+}
+
+std::optional<Problem> Api::not_ready() const {
+  const State state = state_;
+  if (state == State::ready) return std::nullopt;
+  Problem problem{.status = 503, .retry_after = std::chrono::seconds(1)};
+  if (state == State::stopping) {
+    problem.code = problem.state = "stopping";
+    problem.detail = "the server is stopping";
+    return problem;
+  }
+  problem.code = problem.state = "starting";
+  const std::scoped_lock lock(progress_mutex_);
+  problem.detail = progress_.empty() ? "the server is starting"
+                                     : fmt::format("the server is starting: {}", progress_);
+  return problem;
+}
+
+std::optional<Problem> Api::find(Call& call) {
+  const std::string_view target = call.request.target;
+  const std::string_view path = path_of(target);
+  const Match found = match(call.request.method, path);
+  if (found.route == nullptr) {
+    if (found.allow.empty()) return no_such_path(path);
+    return Problem{.status = 405,
+                   .code = "method_not_allowed",
+                   .detail = fmt::format("{} is not allowed here; allowed is {}",
+                                         name_of(call.request.method), found.allow),
+                   .allow = found.allow};
+  }
+  call.route = found.route;
+  for (std::size_t i = 0; i < found.path.size(); ++i) {
+    if (found.path[i].empty()) break;
+    auto decoded = percent_decoded(found.path[i], false);
+    if (!decoded) {
+      return Problem{.status = 400,
+                     .code = "malformed",
+                     .detail = fmt::format("{} is not percent-encoded as it should be",
+                                           in_quotes(found.path[i]))};
+    }
+    call.path[i] = std::move(*decoded);
+  }
+  if (path.size() < target.size()) call.query = Query(target.substr(path.size() + 1));
+  if (call.route->scope != Scope::open) {
+    if (auto problem = not_ready()) return problem;
+    call.broker = broker_;
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> Api::check_access(Call& call, bool planned) {
+  if (!options_.access || call.route->scope == Scope::open) return std::nullopt;
+  if (planned && recall_access(call)) return std::nullopt;
+  auto access = options_.access(call.request, call.route->scope);
+  if (!access) return problem_of(access.error());
+  call.principal = std::move(*access);
+  return std::nullopt;
+}
+
+std::optional<Problem> Api::check_body(const Call& call) {
+  if (call.route->body == Body::none) return std::nullopt;
+  const std::string_view type = media_type(call.request.content_type);
+  if (wire::is_json_type(type)) return std::nullopt;
+  if (call.route->body == Body::tasks && is_lines(call.request)) return std::nullopt;
+  return Problem{.status = 415,
+                 .code = "unsupported_media_type",
+                 .detail = fmt::format("the body is {}; send Content-Type: application/json{}",
+                                       in_quotes(type),
+                                       call.route->body == Body::tasks
+                                           ? ", or application/x-ndjson for a stream of lines"
+                                           : "")};
+}
+
+BodyPlan Api::plan(const HttpRequest& head) {
+  auto call = make_call(head);
+  auto problem = find(*call);
+  if (!problem) problem = check_access(*call, false);
+  if (!problem) problem = check_body(*call);
+  if (problem) return response_of(*problem, call->request_id);
+  const Body body = call->route->body;
+  if (body == Body::tasks && is_lines(head)) {
+    call->caller = caller_of(head.connection);
+    return plan_lines(std::move(call));
+  }
+  remember_access(*call);
+  const bool large = body == Body::tasks || call->route->scope == Scope::work;
+  return Whole{.most = large ? options_.max_body : options_.max_small_body};
+}
+
+void Api::handle(HttpRequest request, Respond respond) {
+  auto call = make_call(std::move(request));
+  auto problem = find(*call);
+  if (!problem) problem = check_access(*call, true);
+  if (!problem) problem = check_body(*call);
+  if (problem) return respond(response_of(*problem, call->request_id));
+  call->respond = std::move(respond);
+  if (call->route->handle == nullptr) {
+    if (call->query_is_good()) call->answer(server_answer(*call));
+    return;
+  }
+  call->caller = caller_of(call->request.connection);
+  call->route->handle(std::move(call));
+}
+
+// ---- Connections -------------------------------------------------------------------------------
+
+void Api::remember_access(const Call& call) {
+  if (!options_.access) return;
+  Shard& at = shard(call.request.connection);
+  const std::scoped_lock lock(at.mutex);
+  Connection& connection = at.connections[call.request.connection];
+  connection.route = call.route;
+  connection.authorization = call.request.authorization;
+  connection.principal = call.principal;
+}
+
+// Only for the request whose head was looked at: the same route with the same key.
+bool Api::recall_access(Call& call) {
+  Shard& at = shard(call.request.connection);
+  const std::scoped_lock lock(at.mutex);
+  const auto found = at.connections.find(call.request.connection);
+  if (found == at.connections.end()) return false;
+  Connection& connection = found->second;
+  const bool same = std::exchange(connection.route, nullptr) == call.route &&
+                    connection.authorization == call.request.authorization;
+  if (same) call.principal = std::move(connection.principal);
+  connection.principal = nullptr;
+  return same;
+}
+
+CallerId Api::caller_of(ConnectionId id) {
+  Broker* const broker = broker_;
+  if (broker == nullptr) return {};
+  Shard& at = shard(id);
+  const std::scoped_lock lock(at.mutex);
+  Connection& connection = at.connections[id];
+  if (connection.caller == CallerId{}) connection.caller = broker->new_caller();
+  return connection.caller;
+}
+
+void Api::closed(ConnectionId id) {
+  CallerId caller = {};
+  {
+    Shard& at = shard(id);
+    const std::scoped_lock lock(at.mutex);
+    const auto found = at.connections.find(id);
+    if (found == at.connections.end()) return;
+    caller = found->second.caller;
+    at.connections.erase(found);
+  }
+  if (caller != CallerId{}) broker_.load()->leave(caller);
+}
+
+// ---- What is answered in any state -------------------------------------------------------------
+
+HttpResponse Api::server_answer(const Call& call) {
+  const std::string_view operation = call.route->operation;
+  if (operation == "getHealth") return health(call);
+  if (operation == "getReady") return ready(call);
+  return {.body = std::string(openapi_json())};
+}
+
+HttpResponse Api::health(const Call&) const {
+  return {.body = R"({"status":"ok"})"};
+}
+
+HttpResponse Api::ready(const Call&) const {
+  const State state = state_;
+  std::string_view status = state == State::starting   ? "starting"
+                            : state == State::stopping ? "stopping"
+                                                       : "ok";
+  std::optional<Error> failure;
+  if (state == State::ready) failure = broker_.load()->failure();
+  if (failure) status = "failed";
+  HttpResponse response{.status = status == "ok" ? 200U : 503U};
+  wire::TextWriter writer(response.body);
+  writer("status", status);
+  if (failure) writer("cause", failure->message);
+  if (state == State::starting) {
+    const std::scoped_lock lock(progress_mutex_);
+    writer("progress", progress_);
+  }
+  writer.close();
+  if (response.status != 200) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,86 @@
+// The HTTP API: everything between a request and the broker. Build it, give its handler to a
+// listener, and tell it what the server is doing.
+#pragma once
+
+#include <millrace/result.h>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "api/server/api_options.h"
+#include "api/server/call.h"
+#include "api/server/http.h"
+#include "broker/broker.h"
+
+namespace millrace::api {
+
+class Api {
+ public:
+  // `broker` may come later: until start() everything that needs one is 503 `starting`.
+  explicit Api(ApiOptions options);
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  // How far the store has been opened, for whoever asks: "replaying segment 3 of 17".
+  void progress(std::string text);
+  // The broker must outlive the last request.
+  void start(Broker& broker);
+  // From now on new requests are 503 `stopping`.
+  void stop();
+
+  // For the listener. This must outlive it.
+  HttpHandler handler();
+
+ private:
+  enum class State : std::uint8_t { starting, ready, stopping };
+
+  // What is known of a connection between its requests.
+  struct Connection {
+    CallerId caller = {};
+    // Found out when the head came, for the request that follows it.
+    const Route* route = nullptr;
+    std::string authorization = {};
+    std::shared_ptr<const Principal> principal = nullptr;
+  };
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<ConnectionId, Connection> connections;
+  };
+
+  BodyPlan plan(const HttpRequest& head);
+  void handle(HttpRequest request, Respond respond);
+  void closed(ConnectionId connection);
+
+  // The way up to the handler. nullopt: go on; otherwise what to answer.
+  std::optional<Problem> find(Call& call);
+  std::optional<Problem> check_access(Call& call, bool planned);
+  std::optional<Problem> check_body(const Call& call);
+  std::optional<Problem> not_ready() const;
+  std::unique_ptr<Call> make_call(HttpRequest request);
+  HttpResponse server_answer(const Call& call);
+  HttpResponse health(const Call& call) const;
+  HttpResponse ready(const Call& call) const;
+  std::string request_id(std::string_view given);
+
+  Shard& shard(ConnectionId connection) { return shards_[connection % shards_.size()]; }
+  void remember_access(const Call& call);
+  bool recall_access(Call& call);
+  CallerId caller_of(ConnectionId connection);
+
+  ApiOptions options_;
+  std::atomic<State> state_ = State::starting;
+  std::atomic<Broker*> broker_ = nullptr;
+  std::atomic<std::uint64_t> next_request_ = 0;
+  mutable std::mutex progress_mutex_;
+  std::string progress_;
+  std::array<Shard, 32> shards_;
+};
+
+}  // namespace millrace::api

@@ -1,0 +1,31 @@
+// What the API is built with.
+#pragma once
+
+#include <millrace/time.h>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "api/server/access_check.h"
+#include "api/server/key_admin.h"
+#include "core/log.h"
+
+namespace millrace::api {
+
+struct ApiOptions {
+  std::string version = "0";
+  TimePoint started_at{};
+  // Until when a request must have begun, counted from when it came.
+  Duration deadline = std::chrono::seconds(30);
+  std::size_t max_body = std::size_t{8} << 20U;        // of lists of tasks, and of work
+  std::size_t max_small_body = std::size_t{2} << 20U;  // of everything else
+  std::size_t max_line = std::size_t{2} << 20U;        // of one task in a stream of lines
+  AccessCheck access = {};                             // none: everything is allowed
+  KeyAdmin keys = {};                                  // none: /v1/keys is 404
+  std::function<std::uint64_t()> connections = {};     // how many are open now
+  Log log = {};
+};
+
+}  // namespace millrace::api

@@ -1,0 +1,123 @@
+#include "api/server/call.h"
+
+#include <fmt/format.h>
+
+#include "core/quote.h"
+#include "core/uuid.h"
+
+namespace millrace::api {
+namespace {
+
+Problem forbidden(std::string_view queue) {
+  return {.status = 403,
+          .code = "forbidden",
+          .detail = fmt::format("this key may not touch the queue {}", in_quotes(queue))};
+}
+
+// One queue after another, since each may have to be looked up.
+void check_next(CallPtr call, std::vector<QueueRef> left, Next next) {
+  while (!left.empty()) {
+    const auto* name = std::get_if<std::string>(&left.back());
+    if (name == nullptr) break;
+    if (!call->may_touch(*name)) return call->refuse(forbidden(*name));
+    left.pop_back();
+  }
+  if (left.empty()) return next(std::move(call));
+  const QueueRef queue = std::move(left.back());
+  left.pop_back();
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [left = std::move(left), next = std::move(next)](
+                  CallPtr back, const std::vector<QueueView>& found) mutable {
+    for (const QueueView& view : found) {
+      const std::string& name = view.queue.settings.name;
+      if (!back->may_touch(name)) return back->refuse(forbidden(name));
+    }
+    check_next(std::move(back), std::move(left), std::move(next));
+  };
+  broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
+}
+
+void check_tasks(CallPtr call, std::vector<TaskId> left, Next next) {
+  if (left.empty()) return next(std::move(call));
+  const TaskId task = left.back();
+  left.pop_back();
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  broker.find(ask, task,
+              [call = std::move(call), left = std::move(left),
+               next = std::move(next)](Result<Task> found) mutable {
+                if (!found && found.error().code != ErrorCode::not_found) {
+                  return call->refuse(found.error());
+                }
+                if (found && !call->may_touch(found->queue)) {
+                  return call->refuse(forbidden(found->queue));
+                }
+                check_tasks(std::move(call), std::move(left), std::move(next));
+              });
+}
+
+}  // namespace
+
+Ask Call::ask() const {
+  return {.caller = caller, .deadline = later(broker->now(), options.deadline)};
+}
+
+void Call::answer(std::string json, unsigned status) {
+  answer(HttpResponse{.status = status, .body = std::move(json)});
+}
+
+void Call::answer(HttpResponse response) {
+  response.headers.emplace_back("X-Request-Id", request_id);
+  respond(std::move(response));
+}
+
+void Call::refuse(Problem problem) {
+  if (problem.status == 500) {
+    options.log(LogLevel::error, fmt::format("{} failed: {}", route->operation, problem.detail),
+                {{"request_id", request_id}, {"code", problem.code}});
+  }
+  respond(response_of(problem, request_id));
+}
+
+void Call::refuse(const Error& error, std::string_view field) {
+  refuse(problem_of(error, field));
+}
+
+void Call::refuse(const wire::Refusal& refusal) {
+  refuse(problem_of(refusal));
+}
+
+bool Call::query_is_good() {
+  const auto wrong = query.finish();
+  if (wrong) refuse(*wrong);
+  return !wrong;
+}
+
+void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next) {
+  if (!call->restricted()) return next(std::move(call));
+  check_next(std::move(call), std::move(queues), std::move(next));
+}
+
+void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next) {
+  if (!call->restricted()) return next(std::move(call));
+  check_tasks(std::move(call), std::move(tasks), std::move(next));
+}
+
+void with_task(CallPtr call, WithTask next) {
+  const auto task = task_from_text(call->path[0]);
+  if (!task) {
+    return call->refuse(wire::Refusal{.error = task.error(), .field = "id", .malformed = true});
+  }
+  const auto* id = std::get_if<TaskId>(&*task);
+  if (id != nullptr && !call->restricted()) return next(std::move(call), *id);
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [next = std::move(next)](CallPtr back, const Task& found) mutable {
+    if (!back->may_touch(found.queue)) return back->refuse(forbidden(found.queue));
+    next(std::move(back), found.id);
+  };
+  broker.find(ask, *task, answered<Task>(std::move(call), std::move(then)));
+}
+
+}  // namespace millrace::api

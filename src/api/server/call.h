@@ -1,0 +1,88 @@
+// One request on its way through a route: what it asks, on whose behalf, and how it is answered.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/server/access_check.h"
+#include "api/server/api_options.h"
+#include "api/server/http.h"
+#include "api/server/problem.h"
+#include "api/server/query.h"
+#include "api/server/route.h"
+#include "broker/broker.h"
+
+namespace millrace::api {
+
+struct Call;
+using CallPtr = std::unique_ptr<Call>;
+
+struct Call {
+  const ApiOptions& options;
+  Broker* broker = nullptr;  // nullptr only for routes that need none
+  HttpRequest request = {};
+  const Route* route = nullptr;
+  std::array<std::string, 2> path = {};  // what stands in place of {…}, decoded
+  Query query = {};
+  std::shared_ptr<const Principal> principal = nullptr;
+  CallerId caller = {};
+  std::string request_id = {};
+  Respond respond = {};
+
+  Ask ask() const;
+  std::string_view key() const { return principal ? std::string_view(principal->key) : ""; }
+  bool restricted() const { return principal != nullptr && principal->restricted(); }
+  bool may_touch(std::string_view queue) const {
+    return principal == nullptr || principal->may_touch(queue);
+  }
+
+  void answer(std::string json, unsigned status = 200);
+  void answer(HttpResponse response);
+  void refuse(Problem problem);
+  void refuse(const Error& error, std::string_view field = {});
+  void refuse(const wire::Refusal& refusal);
+  // False, and refused: a parameter of the query is wrong or unknown.
+  bool query_is_good();
+
+  // Reads the body; nullopt: it was refused.
+  template <class T>
+  std::optional<T> good(wire::Read<T> read) {
+    if (read) return std::move(*read);
+    refuse(read.error());
+    return std::nullopt;
+  }
+};
+
+// ---- Steps that several routes begin with ------------------------------------------------------
+
+using Next = std::move_only_function<void(CallPtr)>;
+using WithTask = std::move_only_function<void(CallPtr, TaskId)>;
+
+// Goes on if the key may touch all these queues; otherwise 403. Names are looked at as they are;
+// numbers and UUIDs are looked up first, where the key is restricted.
+void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next);
+// The same for the task that the path names; restricted keys may touch tasks of their queues only.
+void with_task(CallPtr call, WithTask next);
+// The same for several tasks. Those that are not there are not refused here.
+void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next);
+
+// For answers that a broker gives: on an error the call is refused, otherwise `then(call, value)`.
+template <class T, class Then>
+Completion<T> answered(CallPtr call, Then then) {
+  return [call = std::move(call), then = std::move(then)](Result<T> result) mutable {
+    if (!result) return call->refuse(result.error());
+    if constexpr (std::is_void_v<T>) {
+      then(std::move(call));
+    } else {
+      then(std::move(call), std::move(*result));
+    }
+  };
+}
+
+}  // namespace millrace::api

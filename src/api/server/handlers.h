@@ -1,0 +1,73 @@
+// The handlers of the routes: thin functions, each from a call to one verb of the broker and from
+// its answer to a response.
+#pragma once
+
+#include "api/server/call.h"
+
+namespace millrace::api {
+
+// put_routes.cc
+void put_tasks(CallPtr call);
+void put_queue_tasks(CallPtr call);
+// What happens to a body of lines, or why not.
+BodyPlan plan_lines(CallPtr call);
+
+// work_routes.cc
+void do_work(CallPtr call);
+void take_tasks(CallPtr call);
+void settle_task(CallPtr call);
+void extend_task(CallPtr call);
+void report_progress(CallPtr call);
+void add_log_lines(CallPtr call);
+
+// task_routes.cc
+void list_tasks(CallPtr call);
+void get_task(CallPtr call);
+void get_result(CallPtr call);
+void explain_task(CallPtr call);
+void get_history(CallPtr call);
+void get_log(CallPtr call);
+void cancel_task(CallPtr call);
+void retry_task(CallPtr call);
+void release_task(CallPtr call);
+void change_task(CallPtr call);
+void remove_task(CallPtr call);
+void list_dead(CallPtr call);
+void retry_dead(CallPtr call);
+void remove_dead(CallPtr call);
+
+// queue_routes.cc
+void list_queues(CallPtr call);
+void create_queue(CallPtr call);
+void get_queue(CallPtr call);
+void replace_queue(CallPtr call);
+void change_queue(CallPtr call);
+void remove_queue(CallPtr call);
+void pause_queue(CallPtr call);
+void resume_queue(CallPtr call);
+void drain_queue(CallPtr call);
+void clear_queue(CallPtr call);
+void queue_stats(CallPtr call);
+void all_stats(CallPtr call);
+
+// schedule_routes.cc
+void list_schedules(CallPtr call);
+void create_schedule(CallPtr call);
+void get_schedule(CallPtr call);
+void replace_schedule(CallPtr call);
+void change_schedule(CallPtr call);
+void remove_schedule(CallPtr call);
+void pause_schedule(CallPtr call);
+void resume_schedule(CallPtr call);
+void run_schedule(CallPtr call);
+void next_ticks(CallPtr call);
+
+// server_routes.cc
+void list_workers(CallPtr call);
+void get_worker(CallPtr call);
+void list_keys(CallPtr call);
+void create_key(CallPtr call);
+void revoke_key(CallPtr call);
+void server_info(CallPtr call);
+
+}  // namespace millrace::api

@@ -1,0 +1,49 @@
+// The table of routes, and finding the one that a request is for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/server/access_check.h"
+#include "api/server/http.h"
+
+namespace millrace::api {
+
+struct Call;
+
+enum class Body : std::uint8_t {
+  none,      // whatever comes is not looked at
+  optional,  // JSON, or nothing
+  json,
+  tasks,  // JSON, or a stream of lines
+};
+
+struct Route {
+  Method method = Method::get;
+  std::string_view pattern = {};  // "/v1/tasks/{id}/settle"
+  Scope scope = Scope::read;
+  std::string_view operation = {};  // operationId of the OpenAPI document
+  void (*handle)(std::unique_ptr<Call>) = nullptr;
+  Body body = Body::none;
+};
+
+std::span<const Route> routes();
+
+struct Match {
+  const Route* route = nullptr;
+  std::array<std::string_view, 2> path = {};  // what stands in place of {…}, still encoded
+  std::string allow =
+      {};  // without a route: the methods this path has; empty: there is no such path
+};
+
+// HEAD finds what GET would. `path` is without the query.
+Match match(Method method, std::string_view path);
+
+std::string_view name_of(Method method);
+
+}  // namespace millrace::api

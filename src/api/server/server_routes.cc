@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/server/key_words.h"
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "api/wire/work.h"
+#include "core/limits.h"
+#include "core/quote.h"
+
+namespace millrace::api {
+namespace {
+
+// What a restricted key may see of a worker: nothing of those that work for others only.
+std::vector<WorkerView> visible(const Call& call, std::vector<WorkerView> workers) {
+  if (!call.restricted()) return workers;
+  for (WorkerView& worker : workers) {
+    std::erase_if(worker.queues, [&](const auto& queue) { return !call.may_touch(queue); });
+    worker.tasks.clear();
+  }
+  std::erase_if(workers, [](const WorkerView& worker) { return worker.queues.empty(); });
+  return workers;
+}
+
+template <class Then>
+void with_workers(CallPtr call, Then then) {
+  if (!call->query_is_good()) return;
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  broker.workers(ask, answered<std::vector<WorkerView>>(
+                          std::move(call), [then](CallPtr back, std::vector<WorkerView> workers) {
+                            then(*back, visible(*back, std::move(workers)));
+                          }));
+}
+
+// Managing keys is for keys without bounds of their own: others could widen theirs.
+bool may_manage_keys(Call& call) {
+  if (!call.query_is_good()) return false;
+  if (!call.options.keys.list) {
+    call.refuse(Error{ErrorCode::not_found, "this server has no keys"});
+    return false;
+  }
+  if (!call.restricted()) return true;
+  call.refuse(Problem{.status = 403,
+                      .code = "forbidden",
+                      .detail = "this key is for some queues only and may not manage keys"});
+  return false;
+}
+
+}  // namespace
+
+void list_workers(CallPtr call) {
+  with_workers(std::move(call), [](Call& back, const std::vector<WorkerView>& workers) {
+    std::string out;
+    wire::TextWriter writer(out);
+    wire::append(writer.key("workers"), workers);
+    writer.close();
+    back.answer(std::move(out));
+  });
+}
+
+void get_worker(CallPtr call) {
+  with_workers(std::move(call), [](Call& back, const std::vector<WorkerView>& workers) {
+    const auto found = std::ranges::find(workers, back.path[0], &WorkerView::name);
+    if (found == workers.end()) {
+      return back.refuse(Error{ErrorCode::not_found,
+                               fmt::format("no worker is called {}", in_quotes(back.path[0]))});
+    }
+    back.answer(wire::text_of(*found));
+  });
+}
+
+void list_keys(CallPtr call) {
+  if (!may_manage_keys(*call)) return;
+  const auto& list = call->options.keys.list;
+  list(answered<std::vector<KeyView>>(
+      std::move(call), [](CallPtr back, const auto& keys) { back->answer(text_of(keys)); }));
+}
+
+void create_key(CallPtr call) {
+  if (!may_manage_keys(*call)) return;
+  auto key = call->good(read_new_key(call->request.body));
+  if (!key) return;
+  const auto& create = call->options.keys.create;
+  std::string by(call->key());
+  create(std::move(by), std::move(*key),
+         answered<CreatedKey>(std::move(call), [](CallPtr back, const CreatedKey& created) {
+           back->answer(text_of(created), 201);
+         }));
+}
+
+void revoke_key(CallPtr call) {
+  if (!may_manage_keys(*call)) return;
+  const auto& revoke = call->options.keys.revoke;
+  std::string by(call->key());
+  std::string id = call->path[0];
+  revoke(std::move(by), std::move(id), answered<void>(std::move(call), [](CallPtr back) {
+           back->answer(HttpResponse{.status = 204});
+         }));
+}
+
+void server_info(CallPtr call) {
+  if (!call->query_is_good()) return;
+  const ApiOptions& options = call->options;
+  std::string out;
+  wire::TextWriter writer(out);
+  writer("version", options.version), writer("store", call->broker->traits());
+  writer("started_at", options.started_at), writer("now", call->broker->now());
+  wire::TextWriter most(writer.key("limits"));
+  most("batch", limits::max_batch), most("payload_bytes", limits::max_payload);
+  most("result_bytes", limits::max_result), most("metadata_bytes", limits::max_metadata);
+  most("body_bytes", options.max_body), most("line_bytes", options.max_line);
+  most("follow_ups", limits::max_follow_ups), most("page", limits::max_page);
+  most("wait_ms", wire::max_wait), most("lease_ms", limits::max_lease);
+  most("delay_ms", limits::max_delay);
+  most.close();
+  if (options.connections) wire::append(writer.key("connections"), options.connections());
+  writer.close();
+  call->answer(std::move(out));
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/wire/raw.h"
+#include "api/wire/tasks.h"
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "api/wire/work.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+
+namespace millrace::api {
+namespace {
+
+// Finds the task of the path, or waits with ?wait until it is final.
+template <class Then>
+void find_task(CallPtr call, bool may_wait, Then then) {
+  std::optional<Duration> wait;
+  if (may_wait) wait = call->query.duration("wait", wire::max_wait);
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [wait, then](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    if (wait) return broker.await(ask, id, *wait, answered<Task>(std::move(back), then));
+    broker.find(ask, id, answered<Task>(std::move(back), then));
+  });
+}
+
+// The one state that a verb for many answers with.
+auto one_state(TaskId id) {
+  return [id](CallPtr back, const Broker::States& states) {
+    if (!states.front()) return back->refuse(states.front().error());
+    back->answer(wire::state_of(id, *states.front()));
+  };
+}
+
+void list_with(CallPtr call, ListRequest request) {
+  if (call->restricted() && !request.queue) {
+    return call->refuse(Problem{.status = 403,
+                                .code = "forbidden",
+                                .detail = "this key is for some queues only: name one with ?queue=",
+                                .field = "queue"});
+  }
+  std::vector<QueueRef> queues;
+  if (request.queue) queues.push_back(*request.queue);
+  with_queues(std::move(call), std::move(queues),
+              [request = std::move(request)](CallPtr back) mutable {
+                Broker& broker = *back->broker;
+                const Ask ask = back->ask();
+                broker.list(ask, std::move(request),
+                            answered<TaskPage>(std::move(back), [](CallPtr again, TaskPage page) {
+                              again->answer(wire::page_of(page));
+                            }));
+              });
+}
+
+template <class T>
+void answer_list(Call& call, std::string_view name, const std::vector<T>& values) {
+  std::string out;
+  wire::TextWriter writer(out);
+  wire::append(writer.key(name), values);
+  writer.close();
+  call.answer(std::move(out));
+}
+
+void answer_result(Call& call, const Task& task) {
+  if (task.state != TaskState::completed) {
+    return call.refuse(
+        Problem{.status = 409,
+                .code = "not_completed",
+                .detail = fmt::format("the task is {} and has no result", name_of(task.state)),
+                .state = std::string(name_of(task.state))});
+  }
+  const bool json = !task.result.empty() && wire::is_json(task.result);
+  call.answer(HttpResponse{.status = task.result.empty() ? 204U : 200U,
+                           .content_type = json ? "application/json" : "application/octet-stream",
+                           .body = task.result});
+}
+
+using DeadVerb = void (Broker::*)(Ask, DeadLetters, Completion<Handled>);
+
+void handle_dead(CallPtr call, DeadVerb verb) {
+  if (!call->query_is_good()) return;
+  auto which = call->good(wire::read_dead_letters(call->request.body));
+  if (!which) return;
+  if (call->restricted() && which->ids.empty() && !which->queue) {
+    return call->refuse(Problem{.status = 403,
+                                .code = "forbidden",
+                                .detail = "this key is for some queues only: name one",
+                                .field = "queue"});
+  }
+  auto ids = which->ids;
+  std::vector<QueueRef> queues;
+  if (which->queue) queues.push_back(*which->queue);
+  auto go = [verb, which = std::move(*which)](CallPtr back) mutable {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    (broker.*verb)(ask, std::move(which),
+                   answered<Handled>(std::move(back), [](CallPtr again, const Handled& handled) {
+                     again->answer(wire::text_of(handled));
+                   }));
+  };
+  with_queues(std::move(call), std::move(queues),
+              [ids = std::move(ids), go = std::move(go)](CallPtr back) mutable {
+                with_tasks(std::move(back), std::move(ids), std::move(go));
+              });
+}
+
+}  // namespace
+
+void list_tasks(CallPtr call) {
+  auto request = list_from(call->query);
+  if (!call->query_is_good()) return;
+  list_with(std::move(call), std::move(request));
+}
+
+void list_dead(CallPtr call) {
+  auto request = dead_from(call->query);
+  if (!call->query_is_good()) return;
+  list_with(std::move(call), std::move(request));
+}
+
+void get_task(CallPtr call) {
+  find_task(std::move(call), true,
+            [](CallPtr back, const Task& task) { back->answer(wire::view_of(task)); });
+}
+
+void get_result(CallPtr call) {
+  find_task(std::move(call), true,
+            [](CallPtr back, const Task& task) { answer_result(*back, task); });
+}
+
+void get_history(CallPtr call) {
+  find_task(std::move(call), false,
+            [](CallPtr back, const Task& task) { answer_list(*back, "history", task.history); });
+}
+
+void get_log(CallPtr call) {
+  find_task(std::move(call), false,
+            [](CallPtr back, const Task& task) { answer_list(*back, "log", task.log); });
+}
+
+void explain_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.explain(ask, id,
+                   answered<Explanation>(std::move(back), [](CallPtr again, const auto& why) {
+                     again->answer(wire::text_of(why));
+                   }));
+  });
+}
+
+void cancel_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  std::string reason;
+  if (!call->request.body.empty()) {
+    auto body = call->good(wire::read_cancel(call->request.body));
+    if (!body) return;
+    reason = std::move(*body);
+  }
+  with_task(std::move(call), [reason = std::move(reason)](CallPtr back, TaskId id) mutable {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.cancel(ask, {id}, std::move(reason),
+                  answered<Broker::States>(std::move(back), one_state(id)));
+  });
+}
+
+void retry_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.retry(ask, {id}, answered<Broker::States>(std::move(back), one_state(id)));
+  });
+}
+
+void release_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    std::vector<TaskUpdate> updates{{.id = id, .release = true}};
+    broker.update(ask, std::move(updates),
+                  answered<Broker::States>(std::move(back), one_state(id)));
+  });
+}
+
+void change_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto update = call->good(wire::read_update(call->request.body, call->broker->now()));
+  if (!update) return;
+  with_task(std::move(call), [update = *update](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    std::vector<TaskUpdate> updates{update};
+    updates.front().id = id;
+    broker.update(ask, std::move(updates),
+                  answered<Broker::States>(std::move(back), one_state(id)));
+  });
+}
+
+void remove_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.remove(ask, {id},
+                  answered<Broker::States>(std::move(back), [](CallPtr again, const auto& states) {
+                    if (!states.front()) return again->refuse(states.front().error());
+                    again->answer(HttpResponse{.status = 204});
+                  }));
+  });
+}
+
+void retry_dead(CallPtr call) {
+  handle_dead(std::move(call), &Broker::retry_dead);
+}
+
+void remove_dead(CallPtr call) {
+  handle_dead(std::move(call), &Broker::remove_dead);
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/server/put_marks.h"
+#include "api/wire/text_writer.h"
+#include "api/wire/work.h"
+
+namespace millrace::api {
+namespace {
+
+// An answer that brings tasks must arrive, or they are given back.
+void answer_with_tasks(Call& call, std::string body, WorkResult result) {
+  HttpResponse response{.body = std::move(body)};
+  bool any = false;
+  for (auto& taken : result.taken) {
+    if (!taken) continue;
+    for (Lease& lease : *taken) lease.payload = {};
+    any = any || !taken->empty();
+  }
+  if (any) {
+    response.undelivered = [broker = call.broker, result = std::move(result)] {
+      broker->give_back(result);
+    };
+  }
+  call.answer(std::move(response));
+}
+
+std::vector<QueueRef> queues_of(const WorkOrder& order) {
+  std::vector<QueueRef> queues;
+  for (const TakeRequest& take : order.takes) {
+    for (const Want& want : take.queues) queues.push_back(want.queue);
+  }
+  for (const Report& report : order.reports) {
+    for (const NewTask& task : report.follow_ups) queues.push_back(task.queue);
+  }
+  return queues;
+}
+
+// Tokens prove that their holder was given the task, so only the queues of takes and of follow-ups
+// are looked at.
+template <class Then>
+void order_work(CallPtr call, WorkOrder order, Then then) {
+  auto go = [then](CallPtr back, WorkOrder ordered) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.work(ask, std::move(ordered), answered<WorkResult>(std::move(back), then));
+  };
+  if (!call->restricted()) return go(std::move(call), std::move(order));
+  auto queues = queues_of(order);
+  with_queues(std::move(call), std::move(queues),
+              [go, order = std::move(order)](CallPtr back) mutable {
+                go(std::move(back), std::move(order));
+              });
+}
+
+template <class T>
+void answer_first(Call& call, const std::vector<Result<T>>& results) {
+  if (!results.front()) return call.refuse(results.front().error());
+  std::string out;
+  wire::append(out, *results.front());
+  call.answer(std::move(out));
+}
+
+// The task of the path. Its token is looked at by the store and proves the rest, so unlike
+// with_task() this asks nobody, unless the task is named by its number.
+void with_leased_task(CallPtr call, WithTask next) {
+  const auto task = task_from_text(call->path[0]);
+  const auto* id = task ? std::get_if<TaskId>(&*task) : nullptr;
+  if (id != nullptr) return next(std::move(call), *id);
+  with_task(std::move(call), std::move(next));
+}
+
+template <class Body>
+void extend(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_leased_task(std::move(call), [](CallPtr back, TaskId id) {
+    auto body = back->good(wire::read_text<Body>(back->request.body));
+    if (!body) return;
+    WorkOrder order;
+    order.extensions.push_back(std::move(body->extension));
+    order.extensions.front().id = id;
+    order_work(std::move(back), std::move(order), [](CallPtr again, const WorkResult& result) {
+      answer_first(*again, result.extended);
+    });
+  });
+}
+
+}  // namespace
+
+void do_work(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto order = call->good(wire::read_work(call->request.body, call->broker->now()));
+  if (!order) return;
+  order_work(std::move(call), std::move(*order), [](CallPtr back, WorkResult result) {
+    std::string out;
+    wire::append(out, result);
+    answer_with_tasks(*back, std::move(out), std::move(result));
+  });
+}
+
+void take_tasks(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto order = call->good(wire::read_take(call->request.body));
+  if (!order) return;
+  order_work(std::move(call), std::move(*order), [](CallPtr back, WorkResult result) {
+    if (!result.taken.front()) return back->refuse(result.taken.front().error());
+    std::string out;
+    wire::append_leases(out, result);
+    answer_with_tasks(*back, std::move(out), std::move(result));
+  });
+}
+
+void settle_task(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_leased_task(std::move(call), [](CallPtr back, TaskId id) {
+    auto report = back->good(wire::read_settlement(back->request.body, id, back->broker->now()));
+    if (!report) return;
+    WorkOrder order;
+    order.reports.push_back(std::move(*report));
+    order_work(std::move(back), std::move(order), [](CallPtr again, const WorkResult& result) {
+      answer_first(*again, result.settled);
+    });
+  });
+}
+
+void extend_task(CallPtr call) {
+  extend<wire::ExtendBody>(std::move(call));
+}
+
+void report_progress(CallPtr call) {
+  extend<wire::ProgressBody>(std::move(call));
+}
+
+void add_log_lines(CallPtr call) {
+  extend<wire::LogBody>(std::move(call));
+}
+
+}  // namespace millrace::api

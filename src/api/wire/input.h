@@ -1,0 +1,86 @@
+// A JSON text on its way into values, in one pass and without a tree: the cursor, and the first
+// thing that was wrong. Nothing is read after that.
+#pragma once
+
+#include <millrace/result.h>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/wire/path.h"
+
+namespace millrace::wire {
+
+// Why a text could not be read.
+struct Refusal {
+  Error error = {};
+  std::string field = {};  // the path of the value that was wrong, if it was one value
+  bool malformed = false;  // it is not JSON at all
+};
+
+template <class T>
+using Read = std::expected<T, Refusal>;
+
+class Input {
+ public:
+  explicit Input(std::string_view text)
+      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
+
+  bool good() const { return !error_; }
+  Refusal& refusal() { return *error_; }
+
+  // The first character of the next value; 0 at the end of the text.
+  char peek();
+  // Skips a null; false: something else is there.
+  bool null();
+
+  // A string, as it means: a part of the text itself, or of `scratch` if it has escapes.
+  std::optional<std::string_view> string(std::string& scratch);
+  // A string or a refusal that says what is allowed.
+  std::optional<std::string_view> string(std::string& scratch, const Path& at,
+                                         std::string_view allowed);
+  // The text of the next value, whatever it is.
+  std::optional<std::string_view> raw();
+
+  // Into an object or a list; false: it is none (refused).
+  bool open(char bracket, const Path& at);
+  // The next key, up to the value behind its colon; nullopt: there is none, or an error.
+  std::optional<std::string_view> key(std::string& scratch, bool& first);
+  // True: another item follows. False: the list is over, or an error.
+  bool item(bool& first);
+
+  // Where the cursor is, and back to there with nothing wrong.
+  const char* place() const { return at_; }
+  void back_to(const char* place) {
+    at_ = place;
+    error_.reset();
+  }
+
+  // Nothing but white space may follow.
+  void finish();
+
+  // "priority is "high"; allowed is a whole number"; skips the value it shows.
+  void refuse_next(const Path& at, std::string_view allowed);
+  void refuse(const Path& at, std::string message);
+  void refuse(const Path& at, const Error& why);
+  void miss(const Path& at);
+  void twice(const Path& at, std::string_view advice = {});
+  void not_known(const Path& at, std::span<const std::string_view> known);
+
+ private:
+  void broken(const char* where);
+
+  const char* begin_;
+  const char* at_;
+  const char* end_;
+  std::optional<Refusal> error_;
+};
+
+// The meaning of a string with escapes; it has been skipped before, so it is well-formed.
+void unescape(std::string_view text, std::string& to);
+
+}  // namespace millrace::wire

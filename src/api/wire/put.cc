@@ -1,0 +1,150 @@
+#include "api/wire/put.h"
+
+#include <fmt/format.h>
+
+#include "api/wire/text_writer.h"
+#include "core/limits.h"
+
+namespace millrace::wire {
+namespace {
+
+// Three words for the same number; two of them would be a question.
+void set_retries(PutWords& words, Input& in, const Path& at) {
+  const bool in_rules = words.task.retry && words.task.retry->max_retries;
+  const int given = (words.max_retries ? 1 : 0) + (words.attempts ? 1 : 0) + (in_rules ? 1 : 0);
+  const std::string_view word = words.attempts ? "attempts" : "max_retries";
+  if (given > 1) {
+    return in.refuse(Path{.above = &at, .key = word},
+                     "the number of retries is given more than once; allowed is one of "
+                     "max_retries, attempts and retry.max_retries");
+  }
+  if (!words.max_retries && !words.attempts) return;
+  if (!words.task.retry) words.task.retry.emplace();
+  if (words.max_retries) {
+    words.task.retry->max_retries = words.max_retries;
+  } else if (*words.attempts == unlimited) {
+    words.task.retry->max_retries = unlimited;
+  } else if (*words.attempts == 0) {
+    in.refuse(Path{.above = &at, .key = word},
+              "attempts is 0; allowed is a whole number from 1: the first run counts");
+  } else {
+    words.task.retry->max_retries = *words.attempts - 1;
+  }
+}
+
+void set_priority(PutWords& words, Input& in, const Path& at) {
+  if (!words.priority) return;
+  const auto priority = priority_of(*words.priority, words.scale);
+  if (!priority) return in.refuse(Path{.above = &at, .key = "priority"}, priority.error());
+  words.task.priority = *priority;
+}
+
+// Where the refused item of a list ends, so that the next can be read.
+void skip_item(Input& in, const char* from) {
+  in.back_to(from);
+  in.raw();
+}
+
+}  // namespace
+
+void read(Input& in, GivenPriority& to, const Path& at) {
+  const char c = in.peek();
+  if (c == '"') return read(in, to.name, at);
+  if (c != '-' && (c < '0' || c > '9')) {
+    return in.refuse_next(at, "0 to 9, or high, medium, low");
+  }
+  read(in, to.number.emplace(), at);
+}
+
+Result<std::uint8_t> priority_of(const GivenPriority& given, std::optional<PriorityScale> scale) {
+  if (given.number) {
+    return priority_from(*given.number, scale.value_or(PriorityScale::zero_to_nine));
+  }
+  return priority_from(given.name, scale.value_or(PriorityScale::named));
+}
+
+NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at) {
+  if (!in.good()) return {};
+  if (words.queue) {
+    words.task.queue = std::move(*words.queue);
+  } else if (queue != nullptr) {
+    words.task.queue = *queue;
+  } else {
+    in.miss(Path{.above = &at, .key = "queue"});
+  }
+  if (words.task.start && words.task.delay) {
+    in.refuse(Path{.above = &at, .key = "delay_ms"},
+              "both start and delay_ms are given; allowed is one of them");
+  }
+  if (words.task.unique && words.task.unique->key.starts_with('$')) {
+    const Path unique{.above = &at, .key = "unique"};
+    in.refuse(Path{.above = &unique, .key = "key"},
+              "unique.key begins with $; such keys are Millrace's own");
+  }
+  set_priority(words, in, at);
+  set_retries(words, in, at);
+  return std::move(words.task);
+}
+
+NewTask read_task(Input& in, const QueueRef* queue, const Path& at) {
+  PutWords words;
+  read(in, words, at);
+  return meant(std::move(words), queue, in, at);
+}
+
+Read<NewTask> read_task(std::string_view text, const QueueRef* queue) {
+  Input in(text);
+  NewTask task = read_task(in, queue, Path{});
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  return task;
+}
+
+Read<PutBody> read_put(std::string_view text, const QueueRef* queue) {
+  Input in(text);
+  PutBody body;
+  body.list = in.peek() == '[';
+  if (!body.list) {
+    body.tasks.push_back(read_task(in, queue, Path{}));
+  } else {
+    const Path root{.key = "tasks"};
+    in.open('[', root);
+    bool first = true;
+    for (std::size_t i = 0; in.item(first); ++i) {
+      if (i == limits::max_batch) {
+        in.refuse(root, fmt::format("tasks has more than {} items; allowed are {} at a time",
+                                    limits::max_batch, limits::max_batch));
+        in.refusal().error.code = ErrorCode::too_large;
+        break;
+      }
+      const char* const from = in.place();
+      NewTask task = read_task(in, queue, Path{.above = &root, .index = i});
+      if (in.good()) {
+        body.tasks.push_back(std::move(task));
+      } else if (!in.refusal().malformed) {
+        body.refused.emplace_back(i, std::move(in.refusal()));
+        skip_item(in, from);
+      }
+    }
+  }
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  return body;
+}
+
+void append(std::string& out, const Put& put) {
+  TextWriter writer(out);
+  writer("id", put.id), writer("number", put.number), writer("state", put.state);
+  append(writer.key("existing"), put.existing);
+  writer.close();
+}
+
+void append_error(std::string& out, const Error& error, std::string_view field) {
+  TextWriter writer(out);
+  append(writer.key("code"), error.no_space ? "no_space" : name_of(error.code));
+  append(writer.key("message"), error.message);
+  writer("field", field), writer("retry_after_ms", error.retry_after);
+  writer.close();
+}
+
+}  // namespace millrace::wire

@@ -1,0 +1,73 @@
+// What a put says, in the words of the API: more of them than a task has fields, since priorities
+// and retries are counted in more than one way.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/task.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/wire/text_reader.h"
+#include "core/priority.h"
+#include "store/store.h"
+
+namespace millrace::wire {
+
+// A number or a name; what it means depends on the scale.
+struct GivenPriority {
+  std::optional<std::int64_t> number = std::nullopt;
+  std::string name = {};
+};
+void read(Input& in, GivenPriority& to, const Path& at);
+// 0 to 9. Without a scale, numbers are that already and names are high, medium, low.
+Result<std::uint8_t> priority_of(const GivenPriority& given, std::optional<PriorityScale> scale);
+
+struct PutWords {
+  NewTask task = {};
+  std::optional<QueueRef> queue = std::nullopt;
+  std::optional<GivenPriority> priority = std::nullopt;
+  std::optional<PriorityScale> scale = std::nullopt;
+  std::optional<std::uint32_t> max_retries = std::nullopt;
+  std::optional<std::uint32_t> attempts = std::nullopt;  // one more than retries
+};
+
+// The words of the API stand in front of the fields they hide.
+void fields(A<PutWords> auto& of, auto& visit) {
+  visit("id", of.task.id), visit("queue", of.queue), visit("priority", of.priority);
+  visit("priority_scale", of.scale), visit("max_retries", of.max_retries);
+  visit("attempts", of.attempts);
+  fields_given(of.task, visit);
+  visit("held", of.task.held), visit("start", of.task.start), visit("delay_ms", of.task.delay);
+}
+
+// Turns the words into the task they mean; `in` has the error otherwise. A task that names no queue
+// goes to `queue`.
+NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at);
+
+// Reads one task at the cursor.
+NewTask read_task(Input& in, const QueueRef* queue, const Path& at);
+// One task and nothing else.
+Read<NewTask> read_task(std::string_view text, const QueueRef* queue);
+
+// One task or a list of them. In a list, an item that makes no sense is refused on its own.
+struct PutBody {
+  bool list = false;
+  std::vector<NewTask> tasks = {};                            // the good ones
+  std::vector<std::pair<std::size_t, Refusal>> refused = {};  // the others, and where they stood
+
+  std::size_t size() const { return tasks.size() + refused.size(); }
+};
+Read<PutBody> read_put(std::string_view text, const QueueRef* queue);
+
+// {"id":…,"number":…,"state":…,"existing":…}
+void append(std::string& out, const Put& put);
+
+// {"code":…,"message":…,"field":…,"retry_after_ms":…}
+void append_error(std::string& out, const Error& error, std::string_view field = {});
+
+}  // namespace millrace::wire

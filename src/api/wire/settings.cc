@@ -1,0 +1,201 @@
+// Settings of queues and schedules: reading them, and merging patches into them.
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/wire/put.h"
+#include "api/wire/text_reader.h"
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "core/quote.h"
+
+namespace millrace::wire {
+
+// What the server shows and nobody can set: not looked at.
+struct Shown {};
+static void read(Input& in, Shown&, const Path&) {
+  in.raw();
+}
+
+struct QueueWords {
+  QueueSettings settings = {};
+  std::optional<std::string> name = std::nullopt;
+  Shown shown = {};
+};
+void fields(A<QueueWords> auto& of, auto& visit) {
+  visit("name", of.name);
+  fields_of_queue(of.settings, visit);
+  visit("created_at", of.shown), visit("updated_at", of.shown), visit("removing", of.shown);
+  visit("counts", of.shown);
+}
+
+struct ScheduleWords {
+  Schedule schedule = {};
+  std::optional<std::string> name = std::nullopt;
+  PutWords task = {};
+  Shown shown = {};
+};
+void fields(A<ScheduleWords> auto& of, auto& visit) {
+  visit("name", of.name), visit("rule", required(of.schedule.rule));
+  visit("task", required(of.task)), visit("overlap", of.schedule.overlap);
+  visit("missed", of.schedule.missed), visit("missed_most", of.schedule.missed_most);
+  visit("jitter_ms", of.schedule.jitter), visit("paused", of.schedule.paused);
+  visit("next", of.shown), visit("last", of.shown), visit("last_task", of.shown);
+  visit("fired", of.shown), visit("skipped", of.shown), visit("created_at", of.shown);
+  visit("updated_at", of.shown);
+}
+
+namespace {
+
+// The name of the path, which the body may repeat; without one, the body's.
+std::string name_from(std::optional<std::string> given, std::string_view name, Input& in) {
+  const Path at{.key = "name"};
+  if (!given && name.empty()) {
+    in.miss(at);
+  } else if (given && !name.empty() && *given != name) {
+    in.refuse(at, fmt::format("name is {}, but the path says {}; names cannot be changed",
+                              in_quotes(*given), in_quotes(name)));
+  }
+  return given ? std::move(*given) : std::string(name);
+}
+
+template <class T>
+Read<T> finished(Input& in, T value) {
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  return value;
+}
+
+// ---- Merging -----------------------------------------------------------------------------------
+
+struct Member {
+  std::string key = {};
+  std::string value = {};  // its text
+};
+
+// The members of the object at the cursor.
+std::vector<Member> members_of(Input& in, const Path& at) {
+  std::vector<Member> members;
+  if (!in.open('{', at)) return members;
+  std::string scratch;
+  bool first = true;
+  while (const auto key = in.key(scratch, first)) {
+    const std::string name(*key);
+    const Path here{.above = &at, .key = name};
+    if (std::ranges::find(members, name, &Member::key) != members.end()) in.twice(here);
+    const auto value = in.raw();
+    if (value) members.push_back({.key = name, .value = std::string(*value)});
+  }
+  return members;
+}
+
+// Values that are replaced whole although they are objects.
+bool is_opaque(std::string_view key) {
+  return key == "payload" || key == "metadata";
+}
+
+// Keys that say the same thing in another way: giving one takes back the others.
+std::vector<std::string_view> replaced_by(std::string_view key) {
+  if (key.starts_with("payload")) {
+    return {"payload", "payload_text", "payload_base64", "content_type"};
+  }
+  if (key == "cron") return {"every_ms", "anchor"};
+  if (key == "every_ms") return {"cron"};
+  return {};
+}
+
+bool is_object(std::string_view text) {
+  return text.starts_with('{');
+}
+
+std::vector<Member> merge(std::vector<Member> target, std::vector<Member> patch, Input& in,
+                          const Path& at) {
+  for (const Member& member : patch) {
+    if (member.value == "null") continue;
+    std::erase_if(target, [&](const Member& old) {
+      return old.key != member.key && std::ranges::count(replaced_by(member.key), old.key) != 0;
+    });
+  }
+  for (Member& member : patch) {
+    const auto old = std::ranges::find(target, member.key, &Member::key);
+    if (member.value == "null") {
+      if (old != target.end()) target.erase(old);
+    } else if (old == target.end()) {
+      target.push_back(std::move(member));
+    } else if (is_object(member.value) && is_object(old->value) && !is_opaque(member.key)) {
+      auto inner = merged(old->value, member.value, Path{.above = &at, .key = member.key});
+      if (inner) {
+        old->value = std::move(*inner);
+      } else if (in.good()) {
+        in.refuse(Path{.above = &at, .key = member.key}, inner.error().error.message);
+        in.refusal() = std::move(inner.error());
+      }
+    } else {
+      old->value = std::move(member.value);
+    }
+  }
+  return target;
+}
+
+template <class Value, class ReadText>
+Read<Value> patched_by(const Value& value, std::string_view patch, ReadText read_text) {
+  auto text = merged(text_of(value), patch, Path{});
+  if (!text) return std::unexpected(std::move(text.error()));
+  return read_text(*text, value.name);
+}
+
+}  // namespace
+
+Read<QueueSettings> read_queue(std::string_view text, std::string_view name) {
+  Input in(text);
+  QueueWords words;
+  read(in, words, Path{});
+  if (in.good()) words.settings.name = name_from(std::move(words.name), name, in);
+  return finished(in, std::move(words.settings));
+}
+
+Read<Schedule> read_schedule(std::string_view text, std::string_view name) {
+  Input in(text);
+  ScheduleWords words;
+  read(in, words, Path{});
+  const Path task{.key = "task"};
+  if (in.good() && !words.task.task.id.value.is_nil()) {
+    in.refuse(Path{.above = &task, .key = "id"},
+              "task.id is given; leave it out, since every tick puts a task of its own");
+  }
+  words.schedule.task = meant(std::move(words.task), nullptr, in, task);
+  if (in.good()) words.schedule.name = name_from(std::move(words.name), name, in);
+  return finished(in, std::move(words.schedule));
+}
+
+Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patch) {
+  return patched_by(settings, patch, read_queue);
+}
+
+Read<Schedule> patched(const Schedule& schedule, std::string_view patch) {
+  return patched_by(schedule, patch, read_schedule);
+}
+
+Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at) {
+  Input from(target);
+  Input with(patch);
+  auto new_members = members_of(with, at);
+  with.finish();
+  if (!with.good()) return std::unexpected(std::move(with.refusal()));
+  const auto members = merge(members_of(from, at), std::move(new_members), with, at);
+  if (!with.good()) return std::unexpected(std::move(with.refusal()));
+  std::string out = "{";
+  for (const Member& member : members) {
+    if (out.size() > 1) out += ',';
+    append(out, member.key);
+    out += ':';
+    out += member.value;
+  }
+  out += '}';
+  return out;
+}
+
+}  // namespace millrace::wire

@@ -1,0 +1,135 @@
+#include "api/wire/tasks.h"
+
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/wire/put.h"
+#include "api/wire/text_reader.h"
+#include "core/limits.h"
+
+namespace millrace::wire {
+
+struct CancelWords {
+  std::string reason = {};
+};
+void fields(A<CancelWords> auto& of, auto& visit) {
+  visit("reason", of.reason);
+}
+
+struct UpdateWords {
+  std::optional<GivenPriority> priority = std::nullopt;
+  std::optional<PriorityScale> scale = std::nullopt;
+  std::optional<TimePoint> start = std::nullopt;
+  std::optional<Duration> delay = std::nullopt;
+};
+void fields(A<UpdateWords> auto& of, auto& visit) {
+  visit("priority", of.priority), visit("priority_scale", of.scale);
+  visit("start", of.start), visit("delay_ms", of.delay);
+}
+
+struct DeadWords {
+  std::vector<TaskId> ids = {};
+  std::optional<QueueRef> queue = std::nullopt;
+  std::optional<std::string> type = std::nullopt;
+  bool all = false;
+};
+void fields(A<DeadWords> auto& of, auto& visit) {
+  visit("ids", of.ids), visit("queue", of.queue), visit("type", of.type), visit("all", of.all);
+}
+
+struct PauseWords {
+  std::optional<Duration> duration = std::nullopt;
+  std::optional<TimePoint> until = std::nullopt;
+};
+void fields(A<PauseWords> auto& of, auto& visit) {
+  visit("for_ms", of.duration), visit("until", of.until);
+}
+
+namespace {
+
+template <class T>
+Read<T> finished(Input& in, T value) {
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  return value;
+}
+
+// now + delay, within ten years.
+TimePoint after(TimePoint now, Duration delay, std::string_view key, Input& in) {
+  if (delay > limits::max_delay) {
+    in.refuse(Path{.key = key}, fmt::format("{} is {}; allowed are 0 to {}, ten years", key,
+                                            delay.count(), limits::max_delay.count()));
+  }
+  return later(now, std::min(delay, limits::max_delay));
+}
+
+}  // namespace
+
+Read<std::string> read_cancel(std::string_view text) {
+  auto words = read_text<CancelWords>(text);
+  if (!words) return std::unexpected(std::move(words.error()));
+  return std::move(words->reason);
+}
+
+Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {
+  Input in(text);
+  UpdateWords words;
+  read(in, words, Path{});
+  TaskUpdate update{.start = words.start};
+  if (!in.good()) return finished(in, update);
+  if (words.start && words.delay) {
+    in.refuse(Path{.key = "delay_ms"}, "both start and delay_ms are given; allowed is one of them");
+  } else if (words.delay) {
+    update.start = after(now, *words.delay, "delay_ms", in);
+  }
+  if (words.priority) {
+    const auto priority = priority_of(*words.priority, words.scale);
+    if (!priority) {
+      in.refuse(Path{.key = "priority"}, priority.error());
+    } else {
+      update.priority = *priority;
+    }
+  }
+  if (!update.priority && !update.start && in.good()) {
+    in.refuse(Path{}, "nothing to change is given; allowed are priority, start and delay_ms");
+  }
+  return finished(in, update);
+}
+
+Read<DeadLetters> read_dead_letters(std::string_view text) {
+  Input in(text);
+  DeadWords words;
+  read(in, words, Path{});
+  if (!in.good()) return finished(in, DeadLetters{});
+  const bool filtered = words.queue || words.type;
+  if (words.ids.size() > limits::max_batch) {
+    in.refuse(Path{.key = "ids"}, fmt::format("ids has {} items; allowed are {} at a time",
+                                              words.ids.size(), limits::max_batch));
+    in.refusal().error.code = ErrorCode::too_large;
+  } else if (!words.ids.empty() && (filtered || words.all)) {
+    in.refuse(Path{.key = "ids"}, "ids stand beside a filter; allowed is one of them");
+  } else if (words.ids.empty() && !words.all) {
+    in.refuse(Path{.key = "all"},
+              "neither ids nor \"all\": true is given; a filter needs \"all\": true");
+  }
+  return finished(in, DeadLetters{.ids = std::move(words.ids),
+                                  .queue = std::move(words.queue),
+                                  .type = std::move(words.type)});
+}
+
+Read<TimePoint> read_pause(std::string_view text, TimePoint now) {
+  if (text.empty()) return never;
+  Input in(text);
+  PauseWords words;
+  read(in, words, Path{});
+  if (!in.good()) return finished(in, never);
+  if (words.duration && words.until) {
+    in.refuse(Path{.key = "until"}, "both for_ms and until are given; allowed is one of them");
+  }
+  if (words.duration) return finished(in, after(now, *words.duration, "for_ms", in));
+  return finished(in, words.until.value_or(never));
+}
+
+}  // namespace millrace::wire

@@ -1,0 +1,23 @@
+// What operators say about tasks: cancel, change, and what is to become of dead letters.
+#pragma once
+
+#include <millrace/time.h>
+#include <string>
+#include <string_view>
+
+#include "api/wire/input.h"
+#include "broker/broker.h"
+#include "store/store.h"
+
+namespace millrace::wire {
+
+// {"reason":…}
+Read<std::string> read_cancel(std::string_view text);
+// {"priority":…,"start":… | "delay_ms":…}: at least one of them. The id is the path's.
+Read<TaskUpdate> read_update(std::string_view text, TimePoint now);
+// {"ids":[…]} or {"queue":…,"type":…} or {"all":true}
+Read<DeadLetters> read_dead_letters(std::string_view text);
+// {"for_ms":…} or {"until":…}; nothing: for ever.
+Read<TimePoint> read_pause(std::string_view text, TimePoint now);
+
+}  // namespace millrace::wire

@@ -1,0 +1,244 @@
+// JSON text to values in one pass, along the lists of fields.h: how the API reads.
+//
+// Other than in an export, bytes that are JSON stand there as they are (Embedded). A key that
+// nobody knows and a key given twice are refused; null means the same as left out.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "api/wire/fields.h"
+#include "api/wire/input.h"
+#include "api/wire/names.h"
+
+namespace millrace::wire {
+
+// ---- Single values -----------------------------------------------------------------------------
+
+void read(Input& in, bool& to, const Path& at);
+void read(Input& in, double& to, const Path& at);
+void read(Input& in, std::string& to, const Path& at);
+void read(Input& in, Duration& to, const Path& at);
+void read(Input& in, TimePoint& to, const Path& at);
+void read(Input& in, Uuid& to, const Path& at);
+void read(Input& in, TaskId& to, const Path& at);
+void read(Input& in, Token& to, const Path& at);
+void read(Input& in, QueueRef& to, const Path& at);
+
+// Whole numbers from `least` to `most`; refused, and 0, otherwise.
+std::int64_t whole_number(Input& in, std::int64_t least, std::int64_t most, const Path& at);
+std::uint64_t count(Input& in, std::uint64_t most, const Path& at);
+std::uint32_t count_or_unlimited(Input& in, const Path& at);
+// The number of the name among `all`.
+std::size_t index_of(Input& in, std::span<const std::string_view> all, const Path& at);
+std::uint8_t event_bits(Input& in, const Path& at);
+
+template <std::integral T>
+void read(Input& in, T& to, const Path& at) {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_signed_v<T>) {
+    to = static_cast<T>(whole_number(in, Limits::min(), Limits::max(), at));
+  } else {
+    to = static_cast<T>(count(in, Limits::max(), at));
+  }
+}
+template <class T>
+  requires std::is_enum_v<T>
+void read(Input& in, T& to, const Path& at) {
+  static constexpr auto all = names(T{});
+  to = static_cast<T>(index_of(in, all, at));
+}
+template <class Tag, class Rep>
+  requires std::is_arithmetic_v<Rep>
+void read(Input& in, Strong<Tag, Rep>& to, const Path& at) {
+  read(in, to.value, at);
+}
+template <class T>
+void read(Input& in, std::optional<T>& to, const Path& at) {
+  if constexpr (std::is_same_v<T, std::uint32_t>) {
+    to = count_or_unlimited(in, at);
+  } else {
+    read(in, to.emplace(), at);
+  }
+}
+
+template <HasFields T>
+void read(Input& in, T& to, const Path& at);
+
+template <class T>
+void read(Input& in, std::vector<T>& to, const Path& at) {
+  to.clear();
+  if (!in.open('[', at)) return;
+  bool first = true;
+  for (std::size_t i = 0; in.item(first); ++i) {
+    read(in, to.emplace_back(), Path{.above = &at, .index = i});
+  }
+}
+
+// ---- Fields ------------------------------------------------------------------------------------
+
+// Under which of its three names an embedded value came.
+enum class Form : std::uint8_t { none, json, text, base64 };
+Form form_of(std::string_view key, std::string_view name);
+
+// Reads one of the forms; false: it was null.
+bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const Path& at);
+// Which content type bytes have that came in this form without one.
+std::string_view type_of(Form form);
+
+// Which fields of an object have come, by their place in the list.
+struct Seen {
+  std::uint64_t given = 0;
+  std::uint64_t null = 0;
+};
+
+// Finds the field that a key belongs to and reads it.
+class KeyReader {
+ public:
+  KeyReader(Input& in, std::string_view key, const Path& at, Seen& seen)
+      : in_(in), key_(key), at_(at), seen_(seen) {}
+
+  bool matched() const { return matched_; }
+
+  template <class T>
+  void operator()(std::string_view name, T&& field) {
+    const unsigned place = place_++;
+    if (matched_ || name != key_) return;
+    if (begin(place)) read_field(field);
+  }
+  template <class T>
+  void operator()(std::string_view name, Embedded<T>&& field) {
+    const unsigned place = place_++;
+    if (matched_ || !key_.starts_with(name)) return;
+    const Form form = form_of(key_, name);
+    if (form == Form::none) return;
+    matched_ = true;
+    const std::uint64_t bit = std::uint64_t{1} << place;
+    if (!read_embedded(in_, form, field.bytes, field.object, at_)) return;
+    if ((seen_.given & bit) != 0) return again(name);
+    seen_.given |= bit;
+    if (field.type == nullptr) return;
+    if (field.type->empty()) *field.type = type_of(form);
+  }
+
+ private:
+  // False: it is null, or it was there before.
+  bool begin(unsigned place) {
+    matched_ = true;
+    const std::uint64_t bit = std::uint64_t{1} << place;
+    if (((seen_.given | seen_.null) & bit) != 0) {
+      in_.twice(at_);
+      return false;
+    }
+    if (in_.null()) {
+      seen_.null |= bit;
+      return false;
+    }
+    seen_.given |= bit;
+    return in_.good();
+  }
+  void again(std::string_view name);
+
+  template <class T>
+  void read_field(T& field) {
+    read(in_, field, at_);
+  }
+  template <class T>
+  void read_field(Always<T>& always) {
+    read(in_, always.field, at_);
+  }
+  template <class T>
+  void read_field(Required<T>& required) {
+    read(in_, required.field, at_);
+  }
+  template <class T>
+  void read_field(EventNames<T>& events) {
+    events.bits = event_bits(in_, at_);
+  }
+
+  Input& in_;
+  std::string_view key_;
+  const Path& at_;
+  Seen& seen_;
+  unsigned place_ = 0;
+  bool matched_ = false;
+};
+
+// Complains about the first required field that has not come.
+class MissingFields {
+ public:
+  MissingFields(Input& in, const Path& at, const Seen& seen) : in_(in), at_(at), seen_(seen) {}
+
+  template <class T>
+  void operator()(std::string_view, T&&) {
+    ++place_;
+  }
+  template <class T>
+  void operator()(std::string_view name, Required<T>&&) {
+    const std::uint64_t bit = std::uint64_t{1} << place_++;
+    if ((seen_.given & bit) == 0) in_.miss(Path{.above = &at_, .key = name});
+  }
+
+ private:
+  Input& in_;
+  const Path& at_;
+  const Seen& seen_;
+  unsigned place_ = 0;
+};
+
+// The names of a list, for an error.
+struct FieldNames {
+  std::vector<std::string_view> names = {};
+
+  void operator()(std::string_view name, auto&&) { add(name); }
+  template <class T>
+  void operator()(std::string_view name, Embedded<T>&&) {
+    add(name);
+  }
+  void add(std::string_view name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+};
+
+template <HasFields T>
+void read(Input& in, T& to, const Path& at) {
+  if (!in.open('{', at)) return;
+  Seen seen;
+  std::string scratch;
+  bool first = true;
+  while (const auto key = in.key(scratch, first)) {
+    const Path here{.above = &at, .key = *key};
+    KeyReader reader(in, *key, here, seen);
+    fields(to, reader);
+    if (!reader.matched()) {
+      FieldNames known;
+      fields(to, known);
+      return in.not_known(here, known.names);
+    }
+  }
+  if (!in.good()) return;
+  MissingFields missing(in, at, seen);
+  fields(to, missing);
+}
+
+// The whole of a text as one value. `what` is how errors call it; empty: fields only.
+template <class T>
+Read<T> read_text(std::string_view text, std::string_view what = {}) {
+  Input in(text);
+  T value{};
+  read(in, value, Path{.key = what});
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  return value;
+}
+
+}  // namespace millrace::wire

@@ -1,0 +1,73 @@
+// What the API shows of queues, workers, schedules and tasks beside the values themselves.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <string>
+#include <string_view>
+
+#include "api/wire/fields.h"
+#include "api/wire/input.h"
+#include "broker/broker.h"
+#include "broker/notice.h"
+#include "store/store.h"
+
+namespace millrace::wire {
+
+void fields(A<Explanation> auto& of, auto& visit) {
+  visit("id", of.id), visit("state", of.state), visit("gate", of.gate);
+  visit("sentence", of.sentence), visit("until", of.until), visit("ahead", of.ahead);
+  visit("estimate", of.estimate);
+}
+void fields(A<WorkerView> auto& of, auto& visit) {
+  visit("name", always(of.name)), visit("queues", of.queues);
+  visit("first_seen", of.first_seen), visit("last_seen", of.last_seen);
+  visit("taken", always(of.taken)), visit("settled", always(of.settled));
+  visit("holding", always(of.holding)), visit("tasks", of.tasks);
+}
+void fields(A<Handled> auto& of, auto& visit) {
+  visit("done", always(of.done)), visit("refused", always(of.refused));
+}
+void fields(A<Traits> auto& of, auto& visit) {
+  visit("name", of.name), visit("durability", of.durability);
+  visit("loss_window_ms", of.loss_window), visit("leases_survive", always(of.leases_survive));
+  visit("exact_order", always(of.exact_order)), visit("exact_counts", always(of.exact_counts));
+  visit("batch", of.batch), visit("task_size", of.task_size);
+  visit("follow_ups", of.follow_ups), visit("time_precision_ms", of.time_precision);
+  visit("several_processes", always(of.several_processes));
+}
+
+// ---- Writing -----------------------------------------------------------------------------------
+
+std::string page_of(const TaskPage& page);
+std::string view_of(const Task& task);
+std::string view_of(const QueueView& view);
+std::string view_of(const Schedule& schedule);
+std::string stats_of(const QueueView& view);
+// {"<name>":[…]}
+std::string view_of(std::string_view name, const std::vector<QueueView>& views, bool stats);
+std::string view_of(std::string_view name, const std::vector<Schedule>& schedules);
+// {"id":…,"state":…}
+std::string state_of(TaskId id, TaskState state);
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+// Settings of a queue. What a view has beside them is not looked at, so that what was read can be
+// changed and sent back. `name`, if any, is the path's: the body may leave it out.
+Read<QueueSettings> read_queue(std::string_view text, std::string_view name);
+Read<Schedule> read_schedule(std::string_view text, std::string_view name);
+
+// A merge patch (RFC 7396) over what is there: null removes, objects are merged, everything else is
+// replaced. Payloads and metadata are replaced whole.
+Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patch);
+Read<Schedule> patched(const Schedule& schedule, std::string_view patch);
+// The merged text of two objects.
+Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at);
+
+// ---- Notices -----------------------------------------------------------------------------------
+
+// The payload of the task that delivers a notice: where to, and the body to send.
+std::string compose_notice(const Notice& notice);
+
+}  // namespace millrace::wire
