@@ -32,6 +32,8 @@ namespace millrace {
 struct Ask {
   CallerId caller = {};
   TimePoint deadline = never;
+  // Comes from inside this process and not over a wire: may use names that begin with $.
+  bool internal = false;
 };
 
 // How a lease ended, in its holder's words. The broker decides what that means for the task.
@@ -147,7 +149,8 @@ class Broker {
   // ---- Hot path --------------------------------------------------------------------------------
 
   // Tasks without an id get one; unknown queues are created (a setting). Names that begin with $
-  // are refused. Each task has its own result.
+  // are refused, as everywhere where something is put, taken or made, unless the ask is internal.
+  // Each task has its own result.
   virtual void put(Ask ask, std::vector<NewTask> tasks,
                    Completion<std::vector<Result<Put>>> done) = 0;
 

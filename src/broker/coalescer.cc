@@ -141,4 +141,9 @@ CoalescerStats Coalescer::stats() {
   return {.rounds = rounds_.stats(), .flush_seconds = flush_seconds_.snapshot()};
 }
 
+std::optional<Error> Coalescer::failure() {
+  const std::scoped_lock lock(mutex_);
+  return rounds_.failure();
+}
+
 }  // namespace millrace

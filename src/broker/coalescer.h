@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -85,6 +86,8 @@ class Coalescer {
   void stop();
 
   CoalescerStats stats();
+  // The error with which the store has failed, if it has.
+  std::optional<Error> failure();
 
  private:
   void apply_rounds();

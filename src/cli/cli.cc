@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "core/nearest.h"
 #include "core/quote.h"
 
 namespace millrace::cli {
@@ -88,25 +89,6 @@ CLI::App* add_verify(CLI::App& app, std::string& directory) {
   return command;
 }
 
-// How many letters must be changed, added, dropped or swapped with their neighbour.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min(
-          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -124,8 +106,8 @@ std::string command_of(const CLI::App& app, std::span<const std::string> argumen
 
 std::string nearest_command(const CLI::App& app, std::string_view word) {
   const auto names = commands_of(app);
-  return *std::ranges::min_element(names, {},
-                                   [&](const std::string& name) { return distance(word, name); });
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(nearest(word, views));
 }
 
 // Help goes where results go; what was not understood goes where people look.

@@ -47,8 +47,10 @@ using Respond = std::move_only_function<void(HttpResponse)>;
 // A body that comes in pieces and is answered in pieces: status 200, chunked.
 struct BodyStream {
   std::string content_type = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
   // Takes the next piece; `last`: nothing follows. `done` is called once, from any thread, with
-  // what to send (may be empty); the next piece comes only after that.
+  // what to send (may be empty); the next piece comes only after that. If the connection ends
+  // before the last piece, `feed` is destroyed and HttpHandler::closed is called.
   std::move_only_function<void(std::string piece, bool last,
                                std::move_only_function<void(std::string)> done)>
       feed = {};
@@ -66,8 +68,8 @@ struct HttpHandler {
   std::function<void(HttpRequest request, Respond respond)> handle;
   // The connection is gone; answers for it go nowhere.
   std::function<void(ConnectionId)> closed;
-  // A response the listener makes itself: 400 (not HTTP), 408, 413, 431, 503 (too many
-  // connections).
+  // A response the listener makes itself: 400 (not HTTP), 408, 413, 417, 431, 500 (the handler
+  // threw or dropped its Respond), 501 (a transfer encoding), 503 (too many connections).
   std::function<HttpResponse(unsigned status, std::string_view detail)> problem;
 };
 

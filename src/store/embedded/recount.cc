@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
 #include "core/transition.h"
 
@@ -28,6 +29,7 @@ class Recount {
     for (std::uint32_t at = 0; at < state_.slot_count(); ++at) {
       if (state_.slot(at).number != 0) count(at);
     }
+    state_.each_with_waiting([&](const QueueEntry& queue) { with_waiting_.insert(queue.index); });
     for (const auto& [name, index] : state_.queue_names()) compare(state_.queue_at(index));
     same("tasks", state_.task_count(), tasks_);
     same("leases by their end", state_.leases.size(), leases_);
@@ -112,6 +114,8 @@ class Recount {
            queue.order[priority].size(), tally.order[priority]);
     }
     same(name + ": waiting", queue.waiting, tally.waiting);
+    same(name + ": has tasks waiting", with_waiting_.count(queue.index),
+         tally.waiting == 0 ? 0 : 1);
     same(name + ": running", queue.running, tally.running);
     same(name + ": finished", queue.finished.size(), tally.finished);
     same(name + ": dead letters", queue.dead.size(), tally.dead);
@@ -119,6 +123,7 @@ class Recount {
 
   const State& state_;
   std::map<std::uint16_t, Tally> tallies_;
+  std::set<std::uint16_t> with_waiting_;
   std::uint64_t tasks_ = 0;
   std::uint64_t leases_ = 0;
   std::uint64_t expiries_ = 0;

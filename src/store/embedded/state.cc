@@ -61,7 +61,7 @@ std::uint32_t State::adopt(const Slot& slot) {
 }
 
 void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at) {
-  ++queue.waiting;
+  if (queue.waiting++ == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.insert({start_by(slot), slot.number}, at);
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].insert({slot.start, slot.number}, at);
@@ -69,7 +69,7 @@ void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at)
 }
 
 void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
-  --queue.waiting;
+  if (--queue.waiting == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.erase({start_by(slot), slot.number});
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].erase({slot.start, slot.number});

@@ -12,6 +12,7 @@
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -144,6 +145,17 @@ class State {
   // Names to indexes, in order.
   const std::map<std::string, std::uint16_t, std::less<>>& queue_names() const { return names_; }
 
+  // Queues in which tasks wait, by index: the only ones that may have work. Most are idle most of
+  // the time, and whoever looks for work must not have to look at them.
+  template <class Visit>
+  void each_with_waiting(const Visit& visit) const {
+    for (std::size_t word = 0; word < with_waiting_.size(); ++word) {
+      for (std::uint64_t bits = with_waiting_[word]; bits != 0; bits &= bits - 1) {
+        visit(*queues_[(word * 64) + static_cast<std::size_t>(std::countr_zero(bits))]);
+      }
+    }
+  }
+
   // ---- Moments at which something must be done ------------------------------------------------
 
   ByTime leases;      // processing, by lease end
@@ -184,6 +196,9 @@ class State {
   void warm(Slot& slot, std::uint32_t at);
   void index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
   void unindex_waiting(QueueEntry& queue, const Slot& slot);
+  void flip_waiting(const QueueEntry& queue) {
+    with_waiting_[queue.index / 64U] ^= std::uint64_t{1} << (queue.index % 64U);
+  }
   void forget_names(const QueueEntry& entry);
   bool holds_key(const Slot& slot, const UniqueKey& unique) const;
   void hold_key(const Slot& slot);
@@ -193,6 +208,7 @@ class State {
   SlotPool slots_;
   SlotIndex ids_;
   std::vector<std::unique_ptr<QueueEntry>> queues_;  // by index; nullptr: free
+  std::array<std::uint64_t, 1024> with_waiting_{};   // a bit for each index
   std::map<std::string, std::uint16_t, std::less<>> names_;
   std::map<QueueNumber, std::uint16_t> numbers_;
   std::map<Uuid, std::uint16_t> uuids_;

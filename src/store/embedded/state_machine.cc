@@ -195,10 +195,9 @@ Traits StateMachine::traits() const {
 
 Result<std::vector<std::string>> StateMachine::wait(TimePoint now, Duration) {
   std::vector<std::string> found;
-  for (const auto& [name, index] : state_.queue_names()) {
-    const QueueEntry& queue = state_.queue_at(index);
-    if (gives_tasks(queue, now) && oldest_ready(queue, now)) found.push_back(name);
-  }
+  state_.each_with_waiting([&](const QueueEntry& queue) {
+    if (gives_tasks(queue, now) && oldest_ready(queue, now)) found.push_back(queue.settings().name);
+  });
   return found;
 }
 

@@ -69,13 +69,13 @@ class Round {
   }
 
   void lift(QueueEntry& queue) {
-    Queue changed = queue.queue;
-    QueueSettings& settings = changed.settings;
+    const QueueSettings& settings = queue.settings();
     const bool unpause = settings.paused_until && *settings.paused_until <= now_;
     const bool drained = settings.draining && queue.waiting == 0 && queue.running == 0;
     if (!unpause && !drained) return;
-    if (unpause) settings.paused_until.reset();
-    if (drained) settings.draining = false;
+    Queue changed = queue.queue;
+    if (unpause) changed.settings.paused_until.reset();
+    if (drained) changed.settings.draining = false;
     done_.lifted += std::size_t{unpause} + std::size_t{drained};
     state_.set_queue(queue, std::move(changed));
   }

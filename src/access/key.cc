@@ -1,0 +1,178 @@
+#include "access/key.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <algorithm>
+#include <charconv>
+
+#include "core/base64.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/time_text.h"
+
+namespace millrace::access {
+namespace {
+
+constexpr std::array<std::string_view, scope_count> scope_names = {"put", "work", "read", "admin"};
+constexpr std::string_view mark = "mr_";
+constexpr std::size_t id_bytes = 8;
+constexpr std::size_t id_size = 2 * id_bytes;
+constexpr std::size_t secret_bytes = 32;
+constexpr std::size_t secret_size = 43;
+constexpr std::size_t most_patterns = 32;
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+bool is_name_character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+         c == '_' || c == ':' || c == '-';
+}
+
+bool is_pattern(std::string_view text) {
+  return !text.empty() && text.size() <= limits::max_name &&
+         std::ranges::all_of(text, [](char c) { return c == '*' || is_name_character(c); });
+}
+
+Result<std::string> random_bytes(std::size_t count) {
+  std::string bytes(count, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1) {
+    return fail(ErrorCode::unavailable, "the system gives no random numbers, so no key is made");
+  }
+  return bytes;
+}
+
+std::string url_safe(std::string_view bytes) {
+  std::string text = base64_encode(bytes);
+  while (text.ends_with('=')) text.pop_back();
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(Scope scope) {
+  return scope_names.at(static_cast<std::size_t>(scope));
+}
+
+Result<Scope> scope_from_name(std::string_view name) {
+  const auto* found = std::ranges::find(scope_names, name);
+  if (found != scope_names.end()) return static_cast<Scope>(found - scope_names.begin());
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is no scope; there are put, work, read and admin", in_quotes(name)));
+}
+
+std::vector<Scope> Scopes::list() const {
+  std::vector<Scope> scopes;
+  for (std::size_t i = 0; i < scope_count; ++i) {
+    if ((bits_ & bit(static_cast<Scope>(i))) != 0) scopes.push_back(static_cast<Scope>(i));
+  }
+  return scopes;
+}
+
+std::string to_text(const Scopes& scopes) {
+  std::string text;
+  for (const Scope each : scopes.list()) {
+    if (!text.empty()) text += ", ";
+    text += name_of(each);
+  }
+  return text;
+}
+
+Hash hash_of(std::string_view text) {
+  Hash hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
+  return hash;
+}
+
+bool same(const Hash& a, const Hash& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+Result<void> validate(const KeyRequest& request, TimePoint now) {
+  if (request.name.empty()) {
+    return fail(ErrorCode::invalid,
+                "the key has no name; give one that says whose it is, such as \"mail service\"");
+  }
+  if (auto ok = check::text("name", request.name, limits::max_name); !ok) return ok;
+  if (request.scopes.empty()) {
+    return fail(ErrorCode::invalid, "the key has no scopes; there are put, work, read and admin");
+  }
+  if (auto ok = check::count("queue patterns", request.queues.size(), most_patterns); !ok) {
+    return ok;
+  }
+  for (const std::string& each : request.queues) {
+    if (is_pattern(each)) continue;
+    return fail(ErrorCode::invalid,
+                fmt::format("{} is no pattern of queue names; allowed are 1 to {} of A-Z a-z 0-9 . "
+                            "_ : - and *, as in emails or shop.*",
+                            in_quotes(each), limits::max_name));
+  }
+  if (request.scopes.allow(Scope::admin) && !request.queues.empty()) {
+    return fail(ErrorCode::invalid,
+                "a key with the scope admin may do everything, so it cannot be confined to queues; "
+                "leave out admin or the queues");
+  }
+  if (request.expires && *request.expires <= now) {
+    return fail(ErrorCode::invalid, fmt::format("the key would have expired at {}; it is {} now",
+                                                format_time(*request.expires), format_time(now)));
+  }
+  if (!request.rate) return {};
+  if (auto ok = check::number("rate max", request.rate->max, 1, 1'000'000'000); !ok) return ok;
+  return check::duration("rate per", request.rate->per, limits::min_rate_per, limits::max_rate_per);
+}
+
+Result<MadeKey> make_key(const KeyRequest& request, TimePoint now) {
+  if (auto ok = validate(request, now); !ok) return std::unexpected(std::move(ok.error()));
+  const auto id = random_bytes(id_bytes);
+  if (!id) return std::unexpected(id.error());
+  const auto secret = random_bytes(secret_bytes);
+  if (!secret) return std::unexpected(secret.error());
+  MadeKey made{.key = {.about = request, .created_at = now}};
+  for (const char byte : *id) {
+    made.key.id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  made.text = fmt::format("{}{}_{}", mark, made.key.id, url_safe(*secret));
+  made.key.hash = hash_of(made.text);
+  return made;
+}
+
+std::string_view id_of(std::string_view text) {
+  if (text.size() != mark.size() + id_size + 1 + secret_size || !text.starts_with(mark)) return {};
+  const std::string_view id = text.substr(mark.size(), id_size);
+  if (!std::ranges::all_of(id, is_hex) || text[mark.size() + id_size] != '_') return {};
+  return id;
+}
+
+Remember forget_memo(std::string_view id) {
+  return {.key = fmt::format("{}{}", memo_prefix, id), .value = std::nullopt};
+}
+
+Result<Rate> parse_rate(std::string_view text) {
+  const auto bad = [&](std::string_view why) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} is no rate: {}; write how many in how long, as in 100/1s",
+                            in_quotes(text), why));
+  };
+  const std::size_t slash = text.find('/');
+  if (slash == text.npos) return bad("there is no /");
+  Rate rate;
+  const char* end = text.data() + slash;
+  const auto [stop, error] = std::from_chars(text.data(), end, rate.max);
+  if (error != std::errc() || stop != end) return bad("what comes before the / is no number");
+  const auto per = parse_duration(text.substr(slash + 1));
+  if (!per) return bad(per.error().message);
+  rate.per = *per;
+  return rate;
+}
+
+std::string to_text(const Rate& rate) {
+  return fmt::format("{}/{}", rate.max, format_duration(rate.per));
+}
+
+}  // namespace millrace::access

@@ -1,0 +1,104 @@
+// API keys: what one may do, how it is written, and what of it is kept.
+//
+//   mr_0123456789abcdef_k3X...   "mr_", the id (16 hexadecimal digits), "_", the secret (43
+//                                characters: 32 random bytes in the url-safe base64 alphabet)
+//
+// Whoever has the text may use it; we keep its SHA-256. A slow hash, as for passwords, would add
+// nothing: 256 random bits cannot be guessed, however fast guesses are, and every request pays.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/store.h"
+
+namespace millrace::access {
+
+enum class Scope : std::uint8_t { put = 0, work = 1, read = 2, admin = 3 };
+inline constexpr std::size_t scope_count = 4;
+std::string_view name_of(Scope scope);
+Result<Scope> scope_from_name(std::string_view name);
+
+// A set of them; admin includes all.
+class Scopes {
+ public:
+  Scopes() = default;
+  explicit Scopes(std::span<const Scope> scopes) {
+    for (const Scope each : scopes) add(each);
+  }
+
+  void add(Scope scope) { bits_ |= bit(scope); }
+  bool empty() const { return bits_ == 0; }
+  bool allow(Scope scope) const { return (bits_ & (bit(scope) | bit(Scope::admin))) != 0; }
+  std::vector<Scope> list() const;  // as they were given
+
+  friend bool operator==(const Scopes&, const Scopes&) = default;
+
+ private:
+  static std::uint8_t bit(Scope scope) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(scope));
+  }
+  std::uint8_t bits_ = 0;
+};
+std::string to_text(const Scopes& scopes);  // put, read
+
+using Hash = std::array<unsigned char, 32>;
+Hash hash_of(std::string_view text);
+// Takes the same time wherever they differ.
+bool same(const Hash& a, const Hash& b);
+
+// What somebody asks for.
+struct KeyRequest {
+  std::string name = {};  // for people: "ci", "mail service"
+  Scopes scopes = {};
+  std::vector<std::string> queues = {};  // patterns (`emails`, `emails.*`); empty: every queue
+  std::optional<TimePoint> expires = std::nullopt;
+  std::optional<Rate> rate = std::nullopt;  // requests
+};
+// A name of 1 to 100 bytes, at least one scope, patterns of names and `*`, an end that is yet to
+// come.
+Result<void> validate(const KeyRequest& request, TimePoint now);
+
+// What is kept.
+struct Key {
+  std::string id = {};
+  KeyRequest about = {};
+  TimePoint created_at{};
+  Hash hash = {};
+
+  bool expired(TimePoint now) const { return about.expires && *about.expires <= now; }
+};
+
+struct MadeKey {
+  Key key = {};
+  std::string text = {};  // for its owner, once
+};
+// `unavailable` if the system has no random numbers.
+Result<MadeKey> make_key(const KeyRequest& request, TimePoint now);
+
+// The id of a text that looks like a key; empty if it does not.
+std::string_view id_of(std::string_view text);
+
+// ---- In a store: memos `key/<id>` --------------------------------------------------------------
+
+inline constexpr std::string_view memo_prefix = "key/";
+
+Remember to_memo(const Key& key);  // only if there is none of that id
+Remember forget_memo(std::string_view id);
+// `corrupt` names the memo.
+Result<Key> from_memo(const Memo& memo);
+
+// "100/1s": requests and the time in which so many are allowed.
+Result<Rate> parse_rate(std::string_view text);
+std::string to_text(const Rate& rate);
+
+}  // namespace millrace::access

@@ -1,0 +1,198 @@
+#include "access/key_book.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/time_text.h"
+
+namespace millrace::access {
+namespace {
+
+constexpr std::string_view how_to =
+    "send a key in the header `Authorization: Bearer mr_...`; `millrace keys create --help` shows "
+    "how to make one";
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return lower(x) == lower(y);
+  });
+}
+
+// What comes after "Bearer"; empty: something else came.
+std::string_view bearer_of(std::string_view authorization) {
+  constexpr std::string_view scheme = "Bearer";
+  if (authorization.size() <= scheme.size() || authorization[scheme.size()] != ' ' ||
+      !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
+    return {};
+  }
+  authorization.remove_prefix(scheme.size());
+  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
+  while (authorization.ends_with(' ')) authorization.remove_suffix(1);
+  return authorization;
+}
+
+Verdict refuse(Outcome outcome, std::string detail) {
+  return {.outcome = outcome, .detail = std::move(detail)};
+}
+
+Recall page_after(std::string after) {
+  return {.prefix = std::string(memo_prefix), .after = std::move(after), .limit = limits::max_page};
+}
+
+// A walk over the pages that keeps itself alive by its next question.
+struct Walk : std::enable_shared_from_this<Walk> {
+  RecallLater recall;
+  std::move_only_function<void(Result<std::vector<Memo>>)> done;
+  std::vector<Memo> found;
+
+  void ask() {
+    recall(page_after(found.empty() ? "" : found.back().key),
+           [self = shared_from_this()](Result<std::vector<Memo>> page) {
+             self->got(std::move(page));
+           });
+  }
+
+  void got(Result<std::vector<Memo>> page) {
+    if (!page) return done(std::move(page));
+    const bool last = page->size() < limits::max_page;
+    std::ranges::move(*page, std::back_inserter(found));
+    if (last) return done(std::move(found));
+    ask();
+  }
+};
+
+}  // namespace
+
+KeyBook::KeyBook(const KeyBookOptions& options)
+    : open_without_keys_(options.open_without_keys),
+      admin_(options.admin_key.empty() ? nullptr : std::make_shared<Entry>()) {
+  if (!admin_) return;
+  Key key{.id = "admin_key", .hash = hash_of(options.admin_key)};
+  key.about.name = "the setting admin_key";
+  key.about.scopes.add(Scope::admin);
+  admin_->key = std::make_shared<const Key>(std::move(key));
+}
+
+std::shared_ptr<KeyBook::Entry> KeyBook::find(std::string_view text) const {
+  const std::string_view id = id_of(text);
+  std::shared_ptr<Entry> entry = admin_;
+  if (!id.empty()) {
+    const std::shared_lock lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found != entries_.end()) entry = found->second;
+  }
+  if (!entry || !same(entry->key->hash, hash_of(text))) return nullptr;
+  return entry;
+}
+
+Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint now) {
+  if (!guarded() && open_without_keys_) return {};
+  if (authorization.empty()) {
+    return refuse(Outcome::unauthorized, fmt::format("this needs an API key: {}", how_to));
+  }
+  const std::string_view text = bearer_of(authorization);
+  if (text.empty()) {
+    return refuse(Outcome::unauthorized,
+                  fmt::format("the header Authorization is not understood: {}", how_to));
+  }
+  const auto entry = find(text);
+  // Nobody is told whether it was the id or the secret.
+  if (!entry) return refuse(Outcome::unauthorized, "the API key is unknown, or was revoked");
+  const Key& key = *entry->key;
+  if (key.expired(now)) {
+    return refuse(Outcome::unauthorized,
+                  fmt::format("the API key expired at {}", format_time(*key.about.expires)));
+  }
+  if (key.about.rate) {
+    const std::lock_guard lock(entry->mutex);
+    if (entry->window.room(*key.about.rate, now) == 0) {
+      Verdict verdict = refuse(
+          Outcome::limited, fmt::format("the API key may make {} requests in {}",
+                                        key.about.rate->max, format_duration(key.about.rate->per)));
+      verdict.retry_after = entry->window.retry_after(*key.about.rate, now, 1);
+      return verdict;
+    }
+    entry->window.add(*key.about.rate, now, 1);
+  }
+  if (!key.about.scopes.allow(scope)) {
+    return refuse(Outcome::forbidden,
+                  fmt::format("this needs the scope {}; the API key {} has {}", name_of(scope),
+                              in_quotes(key.about.name), to_text(key.about.scopes)));
+  }
+  return {.key = entry->key};
+}
+
+std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos) {
+  std::vector<Error> errors;
+  decltype(entries_) fresh;
+  for (const Memo& memo : memos) {
+    auto key = from_memo(memo);
+    if (!key) {
+      errors.push_back(std::move(key.error()));
+      continue;
+    }
+    auto entry = std::make_shared<Entry>();
+    entry->key = std::make_shared<const Key>(std::move(*key));
+    fresh.emplace(entry->key->id, std::move(entry));
+  }
+  const std::unique_lock lock(mutex_);
+  for (auto& [id, entry] : fresh) {
+    const auto old = entries_.find(id);
+    if (old == entries_.end()) continue;
+    const std::lock_guard window(old->second->mutex);
+    entry->window = old->second->window;
+  }
+  entries_ = std::move(fresh);
+  unreadable_ = !errors.empty();
+  return errors;
+}
+
+bool KeyBook::guarded() const {
+  if (admin_) return true;
+  const std::shared_lock lock(mutex_);
+  return unreadable_ || !entries_.empty();
+}
+
+bool KeyBook::has_admin(TimePoint now) const {
+  if (admin_) return true;
+  const std::shared_lock lock(mutex_);
+  return std::ranges::any_of(entries_, [&](const auto& each) {
+    const Key& key = *each.second->key;
+    return key.about.scopes.allow(Scope::admin) && !key.expired(now);
+  });
+}
+
+std::vector<Key> KeyBook::list() const {
+  std::vector<Key> keys;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [id, entry] : entries_) keys.push_back(*entry->key);
+  }
+  std::ranges::stable_sort(keys, {}, &Key::created_at);
+  return keys;
+}
+
+Result<std::vector<Memo>> all_key_memos(
+    const std::function<Result<std::vector<Memo>>(const Recall&)>& recall) {
+  std::vector<Memo> found;
+  while (true) {
+    auto page = recall(page_after(found.empty() ? "" : found.back().key));
+    if (!page) return page;
+    const bool last = page->size() < limits::max_page;
+    std::ranges::move(*page, std::back_inserter(found));
+    if (last) return found;
+  }
+}
+
+void all_key_memos(const RecallLater& recall,
+                   std::move_only_function<void(Result<std::vector<Memo>>)> done) {
+  auto walk = std::make_shared<Walk>();
+  walk->recall = recall;
+  walk->done = std::move(done);
+  walk->ask();
+}
+
+}  // namespace millrace::access

@@ -1,0 +1,85 @@
+// The keys of a server, in memory: who may do what, asked once a request.
+#pragma once
+
+#include <millrace/time.h>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "access/key.h"
+#include "core/rate_window.h"
+
+namespace millrace::access {
+
+enum class Outcome : std::uint8_t {
+  allowed,
+  unauthorized,  // no key, or none that is known
+  forbidden,     // known, but not for that
+  limited,       // more often than the key may
+};
+
+struct Verdict {
+  Outcome outcome = Outcome::allowed;
+  std::shared_ptr<const Key> key = nullptr;  // of `allowed`; null: the server is open to everybody
+  std::string detail = {};                   // of the others; holds no secret
+  std::optional<Duration> retry_after = std::nullopt;  // of `limited`
+};
+
+struct KeyBookOptions {
+  // With no keys at all everybody may do everything: only where nobody but this machine listens.
+  bool open_without_keys = false;
+  std::string admin_key = {};  // may do everything and is in no store; empty: none
+};
+
+// Safe to use from several threads.
+class KeyBook {
+ public:
+  explicit KeyBook(const KeyBookOptions& options);
+
+  // The value of a header Authorization.
+  Verdict check(std::string_view authorization, Scope scope, TimePoint now);
+
+  // All keys as a store has them. Those that stay keep what they have used of their rate. Memos
+  // that are no keys are returned as errors; as long as there are some, the server is not open.
+  std::vector<Error> replace(const std::vector<Memo>& memos);
+
+  // There are keys, or there may be.
+  bool guarded() const;
+  // Somebody could make keys: a key with the scope admin that has not expired.
+  bool has_admin(TimePoint now) const;
+  std::vector<Key> list() const;  // by creation
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Key> key;
+    std::mutex mutex;
+    RateWindow window;  // guarded by mutex
+  };
+
+  std::shared_ptr<Entry> find(std::string_view text) const;
+
+  const bool open_without_keys_;
+  const std::shared_ptr<Entry> admin_;  // null: none
+  mutable std::shared_mutex mutex_;
+  std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
+  bool unreadable_ = false;                                             // guarded by mutex_
+};
+
+// Every memo of a key, asked for in pages by `recall`.
+Result<std::vector<Memo>> all_key_memos(
+    const std::function<Result<std::vector<Memo>>(const Recall&)>& recall);
+
+// The same where answers come later. `done` is called once.
+using RecallLater =
+    std::function<void(Recall, std::move_only_function<void(Result<std::vector<Memo>>)>)>;
+void all_key_memos(const RecallLater& recall,
+                   std::move_only_function<void(Result<std::vector<Memo>>)> done);
+
+}  // namespace millrace::access

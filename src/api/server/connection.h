@@ -1,0 +1,146 @@
+// One connection: reads requests, has them answered one after another, and leaves when it should.
+// Lives on its lane's thread; only lane(), and what Ticket does, may be used from others.
+//
+// connection.cc moves bytes, exchange.cc makes requests and answers of them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/server/http.h"
+#include "api/server/lane.h"
+#include "api/server/read_buffer.h"
+#include "api/server/request_parser.h"
+#include "api/server/tls.h"
+
+namespace millrace::api {
+
+class Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<Lane> lane, Lane::Socket socket,
+             std::shared_ptr<const TlsSettings> tls);
+  ~Connection();
+
+  void start();
+  void refuse();  // there are too many
+  void answered(Answer& answer);
+  void expired();  // what it waited for did not come in time
+  void drain();    // closes now if it is idle, otherwise after the next answer
+  void close();
+
+  Lane& lane() { return *lane_; }
+
+ private:
+  friend class Lane;  // its place in the lane's lists
+
+  enum class Phase : std::uint8_t {
+    handshake,
+    idle,       // between requests
+    head,       // some of a head has come
+    body,       // the head has been looked at
+    waiting,    // for the handler
+    sending,    // the answer
+    streaming,  // body and answer go by in pieces
+    lingering,  // the last answer is sent; what still comes is thrown away
+    closed,
+  };
+
+  static constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
+  static constexpr std::size_t body_room = 64 * 1024;  // to read a body with
+
+  struct Stream {
+    BodyStream handler;
+    std::string piece = {};
+    bool feeding = false;  // the handler has a piece
+    bool last = false;     // and it was the last
+    bool head_sent = false;
+  };
+
+  // Reading.
+  void progress();
+  void step();
+  void read();
+  std::size_t wanted_room() const;
+  void read_plain();
+  void read_tls();
+  void tls_readable();
+  void reset_seen();
+  void on_read(const boost::system::error_code& ec, std::size_t bytes);
+  void received(std::size_t bytes);
+  void ended();
+  void watch_for_reset();
+  void shake_hands();
+
+  // Requests.
+  void read_head();
+  void begin();
+  void plan_whole(const Whole& whole);
+  void plan_response(HttpResponse response);
+  void read_body();
+  void body_complete();
+  void dispatch();
+  void expect_body();
+
+  // Streams.
+  void stream_step();
+  void feed_piece();
+  void piece_answered(std::string text);
+  void abort_stream(unsigned status, std::string_view detail);
+
+  // Answering.
+  void fail(unsigned status, std::string_view detail);
+  void respond(HttpResponse response);
+  void transmit(std::string_view text, std::string body = {});
+  std::size_t write_now(std::string_view text, std::string_view body);
+  std::size_t write_tls(std::string_view text, std::string_view body);
+  void wait_writable();
+  void on_writable();
+  void sent();
+  void leave();
+  std::size_t unsent() const { return out_.size() + tail_.size() - out_at_; }
+
+  void wait(boost::asio::socket_base::wait_type what, void (Connection::*then)());
+
+  std::shared_ptr<Lane> lane_;
+  Lane::Socket socket_;
+  std::shared_ptr<const TlsSettings> tls_settings_;
+  std::unique_ptr<TlsSession> tls_;
+  const ConnectionId id_;
+  std::string remote_;
+
+  // In the lane's lists.
+  Lane::Connections::iterator place_;
+  Awaited awaited_ = Awaited::nothing;
+  std::chrono::nanoseconds deadline_{0};
+
+  Phase phase_ = Phase::idle;
+  bool busy_ = false;              // progress() is at work
+  bool again_ = false;             // and has to look once more
+  bool reading_ = false;           // a read is under way; the buffer must stay where it is
+  bool writing_ = false;           // what is left waits until the peer takes it
+  bool ended_ = false;             // nothing more will come from the peer
+  bool asked_ = false;             // the handler has heard of this connection
+  bool keep_ = false;              // another request may follow this one
+  bool peer_closes_ = false;       // and if not, the peer knows it
+  bool bodiless_ = false;          // HEAD: the answer's body is left out
+  bool write_wants_read_ = false;  // TLS has to read before it can write
+
+  ReadBuffer inbox_;
+  RequestParser parser_;
+  std::size_t body_progress_ = 0;
+  std::unique_ptr<HttpResponse> early_;  // the answer once the body is thrown away
+  std::unique_ptr<Stream> stream_;
+
+  // What could not be written at once: out_ from out_at_ on, then tail_.
+  std::string out_;
+  std::string tail_;
+  std::size_t out_at_ = 0;
+  std::move_only_function<void()> undelivered_;
+};
+
+}  // namespace millrace::api

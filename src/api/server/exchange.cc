@@ -1,0 +1,308 @@
+// The half of Connection that knows what a request is: planning, bodies, streams, answers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "api/server/connection.h"
+#include "api/server/response_text.h"
+
+namespace millrace::api {
+
+namespace {
+
+constexpr std::size_t stream_backlog = 1024 * 1024;  // unsent answers of a stream
+constexpr std::size_t copied_body = 64 * 1024;       // a larger one is sent from where it is
+constexpr std::size_t discarded_body = 64 * 1024;    // is read to keep a connection usable
+constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+// The right to answer once: a request, or a piece of a stream. Small enough to live inside a
+// std::move_only_function. Dropping it is an answer too.
+class Ticket {
+ public:
+  explicit Ticket(std::shared_ptr<Connection> to) noexcept : to_(std::move(to)) {}
+  Ticket(Ticket&& other) noexcept = default;
+  Ticket& operator=(Ticket&&) = delete;
+  ~Ticket() {
+    if (to_) give({}, Answer::Kind::dropped);
+  }
+  void operator()(HttpResponse response) {
+    if (to_) give(std::move(response), Answer::Kind::whole);
+  }
+  void operator()(std::string text) {
+    if (to_) give({.body = std::move(text)}, Answer::Kind::piece);
+  }
+
+ private:
+  void give(HttpResponse response, Answer::Kind kind) {
+    const std::shared_ptr<Connection> to = std::move(to_);
+    to->lane().answer({to, std::move(response), kind});
+  }
+  std::shared_ptr<Connection> to_;
+};
+
+}  // namespace
+
+// ---- requests -----------------------------------------------------------------------------------
+
+void Connection::read_head() {
+  const RequestParser::Fed fed = parser_.feed(inbox_.filled());
+  inbox_.consume(fed.taken);
+  switch (fed.step) {
+    case RequestParser::Step::more:
+      if (phase_ == Phase::idle && (parser_.begun() || !inbox_.empty())) {
+        phase_ = Phase::head;
+        lane_->await(*this, Awaited::header);
+      }
+      if (!ended_) return read();
+      if (phase_ == Phase::idle) return close();
+      return fail(400, "the connection ended before the head of the request did");
+    case RequestParser::Step::failed:
+      return fail(parser_.status(), parser_.detail());
+    default:
+      return begin();
+  }
+}
+
+void Connection::begin() {
+  Site& site = lane_->site();
+  HttpRequest& request = parser_.request();
+  request.connection = id_;
+  request.remote = remote_;
+  keep_ = parser_.keep_alive();
+  peer_closes_ = !keep_;
+  bodiless_ = request.method == Method::head;
+  body_progress_ = 0;
+  asked_ = true;
+  site.requests.fetch_add(1, std::memory_order_relaxed);
+  BodyPlan plan;
+  try {
+    plan = site.handler.plan(request);
+  } catch (const std::exception& e) {
+    site.log(LogLevel::error, std::string("planning a request threw: ") + e.what());
+    return fail(500, "the server has a defect; its log says more");
+  }
+  if (const auto* whole = std::get_if<Whole>(&plan)) {
+    plan_whole(*whole);
+  } else if (auto* response = std::get_if<HttpResponse>(&plan)) {
+    plan_response(std::move(*response));
+  } else {
+    stream_ = std::make_unique<Stream>(Stream{.handler = std::move(std::get<BodyStream>(plan))});
+    keep_ = keep_ && parser_.http11();  // without chunks the end of the answer is the end of all
+    parser_.collect(&stream_->piece, no_limit);
+    phase_ = Phase::streaming;
+    expect_body();
+  }
+}
+
+void Connection::plan_whole(const Whole& whole) {
+  const std::optional<std::uint64_t> length = parser_.content_length();
+  if (length && *length > whole.most) {
+    return fail(413, fmt::format("the body may have {} bytes at most here, and has {}", whole.most,
+                                 *length));
+  }
+  if (parser_.done()) return dispatch();
+  std::string& body = parser_.request().body;
+  body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(length.value_or(0), body_room)));
+  parser_.collect(&body, whole.most);
+  phase_ = Phase::body;
+  expect_body();
+}
+
+// The answer does not depend on the body. A short body is thrown away, so that the connection can
+// go on; a long one ends it.
+void Connection::plan_response(HttpResponse response) {
+  if (parser_.done()) return respond(std::move(response));
+  const std::optional<std::uint64_t> left = parser_.remaining();
+  if (parser_.expects_continue() || !left || *left > discarded_body) {
+    keep_ = false;
+    return respond(std::move(response));
+  }
+  early_ = std::make_unique<HttpResponse>(std::move(response));
+  parser_.collect(nullptr, no_limit);
+  phase_ = Phase::body;
+  lane_->await(*this, Awaited::body);
+  progress();
+}
+
+void Connection::expect_body() {
+  lane_->await(*this, Awaited::body);
+  if (parser_.expects_continue() && inbox_.empty() && !parser_.done()) transmit(interim);
+  if (phase_ != Phase::closed) progress();
+}
+
+void Connection::read_body() {
+  const RequestParser::Fed fed = parser_.feed(inbox_.filled());
+  inbox_.consume(fed.taken);
+  switch (fed.step) {
+    case RequestParser::Step::done:
+      if (!early_) return dispatch();
+      return respond(std::move(*std::exchange(early_, nullptr)));
+    case RequestParser::Step::failed:
+      return fail(parser_.status(), parser_.detail());
+    default:
+      if (!ended_) return read();
+      return fail(400, "the connection ended before the body of the request did");
+  }
+}
+
+void Connection::dispatch() {
+  phase_ = Phase::waiting;
+  lane_->await(*this, Awaited::nothing);
+  HttpRequest request = std::move(parser_.request());
+  Site& site = lane_->site();
+  lane_->dispatch([&] {
+    try {
+      site.handler.handle(std::move(request), Ticket(shared_from_this()));
+    } catch (const std::exception& e) {
+      site.log(LogLevel::error, std::string("handling a request threw: ") + e.what());
+    }
+  });
+  if (ended_ && phase_ == Phase::waiting) {
+    ended();
+  } else if (phase_ != Phase::closed) {
+    progress();
+  }
+}
+
+void Connection::answered(Answer& answer) {
+  HttpResponse& response = answer.response;
+  if (phase_ == Phase::waiting) {
+    if (answer.kind == Answer::Kind::whole) return respond(std::move(response));
+    return fail(500, "the server has a defect: the request was left without an answer");
+  }
+  if (phase_ == Phase::streaming && stream_->feeding) {
+    if (answer.kind == Answer::Kind::piece) return piece_answered(std::move(response.body));
+    return close();
+  }
+  if (response.undelivered) response.undelivered();
+}
+
+// ---- streams ------------------------------------------------------------------------------------
+
+void Connection::stream_step() {
+  Stream& stream = *stream_;
+  if (stream.feeding || unsent() > stream_backlog) return read();  // one buffer ahead, no more
+  if (!parser_.done()) {
+    const RequestParser::Fed fed = parser_.feed(inbox_.filled());
+    inbox_.consume(fed.taken);
+    if (fed.step == RequestParser::Step::failed) {
+      return abort_stream(parser_.status(), parser_.detail());
+    }
+  }
+  if (!stream.piece.empty() || parser_.done()) return feed_piece();
+  if (!ended_) return read();
+  abort_stream(400, "the connection ended before the body of the request did");
+}
+
+void Connection::feed_piece() {
+  Stream& stream = *stream_;
+  stream.feeding = true;
+  stream.last = parser_.done();
+  lane_->await(*this, writing_ ? Awaited::write : Awaited::nothing);
+  lane_->dispatch([&] {
+    try {
+      stream.handler.feed(std::exchange(stream.piece, {}), stream.last, Ticket(shared_from_this()));
+    } catch (const std::exception& e) {
+      lane_->site().log(LogLevel::error, std::string("a body stream threw: ") + e.what());
+    }
+  });
+  if (phase_ != Phase::closed) progress();
+}
+
+void Connection::piece_answered(std::string text) {
+  Stream& stream = *stream_;
+  stream.feeding = false;
+  std::string& out = lane_->scratch();
+  out.clear();
+  const bool chunked = parser_.http11();
+  if (!stream.head_sent && (!text.empty() || stream.last)) {
+    stream.head_sent = true;
+    append_head(out, {.content_type = stream.handler.content_type,
+                      .headers = &stream.handler.headers,
+                      .date = lane_->date(),
+                      .http11 = chunked,
+                      .keep_alive = keep_});
+  }
+  if (!text.empty() && chunked) fmt::format_to(std::back_inserter(out), "{:x}\r\n", text.size());
+  out.append(text);
+  if (!text.empty() && chunked) out.append("\r\n");
+  if (stream.last) {
+    if (chunked) out.append("0\r\n\r\n");
+    phase_ = Phase::sending;
+    stream_.reset();
+  }
+  transmit(out);
+  if (phase_ == Phase::closed) return;
+  lane_->await(*this, writing_ ? Awaited::write : Awaited::body);
+  if (phase_ == Phase::sending && !writing_) return sent();
+  progress();
+}
+
+void Connection::abort_stream(unsigned status, std::string_view detail) {
+  if (stream_->head_sent || stream_->feeding) return close();
+  stream_.reset();
+  fail(status, detail);
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+void Connection::fail(unsigned status, std::string_view detail) {
+  keep_ = false;
+  peer_closes_ = false;
+  HttpResponse response{.status = status, .content_type = "text/plain"};
+  try {
+    response = lane_->site().handler.problem(status, detail);
+  } catch (const std::exception& e) {
+    response.body = detail;
+  }
+  respond(std::move(response));
+}
+
+void Connection::respond(HttpResponse response) {
+  undelivered_ = std::move(response.undelivered);
+  if (asks_to_close(response.headers) || lane_->site().draining) keep_ = false;
+  std::string& out = lane_->scratch();
+  out.clear();
+  append_head(out, {.status = response.status,
+                    .content_type = response.content_type,
+                    .headers = &response.headers,
+                    .date = lane_->date(),
+                    .http11 = parser_.http11(),
+                    .keep_alive = keep_,
+                    .content_length = response.body.size()});
+  phase_ = Phase::sending;
+  if (bodiless_ || is_bodiless(response.status)) response.body.clear();
+  if (response.body.size() <= copied_body) {
+    out.append(response.body);
+    transmit(out);
+  } else {
+    transmit(out, std::move(response.body));
+  }
+  if (phase_ == Phase::closed) return;
+  if (!writing_) return sent();
+  lane_->await(*this, Awaited::write);
+  progress();
+}
+
+void Connection::sent() {
+  if (phase_ == Phase::streaming) {
+    lane_->await(*this, stream_->feeding ? Awaited::nothing : Awaited::body);
+    return progress();
+  }
+  if (phase_ != Phase::sending) return;
+  undelivered_ = {};
+  if (!keep_) return leave();
+  parser_.reset();
+  bodiless_ = false;
+  phase_ = Phase::idle;
+  if (ended_ && inbox_.empty()) return close();
+  lane_->await(*this, Awaited::idle);
+  progress();
+}
+
+}  // namespace millrace::api

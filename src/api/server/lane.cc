@@ -1,0 +1,197 @@
+#include "api/server/lane.h"
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <utility>
+
+#include "api/server/connection.h"
+#include "api/server/response_text.h"
+
+namespace millrace::api {
+
+namespace {
+
+thread_local Lane* current = nullptr;
+
+// How late a limit may be noticed: an eighth of the shortest, within reason.
+std::chrono::milliseconds tick_for(const ListenerLimits& limits) {
+  const Duration shortest = std::min(
+      {limits.idle, limits.header, limits.body, limits.write, limits.handshake, limits.linger});
+  return std::clamp<Duration>(shortest / 8, std::chrono::milliseconds(5),
+                              std::chrono::milliseconds(250));
+}
+
+}  // namespace
+
+Lane::Lane(std::shared_ptr<Site> site)
+    : site_(std::move(site)),
+      work_(io_.get_executor()),
+      timer_(io_.get_executor()),
+      tick_every_(tick_for(site_->limits)) {}
+
+void Lane::run() {
+  current = this;
+  tick();
+  for (;;) {
+    try {
+      io_.run();
+      break;
+    } catch (const std::exception& e) {
+      site_->log(LogLevel::error, std::string("a connection was given up: ") + e.what());
+    }
+  }
+  std::vector<Answer> late;
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    late.swap(answers_);
+  }
+  for (Answer& answer : late) {
+    if (answer.response.undelivered) answer.response.undelivered();
+  }
+  current = nullptr;
+}
+
+void Lane::answer(Answer answer) {
+  bool over = false;
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    over = over_;
+    if (!over) {
+      // Whoever put the first one in has woken the lane, or is the lane and about to deliver.
+      wake = answers_.empty() && !(current == this && dispatching_ > 0);
+      answers_.push_back(std::move(answer));
+    }
+  }
+  if (over && answer.response.undelivered) answer.response.undelivered();
+  if (wake) boost::asio::post(io_, [this] { deliver(); });
+}
+
+void Lane::deliver() {
+  if (delivering_) return;  // further down the stack
+  delivering_ = true;
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      batch_.swap(answers_);
+    }
+    if (batch_.empty()) break;
+    for (Answer& answer : batch_) answer.to->answered(answer);
+    batch_.clear();
+  }
+  delivering_ = false;
+}
+
+void Lane::adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool refused) {
+  boost::asio::dispatch(io_, [this, self = shared_from_this(), socket = std::move(socket),
+                              tls = std::move(tls), refused]() mutable {
+    auto connection = std::make_shared<Connection>(self, std::move(socket), std::move(tls));
+    Connections& list = connections_[static_cast<std::size_t>(Awaited::nothing)];
+    connection->place_ = list.insert(list.end(), connection);
+    if (stopping_ || site_->draining) {
+      connection->close();
+    } else if (refused) {
+      connection->refuse();
+    } else {
+      connection->start();
+    }
+  });
+}
+
+void Lane::remove(Connection& connection) {
+  connections_[static_cast<std::size_t>(connection.awaited_)].erase(connection.place_);
+  if (site_->open.fetch_sub(1) == 1) {
+    const std::lock_guard lock(site_->mutex);
+    site_->all_gone.notify_all();
+  }
+}
+
+Duration Lane::limit_of(Awaited what) const {
+  const ListenerLimits& limits = site_->limits;
+  switch (what) {
+    case Awaited::idle:
+      return limits.idle;
+    case Awaited::header:
+      return limits.header;
+    case Awaited::body:
+      return limits.body;
+    case Awaited::write:
+      return limits.write;
+    case Awaited::handshake:
+      return limits.handshake;
+    case Awaited::linger:
+      return limits.linger;
+    case Awaited::nothing:
+      break;
+  }
+  return Duration::max();
+}
+
+void Lane::await(Connection& connection, Awaited what) {
+  if (what != Awaited::nothing) {
+    connection.deadline_ = site_->clock.steady() + limit_of(what);
+  } else if (connection.awaited_ == Awaited::nothing) {
+    return;
+  }
+  Connections& to = connections_[static_cast<std::size_t>(what)];
+  Connections& from = connections_[static_cast<std::size_t>(connection.awaited_)];
+  to.splice(to.end(), from, connection.place_);
+  connection.awaited_ = what;
+}
+
+void Lane::tick() {
+  const std::chrono::nanoseconds now = site_->clock.steady();
+  for (std::size_t i = 1; i < awaited_count; ++i) {
+    Connections& list = connections_[i];
+    // Each turn takes the first one out of the list or gives it a later deadline.
+    while (!list.empty() && list.front()->deadline_ <= now) {
+      const std::shared_ptr<Connection> late = list.front();
+      late->expired();
+    }
+  }
+  timer_.expires_after(tick_every_);
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec && !stopping_) tick();
+  });
+}
+
+void Lane::drain() {
+  boost::asio::post(io_, [this] {
+    std::vector<std::shared_ptr<Connection>> all;
+    for (const Connections& list : connections_) all.insert(all.end(), list.begin(), list.end());
+    for (const std::shared_ptr<Connection>& connection : all) connection->drain();
+  });
+}
+
+void Lane::close_all() {
+  for (Connections& list : connections_) {
+    while (!list.empty()) {
+      const std::shared_ptr<Connection> first = list.front();
+      first->close();
+    }
+  }
+}
+
+void Lane::stop() {
+  boost::asio::post(io_, [this] {
+    stopping_ = true;
+    close_all();
+    timer_.cancel();
+    work_.reset();
+  });
+}
+
+std::string_view Lane::date() {
+  const auto now = site_->clock.now();
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  if (second != date_of_) {
+    date_of_ = second;
+    date_ = date_text(now);
+  }
+  return date_;
+}
+
+}  // namespace millrace::api

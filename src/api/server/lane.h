@@ -1,0 +1,142 @@
+// One I/O thread and its connections: what they share, when their time is up, and the way answers
+// from other threads come in. Knows Asio; inside the room only.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/server/http.h"
+#include "api/server/listener.h"
+
+namespace millrace::api {
+
+class Connection;
+
+// What all lanes of a listener share.
+struct Site {
+  Site(ListenerLimits its_limits, HttpHandler its_handler, Clock& its_clock, Log its_log)
+      : limits(its_limits),
+        handler(std::move(its_handler)),
+        clock(its_clock),
+        log(std::move(its_log)) {}
+
+  const ListenerLimits limits;
+  const HttpHandler handler;
+  Clock& clock;
+  const Log log;
+
+  std::atomic<std::uint64_t> next_id = 1;
+  std::atomic<std::uint64_t> open = 0;
+  std::atomic<std::uint64_t> accepted = 0;
+  std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> requests = 0;
+  std::atomic<bool> draining = false;
+
+  // Signalled when the last connection is gone.
+  std::mutex mutex;
+  std::condition_variable all_gone;
+};
+
+// What a connection waits for, each with its own limit.
+enum class Awaited : std::uint8_t {
+  nothing = 0,  // of the peer: an answer is being made
+  idle = 1,
+  header = 2,
+  body = 3,
+  write = 4,
+  handshake = 5,
+  linger = 6,
+};
+inline constexpr std::size_t awaited_count = 7;
+
+// An answer on its way to its connection: to a request, or to a piece of a body.
+struct Answer {
+  std::shared_ptr<Connection> to;
+  HttpResponse response;
+  enum class Kind : std::uint8_t { whole, piece, dropped } kind = Kind::whole;
+};
+
+class Lane : public std::enable_shared_from_this<Lane> {
+ public:
+  using Executor = boost::asio::io_context::executor_type;
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+  using Connections = std::list<std::shared_ptr<Connection>>;
+
+  explicit Lane(std::shared_ptr<Site> site);
+
+  // ---- from any thread
+
+  boost::asio::io_context& io() { return io_; }
+  void run();  // until stop()
+  // Serves a connection that was accepted; `refused` if there are too many.
+  void adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool refused);
+  // Many answers cost one wake-up.
+  void answer(Answer answer);
+  void drain();
+  void stop();
+
+  // ---- on the lane's own thread
+
+  Site& site() { return *site_; }
+  void remove(Connection& connection);
+  // From now on the connection waits for this, and no longer for what it waited for before.
+  void await(Connection& connection, Awaited what);
+
+  // Calls into the handler; answers it gives before it returns are sent without a wake-up.
+  template <class Call>
+  void dispatch(Call&& call) {
+    ++dispatching_;
+    call();
+    --dispatching_;
+    deliver();
+  }
+
+  std::string_view date();                     // for responses, made once a second
+  std::string& scratch() { return scratch_; }  // where a response is put together
+
+ private:
+  void deliver();
+  void tick();
+  void close_all();
+  Duration limit_of(Awaited what) const;
+
+  std::shared_ptr<Site> site_;
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<Executor> work_;
+  boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                    boost::asio::wait_traits<std::chrono::steady_clock>, Executor>
+      timer_;
+  std::chrono::milliseconds tick_every_;
+  bool stopping_ = false;
+
+  // By what they wait for; each list in the order in which its time runs out.
+  std::array<Connections, awaited_count> connections_;
+
+  std::mutex mutex_;
+  std::vector<Answer> answers_;  // guarded by mutex_
+  bool over_ = false;            // guarded by mutex_: nobody will take answers any more
+  std::vector<Answer> batch_;    // being delivered
+  bool delivering_ = false;
+  int dispatching_ = 0;
+
+  std::string scratch_;
+  std::string date_;
+  std::chrono::sys_seconds date_of_{std::chrono::seconds(-1)};
+};
+
+}  // namespace millrace::api

@@ -1,0 +1,182 @@
+#include "broker/books.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "core/decide.h"
+#include "core/time_text.h"
+#include "core/uuid.h"
+
+namespace millrace {
+namespace {
+
+template <class T>
+std::span<const T> cut(std::span<const T>& rest, std::size_t& room) {
+  const auto part = rest.first(std::min(room, rest.size()));
+  rest = rest.subspan(part.size());
+  room -= part.size();
+  return part;
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
+}
+
+// SplitMix64: any counter gives an even sequence.
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBULL;
+  return value ^ (value >> 31);
+}
+
+}  // namespace
+
+Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint now)
+    : options(given),
+      traits(store_traits),
+      ids(given.seed),
+      leases(given.leases),
+      figures(now),
+      notices(given.compose, given.alerts, ids),
+      waiters({.most = given.waiters, .poll = store_traits.several_processes}),
+      random_(mixed(given.seed + 1)) {}
+
+double Books::random() {
+  const std::uint64_t bits = mixed(random_.fetch_add(0x9E3779B97F4A7C15ULL));
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+QueueSettings Books::settings_of(Store& store, const std::string& queue) {
+  auto found = queues.find(queue);
+  if (!found) found = queues.look_up(store, queue).value_or(nullptr);
+  return found ? found->settings : QueueSettings{};
+}
+
+Result<void> Books::need_queue(Store& store, const QueueRef& queue, TimePoint now) {
+  auto found = queues.look_up(store, queue);
+  if (found) return {};
+  const auto* name = std::get_if<std::string>(&queue);
+  if (found.error().code != ErrorCode::not_found) return std::unexpected(std::move(found.error()));
+  if (name == nullptr) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no queue {}; only a queue that is called by its name is "
+                            "created by its first task",
+                            text_of(queue)));
+  }
+  if (!options.create_unknown_queues) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no queue {}; create it first, or let unknown queues be "
+                            "created (create_unknown_queues)",
+                            text_of(queue)));
+  }
+  QueueSettings settings = options.new_queue;
+  settings.name = *name;
+  settings.number.reset();
+  settings.id = ids.next(now);
+  auto made = store.put_queue(settings, PutQueue::create, now);
+  if (!made) return std::unexpected(std::move(made.error()));
+  queues.set(std::move(*made));
+  log()(LogLevel::info, fmt::format("queue {} created for its first task or worker", *name),
+        {{"queue", *name}});
+  return {};
+}
+
+Settlement Books::decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
+                         const QueueSettings& queue, TimePoint now) {
+  Settlement settlement;
+  if (auto* done = std::get_if<Done>(&outcome)) {
+    // As core/decide does it, without a copy of the result.
+    std::string result = std::exchange(done->result, {});
+    settlement = millrace::decide(lease_of(note), outcome, queue, options.retry, now, 0);
+    settlement.result = std::move(result);
+  } else {
+    settlement = millrace::decide(lease_of(note), outcome, queue, options.retry, now, random());
+  }
+  settlement.follow_ups = std::move(follow_ups);
+  notices.add_to(settlement, subject_of(note), now);
+  return settlement;
+}
+
+Settlement Books::decide_cancelled(const LeaseNote& note, const Settlement& refused,
+                                   TimePoint now) {
+  Settlement settlement = millrace::decide_cancelled(refused, now);
+  notices.add_to(settlement, subject_of(note), now);
+  return settlement;
+}
+
+Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& work,
+                                   TimePoint now) {
+  WorkResult result;
+  std::span<const Settlement> settlements = work.settlements;
+  std::span<const Extension> extensions = work.extensions;
+  std::span<const TakeRequest> takes = work.takes;
+  while (!settlements.empty() || !extensions.empty() || !takes.empty()) {
+    std::size_t room = std::max<std::size_t>(batch, 1);
+    const auto settle = cut(settlements, room);
+    const auto extend = cut(extensions, room);
+    const auto take = cut(takes, room);
+    auto answer = store.work(settle, extend, take, now);
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    append(result.settled, answer->settled);
+    append(result.extended, answer->extended);
+    append(result.taken, answer->taken);
+  }
+  return result;
+}
+
+void log_settled(const Log& log, const std::string& queue, const Settlement& settlement) {
+  const bool ends_badly = settlement.event == Event::fail || settlement.event == Event::exhaust;
+  const LogLevel level = ends_badly ? LogLevel::warning
+                         : settlement.event == Event::retry || settlement.event == Event::lose
+                             ? LogLevel::info
+                             : LogLevel::debug;
+  if (!log.wants(level)) return;
+  const std::string task = to_text(settlement.id.value);
+  std::string text;
+  switch (settlement.event) {
+    case Event::done:
+      text = fmt::format("task {} done", task);
+      break;
+    case Event::retry:
+      text = fmt::format("retry #{} for task {} at {}", settlement.counters.retries, task,
+                         format_time(settlement.ready));
+      break;
+    case Event::fail:
+      text = fmt::format("task {} failed", task);
+      break;
+    case Event::exhaust:
+      text = fmt::format("task {} failed and has no retry left", task);
+      break;
+    case Event::snooze:
+      text = fmt::format("task {} snoozed until {}", task, format_time(settlement.ready));
+      break;
+    case Event::give_back:
+      text = fmt::format("task {} given back", task);
+      break;
+    case Event::lose:
+      text = fmt::format("the worker of task {} was lost; the task is queued again", task);
+      break;
+    case Event::cancel:
+      text = fmt::format("task {} cancelled", task);
+      break;
+    case Event::expire:
+      text = fmt::format("task {} was not started in time", task);
+      break;
+    default:
+      return;
+  }
+  std::vector<std::pair<std::string_view, LogValue>> facts = {{"task", task}, {"queue", queue}};
+  if (settlement.error) {
+    facts.emplace_back("code", settlement.error->code);
+    facts.emplace_back("error", settlement.error->message);
+  }
+  log(level, std::move(text), std::move(facts));
+}
+
+}  // namespace millrace

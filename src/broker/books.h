@@ -1,0 +1,83 @@
+// What the verbs and the services of a broker share: what it knows, and how it decides.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/retry.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/figures.h"
+#include "broker/ids.h"
+#include "broker/lease_book.h"
+#include "broker/notices.h"
+#include "broker/queue_book.h"
+#include "broker/request.h"
+#include "broker/waiters.h"
+#include "core/log.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct BooksOptions {
+  RetryPolicy retry = {};  // the server's default
+  bool create_unknown_queues = true;
+  QueueSettings new_queue = {};  // what a queue that nobody configured looks like
+  ComposeNotice compose = {};
+  bool alerts = false;
+  std::uint64_t seed = 0;
+  LeaseBookOptions leases = {};
+  std::size_t waiters = 10'000;
+  Log log = {};
+};
+
+// Whoever locks several of them does so in the order queues, figures, leases.
+struct Books {
+  Books(const BooksOptions& options, const Traits& store_traits, TimePoint now);
+
+  const BooksOptions options;
+  const Traits traits;
+  Ids ids;
+  QueueBook queues;
+  LeaseBook leases;
+  Figures figures;
+  Notices notices;
+  Waiters waiters;
+
+  const Log& log() const { return options.log; }
+  // In [0, 1), for jitter.
+  double random();
+
+  // The settings of a queue, asked for where they are not known. A queue that is gone has the
+  // defaults: whoever settles a task of it will hear from the store.
+  QueueSettings settings_of(Store& store, const std::string& queue);
+
+  // Makes sure that a queue is there, or says why it cannot be. On the applying thread.
+  Result<void> need_queue(Store& store, const QueueRef& queue, TimePoint now);
+
+  // What becomes of the task, with what the world is told of it. Takes the outcome's result and the
+  // follow-ups along.
+  Settlement decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
+                    const QueueSettings& queue, TimePoint now);
+  // The same, where the store answered `cancel_requested`.
+  Settlement decide_cancelled(const LeaseNote& note, const Settlement& refused, TimePoint now);
+
+ private:
+  std::atomic<std::uint64_t> random_;
+};
+
+// As store.work(), in as many calls as the greatest batch demands.
+Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& work,
+                                   TimePoint now);
+
+// How a settlement that was applied is logged: a sentence and its facts, or nothing.
+void log_settled(const Log& log, const std::string& queue, const Settlement& settlement);
+
+}  // namespace millrace

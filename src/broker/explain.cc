@@ -1,0 +1,241 @@
+#include "broker/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "core/limits.h"
+#include "core/time_text.h"
+#include "core/transition.h"
+
+namespace millrace {
+namespace {
+
+// Longer than the longest poll for work: whoever still waits has asked since.
+constexpr Duration silence = std::chrono::minutes(2);
+
+// 1,234,567
+std::string number_text(std::uint64_t number) {
+  std::string text = fmt::format("{}", number);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<std::size_t>(at), ",");
+  }
+  return text;
+}
+
+// How people say it, with the one or two greatest units: 5 min, 2 h 30 min, 3 days.
+std::string about(Duration duration) {
+  using namespace std::chrono;
+  if (duration < seconds(1)) return "less than a second";
+  if (duration < minutes(2)) return fmt::format("{} s", duration_cast<seconds>(duration).count());
+  if (duration < hours(2)) return fmt::format("{} min", duration_cast<minutes>(duration).count());
+  const auto whole_hours = duration_cast<hours>(duration).count();
+  if (duration < hours(48)) {
+    const auto rest = duration_cast<minutes>(duration % hours(1)).count();
+    return rest == 0 ? fmt::format("{} h", whole_hours)
+                     : fmt::format("{} h {} min", whole_hours, rest);
+  }
+  return fmt::format("{} days", whole_hours / 24);
+}
+
+std::string moment_text(TimePoint moment, TimePoint now) {
+  return fmt::format("{} (in {})", format_time(moment), about(moment - now));
+}
+
+std::string rate_text(double a_second) {
+  if (a_second >= 10) return fmt::format("{} a second", number_text(std::llround(a_second)));
+  if (a_second >= 1) return fmt::format("{:.1f} a second", a_second);
+  return fmt::format("{:.1f} a minute", a_second * 60);
+}
+
+std::optional<TimePoint> after(std::uint64_t tasks, double a_second, TimePoint now) {
+  if (a_second <= 0) return std::nullopt;
+  const double ms = std::ceil(static_cast<double>(tasks) / a_second * 1000);
+  if (ms > static_cast<double>(limits::max_delay.count())) return std::nullopt;
+  return later(now, Duration(static_cast<Duration::rep>(ms)));
+}
+
+// About how many tasks of the queue are taken before this one. Of the same priority: as many as
+// its place between the oldest and now, if they came evenly.
+std::uint64_t ahead_of(const ExplainFacts& facts) {
+  const auto& queued = facts.counts.by[static_cast<std::size_t>(TaskState::queued)];
+  std::uint64_t ahead = 0;
+  for (std::size_t p = facts.task.priority + 1U; p < priority_count; ++p) ahead += queued[p];
+  const std::uint64_t same = queued[std::min<std::size_t>(facts.task.priority, 9)];
+  const auto oldest = facts.counts.oldest;
+  if (!oldest || same <= 1 || facts.task.start <= *oldest || facts.now <= *oldest) return ahead;
+  const double share = std::min(1.0, static_cast<double>((facts.task.start - *oldest).count()) /
+                                         static_cast<double>((facts.now - *oldest).count()));
+  return ahead + static_cast<std::uint64_t>(share * static_cast<double>(same - 1));
+}
+
+// One function a gate, or a few that belong together: nullopt where it is open.
+class Gates {
+ public:
+  explicit Gates(const ExplainFacts& facts)
+      : facts_(facts), task_(facts.task), settings_(facts.queue.settings), now_(facts.now) {}
+
+  Explanation first_closed() const {
+    using Look = std::optional<Explanation> (Gates::*)() const;
+    for (const Look look :
+         {&Gates::ended, &Gates::runs, &Gates::held, &Gates::not_due, &Gates::inactive,
+          &Gates::paused, &Gates::concurrency, &Gates::rate, &Gates::no_worker, &Gates::behind}) {
+      if (auto closed = (this->*look)()) return *closed;
+    }
+    return at(Gate::next, "It is next: whoever asks for tasks of its queue gets it.");
+  }
+
+ private:
+  Explanation at(Gate gate, std::string sentence,
+                 std::optional<TimePoint> until = std::nullopt) const {
+    return {.id = task_.id,
+            .state = task_.state,
+            .gate = gate,
+            .sentence = std::move(sentence),
+            .until = until};
+  }
+
+  std::optional<Explanation> ended() const {
+    if (!is_final(task_.state)) return std::nullopt;
+    std::string text = fmt::format("It is {} since {}.", name_of(task_.state),
+                                   format_time(task_.finished_at.value_or(task_.updated_at)));
+    if (task_.error) {
+      text.pop_back();
+      text += fmt::format(": {}: {}", task_.error->code, task_.error->message);
+      if (!text.ends_with('.')) text += '.';
+    }
+    return at(Gate::final, std::move(text));
+  }
+
+  std::optional<Explanation> runs() const {
+    if (task_.state != TaskState::processing) return std::nullopt;
+    std::string text = "It is running";
+    if (!task_.worker.empty()) text += fmt::format(" on {}", task_.worker);
+    if (task_.started_at) text += fmt::format(" since {}", format_time(*task_.started_at));
+    if (task_.cancel_requested) text += "; its worker is told to cancel it";
+    if (task_.lease_until && *task_.lease_until <= now_) {
+      text += "; its lease is over, and it will count as lost soon";
+    }
+    return at(Gate::running, text + ".", task_.lease_until);
+  }
+
+  std::optional<Explanation> held() const {
+    if (task_.state != TaskState::created) return std::nullopt;
+    return at(Gate::held, "It is held: it waits for somebody to release it.");
+  }
+
+  std::optional<Explanation> not_due() const {
+    if (task_.start <= now_) return std::nullopt;
+    const std::string when = moment_text(task_.start, now_);
+    auto closed = at(Gate::not_due,
+                     task_.state == TaskState::retrying
+                         ? fmt::format("It failed {} and is tried again at {}.",
+                                       task_.counters.retries == 1
+                                           ? std::string("once")
+                                           : fmt::format("{} times", task_.counters.retries),
+                                       when)
+                         : fmt::format("It is not due until {}.", when),
+                     task_.start);
+    closed.estimate = task_.start;
+    return closed;
+  }
+
+  std::optional<Explanation> inactive() const {
+    if (facts_.queue.removing) {
+      return at(Gate::inactive, fmt::format("The queue {} is being removed.", settings_.name));
+    }
+    if (settings_.active) return std::nullopt;
+    return at(Gate::inactive, fmt::format("The queue {} is switched off.", settings_.name));
+  }
+
+  std::optional<Explanation> paused() const {
+    const auto until = settings_.paused_until;
+    if (!until || *until <= now_) return std::nullopt;
+    if (*until == never) {
+      return at(Gate::paused,
+                fmt::format("The queue {} is paused until somebody resumes it.", settings_.name));
+    }
+    return at(
+        Gate::paused,
+        fmt::format("The queue {} is paused until {}.", settings_.name, moment_text(*until, now_)),
+        until);
+  }
+
+  std::optional<Explanation> concurrency() const {
+    const std::uint64_t running = facts_.counts.taken();
+    if (!settings_.max_concurrent || running < *settings_.max_concurrent) return std::nullopt;
+    return with_place(at(Gate::concurrency,
+                         fmt::format("{} of {} tasks of the queue {} are running; max_concurrent "
+                                     "is {}.",
+                                     number_text(running), number_text(*settings_.max_concurrent),
+                                     settings_.name, number_text(*settings_.max_concurrent))));
+  }
+
+  std::optional<Explanation> rate() const {
+    if (!settings_.process_rate) return std::nullopt;
+    const Rate& rate = *settings_.process_rate;
+    if (facts_.takes.room(rate, now_) != 0) return std::nullopt;
+    const TimePoint until = later(now_, facts_.takes.retry_after(rate, now_, 1));
+    return with_place(at(Gate::rate,
+                         fmt::format("The queue {} may start {} tasks in {} and has; more may "
+                                     "start in {}.",
+                                     settings_.name, number_text(rate.max),
+                                     format_duration(rate.per), about(until - now_)),
+                         until));
+  }
+
+  std::optional<Explanation> no_worker() const {
+    const auto asked = facts_.figures.last_asked;
+    if (asked && now_ - *asked <= silence) return std::nullopt;
+    const TimePoint since = asked.value_or(facts_.figures.since);
+    std::string text =
+        asked ? fmt::format("No worker has asked for the queue {} for {}.", settings_.name,
+                            about(now_ - since))
+              : fmt::format(
+                    "No worker has asked for the queue {} since this server started ({} "
+                    "ago).",
+                    settings_.name, about(now_ - since));
+    auto closed = at(Gate::no_worker, std::move(text));
+    closed.ahead = ahead_of(facts_);
+    return closed;
+  }
+
+  std::optional<Explanation> behind() const {
+    const std::uint64_t ahead = ahead_of(facts_);
+    if (ahead == 0) return std::nullopt;
+    std::string text = fmt::format("About {} {} before it", number_text(ahead),
+                                   ahead == 1 ? "task is" : "tasks are");
+    const double pace = facts_.figures.take_rate;
+    const auto estimate = after(ahead, pace, now_);
+    if (estimate) {
+      text += fmt::format("; at {} it should start in about {}", rate_text(pace),
+                          about(*estimate - now_));
+    }
+    auto closed = at(Gate::behind, text + ".");
+    closed.ahead = ahead;
+    closed.estimate = estimate;
+    return closed;
+  }
+
+  Explanation with_place(Explanation closed) const {
+    closed.ahead = ahead_of(facts_);
+    closed.estimate = after(*closed.ahead + 1, facts_.figures.take_rate, now_);
+    return closed;
+  }
+
+  const ExplainFacts& facts_;
+  const Task& task_;
+  const QueueSettings& settings_;
+  TimePoint now_;
+};
+
+}  // namespace
+
+Explanation explain(const ExplainFacts& facts) {
+  return Gates(facts).first_closed();
+}
+
+}  // namespace millrace

@@ -1,0 +1,25 @@
+// Why a task is not running, in a sentence, from counters and settings and never from a scan.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+
+#include "broker/broker.h"
+#include "core/rate_window.h"
+
+namespace millrace {
+
+struct ExplainFacts {
+  const Task& task;
+  const Queue& queue;
+  const QueueCounts& counts;
+  const QueueFigures& figures;
+  const RateWindow& takes;  // of the queue, as seen by this broker
+  TimePoint now;
+};
+
+// The first gate that is closed, in the order of Gate.
+Explanation explain(const ExplainFacts& facts);
+
+}  // namespace millrace

@@ -1,0 +1,37 @@
+// Ids for tasks and queues, from one source for all threads.
+#pragma once
+
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "core/uuid.h"
+
+namespace millrace {
+
+class Ids {
+ public:
+  // Two processes over one store must have different seeds.
+  explicit Ids(std::uint64_t seed) : source_(seed) {}
+
+  Uuid next(TimePoint now) {
+    const std::scoped_lock lock(mutex_);
+    return source_.next(now);
+  }
+
+  // Gives an id to each task that has none.
+  void fill(std::vector<NewTask>& tasks, TimePoint now) {
+    const std::scoped_lock lock(mutex_);
+    for (NewTask& task : tasks) {
+      if (task.id.value.is_nil()) task.id = {source_.next(now)};
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  UuidSource source_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,172 @@
+#include "broker/lease_book.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t listed_tasks = 100;  // of one worker
+
+template <class T>
+std::shared_ptr<const LeaseExtras> extras_of(const T& task) {
+  if (!task.max_lost && !task.retry && !task.callback) return nullptr;
+  LeaseExtras extras{.max_lost = task.max_lost, .retry = task.retry, .callback = task.callback};
+  if (task.callback) {
+    extras.client_id = task.client_id;
+    extras.request_id = task.request_id;
+    extras.metadata = task.metadata;
+  }
+  return std::make_shared<const LeaseExtras>(std::move(extras));
+}
+
+}  // namespace
+
+LeaseNote note_of(const Lease& lease) {
+  return {.id = lease.id,
+          .token = lease.token,
+          .queue = lease.queue,
+          .type = lease.type,
+          .counters = lease.counters,
+          .start = lease.start,
+          .started_at = lease.started_at,
+          .extras = extras_of(lease)};
+}
+
+LeaseNote note_of(const Task& task, Token token) {
+  return {.id = task.id,
+          .token = token,
+          .queue = task.queue,
+          .type = task.type,
+          .counters = task.counters,
+          .start = task.start,
+          .started_at = task.started_at.value_or(task.start),
+          .extras = extras_of(task)};
+}
+
+Lease lease_of(const LeaseNote& note) {
+  Lease lease{.id = note.id,
+              .token = note.token,
+              .queue = note.queue,
+              .type = note.type,
+              .counters = note.counters,
+              .start = note.start,
+              .started_at = note.started_at};
+  if (note.extras) {
+    lease.max_lost = note.extras->max_lost;
+    lease.retry = note.extras->retry;
+  }
+  return lease;
+}
+
+const LeaseNote* LeaseBook::Writing::find(TaskId id, Token token) const {
+  const auto found = book_.notes_.find(token.value);
+  return found == book_.notes_.end() || found->second.note.id != id ? nullptr : &found->second.note;
+}
+
+void LeaseBook::Writing::asked(const std::string& worker, std::vector<std::string> queues,
+                               TimePoint now) {
+  if (Worker* entry = book_.worker(worker, now)) entry->queues = std::move(queues);
+}
+
+void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, TimePoint now) {
+  const auto [at, added] = book_.notes_.try_emplace(lease.token.value);
+  if (!added) return;
+  Entry& entry = at->second;
+  entry.note = note_of(lease);
+  book_.ages_.push_back(lease.token.value);
+  if (Worker* holder = book_.worker(worker, now)) {
+    ++holder->taken;
+    ++holder->holding;
+    entry.worker = holder;
+    entry.before = holder->last;
+    if (holder->last != nullptr) holder->last->after = &entry;
+    holder->last = &entry;
+  }
+  book_.make_room();
+}
+
+void LeaseBook::Writing::ended(Token token, bool settled, TimePoint now) {
+  const auto found = book_.notes_.find(token.value);
+  if (found == book_.notes_.end()) return;
+  if (Worker* holder = found->second.worker; holder != nullptr && settled) {
+    ++holder->settled;
+    holder->last_seen = std::max(holder->last_seen, now);
+  }
+  book_.erase(found);
+}
+
+void LeaseBook::erase(std::unordered_map<std::uint64_t, Entry>::iterator at) {
+  const Entry& entry = at->second;
+  if (entry.worker != nullptr) {
+    --entry.worker->holding;
+    if (entry.before != nullptr) entry.before->after = entry.after;
+    if (entry.after != nullptr) entry.after->before = entry.before;
+    if (entry.worker->last == &entry) entry.worker->last = entry.before;
+  }
+  notes_.erase(at);
+}
+
+void LeaseBook::make_room() {
+  while (notes_.size() > options_.notes) {
+    const auto oldest = notes_.find(ages_.front());
+    ages_.pop_front();
+    if (oldest != notes_.end()) erase(oldest);
+  }
+  constexpr std::size_t slack = 1024;
+  if (ages_.size() <= 2 * notes_.size() + slack) return;
+  std::erase_if(ages_, [&](std::uint64_t token) { return !notes_.contains(token); });
+}
+
+LeaseBook::Worker* LeaseBook::worker(const std::string& name, TimePoint now) {
+  auto found = workers_.find(name);
+  if (found == workers_.end()) {
+    if (workers_.size() >= options_.workers) forget_idle(now);
+    if (workers_.size() >= options_.workers) return nullptr;
+    found = workers_.emplace(name, Worker{.first_seen = now}).first;
+  }
+  found->second.last_seen = std::max(found->second.last_seen, now);
+  return &found->second;
+}
+
+// Those that were idle for too long; and where that is not enough, the one idle for longest, so
+// that workers with ever new names do not keep others out.
+void LeaseBook::forget_idle(TimePoint now) {
+  std::erase_if(workers_, [&](const auto& entry) {
+    return entry.second.holding == 0 && now - entry.second.last_seen > options_.idle;
+  });
+  if (workers_.size() < options_.workers) return;
+  auto longest = workers_.end();
+  for (auto at = workers_.begin(); at != workers_.end(); ++at) {
+    if (at->second.holding != 0) continue;
+    if (longest == workers_.end() || at->second.last_seen < longest->second.last_seen) longest = at;
+  }
+  if (longest != workers_.end()) workers_.erase(longest);
+}
+
+std::vector<WorkerView> LeaseBook::workers() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<WorkerView> views;
+  views.reserve(workers_.size());
+  for (const auto& [name, worker] : workers_) {
+    WorkerView& view = views.emplace_back(WorkerView{.name = name,
+                                                     .queues = worker.queues,
+                                                     .first_seen = worker.first_seen,
+                                                     .last_seen = worker.last_seen,
+                                                     .taken = worker.taken,
+                                                     .settled = worker.settled,
+                                                     .holding = worker.holding});
+    for (const Entry* at = worker.last; at != nullptr && view.tasks.size() < listed_tasks;
+         at = at->before) {
+      view.tasks.push_back(at->note.id);
+    }
+  }
+  return views;
+}
+
+std::size_t LeaseBook::size() {
+  const std::scoped_lock lock(mutex_);
+  return notes_.size();
+}
+
+}  // namespace millrace

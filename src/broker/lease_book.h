@@ -1,0 +1,119 @@
+// What the broker remembers of the leases it gave out, so that deciding about a report needs no
+// look into the store, and who holds them. Nothing is lost with it: a report about a lease that is
+// not remembered (after a restart, or beyond the bound) costs a look.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/retry.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/broker.h"
+
+namespace millrace {
+
+// What few tasks have.
+struct LeaseExtras {
+  std::optional<std::uint32_t> max_lost = std::nullopt;
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<Callback> callback = std::nullopt;
+  // For the callback.
+  std::string client_id = {};
+  std::string request_id = {};
+  std::string metadata = {};
+};
+
+// What a decision about a lease needs. Nothing of it changes while the lease lasts.
+struct LeaseNote {
+  TaskId id = {};
+  Token token = {};
+  std::string queue = {};
+  std::string type = {};
+  Counters counters = {};
+  TimePoint start{};
+  TimePoint started_at{};
+  std::shared_ptr<const LeaseExtras> extras = nullptr;  // null: there are none
+};
+
+LeaseNote note_of(const Lease& lease);
+// Of a running task that was looked up; its token is the one that the report came with.
+LeaseNote note_of(const Task& task, Token token);
+// As decisions want it: what was noted, and nothing else.
+Lease lease_of(const LeaseNote& note);
+
+struct LeaseBookOptions {
+  std::size_t notes = 200'000;
+  std::size_t workers = 10'000;
+  Duration idle = std::chrono::hours(24);  // after which a worker that holds nothing is forgotten
+};
+
+class LeaseBook {
+ public:
+  explicit LeaseBook(const LeaseBookOptions& options = {}) : options_(options) {}
+
+  // One lock for all that a request brings.
+  class Writing {
+   public:
+    explicit Writing(LeaseBook& book) : book_(book), lock_(book.mutex_) {}
+
+    // The note of a lease with this token on this task; null: not remembered.
+    const LeaseNote* find(TaskId id, Token token) const;
+    // A worker asked for tasks of these queues.
+    void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now);
+    void taken(const std::string& worker, const Lease& lease, TimePoint now);
+    // The lease is over; `settled`: by its holder.
+    void ended(Token token, bool settled, TimePoint now);
+
+   private:
+    LeaseBook& book_;
+    std::scoped_lock<std::mutex> lock_;
+  };
+
+  std::vector<WorkerView> workers();
+  std::size_t size();
+
+ private:
+  struct Worker;
+  struct Entry {
+    LeaseNote note = {};
+    // Of the same worker; null: it is not in the register.
+    Worker* worker = nullptr;
+    Entry* before = nullptr;
+    Entry* after = nullptr;
+  };
+  struct Worker {
+    std::vector<std::string> queues = {};
+    TimePoint first_seen{};
+    TimePoint last_seen{};
+    std::uint64_t taken = 0;
+    std::uint64_t settled = 0;
+    std::uint64_t holding = 0;
+    Entry* last = nullptr;  // the newest lease it holds
+  };
+
+  Worker* worker(const std::string& name, TimePoint now);
+  void forget_idle(TimePoint now);
+  void erase(std::unordered_map<std::uint64_t, Entry>::iterator at);
+  void make_room();
+
+  const LeaseBookOptions options_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Entry> notes_;  // by token
+  std::deque<std::uint64_t> ages_;                  // oldest first; some have ended
+  std::map<std::string, Worker> workers_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,254 @@
+#include "broker/local_broker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "broker/local_parts.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/validate.h"
+
+namespace millrace {
+namespace {
+
+constexpr Duration read_every{5000};
+
+std::vector<QueueSettings> internal_queues() {
+  QueueSettings webhooks;
+  webhooks.name = webhooks_queue;
+  webhooks.description = "Callbacks to be delivered";
+  webhooks.lease = std::chrono::seconds(60);
+  webhooks.timeout = std::chrono::seconds(30);
+  webhooks.retry = {.backoff = Backoff::exponential,
+                    .base = std::chrono::seconds(30),
+                    .factor = 2,
+                    .cap = std::chrono::hours(1),
+                    .jitter = Jitter::symmetric,
+                    .jitter_share = 0.2,
+                    .max_retries = 2,
+                    .retryable = Retryable::all};
+  webhooks.keep_completed = {.for_time = std::chrono::hours(1), .last = 10'000};
+  webhooks.keep_dead = {.for_time = std::chrono::hours(24 * 7), .last = 10'000};
+  QueueSettings alerts = webhooks;
+  alerts.name = alerts_queue;
+  alerts.description = "Alerts to be sent to whoever runs the server";
+  return {webhooks, alerts};
+}
+
+}  // namespace
+
+LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options)
+    : clock_(clock),
+      books_(options.rules, store.traits(), clock.now()),
+      reader_(books_),
+      sweeper_(clock, books_),
+      scheduler_(books_),
+      coalescer_(clock, prepared(store), options.coalescer),
+      runner_(clock, coalescer_, books_.log()),
+      self_(coalescer_.new_caller()) {
+  const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
+  sweeper_.on_awaited = wake_waiters;
+  runner_.add("upkeep", sweeper_);
+  runner_.add("schedules", scheduler_);
+  runner_.add("waiting for results", books_.waiters);
+  if (books_.traits.several_processes) runner_.add("reading queues", reader_);
+  if (options.keep_time) runner_.start();
+  books_.log()(LogLevel::info, fmt::format("broker started over the {} store", books_.traits.name),
+               {{"store", books_.traits.name}});
+}
+
+void LocalBroker::stop() {
+  if (stopped_.exchange(true)) return;
+  coalescer_.stop();
+  runner_.stop();
+  books_.waiters.failed({ErrorCode::unavailable, "the broker is stopping"});
+  books_.log()(LogLevel::info, "broker stopped");
+}
+
+// Before the threads: nobody else calls the store yet.
+Store& LocalBroker::prepared(Store& store) {
+  const TimePoint now = clock_.now();
+  Result<void> good = {};
+  for (QueueSettings& settings : internal_queues()) {
+    settings.id = books_.ids.next(now);
+    auto made = store.put_queue(settings, PutQueue::create, now);
+    if (!made) good = std::unexpected(made.error());
+  }
+  if (good) good = books_.queues.reload(store);
+  if (good) good = store.flush();
+  if (!good) {
+    books_.log()(LogLevel::error,
+                 fmt::format("the broker cannot use its store: {}", good.error().message));
+  }
+  return store;
+}
+
+Result<TimePoint> LocalBroker::Reader::run_once(Store& store, TimePoint now) {
+  if (auto good = books_.queues.reload(store); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  return later(now, read_every);
+}
+
+void LocalBroker::leave(CallerId caller) {
+  coalescer_.leave(caller);
+  books_.waiters.leave(caller);
+}
+
+void LocalBroker::give_back(const WorkResult& result) {
+  coalescer_.give_back(result);
+  const TimePoint now = clock_.now();
+  Figures::Writing figures(books_.figures);
+  LeaseBook::Writing leases(books_.leases);
+  for (const auto& taken : result.taken) {
+    if (!taken) continue;
+    for (const Lease& lease : *taken) {
+      leases.ended(lease.token, false, now);
+      figures.of(lease.queue).ended(Event::give_back, std::nullopt, now);
+    }
+  }
+}
+
+// ---- Checks
+// --------------------------------------------------------------------------------------
+
+Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& book,
+                                      const QueueRef& queue, std::vector<QueueRef>& unknown) const {
+  if (const auto* name = std::get_if<std::string>(&queue)) {
+    if (auto good = validate_name("queue name", *name, ask.internal); !good) return good;
+  }
+  const Queue* known = book.find(queue);
+  if (known == nullptr) {
+    if (std::ranges::find(unknown, queue) == unknown.end()) unknown.push_back(queue);
+    return {};
+  }
+  if (!ask.internal && is_internal(known->settings.name)) {
+    return fail(ErrorCode::invalid, fmt::format("queue {} is internal", known->settings.name));
+  }
+  return {};
+}
+
+Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& book,
+                                     const NewTask& task, TimePoint now,
+                                     std::vector<QueueRef>& unknown) const {
+  if (auto good = validate(task, now); !good) return good;
+  if (!ask.internal && is_internal(task.type)) {
+    return validate_name("task type", task.type, false);
+  }
+  if (task.callback && !books_.notices.can_call_back()) {
+    return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
+  }
+  return check_queue(ask, book, task.queue, unknown);
+}
+
+std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
+                                                                std::vector<QueueRef> unknown) {
+  if (unknown.empty()) return nullptr;
+  auto problems = std::make_shared<Problems>();
+  coalescer_.call<void>(
+      ask.caller,
+      [this, problems, unknown = std::move(unknown)](Store& store, TimePoint now) -> Result<void> {
+        for (const QueueRef& queue : unknown) {
+          auto good = books_.need_queue(store, queue, now);
+          if (good) continue;
+          if (good.error().code == ErrorCode::unavailable) return good;
+          problems->of.emplace_back(queue, std::move(good.error()));
+        }
+        return {};
+      },
+      ask.deadline, [](const Result<void>&) {});
+  return problems;
+}
+
+// ---- Put
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+// What is still to be known of a put when it is answered.
+struct PutJob {
+  Completion<std::vector<Result<Put>>> done;
+  std::vector<std::optional<Error>> refused = {};                // by task; empty: none is
+  std::vector<std::pair<std::string, std::uint32_t>> runs = {};  // queue, how many in a row
+  std::vector<QueueRef> queues = {};                             // by task, where some are unknown
+  TimePoint first_start = never;
+};
+
+void note_task(PutJob& job, const QueueBook::Reading& book, const NewTask& task, TimePoint now) {
+  const auto* name = std::get_if<std::string>(&task.queue);
+  const Queue* known = name == nullptr ? book.find(task.queue) : nullptr;
+  const std::string_view queue = name != nullptr    ? std::string_view(*name)
+                                 : known != nullptr ? std::string_view(known->settings.name)
+                                                    : std::string_view();
+  if (job.runs.empty() || job.runs.back().first != queue) job.runs.emplace_back(queue, 0);
+  ++job.runs.back().second;
+  const auto start = task.start   ? task.start
+                     : task.delay ? std::optional(later(now, *task.delay))
+                                  : std::nullopt;
+  if (start && *start > now) job.first_start = std::min(job.first_start, *start);
+}
+
+}  // namespace
+
+void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
+                      Completion<std::vector<Result<Put>>> done) {
+  if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  const TimePoint now = clock_.now();
+  books_.ids.fill(tasks, now);
+  PutJob job{.done = std::move(done)};
+  std::vector<QueueRef> unknown;
+  {
+    const QueueBook::Reading book(books_.queues);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      auto good = check_task(ask, book, tasks[i], now, unknown);
+      if (good) {
+        note_task(job, book, tasks[i], now);
+        continue;
+      }
+      job.refused.resize(tasks.size());
+      job.refused[i] = std::move(good.error());
+    }
+  }
+  drop_refused(tasks, job.refused);
+  if (!unknown.empty()) {
+    for (const NewTask& task : tasks) job.queues.push_back(task.queue);
+  }
+  const auto problems = need_queues(ask, std::move(unknown));
+  coalescer_.put(
+      ask.caller, std::move(tasks), ask.deadline,
+      [this, problems, job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {
+        if (!results) return job.done(std::move(results));
+        if (problems) explain_missing(*results, job.queues, problems->of);
+        count_put(*results, job.runs);
+        if (job.first_start != never) runner_.wake_at(sweeper_, job.first_start);
+        job.done(with_refused(std::move(*results), std::move(job.refused)));
+      });
+}
+
+void LocalBroker::count_put(const std::vector<Result<Put>>& results,
+                            const std::vector<std::pair<std::string, std::uint32_t>>& runs) {
+  const TimePoint now = clock_.now();
+  std::vector<std::string> gone;
+  {
+    std::size_t at = 0;
+    Figures::Writing figures(books_.figures);
+    for (const auto& [queue, count] : runs) {
+      std::uint32_t added = 0;
+      for (std::uint32_t i = 0; i < count; ++i, ++at) {
+        const auto& result = results[at];
+        if (result) added += result->existing ? 0 : 1;
+        if (!result && result.error().code == ErrorCode::not_found) gone.push_back(queue);
+      }
+      if (added != 0 && !queue.empty()) figures.of(queue).put(added, now);
+    }
+  }
+  // Removed behind our back: the next put will find out.
+  for (const std::string& queue : gone) books_.queues.forget(queue);
+}
+
+}  // namespace millrace

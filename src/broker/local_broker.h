@@ -1,0 +1,174 @@
+// The broker that owns a store: checks, decides, keeps time.
+//
+// Verbs come in on any thread, are checked and decided there, and go through the Coalescer to the
+// store; answers come back on one of its threads. Upkeep runs beside them as services. Read
+// local_work.cc for the hot path, then sweeper.h and scheduler.h.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "broker/books.h"
+#include "broker/broker.h"
+#include "broker/coalescer.h"
+#include "broker/scheduler.h"
+#include "broker/service_runner.h"
+#include "broker/sweeper.h"
+#include "core/clock.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct LocalBrokerOptions {
+  BooksOptions rules = {};
+  CoalescerOptions coalescer = {};
+  // False: nothing happens by itself; call run_services().
+  bool keep_time = true;
+};
+
+class LocalBroker final : public Broker {
+ public:
+  // Both must outlive this, and nobody else may call the store meanwhile. Creates the internal
+  // queues; a store that cannot do that has failed, and every verb will say so.
+  LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options = {});
+  LocalBroker(const LocalBroker&) = delete;
+  LocalBroker& operator=(const LocalBroker&) = delete;
+  ~LocalBroker() override { stop(); }
+
+  // Refuses what comes and what waits, finishes what was applied. Again is no error. Not from a
+  // completion.
+  void stop();
+
+  // Does all upkeep that is due now. Only with keep_time off; blocks.
+  void run_services() { runner_.run_due(); }
+
+  CoalescerStats stats() { return coalescer_.stats(); }
+
+  TimePoint now() override { return clock_.now(); }
+  CallerId new_caller() override { return coalescer_.new_caller(); }
+  void leave(CallerId caller) override;
+  void give_back(const WorkResult& result) override;
+
+  void put(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Result<Put>>> done) override;
+  void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override;
+
+  void find(Ask ask, TaskRef task, Completion<Task> done) override;
+  void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override;
+  void list(Ask ask, ListRequest request, Completion<TaskPage> done) override;
+  void explain(Ask ask, TaskRef task, Completion<Explanation> done) override;
+  void cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
+              Completion<States> done) override;
+  void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
+  void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
+  void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) override;
+  void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
+  void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
+
+  void queues(Ask ask, std::optional<QueueRef> queue,
+              Completion<std::vector<QueueView>> done) override;
+  void put_queue(Ask ask, QueueSettings settings, PutQueue mode, Completion<Queue> done) override;
+  void change_queue(Ask ask, QueueRef queue, QueueChange change, Completion<Queue> done) override;
+  void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) override;
+  void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) override;
+
+  void schedules(Ask ask, std::optional<std::string> name,
+                 Completion<std::vector<Schedule>> done) override;
+  void put_schedule(Ask ask, Schedule schedule, PutQueue mode, Completion<Schedule> done) override;
+  void change_schedule(Ask ask, std::string name, ScheduleChange change,
+                       Completion<Schedule> done) override;
+  void remove_schedule(Ask ask, std::string name, Completion<void> done) override;
+  void run_schedule(Ask ask, std::string name, Completion<Put> done) override;
+
+  void workers(Ask ask, Completion<std::vector<WorkerView>> done) override;
+  void remember(Ask ask, Remember request, Completion<Memo> done) override;
+  void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
+  Traits traits() override { return books_.traits; }
+  std::optional<Error> failure() override { return coalescer_.failure(); }
+
+ private:
+  struct Job;       // a WorkOrder on its way
+  struct Rounds;    // work on many tasks, a bounded piece at a time
+  struct Problems;  // of queues that a request needs and that cannot be had
+
+  // Reads the queues anew now and then, where other processes may change them.
+  class Reader final : public Service {
+   public:
+    explicit Reader(Books& books) : books_(books) {}
+    Result<TimePoint> run_once(Store& store, TimePoint now) override;
+
+   private:
+    Books& books_;
+  };
+
+  template <class T>
+  using StoreCall = std::move_only_function<Result<T>(Store&, TimePoint)>;
+  template <class T>
+  void call(const Ask& ask, StoreCall<T> call, Completion<T> done, std::size_t bytes = 0) {
+    coalescer_.call<T>(ask.caller, std::move(call), ask.deadline, std::move(done), bytes);
+  }
+
+  // ---- Checks (local_broker.cc) ----
+  // A queue that is not known here goes to `unknown`.
+  Result<void> check_queue(const Ask& ask, const QueueBook::Reading& book, const QueueRef& queue,
+                           std::vector<QueueRef>& unknown) const;
+  Result<void> check_task(const Ask& ask, const QueueBook::Reading& book, const NewTask& task,
+                          TimePoint now, std::vector<QueueRef>& unknown) const;
+  // Makes sure, ahead of the caller's next request, that these queues are there.
+  std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown);
+  void count_put(const std::vector<Result<Put>>& results,
+                 const std::vector<std::pair<std::string, std::uint32_t>>& runs);
+
+  // ---- Work (local_work.cc) ----
+  Result<void> check_take(const Ask& ask, const TakeRequest& take, std::vector<QueueRef>& unknown,
+                          TimePoint now);
+  void check_takes(const Ask& ask, std::vector<TakeRequest> takes, Job& job,
+                   std::vector<QueueRef>& unknown, TimePoint now);
+  Result<void> check_report(const Ask& ask, Report& report, std::vector<QueueRef>& unknown,
+                            TimePoint now);
+  bool look_up_notes(Job& job);
+  Result<void> find_notes(Store& store, Job& job);
+  // With `store`, settings that are not known are asked for.
+  void decide_all(Job& job, Store* store, TimePoint now);
+  Result<WorkResult> work_in_a_call(Store& store, Job& job, TimePoint now);
+  void worked(const std::shared_ptr<Job>& job, Result<WorkResult> result);
+  void finish(Job& job, WorkResult result);
+  void note_settled(const Job& job, const WorkResult& result, TimePoint now);
+  void note_taken(const Job& job, WorkResult& result, TimePoint now);
+
+  // ---- Tasks and queues ----
+  Result<void> pick_dead(Store& store, Rounds& rounds);
+  void next_dead(std::shared_ptr<Rounds> rounds, bool retry);
+  void next_clear(std::shared_ptr<Rounds> rounds);
+  void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
+  void finished(const TaskId& id);
+
+  // ---- Schedules ----
+  Result<void> check_schedule(const Ask& ask, const Schedule& schedule, TimePoint now) const;
+  Result<Schedule> store_schedule(Store& store, Schedule schedule, const Schedule* old,
+                                  TimePoint now);
+
+  // The store, with the internal queues in it.
+  Store& prepared(Store& store);
+
+  Clock& clock_;
+  Books books_;
+  Reader reader_;
+  Sweeper sweeper_;
+  Scheduler scheduler_;
+  Coalescer coalescer_;
+  ServiceRunner runner_;
+  const CallerId self_;
+  std::atomic<bool> stopped_ = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,63 @@
+// Small things that the parts of LocalBroker share.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "broker/local_broker.h"
+
+namespace millrace {
+
+struct LocalBroker::Problems {
+  std::vector<std::pair<QueueRef, Error>> of = {};
+};
+
+// Takes out of `items` what was refused: `refused` is empty, or as long as `items`.
+template <class T>
+void drop_refused(std::vector<T>& items, const std::vector<std::optional<Error>>& refused) {
+  if (refused.empty()) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (refused[i]) continue;
+    if (kept != i) items[kept] = std::move(items[i]);
+    ++kept;
+  }
+  items.resize(kept);
+}
+
+// Puts the refusals back where they belong among the results of the others.
+template <class T>
+std::vector<Result<T>> with_refused(std::vector<Result<T>> results,
+                                    std::vector<std::optional<Error>> refused) {
+  if (refused.empty()) return results;
+  std::vector<Result<T>> all;
+  all.reserve(refused.size());
+  std::size_t at = 0;
+  for (auto& error : refused) {
+    if (error) {
+      all.push_back(std::unexpected(std::move(*error)));
+    } else {
+      all.push_back(std::move(results[at++]));
+    }
+  }
+  return all;
+}
+
+// Says why a queue is missing where the broker knows better than the store. `queues` by result.
+template <class T>
+void explain_missing(std::vector<Result<T>>& results, const std::vector<QueueRef>& queues,
+                     const std::vector<std::pair<QueueRef, Error>>& problems) {
+  if (problems.empty()) return;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i] || results[i].error().code != ErrorCode::not_found) continue;
+    for (const auto& [queue, error] : problems) {
+      if (queue == queues[i]) results[i] = std::unexpected(error);
+    }
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,149 @@
+// Schedules of LocalBroker. What fires them: scheduler.h.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "broker/local_broker.h"
+#include "broker/tick_text.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/validate.h"
+
+namespace millrace {
+
+// All that needs no store.
+Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedule,
+                                         TimePoint now) const {
+  if (auto good = validate_name("schedule name", schedule.name, ask.internal); !good) return good;
+  if (auto good = validate(schedule); !good) return good;
+  const auto* queue = std::get_if<std::string>(&schedule.task.queue);
+  if (queue != nullptr && !ask.internal && is_internal(*queue)) {
+    return validate_name("queue name", *queue, false);
+  }
+  if (schedule.task.callback && !books_.notices.can_call_back()) {
+    return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
+  }
+  // As each tick will fill it in.
+  const auto payload = with_tick(schedule.task.payload, now);
+  if (!payload) return std::unexpected(payload.error());
+  return check::size("payload", payload->size(), limits::max_payload);
+}
+
+// Writes a schedule with the right `next`: strictly after now where the rule is new, or where it
+// was paused; else the tick it was waiting for.
+Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, const Schedule* old,
+                                             TimePoint now) {
+  auto ticks = ticks_of(schedule.rule);
+  if (!ticks) return std::unexpected(std::move(ticks.error()));
+  const bool goes_on =
+      old != nullptr && old->rule == schedule.rule && !old->paused && old->next != never;
+  const auto next = goes_on ? std::optional(old->next) : ticks->next_after(now);
+  if (!next) {
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("schedule {} would never fire: its rule has no tick to come", schedule.name));
+  }
+  schedule.next = *next;
+  schedule.task.id = {};
+  if (auto good = books_.need_queue(store, schedule.task.queue, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  auto stored = store.put_schedule(schedule, now);
+  if (stored) scheduler_.changed();
+  return stored;
+}
+
+void LocalBroker::schedules(Ask ask, std::optional<std::string> name,
+                            Completion<std::vector<Schedule>> done) {
+  call<std::vector<Schedule>>(
+      ask, [name = std::move(name)](Store& store, TimePoint) { return store.schedules(name); },
+      std::move(done));
+}
+
+void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode,
+                               Completion<Schedule> done) {
+  if (auto good = check_schedule(ask, schedule, clock_.now()); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  call<Schedule>(
+      ask,
+      [this, mode, schedule = std::move(schedule)](Store& store,
+                                                   TimePoint now) mutable -> Result<Schedule> {
+        const auto old = store.schedules(schedule.name);
+        if (!old && old.error().code != ErrorCode::not_found) return std::unexpected(old.error());
+        if (old && mode == PutQueue::create) {
+          return fail(ErrorCode::conflict,
+                      fmt::format("there is a schedule \"{}\" already", schedule.name));
+        }
+        return store_schedule(store, std::move(schedule), old ? &old->front() : nullptr, now);
+      },
+      [this, done = std::move(done)](Result<Schedule> stored) mutable {
+        if (stored) runner_.wake_at(scheduler_, TimePoint::min());
+        done(std::move(stored));
+      });
+}
+
+void LocalBroker::change_schedule(Ask ask, std::string name, ScheduleChange change,
+                                  Completion<Schedule> done) {
+  call<Schedule>(
+      ask,
+      [this, ask, name = std::move(name), change = std::move(change)](
+          Store& store, TimePoint now) mutable -> Result<Schedule> {
+        const auto old = store.schedules(name);
+        if (!old) return std::unexpected(old.error());
+        Schedule schedule = old->front();
+        if (auto good = change(schedule); !good) return std::unexpected(std::move(good.error()));
+        if (schedule.name != name) {
+          return fail(
+              ErrorCode::invalid,
+              fmt::format("schedule \"{}\" cannot get another name; create a new one", name));
+        }
+        if (auto good = check_schedule(ask, schedule, now); !good) {
+          return std::unexpected(std::move(good.error()));
+        }
+        return store_schedule(store, std::move(schedule), &old->front(), now);
+      },
+      [this, done = std::move(done)](Result<Schedule> stored) mutable {
+        if (stored) runner_.wake_at(scheduler_, TimePoint::min());
+        done(std::move(stored));
+      });
+}
+
+void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> done) {
+  call<void>(
+      ask,
+      [this, name = std::move(name)](Store& store, TimePoint now) {
+        auto removed = store.remove_schedule(name, now);
+        if (removed) scheduler_.changed();
+        return removed;
+      },
+      [this, done = std::move(done)](Result<void> removed) mutable {
+        if (removed) runner_.wake_at(scheduler_, TimePoint::min());
+        done(std::move(removed));
+      });
+}
+
+void LocalBroker::run_schedule(Ask ask, std::string name, Completion<Put> done) {
+  call<Put>(
+      ask,
+      [this, name = std::move(name)](Store& store, TimePoint now) -> Result<Put> {
+        const auto found = store.schedules(name);
+        if (!found) return std::unexpected(found.error());
+        auto task = task_of_tick(found->front(), now, {books_.ids.next(now)});
+        if (!task) return std::unexpected(std::move(task.error()));
+        if (auto good = books_.need_queue(store, task->queue, now); !good) {
+          return std::unexpected(std::move(good.error()));
+        }
+        auto puts = store.put({&*task, 1}, now);
+        if (!puts) return std::unexpected(std::move(puts.error()));
+        auto put = std::move(puts->front());
+        const auto queue = books_.queues.find(task->queue);
+        if (put && !put->existing && queue) {
+          Figures::Writing(books_.figures).of(queue->settings.name).put(1, now);
+        }
+        return put;
+      },
+      std::move(done));
+}
+
+}  // namespace millrace

@@ -1,0 +1,299 @@
+// What LocalBroker does with tasks beside working on them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "broker/explain.h"
+#include "broker/local_broker.h"
+#include "broker/local_parts.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/transition.h"
+
+namespace millrace {
+namespace {
+
+using States = Broker::States;
+
+constexpr std::size_t round_step = 1000;
+
+// One call of the store for each batch of items.
+template <class T, class Call>
+Result<States> in_batches(const std::vector<T>& items, std::size_t batch, const Call& call) {
+  States states;
+  std::span<const T> rest = items;
+  while (!rest.empty()) {
+    const auto part = rest.first(std::min(batch, rest.size()));
+    rest = rest.subspan(part.size());
+    Result<States> answer = call(part);
+    if (!answer) return answer;
+    states.insert(states.end(), std::move_iterator(answer->begin()),
+                  std::move_iterator(answer->end()));
+  }
+  return states;
+}
+
+}  // namespace
+
+void LocalBroker::finished(const TaskId& id) {
+  if (books_.waiters.finished(id)) runner_.wake_at(books_.waiters, TimePoint::min());
+}
+
+void LocalBroker::find(Ask ask, TaskRef task, Completion<Task> done) {
+  call<Task>(ask, [task](Store& store, TimePoint) { return store.find(task); }, std::move(done));
+}
+
+void LocalBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) {
+  call<TaskPage>(
+      ask, [request = std::move(request)](Store& store, TimePoint) { return store.list(request); },
+      std::move(done));
+}
+
+void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {
+  const TimePoint until = later(clock_.now(), wait);
+  // Either the waiters keep it, or it is called here.
+  const auto waiting = std::make_shared<Completion<Task>>(std::move(done));
+  call<std::optional<Task>>(
+      ask,
+      [this, task, until, waiting, caller = ask.caller](
+          Store& store, TimePoint now) -> Result<std::optional<Task>> {
+        auto found = store.find(task);
+        if (!found) return std::unexpected(std::move(found.error()));
+        if (is_final(found->state) || until <= now) return std::move(*found);
+        auto good = books_.waiters.add(found->id, caller, until, *waiting);
+        if (!good) return std::unexpected(std::move(good.error()));
+        runner_.wake_at(books_.waiters, until);
+        return std::nullopt;
+      },
+      [this, waiting](Result<std::optional<Task>> found) {
+        if (!*waiting) {  // kept; or lost with a store that failed in between
+          if (!found) books_.waiters.failed(found.error());
+          return;
+        }
+        if (!found) return (*waiting)(std::unexpected(std::move(found.error())));
+        (*waiting)(std::move(**found));
+      });
+}
+
+void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
+  call<Explanation>(
+      ask,
+      [this, task](Store& store, TimePoint now) -> Result<Explanation> {
+        const auto found = store.find(task);
+        if (!found) return std::unexpected(found.error());
+        const auto queues = store.queues(found->queue);
+        if (!queues) return std::unexpected(queues.error());
+        const auto counts = store.counts(found->queue, now);
+        if (!counts) return std::unexpected(counts.error());
+        return millrace::explain({.task = *found,
+                                  .queue = queues->front(),
+                                  .counts = counts->front(),
+                                  .figures = books_.figures.of(found->queue, now),
+                                  .takes = books_.figures.window(found->queue),
+                                  .now = now});
+      },
+      std::move(done));
+}
+
+void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
+                         Completion<States> done) {
+  if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  if (auto good = check::size("reason", reason.size(), limits::max_error_text); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
+  call<States>(
+      ask,
+      [this, ids, reason = std::move(reason)](Store& store, TimePoint now) -> Result<States> {
+        std::vector<CancelRequest> requests;
+        std::vector<std::string> queues;
+        for (const TaskId& id : *ids) {
+          const auto task = store.find(id);
+          if (!task && task.error().code == ErrorCode::unavailable) {
+            return std::unexpected(task.error());
+          }
+          CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
+          queues.push_back(task ? task->queue : std::string());
+          if (task && is_waiting(task->state)) {
+            request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
+          }
+        }
+        auto states = in_batches(requests, books_.traits.batch,
+                                 [&](auto part) { return store.cancel(part, now); });
+        if (!states) return states;
+        Figures::Writing figures(books_.figures);
+        for (std::size_t i = 0; i < states->size(); ++i) {
+          const auto& state = (*states)[i];
+          if (!state || *state != TaskState::cancelled) continue;
+          figures.of(queues[i]).ended(Event::cancel, std::nullopt, now);
+        }
+        return states;
+      },
+      [this, ids, done = std::move(done)](Result<States> states) mutable {
+        for (std::size_t i = 0; states && i < states->size(); ++i) {
+          if ((*states)[i] && is_final(*(*states)[i])) finished((*ids)[i]);
+        }
+        done(std::move(states));
+      });
+}
+
+void LocalBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) {
+  if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  call<States>(
+      ask,
+      [this, tasks = std::move(tasks)](Store& store, TimePoint now) {
+        return in_batches(tasks, books_.traits.batch,
+                          [&](auto part) { return store.retry(part, now); });
+      },
+      std::move(done));
+}
+
+void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) {
+  if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
+  call<States>(
+      ask,
+      [this, ids](Store& store, TimePoint now) {
+        return in_batches(*ids, books_.traits.batch,
+                          [&](auto part) { return store.remove(part, now); });
+      },
+      [this, ids, done = std::move(done)](Result<States> states) mutable {
+        for (std::size_t i = 0; states && i < states->size(); ++i) {
+          if ((*states)[i]) finished((*ids)[i]);
+        }
+        done(std::move(states));
+      });
+}
+
+void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) {
+  if (auto good = check::count("updates", updates.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  TimePoint first_start = never;
+  for (const TaskUpdate& update : updates) {
+    if (update.start) first_start = std::min(first_start, *update.start);
+  }
+  call<States>(
+      ask,
+      [this, updates = std::move(updates)](Store& store, TimePoint now) {
+        return in_batches(updates, books_.traits.batch,
+                          [&](auto part) { return store.update(part, now); });
+      },
+      [this, first_start, done = std::move(done)](Result<States> states) mutable {
+        if (states && first_start != never) runner_.wake_at(sweeper_, first_start);
+        done(std::move(states));
+      });
+}
+
+// ---- Many tasks, a bounded piece at a time
+// -------------------------------------------------------
+
+struct LocalBroker::Rounds {
+  Ask ask = {};
+  Completion<Handled> handled = {};
+  Completion<std::uint64_t> cleared = {};
+  ListRequest list = {};
+  QueueRef queue = {};
+  Handled sum = {};
+  std::vector<TaskId> ids = {};  // of the last piece
+  bool more = true;
+};
+
+void LocalBroker::retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
+  handle_dead(ask, std::move(which), true, std::move(done));
+}
+
+void LocalBroker::remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
+  handle_dead(ask, std::move(which), false, std::move(done));
+}
+
+void LocalBroker::handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done) {
+  if (auto good = check::count("tasks", which.ids.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  auto rounds = std::make_shared<Rounds>(Rounds{.ask = ask, .handled = std::move(done)});
+  rounds->ids = std::move(which.ids);
+  rounds->more = rounds->ids.empty();
+  rounds->list = {
+      .queue = std::move(which.queue),
+      .states = {TaskState::failed, TaskState::dead},
+      .type = std::move(which.type),
+      .limit = static_cast<std::uint32_t>(std::min<std::size_t>(round_step, limits::max_page))};
+  next_dead(std::move(rounds), retry);
+}
+
+// Only dead letters: a cancelled task that is named is none.
+Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
+  if (!rounds.more) {
+    std::vector<TaskId> dead;
+    for (const TaskId& id : rounds.ids) {
+      const auto task = store.find(id);
+      if (!task && task.error().code == ErrorCode::unavailable) {
+        return std::unexpected(task.error());
+      }
+      const bool is_dead =
+          task && (task->state == TaskState::failed || task->state == TaskState::dead);
+      if (is_dead) dead.push_back(id);
+      rounds.sum.refused += is_dead ? 0 : 1;
+    }
+    rounds.ids = std::move(dead);
+    return {};
+  }
+  const auto page = store.list(rounds.list);
+  if (!page) return std::unexpected(page.error());
+  rounds.ids.clear();
+  for (const Task& task : page->tasks) rounds.ids.push_back(task.id);
+  rounds.list.before = page->next;
+  rounds.more = page->next.has_value();
+  return {};
+}
+
+void LocalBroker::next_dead(std::shared_ptr<Rounds> rounds, bool retry) {
+  call<States>(
+      rounds->ask,
+      [this, rounds, retry](Store& store, TimePoint now) -> Result<States> {
+        if (auto good = pick_dead(store, *rounds); !good) return std::unexpected(good.error());
+        return in_batches(rounds->ids, books_.traits.batch, [&](auto part) {
+          return retry ? store.retry(part, now) : store.remove(part, now);
+        });
+      },
+      [this, rounds, retry](Result<States> states) {
+        if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
+        for (const auto& state : *states) ++(state ? rounds->sum.done : rounds->sum.refused);
+        if (!rounds->more) return rounds->handled(rounds->sum);
+        rounds->ask.deadline = never;  // it has begun
+        next_dead(rounds, retry);
+      });
+}
+
+void LocalBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) {
+  next_clear(std::make_shared<Rounds>(
+      Rounds{.ask = ask, .cleared = std::move(done), .queue = std::move(queue)}));
+}
+
+void LocalBroker::next_clear(std::shared_ptr<Rounds> rounds) {
+  call<std::size_t>(
+      rounds->ask,
+      [rounds](Store& store, TimePoint now) { return store.clear(rounds->queue, round_step, now); },
+      [this, rounds](Result<std::size_t> removed) {
+        if (!removed) return rounds->cleared(std::unexpected(std::move(removed.error())));
+        rounds->sum.done += *removed;
+        if (*removed == round_step) {
+          rounds->ask.deadline = never;
+          return next_clear(rounds);
+        }
+        if (books_.waiters.look_at_all()) runner_.wake_at(books_.waiters, TimePoint::min());
+        rounds->cleared(rounds->sum.done);
+      });
+}
+
+}  // namespace millrace

@@ -1,0 +1,337 @@
+// The hot path of LocalBroker: reports, extensions, takes.
+//
+// On the caller's thread: check, look the leases up in the LeaseBook, decide. Where all are known
+// the order becomes one request of the Coalescer. Where one is not (after a restart) everything is
+// done in one call on the applying thread, which finds the task first. Back on a thread of the
+// Coalescer: note what happened, answer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/local_broker.h"
+#include "broker/local_parts.h"
+#include "core/check.h"
+#include "core/decide.h"
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "core/validate.h"
+
+namespace millrace {
+namespace {
+
+// A settlement that was sent to the store.
+struct Decided {
+  LeaseNote note = {};
+  Event event = Event::done;
+  // For all but `done`: the settlement without result and follow-ups, to be logged, and to be
+  // decided again if the store says that a cancel was requested.
+  std::unique_ptr<Settlement> gist = nullptr;
+};
+
+std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
+  if (settlement.event == Event::done) return nullptr;
+  return std::make_unique<Settlement>(Settlement{.id = settlement.id,
+                                                 .expect = settlement.expect,
+                                                 .event = settlement.event,
+                                                 .ready = settlement.ready,
+                                                 .counters = settlement.counters,
+                                                 .error = settlement.error});
+}
+
+bool wants_cancel(const Result<Settled>& settled) {
+  return settled && settled->status == SettleStatus::cancel_requested;
+}
+
+Result<void> check_size(const WorkOrder& order) {
+  const std::size_t items = order.reports.size() + order.extensions.size();
+  if (auto good = check::count("reports and extensions", items, limits::max_batch); !good) {
+    return good;
+  }
+  std::size_t most = 0;
+  for (const TakeRequest& take : order.takes) most += wanted(take);
+  return check::count("wanted tasks", most, limits::max_batch);
+}
+
+}  // namespace
+
+struct LocalBroker::Job {
+  Completion<WorkResult> done;
+  std::vector<Report> reports = {};
+  std::vector<std::optional<LeaseNote>> notes = {};      // by report
+  std::vector<std::optional<Error>> refused = {};        // by report; empty: none is
+  std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
+  std::vector<std::string> workers = {};                 // by take that is not refused
+  Work work = {};
+  std::vector<Decided> decided = {};  // by settlement
+  std::vector<QueueRef> wanted = {};  // the first queue of each take, where some are unknown
+  std::shared_ptr<Problems> problems = nullptr;
+
+  void refuse(std::size_t report, Error error) {
+    refused.resize(reports.size());
+    refused[report] = std::move(error);
+  }
+  bool is_refused(std::size_t report) const { return !refused.empty() && refused[report]; }
+};
+
+// ---- Coming in
+// -----------------------------------------------------------------------------------
+
+Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
+                                     std::vector<QueueRef>& unknown, TimePoint now) {
+  if (auto good = validate(take); !good) return good;
+  if (!ask.internal && is_internal(take.worker)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("worker {} begins with $, which is kept for workers inside the server",
+                            take.worker));
+  }
+  std::vector<std::string> names;
+  {
+    const QueueBook::Reading book(books_.queues);
+    for (const Want& want : take.queues) {
+      if (auto good = check_queue(ask, book, want.queue, unknown); !good) return good;
+      const Queue* known = book.find(want.queue);
+      if (known != nullptr) {
+        names.push_back(known->settings.name);
+      } else if (const auto* name = std::get_if<std::string>(&want.queue)) {
+        names.push_back(*name);
+      }
+    }
+  }
+  {
+    Figures::Writing figures(books_.figures);
+    for (const std::string& name : names) figures.of(name).asked(now);
+  }
+  LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now);
+  return {};
+}
+
+void LocalBroker::check_takes(const Ask& ask, std::vector<TakeRequest> takes, Job& job,
+                              std::vector<QueueRef>& unknown, TimePoint now) {
+  for (std::size_t i = 0; i < takes.size(); ++i) {
+    if (auto good = check_take(ask, takes[i], unknown, now); !good) {
+      job.refused_takes.resize(takes.size());
+      job.refused_takes[i] = std::move(good.error());
+    }
+  }
+  drop_refused(takes, job.refused_takes);
+  for (const TakeRequest& take : takes) {
+    job.workers.push_back(take.worker);
+    // A take fails with the first queue that is missing.
+    const auto missing = std::ranges::find_if(take.queues, [&](const Want& want) {
+      return std::ranges::find(unknown, want.queue) != unknown.end();
+    });
+    if (!unknown.empty()) {
+      job.wanted.push_back(missing == take.queues.end() ? QueueRef() : missing->queue);
+    }
+  }
+  job.work.takes = std::move(takes);
+}
+
+Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
+                                       std::vector<QueueRef>& unknown, TimePoint now) {
+  if (report.follow_ups.empty()) return {};
+  books_.ids.fill(report.follow_ups, now);
+  const QueueBook::Reading book(books_.queues);
+  for (std::size_t i = 0; i < report.follow_ups.size(); ++i) {
+    auto good = check_task(ask, book, report.follow_ups[i], now, unknown);
+    if (good) continue;
+    good.error().message = fmt::format("follow-up {}: {}", i + 1, good.error().message);
+    return good;
+  }
+  return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
+}
+
+// Whether all leases are known here.
+bool LocalBroker::look_up_notes(Job& job) {
+  job.notes.resize(job.reports.size());
+  if (job.reports.empty()) return true;
+  bool all = true;
+  const LeaseBook::Writing leases(books_.leases);
+  for (std::size_t i = 0; i < job.reports.size(); ++i) {
+    if (job.is_refused(i)) continue;
+    const LeaseNote* note = leases.find(job.reports[i].id, job.reports[i].token);
+    if (note != nullptr) job.notes[i] = *note;
+    all = all && note != nullptr;
+  }
+  return all;
+}
+
+void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
+  if (auto good = check_size(order); !good) return done(std::unexpected(std::move(good.error())));
+  const TimePoint now = clock_.now();
+  const auto job = std::make_shared<Job>(Job{.done = std::move(done)});
+  job->reports = std::move(order.reports);
+  job->work.extensions = std::move(order.extensions);
+  if (order.wait > Duration::zero()) job->work.wait_until = later(now, order.wait);
+  std::vector<QueueRef> unknown;
+  check_takes(ask, std::move(order.takes), *job, unknown, now);
+  for (std::size_t i = 0; i < job->reports.size(); ++i) {
+    auto good = check_report(ask, job->reports[i], unknown, now);
+    if (!good) job->refuse(i, std::move(good.error()));
+  }
+  const bool known = look_up_notes(*job);
+  job->problems = need_queues(ask, std::move(unknown));
+  if (known) {
+    decide_all(*job, nullptr, now);
+    coalescer_.work(ask.caller, std::move(job->work), ask.deadline,
+                    [this, job](Result<WorkResult> result) { worked(job, std::move(result)); });
+    return;
+  }
+  call<WorkResult>(
+      ask, [this, job](Store& store, TimePoint at) { return work_in_a_call(store, *job, at); },
+      [this, job](Result<WorkResult> result) { worked(job, std::move(result)); });
+}
+
+// ---- Deciding
+// ------------------------------------------------------------------------------------
+
+void LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
+  if (job.reports.empty()) return;
+  static const QueueSettings unknown_queue;
+  job.work.settlements.reserve(job.reports.size());
+  job.decided.reserve(job.reports.size());
+  std::string name;
+  std::shared_ptr<const Queue> queue;
+  for (std::size_t i = 0; i < job.reports.size(); ++i) {
+    if (job.is_refused(i) || !job.notes[i]) continue;
+    Report& report = job.reports[i];
+    LeaseNote& note = *job.notes[i];
+    if (i == 0 || note.queue != name) {
+      name = note.queue;
+      queue = books_.queues.find(name);
+      if (!queue && store != nullptr) queue = books_.queues.look_up(*store, name).value_or(nullptr);
+    }
+    Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
+                                          queue ? queue->settings : unknown_queue, now);
+    job.decided.push_back({std::move(note), settlement.event, gist_of(settlement)});
+    job.work.settlements.push_back(std::move(settlement));
+  }
+}
+
+// What the LeaseBook does not know the store does.
+Result<void> LocalBroker::find_notes(Store& store, Job& job) {
+  for (std::size_t i = 0; i < job.reports.size(); ++i) {
+    if (job.is_refused(i) || job.notes[i]) continue;
+    auto task = store.find(job.reports[i].id);
+    if (task) {
+      job.notes[i] = note_of(*task, job.reports[i].token);
+    } else if (task.error().code == ErrorCode::unavailable) {
+      return std::unexpected(std::move(task.error()));
+    } else {
+      job.refuse(i, std::move(task.error()));
+    }
+  }
+  return {};
+}
+
+Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint now) {
+  if (auto good = find_notes(store, job); !good) return std::unexpected(std::move(good.error()));
+  decide_all(job, &store, now);
+  return work_in_batches(store, books_.traits.batch, job.work, now);
+}
+
+// ---- Going out
+// -----------------------------------------------------------------------------------
+
+void LocalBroker::worked(const std::shared_ptr<Job>& job, Result<WorkResult> result) {
+  if (!result) return job->done(std::move(result));
+  if (std::ranges::none_of(result->settled, wants_cancel)) return finish(*job, std::move(*result));
+  // Cancelled while it ran: settled once more, and only then answered. Nobody who leaves meanwhile
+  // can stop that, so it is asked in the broker's own name.
+  std::vector<std::size_t> places;
+  Work again;
+  const TimePoint now = clock_.now();
+  for (std::size_t i = 0; i < result->settled.size(); ++i) {
+    if (!wants_cancel(result->settled[i])) continue;
+    Decided& decided = job->decided[i];
+    Settlement settlement = books_.decide_cancelled(decided.note, *decided.gist, now);
+    decided.event = settlement.event;
+    decided.gist = gist_of(settlement);
+    again.settlements.push_back(std::move(settlement));
+    places.push_back(i);
+  }
+  auto first = std::make_shared<WorkResult>(std::move(*result));
+  coalescer_.work(self_, std::move(again), never,
+                  [this, job, first, places = std::move(places)](Result<WorkResult> second) {
+                    for (std::size_t i = 0; i < places.size(); ++i) {
+                      first->settled[places[i]] =
+                          second ? std::move(second->settled[i])
+                                 : Result<Settled>(std::unexpected(second.error()));
+                    }
+                    finish(*job, std::move(*first));
+                  });
+}
+
+void LocalBroker::finish(Job& job, WorkResult result) {
+  const TimePoint now = clock_.now();
+  note_settled(job, result, now);
+  note_taken(job, result, now);
+  if (job.problems) explain_missing(result.taken, job.wanted, job.problems->of);
+  result.settled = with_refused(std::move(result.settled), std::move(job.refused));
+  result.taken = with_refused(std::move(result.taken), std::move(job.refused_takes));
+  job.done(std::move(result));
+}
+
+void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoint now) {
+  if (job.decided.empty()) return;
+  TimePoint first_ready = never;
+  {
+    Figures::Writing figures(books_.figures);
+    LeaseBook::Writing leases(books_.leases);
+    for (std::size_t i = 0; i < job.decided.size(); ++i) {
+      const auto& [note, event, gist] = job.decided[i];
+      const auto& settled = result.settled[i];
+      const bool applied = settled && settled->status == SettleStatus::applied;
+      if (applied) figures.of(note.queue).ended(event, now - note.started_at, now);
+      const bool gone = !settled && (settled.error().code == ErrorCode::lease_lost ||
+                                     settled.error().code == ErrorCode::not_found);
+      if (settled || gone) leases.ended(note.token, applied, now);
+      const bool returns = event == Event::retry || event == Event::snooze;
+      if (applied && returns) first_ready = std::min(first_ready, gist->ready);
+    }
+  }
+  if (first_ready != never) runner_.wake_at(sweeper_, first_ready);
+  for (std::size_t i = 0; i < job.decided.size(); ++i) {
+    const auto& settled = result.settled[i];
+    if (!settled || settled->status != SettleStatus::applied) continue;
+    const Decided& decided = job.decided[i];
+    if (is_final(settled->state)) finished(decided.note.id);
+    if (decided.gist) {
+      log_settled(books_.log(), decided.note.queue, *decided.gist);
+    } else if (books_.log().wants(LogLevel::debug)) {
+      log_settled(books_.log(), decided.note.queue, {.id = decided.note.id});
+    }
+  }
+}
+
+void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) {
+  if (result.taken.empty()) return;
+  const QueueBook::Reading book(books_.queues);
+  Figures::Writing figures(books_.figures);
+  LeaseBook::Writing leases(books_.leases);
+  for (std::size_t i = 0; i < result.taken.size(); ++i) {
+    if (!result.taken[i]) continue;
+    const Queue* queue = nullptr;
+    for (Lease& lease : *result.taken[i]) {
+      if (queue == nullptr || queue->settings.name != lease.queue) {
+        queue = book.find(std::string_view(lease.queue));
+      }
+      Tally& tally = figures.of(lease.queue);
+      tally.asked(now);
+      tally.taken(lease.started_at - lease.start, now);
+      if (queue != nullptr) {
+        if (queue->settings.process_rate) tally.used(*queue->settings.process_rate, 1, now);
+        lease.timeout = timeout_of(lease.timeout, lease.type, queue->settings);
+      }
+      leases.taken(job.workers[i], lease, now);
+      if (books_.log().wants(LogLevel::debug)) {
+        books_.log()(LogLevel::debug, fmt::format("task {} taken", to_text(lease.id.value)),
+                     {{"queue", lease.queue}, {"worker", job.workers[i]}});
+      }
+    }
+  }
+}
+
+}  // namespace millrace

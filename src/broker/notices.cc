@@ -1,0 +1,177 @@
+#include "broker/notices.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/queue_book.h"
+#include "core/clip.h"
+#include "core/limits.h"
+#include "core/transition.h"
+
+namespace millrace {
+namespace {
+
+// What a notice may add to the result: names, error texts, metadata.
+constexpr std::size_t beside_result = 64 * limits::kib;
+
+std::optional<TaskState> state_after(Event event) {
+  if (event == Event::expire) return TaskState::cancelled;
+  return next_state(TaskState::processing, event);
+}
+
+bool wants(const Callback* callback, TaskState state) {
+  if (callback == nullptr) return false;
+  const auto on = [&](CallbackOn event) {
+    return (callback->events & static_cast<std::uint8_t>(event)) != 0;
+  };
+  switch (state) {
+    case TaskState::completed:
+      return on(CallbackOn::completed);
+    case TaskState::failed:
+      return on(CallbackOn::failed);
+    case TaskState::retrying:
+      return on(CallbackOn::retrying);
+    case TaskState::dead:
+      return on(CallbackOn::dead);
+    case TaskState::cancelled:
+      return on(CallbackOn::cancelled);
+    default:
+      return false;
+  }
+}
+
+// What whoever runs the server should hear of; empty: nothing.
+std::string_view alert_about(Event event, const std::optional<TaskError>& error) {
+  if (event == Event::exhaust) return "Task failed after maximum retries";
+  const bool refused_key =
+      error && (error->code == "authentication_error" || error->code == "claude_api_401");
+  if (event == Event::fail && refused_key) return "API key validation failure";
+  return {};
+}
+
+Notice notice_about(const Subject& subject, TaskState state, const std::optional<TaskError>& error,
+                    TimePoint now) {
+  return {.task = subject.id,
+          .queue = std::string(subject.queue),
+          .type = std::string(subject.type),
+          .state = state,
+          .error = error,
+          .counters = subject.counters,
+          .client_id = std::string(subject.client_id),
+          .request_id = std::string(subject.request_id),
+          .metadata = std::string(subject.metadata),
+          .at = now};
+}
+
+template <class T>
+Subject subject_from(const T& task) {
+  return {.id = task.id,
+          .queue = task.queue,
+          .type = task.type,
+          .callback = task.callback ? &*task.callback : nullptr,
+          .counters = task.counters,
+          .client_id = task.client_id,
+          .request_id = task.request_id,
+          .metadata = task.metadata};
+}
+
+}  // namespace
+
+Subject subject_of(const LeaseNote& note) {
+  Subject subject{.id = note.id, .queue = note.queue, .type = note.type, .counters = note.counters};
+  if (note.extras && note.extras->callback) {
+    subject.callback = &*note.extras->callback;
+    subject.client_id = note.extras->client_id;
+    subject.request_id = note.extras->request_id;
+    subject.metadata = note.extras->metadata;
+  }
+  return subject;
+}
+
+Subject subject_of(const Lease& lease) {
+  return subject_from(lease);
+}
+
+Subject subject_of(const Task& task) {
+  return subject_from(task);
+}
+
+void Notices::add_to(Settlement& settlement, const Subject& subject, TimePoint now) const {
+  if (!compose_) return;
+  const auto state = state_after(settlement.event);
+  if (!state) return;
+  const bool calls_back = wants(subject.callback, *state);
+  const std::string_view about = alerts_ && !is_internal(subject.queue)
+                                     ? alert_about(settlement.event, settlement.error)
+                                     : std::string_view();
+  if (!calls_back && about.empty()) return;
+  Notice notice = notice_about(subject, *state, settlement.error, now);
+  const bool decided = settlement.event == Event::retry || settlement.event == Event::exhaust;
+  if (decided) {
+    const auto deliveries = notice.counters.deliveries;
+    notice.counters = settlement.counters;
+    notice.counters.deliveries = deliveries;
+  }
+  if (!about.empty()) {
+    notice.subject = about;
+    settlement.follow_ups.push_back(alert(subject, notice, now));
+    notice.subject.clear();
+  }
+  if (!calls_back) return;
+  std::size_t used = 0;
+  for (const NewTask& task : settlement.follow_ups) {
+    used += task.payload.size() + task.metadata.size();
+  }
+  notice.result = settlement.result;
+  const std::size_t room =
+      limits::max_follow_up_bytes - std::min(used, limits::max_follow_up_bytes);
+  settlement.follow_ups.push_back(webhook(subject, std::move(notice), room, now));
+}
+
+std::vector<NewTask> Notices::of_cancel(const Subject& subject, const std::string& reason,
+                                        TimePoint now) const {
+  std::vector<NewTask> tasks;
+  if (!compose_ || !wants(subject.callback, TaskState::cancelled)) return tasks;
+  const TaskError error{.code = "cancelled", .message = reason, .failed_at = now};
+  Notice notice = notice_about(subject, TaskState::cancelled, error, now);
+  tasks.push_back(webhook(subject, std::move(notice), limits::max_follow_up_bytes, now));
+  return tasks;
+}
+
+NewTask Notices::webhook(const Subject& subject, Notice notice, std::size_t room,
+                         TimePoint now) const {
+  notice.kind = NoticeKind::webhook;
+  notice.url = subject.callback->url;
+  const std::size_t most = std::min(room, limits::max_payload);
+  std::string payload;
+  if (notice.result.size() + beside_result <= most) payload = compose_(notice);
+  // Written as JSON it may be larger than it was.
+  if (payload.empty() || payload.size() > most) {
+    notice.result_left_out = !notice.result.empty();
+    notice.result.clear();
+    payload = compose_(notice);
+  }
+  RetryRules retry;
+  retry.max_retries = std::max<std::uint32_t>(subject.callback->max_attempts, 1) - 1;
+  return {.id = {ids_.next(now)},
+          .queue = std::string(webhooks_queue),
+          .type = "webhook",
+          .payload = std::move(payload),
+          .retry = retry,
+          .client_id = std::string(subject.client_id),
+          .request_id = std::string(subject.request_id),
+          .parent = subject.id};
+}
+
+NewTask Notices::alert(const Subject& subject, Notice notice, TimePoint now) const {
+  notice.kind = NoticeKind::alert;
+  return {.id = {ids_.next(now)},
+          .queue = std::string(alerts_queue),
+          .type = "alert",
+          .payload = compose_(notice),
+          .client_id = std::string(subject.client_id),
+          .request_id = std::string(subject.request_id),
+          .parent = subject.id};
+}
+
+}  // namespace millrace

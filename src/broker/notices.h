@@ -1,0 +1,62 @@
+// Webhooks and alerts as follow-up tasks: stored in the commit that ends the task, so that nothing
+// is ever finished and its callback lost.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/ids.h"
+#include "broker/lease_book.h"
+#include "broker/notice.h"
+#include "store/store.h"
+
+namespace millrace {
+
+// The task a notice is about.
+struct Subject {
+  TaskId id = {};
+  std::string_view queue = {};
+  std::string_view type = {};
+  const Callback* callback = nullptr;
+  Counters counters = {};
+  std::string_view client_id = {};
+  std::string_view request_id = {};
+  std::string_view metadata = {};
+};
+
+Subject subject_of(const LeaseNote& note);
+Subject subject_of(const Lease& lease);
+Subject subject_of(const Task& task);
+
+class Notices {
+ public:
+  // Without `compose` there are neither webhooks nor alerts.
+  Notices(ComposeNotice compose, bool alerts, Ids& ids)
+      : compose_(std::move(compose)), alerts_(alerts), ids_(ids) {}
+
+  bool can_call_back() const { return static_cast<bool>(compose_); }
+
+  // Adds to a decided settlement what the world is to be told of it. A result that finds no room
+  // beside the other follow-ups is left out of the notice; the task keeps it.
+  void add_to(Settlement& settlement, const Subject& subject, TimePoint now) const;
+
+  // What goes along with the cancellation of a waiting task.
+  std::vector<NewTask> of_cancel(const Subject& subject, const std::string& reason,
+                                 TimePoint now) const;
+
+ private:
+  NewTask webhook(const Subject& subject, Notice notice, std::size_t room, TimePoint now) const;
+  NewTask alert(const Subject& subject, Notice notice, TimePoint now) const;
+
+  ComposeNotice compose_;
+  bool alerts_;
+  Ids& ids_;
+};
+
+}  // namespace millrace

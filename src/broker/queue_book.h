@@ -1,0 +1,86 @@
+// The queues as they were when the broker last looked, so that no put, take or decision has to ask
+// the store for them. Kept up to date by every change that goes through this broker, and read anew
+// every few seconds where other processes may change them, too.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/store.h"
+
+namespace millrace {
+
+// Names of Millrace itself.
+inline constexpr std::string_view webhooks_queue = "$webhooks";
+inline constexpr std::string_view alerts_queue = "$alerts";
+constexpr bool is_internal(std::string_view name) {
+  return name.starts_with('$');
+}
+
+// A queue as a message shows it: "emails", number 7 or a UUID.
+std::string text_of(const QueueRef& queue);
+
+class QueueBook {
+ public:
+  // One lock for all look-ups of a request. What it returns is valid while it lives.
+  class Reading {
+   public:
+    explicit Reading(const QueueBook& book) : book_(book), lock_(book.mutex_) {}
+    // Null: not known here, the store may know better. So it is with a queue that is being removed,
+    // since nobody tells when it is gone.
+    const Queue* find(const QueueRef& queue) const;
+    const Queue* find(std::string_view name) const;
+
+   private:
+    const QueueBook& book_;
+    std::shared_lock<std::shared_mutex> lock_;
+  };
+
+  std::shared_ptr<const Queue> find(const QueueRef& queue) const;
+
+  void set(Queue queue);
+  void forget(const std::string& name);
+
+  // Reads all queues anew.
+  Result<void> reload(Store& store);
+  // Reads one anew: `not_found` also forgets it.
+  Result<std::shared_ptr<const Queue>> look_up(Store& store, const QueueRef& queue);
+
+  bool any_removing() const;
+
+ private:
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>()(name);
+    }
+  };
+  struct NameEqual {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+  };
+  using ByName = std::unordered_map<std::string, std::shared_ptr<const Queue>, NameHash, NameEqual>;
+
+  const std::shared_ptr<const Queue>* find_locked(const QueueRef& queue) const;
+  void add_locked(Queue queue);
+  void forget_locked(std::string_view name);
+
+  mutable std::shared_mutex mutex_;
+  ByName by_name_;
+  std::map<QueueNumber, std::string> by_number_;
+  std::map<Uuid, std::string> by_id_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,74 @@
+// Fires schedules: each tick once, whoever else is there to fire it, because the store moves a
+// schedule on only if it stands where the firer thinks.
+//
+// A tick is missed if it comes more than a minute late, or if a later one is due as well. What then
+// is the schedule's choice: `skip` fires no missed tick, `one` fires the latest that is due and no
+// other, `all` the last `missed_most` of them.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/time.h>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/books.h"
+#include "broker/service.h"
+#include "core/tick.h"
+#include "store/store.h"
+
+namespace millrace {
+
+// As Ticks::of(), but a missing zone database is `internal`: where rounds are applied,
+// `unavailable` would mean that the store has failed.
+Result<Ticks> ticks_of(const TickRule& rule);
+
+// When a tick fires: its nominal moment and an offset in [0, jitter) that is the same for the same
+// schedule and tick, so that every process waits for the same moment.
+TimePoint fire_time(const Schedule& schedule, TimePoint nominal);
+
+// The task of one tick: a new id, the tick written into the payload.
+Result<NewTask> task_of_tick(const Schedule& schedule, TimePoint nominal, TaskId id);
+
+// Which ticks fire now, by nominal moment, and what comes after them.
+struct TicksToFire {
+  std::vector<TimePoint> ticks = {};             // may be empty: all were missed and are skipped
+  std::optional<TimePoint> next = std::nullopt;  // nullopt: there is no tick after them
+};
+// For a schedule whose next tick is due.
+TicksToFire ticks_to_fire(const Schedule& schedule, const Ticks& rule, TimePoint now);
+
+class Scheduler final : public Service {
+ public:
+  explicit Scheduler(Books& books) : books_(books) {}
+
+  // A schedule was changed: read them anew.
+  void changed() { stale_ = true; }
+
+  Result<TimePoint> run_once(Store& store, TimePoint now) override;
+
+ private:
+  struct Entry {
+    Schedule schedule = {};
+    std::optional<Ticks> ticks = std::nullopt;  // nullopt: its rule means nothing any more
+    TimePoint due = never;
+  };
+
+  Result<void> reload(Store& store, TimePoint now);
+  void keep(Schedule schedule, TimePoint now);
+  // Errors other than a failed store are logged, and the schedule rests for a while.
+  Result<void> fire(Store& store, Entry& entry, TimePoint now);
+  Result<void> fire_tick(Store& store, Entry& entry, TimePoint tick, TimePoint next, TimePoint now);
+  Result<void> move_on(Store& store, Entry& entry, TimePoint next, TimePoint now);
+
+  Books& books_;
+  std::atomic<bool> stale_ = true;
+  std::map<std::string, Entry> entries_;
+  TimePoint next_reload_{};
+};
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+// Upkeep: what must be done from time to time, as a plain function of store and time.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+
+#include "store/store.h"
+
+namespace millrace {
+
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  // Does a bounded piece of work, where rounds are applied, and says when to come again: `now` or
+  // earlier means at once, after others had their turn.
+  virtual Result<TimePoint> run_once(Store& store, TimePoint now) = 0;
+
+  // What the last run did is stored: whoever waits for it may be told. Never at the same time as a
+  // run.
+  virtual void stored() {}
+
+  // The store has failed, or the broker stops: nothing will be stored any more.
+  virtual void failed(const Error& /*why*/) {}
+};
+
+}  // namespace millrace

@@ -1,0 +1,130 @@
+#include "broker/service_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+// The clock decides, but the condition variable waits in real time: so that a clock that was set,
+// or that a test moves, is noticed soon.
+constexpr Duration longest_wait{250};
+
+// After a run that ended with an error.
+constexpr Duration after_error{1000};
+
+}  // namespace
+
+ServiceRunner::ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log)
+    : clock_(clock), coalescer_(coalescer), log_(log), caller_(coalescer.new_caller()) {}
+
+void ServiceRunner::add(std::string name, Service& service) {
+  const std::scoped_lock lock(mutex_);
+  Entry& entry = entries_.emplace_back();
+  entry.name = std::move(name);
+  entry.service = &service;
+}
+
+void ServiceRunner::start() {
+  thread_ = std::thread([this] { loop(); });
+}
+
+void ServiceRunner::stop() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return std::ranges::none_of(entries_, &Entry::running); });
+  lock.unlock();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ServiceRunner::wake_at(const Service& service, TimePoint moment) {
+  for (Entry& entry : entries_) {
+    if (entry.service != &service) continue;
+    if (next_of(entry) <= moment) return;
+    const std::scoped_lock lock(mutex_);
+    set_next(entry, std::min(next_of(entry), moment));
+    changed_.notify_all();
+  }
+}
+
+void ServiceRunner::loop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const TimePoint now = clock_.now();
+    Entry* due = nullptr;
+    for (Entry& entry : entries_) {
+      if (!entry.running && next_of(entry) <= now) due = &entry;
+    }
+    if (due == nullptr) {
+      wait(lock);
+      continue;
+    }
+    due->running = true;
+    set_next(*due, never);  // wake_at() may say otherwise while it runs
+    lock.unlock();
+    submit(*due);
+    lock.lock();
+  }
+}
+
+void ServiceRunner::wait(std::unique_lock<std::mutex>& lock) {
+  TimePoint next = never;
+  for (const Entry& entry : entries_) {
+    if (!entry.running) next = std::min(next, next_of(entry));
+  }
+  const TimePoint now = clock_.now();
+  const Duration until_next = next < later(now, longest_wait) ? next - now : longest_wait;
+  changed_.wait_for(lock, std::max(until_next, Duration(1)));
+}
+
+void ServiceRunner::submit(Entry& entry) {
+  coalescer_.call<TimePoint>(
+      caller_,
+      [service = entry.service](Store& store, TimePoint now) {
+        return service->run_once(store, now);
+      },
+      never,
+      [this, &entry](Result<TimePoint> result) {
+        if (result) entry.service->stored();
+        ran(entry, result);
+      });
+}
+
+void ServiceRunner::ran(Entry& entry, const Result<TimePoint>& result) {
+  const TimePoint now = clock_.now();
+  const bool failed = !result;
+  if (failed && result.error().code == ErrorCode::unavailable) {
+    for (const Entry& each : entries_) each.service->failed(result.error());
+  }
+  const std::scoped_lock lock(mutex_);
+  if (failed && !entry.failing && !stopping_) {
+    log_(LogLevel::error, fmt::format("{} failed: {}", entry.name, result.error().message));
+  }
+  entry.failing = failed;
+  entry.running = false;
+  set_next(entry, std::min(next_of(entry), failed ? later(now, after_error) : *result));
+  changed_.notify_all();
+}
+
+void ServiceRunner::run_due() {
+  std::unique_lock lock(mutex_);
+  for (bool more = true; more;) {
+    more = false;
+    for (Entry& entry : entries_) {
+      if (next_of(entry) > clock_.now()) continue;
+      entry.running = true;
+      set_next(entry, never);
+      lock.unlock();
+      submit(entry);
+      lock.lock();
+      changed_.wait(lock, [&] { return !entry.running; });
+      more = true;
+    }
+  }
+}
+
+}  // namespace millrace

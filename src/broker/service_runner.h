@@ -1,0 +1,76 @@
+// Runs services when they are due: one thread that keeps their next moments and hands them to the
+// Coalescer, on whose applying thread they do their work.
+#pragma once
+
+#include <millrace/time.h>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "broker/coalescer.h"
+#include "broker/service.h"
+#include "core/clock.h"
+#include "core/log.h"
+
+namespace millrace {
+
+class ServiceRunner {
+ public:
+  // All must outlive this.
+  ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log);
+  ServiceRunner(const ServiceRunner&) = delete;
+  ServiceRunner& operator=(const ServiceRunner&) = delete;
+  ~ServiceRunner() { stop(); }
+
+  // A service, by the name a log calls it; all before start(). It runs as soon as the thread does.
+  void add(std::string name, Service& service);
+  void start();
+  // Waits for the services that run, which the Coalescer's end answers if nothing else does.
+  void stop();
+
+  // The service has something to do at this moment, which may be earlier than it said. Cheap where
+  // it is not.
+  void wake_at(const Service& service, TimePoint moment);
+
+  // Runs each service until it has nothing more to do now. Instead of start(), where time stands
+  // still: in tests, and for whoever keeps time himself.
+  void run_due();
+
+ private:
+  struct Entry {
+    std::string name;
+    Service* service = nullptr;
+    // Guarded by the mutex; read without it by wake_at().
+    std::atomic<Duration::rep> next = TimePoint::min().time_since_epoch().count();
+    bool running = false;
+    bool failing = false;  // its last run ended with an error, which was logged
+  };
+
+  static TimePoint next_of(const Entry& entry) {
+    return TimePoint(Duration(entry.next.load(std::memory_order_relaxed)));
+  }
+  static void set_next(Entry& entry, TimePoint moment) {
+    entry.next.store(moment.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  void loop();
+  void submit(Entry& entry);
+  void ran(Entry& entry, const Result<TimePoint>& result);
+  void wait(std::unique_lock<std::mutex>& lock);
+
+  Clock& clock_;
+  Coalescer& coalescer_;
+  const Log& log_;
+  const CallerId caller_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Entry> entries_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace millrace

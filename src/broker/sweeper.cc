@@ -1,0 +1,134 @@
+#include "broker/sweeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/decide.h"
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto calm = std::chrono::seconds(30);
+constexpr auto disagreement = std::chrono::seconds(5);
+constexpr auto standstill = std::chrono::seconds(10);  // between two looks that come every second
+
+constexpr Duration at_least_every{1000};
+constexpr std::size_t advance_step = 1000;
+constexpr std::size_t settle_step = 500;
+
+// Of a worker inside a process that is gone: the store ended it at its start when it was opened.
+bool died_with_its_process(const Overdue& overdue) {
+  const auto* lost = std::get_if<Lost>(&overdue.expect);
+  return lost != nullptr && lost->until <= overdue.lease.started_at;
+}
+
+}  // namespace
+
+LossGuard::LossGuard(Clock& clock)
+    : clock_(clock), wall_(clock.now()), steady_(clock.steady()), calm_from_(steady_ + calm) {}
+
+bool LossGuard::may_lose() {
+  const TimePoint wall = clock_.now();
+  const std::chrono::nanoseconds steady = clock_.steady();
+  const auto passed = steady - std::exchange(steady_, steady);
+  const std::chrono::nanoseconds shown = wall - std::exchange(wall_, wall);
+  if (std::chrono::abs(shown - passed) > disagreement || passed > standstill) {
+    calm_from_ = steady + calm;
+  }
+  return steady >= calm_from_;
+}
+
+Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
+  const auto advanced = store.advance(now, advance_step);
+  if (!advanced) return std::unexpected(advanced.error());
+  if (advanced->promoted != 0 && books_.log().wants(LogLevel::debug)) {
+    books_.log()(LogLevel::debug,
+                 fmt::format("{} delayed or retrying tasks are due", advanced->promoted),
+                 {{"tasks", static_cast<std::int64_t>(advanced->promoted)}});
+  }
+  const bool removing = books_.queues.any_removing();
+  if (advanced->lifted != 0 || removing) {
+    if (auto good = books_.queues.reload(store); !good) return std::unexpected(good.error());
+  }
+  if (removing && books_.waiters.look_at_all() && on_awaited) on_awaited();
+  const auto more = settle_overdue(store, now);
+  if (!more) return std::unexpected(more.error());
+  if (*more || advanced->more) return now;
+  // A lease given out meanwhile may end earlier than what was known just now.
+  const TimePoint next = later(now, at_least_every);
+  return advanced->next ? std::min(*advanced->next, next) : next;
+}
+
+Settlement Sweeper::decide(Store& store, const Overdue& overdue, TimePoint now) {
+  Settlement settlement;
+  if (const auto* lost = std::get_if<Lost>(&overdue.expect)) {
+    settlement =
+        decide_lost(overdue.lease, lost->until, overdue.cancel_requested,
+                    books_.settings_of(store, overdue.lease.queue), books_.options.retry, now);
+  } else {
+    settlement = decide_expired(overdue.lease.id, std::get<Unchanged>(overdue.expect).version, now,
+                                overdue.lease.counters);
+  }
+  books_.notices.add_to(settlement, subject_of(overdue.lease), now);
+  return settlement;
+}
+
+Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
+  const std::size_t step = std::min(settle_step, books_.traits.batch);
+  const bool may_lose = guard_.may_lose();
+  // Those that may not be lost yet are returned, too, and must not hide what may be settled.
+  const auto due = store.due(now, may_lose ? step : limits::max_due);
+  if (!due) return std::unexpected(due.error());
+  std::vector<const Overdue*> ended;
+  std::vector<Settlement> settlements;
+  for (const Overdue& overdue : *due) {
+    const bool lease = std::holds_alternative<Lost>(overdue.expect);
+    if (lease && !may_lose && !died_with_its_process(overdue)) continue;
+    if (ended.size() == step) break;
+    settlements.push_back(decide(store, overdue, now));
+    ended.push_back(&overdue);
+  }
+  if (settlements.empty()) return false;
+  const auto result = store.work(settlements, {}, {}, now);
+  if (!result) return std::unexpected(result.error());
+  bool changed = false;
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    const auto& settled = result->settled[i];
+    if (!settled) refused(*ended[i], settled.error());
+    if (!settled || settled->status != SettleStatus::applied) continue;
+    changed = true;
+    note(*ended[i], settlements[i], *settled, now);
+  }
+  return changed && ended.size() == step;
+}
+
+// Extended, settled or changed at the last moment by another process: nothing to talk about.
+void Sweeper::refused(const Overdue& overdue, const Error& error) {
+  if (error.code == ErrorCode::lease_lost || error.code == ErrorCode::conflict) return;
+  books_.log()(LogLevel::error,
+               fmt::format("task {} is overdue and cannot be settled: {}",
+                           to_text(overdue.lease.id.value), error.message),
+               {{"queue", overdue.lease.queue}, {"code", std::string(name_of(error.code))}});
+}
+
+void Sweeper::note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,
+                   TimePoint now) {
+  const Lease& lease = overdue.lease;
+  const bool ran = std::holds_alternative<Lost>(overdue.expect);
+  {
+    Figures::Writing writing(books_.figures);
+    Tally& tally = writing.of(lease.queue);
+    if (ran && settlement.event != Event::lose) tally.ended(Event::lose, std::nullopt, now);
+    tally.ended(settlement.event, std::nullopt, now);
+  }
+  if (ran) LeaseBook::Writing(books_.leases).ended(lease.token, false, now);
+  log_settled(books_.log(), lease.queue, settlement);
+  if (is_final(settled.state) && books_.waiters.finished(lease.id) && on_awaited) on_awaited();
+}
+
+}  // namespace millrace

@@ -1,0 +1,57 @@
+// The timer of tasks: promotes what is due, prunes what is old, and settles leases whose holder
+// was lost and waits that lasted too long.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "broker/books.h"
+#include "broker/service.h"
+#include "core/clock.h"
+#include "store/store.h"
+
+namespace millrace {
+
+// Whether an overdue lease may be called lost. Not in the first 30 s, because workers that ran
+// through a restart have had nobody to extend with; and not for 30 s after the clock was set, the
+// machine slept or this process stood still.
+class LossGuard {
+ public:
+  explicit LossGuard(Clock& clock);
+  // To be asked about once a second.
+  bool may_lose();
+
+ private:
+  Clock& clock_;
+  TimePoint wall_;
+  std::chrono::nanoseconds steady_;
+  std::chrono::nanoseconds calm_from_;
+};
+
+class Sweeper final : public Service {
+ public:
+  Sweeper(Clock& clock, Books& books) : books_(books), guard_(clock) {}
+
+  Result<TimePoint> run_once(Store& store, TimePoint now) override;
+
+  // Called where somebody waits for a task that a sweep ended.
+  std::function<void()> on_awaited = {};
+
+ private:
+  // Settles what is overdue: how many were, and whether more may be.
+  Result<bool> settle_overdue(Store& store, TimePoint now);
+  void refused(const Overdue& overdue, const Error& error);
+  void note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,
+            TimePoint now);
+  Settlement decide(Store& store, const Overdue& overdue, TimePoint now);
+
+  Books& books_;
+  LossGuard guard_;
+};
+
+}  // namespace millrace

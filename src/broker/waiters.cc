@@ -1,0 +1,140 @@
+#include "broker/waiters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/transition.h"
+
+namespace millrace {
+namespace {
+
+constexpr Duration poll_every{1000};
+
+// Tasks looked at in one run.
+constexpr std::size_t step = 200;
+
+}  // namespace
+
+Result<void> Waiters::add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done) {
+  const std::scoped_lock lock(mutex_);
+  if (count_ >= options_.most) {
+    return std::unexpected(
+        Error{ErrorCode::limited,
+              fmt::format("{} wait for tasks to finish already; ask again in a second, or without "
+                          "waiting",
+                          options_.most),
+              poll_every});
+  }
+  by_id_[id].push_back({caller, ends_.emplace(until, id), std::move(done)});
+  ++callers_[caller.value];
+  ++count_;
+  return {};
+}
+
+void Waiters::forget(const Waiter& waiter) {
+  ends_.erase(waiter.until);
+  const auto caller = callers_.find(waiter.caller.value);
+  if (--caller->second == 0) callers_.erase(caller);
+  --count_;
+}
+
+void Waiters::leave(CallerId caller) {
+  if (count_ == 0) return;
+  std::vector<Completion<Task>> gone;  // destroyed without the lock
+  const std::scoped_lock lock(mutex_);
+  if (!callers_.contains(caller.value)) return;
+  for (auto at = by_id_.begin(); at != by_id_.end();) {
+    std::erase_if(at->second, [&](Waiter& waiter) {
+      if (waiter.caller != caller) return false;
+      forget(waiter);
+      gone.push_back(std::move(waiter.done));
+      return true;
+    });
+    at = at->second.empty() ? by_id_.erase(at) : std::next(at);
+  }
+}
+
+bool Waiters::mark(const TaskId& id) {
+  const std::scoped_lock lock(mutex_);
+  if (!by_id_.contains(id)) return false;
+  marked_.insert(id);
+  return true;
+}
+
+bool Waiters::look_at_all() {
+  if (count_ == 0) return false;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [id, waiters] : by_id_) marked_.insert(id);
+  return !marked_.empty();
+}
+
+// Which tasks to look at now, and when to come again.
+std::vector<TaskId> Waiters::pick(TimePoint now, TimePoint& next) {
+  const std::scoped_lock lock(mutex_);
+  const bool poll = options_.poll && now >= next_poll_;
+  if (poll) {
+    next_poll_ = later(now, poll_every);
+    for (const auto& [id, waiters] : by_id_) marked_.insert(id);
+  }
+  auto end = ends_.begin();
+  for (; end != ends_.end() && end->first <= now; ++end) marked_.insert(end->second);
+  if (end != ends_.end()) next = std::min(next, end->first);
+  std::vector<TaskId> picked;
+  while (!marked_.empty() && picked.size() < step) {
+    picked.push_back(*marked_.begin());
+    marked_.erase(marked_.begin());
+  }
+  if (!marked_.empty()) next = now;
+  if (options_.poll && !by_id_.empty()) next = std::min(next, next_poll_);
+  return picked;
+}
+
+Result<TimePoint> Waiters::run_once(Store& store, TimePoint now) {
+  TimePoint next = never;
+  if (count_ == 0) return next;
+  for (const TaskId& id : pick(now, next)) {
+    auto task = store.find(id);
+    if (!task && task.error().code == ErrorCode::unavailable) {
+      return std::unexpected(std::move(task.error()));
+    }
+    found(id, std::move(task), now);
+  }
+  return next;
+}
+
+void Waiters::found(const TaskId& id, Result<Task> task, TimePoint now) {
+  const std::scoped_lock lock(mutex_);
+  const auto at = by_id_.find(id);
+  if (at == by_id_.end()) return;
+  const bool over = !task || is_final(task->state);
+  std::erase_if(at->second, [&](Waiter& waiter) {
+    if (!over && waiter.until->first > now) return false;
+    forget(waiter);
+    answers_.emplace_back(std::move(waiter.done), task);
+    return true;
+  });
+  if (at->second.empty()) by_id_.erase(at);
+}
+
+void Waiters::stored() {
+  std::unique_lock lock(mutex_);
+  auto answers = std::exchange(answers_, {});
+  lock.unlock();
+  for (auto& [done, task] : answers) done(std::move(task));
+}
+
+void Waiters::failed(const Error& why) {
+  std::unique_lock lock(mutex_);
+  auto all = std::exchange(by_id_, {});
+  ends_.clear();
+  callers_.clear();
+  marked_.clear();
+  count_ = 0;
+  lock.unlock();
+  for (auto& [id, waiters] : all) {
+    for (Waiter& waiter : waiters) waiter.done(std::unexpected(why));
+  }
+}
+
+}  // namespace millrace

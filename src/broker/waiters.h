@@ -1,0 +1,79 @@
+// Who waits for a task to be final. Every way in which the broker ends a task tells finished();
+// where other processes may end it, too, it is looked at once a second.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "broker/caller.h"
+#include "broker/service.h"
+#include "core/uuid.h"
+
+namespace millrace {
+
+struct WaitersOptions {
+  std::size_t most = 10'000;
+  bool poll = false;  // other processes may end tasks
+};
+
+class Waiters final : public Service {
+ public:
+  explicit Waiters(const WaitersOptions& options = {}) : options_(options) {}
+
+  // From a call of the store that saw the task unfinished. `limited` if too many wait; then `done`
+  // is left as it was.
+  Result<void> add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done);
+  void leave(CallerId caller);
+
+  // The task became final, or is gone. True if somebody waits for it: then run_once() has to come.
+  bool finished(const TaskId& id) {
+    return count_.load(std::memory_order_relaxed) != 0 && mark(id);
+  }
+  // Many tasks were removed at once: all that are waited for have to be looked at. As finished().
+  bool look_at_all();
+
+  // Finds the tasks that are due to be answered; stored() answers them.
+  Result<TimePoint> run_once(Store& store, TimePoint now) override;
+  void stored() override;
+  // Answers everybody with the error.
+  void failed(const Error& why) override;
+
+  std::size_t size() const { return count_; }
+
+ private:
+  using Ends = std::multimap<TimePoint, TaskId>;
+  struct Waiter {
+    CallerId caller = {};
+    Ends::iterator until = {};
+    Completion<Task> done;
+  };
+
+  bool mark(const TaskId& id);
+  void forget(const Waiter& waiter);
+  std::vector<TaskId> pick(TimePoint now, TimePoint& next);
+  void found(const TaskId& id, Result<Task> task, TimePoint now);
+
+  const WaitersOptions options_;
+  std::atomic<std::size_t> count_ = 0;
+  std::mutex mutex_;
+  std::unordered_map<TaskId, std::vector<Waiter>, UuidHash> by_id_;
+  Ends ends_;
+  std::unordered_map<std::uint64_t, std::size_t> callers_;  // how often each waits
+  std::unordered_set<TaskId, UuidHash> marked_;             // to be looked at now
+  TimePoint next_poll_{};
+  std::vector<std::pair<Completion<Task>, Result<Task>>> answers_;  // wait for stored()
+};
+
+}  // namespace millrace

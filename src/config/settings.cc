@@ -1,0 +1,243 @@
+#include "config/settings.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+#include "core/limits.h"
+#include "core/store_url.h"
+
+namespace millrace::config {
+namespace {
+
+constexpr double second = 1000;
+constexpr double hour = 3600 * second;
+constexpr double kib = 1024;
+constexpr double mib = 1024 * kib;
+constexpr double ten_years = static_cast<double>(limits::max_delay.count());
+
+const std::array settings_table = {
+    Setting{.key = "listen",
+            .field = &Settings::listen,
+            .help = "The address to listen on; port 0 is any that is free",
+            .example = "0.0.0.0:7070"},
+    Setting{.key = "address_file",
+            .field = &Settings::address_file,
+            .help = "A file to write the address to that is really listened on",
+            .example = "/run/millrace/address"},
+    Setting{.key = "store",
+            .field = &Settings::store,
+            .help = "Where tasks live: a directory, journal:DIR?sync=interval, memory:",
+            .example = "/var/lib/millrace"},
+    Setting{.key = "admin_key",
+            .field = &Settings::admin_key,
+            .help = "A key that may do everything, beside those in the store; 32 to 255 characters",
+            .example = "the output of: openssl rand -hex 32",
+            .secret = true},
+    Setting{.key = "tls.certificate",
+            .field = &Settings::tls_certificate,
+            .help = "A PEM file with the certificate and its chain; with tls.key it means HTTPS",
+            .example = "/etc/millrace/tls/fullchain.pem"},
+    Setting{.key = "tls.key",
+            .field = &Settings::tls_key,
+            .help = "The PEM file with the certificate's private key",
+            .example = "/etc/millrace/tls/key.pem"},
+    Setting{.key = "log.level",
+            .field = &Settings::log_level,
+            .help = "The least important lines to write",
+            .example = "debug",
+            .choices = {"debug", "info", "warning", "error"}},
+    Setting{.key = "log.format",
+            .field = &Settings::log_format,
+            .help = "Lines for people or for machines",
+            .example = "json",
+            .choices = {"text", "json"}},
+    Setting{.key = "http.threads",
+            .field = &Settings::http_threads,
+            .help = "Threads that read requests and write answers; 0 is one a core, 4 at most",
+            .example = "2",
+            .most = 256},
+    Setting{.key = "http.max_connections",
+            .field = &Settings::http_max_connections,
+            .help = "More connections than these are answered 503",
+            .example = "50000",
+            .least = 1,
+            .most = 1'000'000},
+    Setting{.key = "http.max_body",
+            .field = &Settings::http_max_body,
+            .help = "The longest body of a request; longer ones are answered 413",
+            .example = "16MiB",
+            .least = kib,
+            .most = 1024 * mib},
+    Setting{.key = "http.max_header",
+            .field = &Settings::http_max_header,
+            .help = "The longest head of a request; longer ones are answered 431",
+            .example = "32KiB",
+            .least = kib,
+            .most = mib},
+    Setting{.key = "http.idle_timeout",
+            .field = &Settings::http_idle_timeout,
+            .help = "A connection that asks nothing for so long is closed",
+            .example = "2m",
+            .least = second,
+            .most = 24 * hour},
+    Setting{.key = "http.header_timeout",
+            .field = &Settings::http_header_timeout,
+            .help = "The head of a request must have come after so long; also a TLS handshake",
+            .example = "5s",
+            .least = second,
+            .most = hour},
+    Setting{.key = "http.body_timeout",
+            .field = &Settings::http_body_timeout,
+            .help = "Each 4 KiB of a body must have come after so long",
+            .example = "10s",
+            .least = second,
+            .most = hour},
+    Setting{.key = "http.write_timeout",
+            .field = &Settings::http_write_timeout,
+            .help = "A peer that takes no byte of its answer for so long is left",
+            .example = "10s",
+            .least = second,
+            .most = hour},
+    Setting{.key = "queues.create_unknown",
+            .field = &Settings::queues_create_unknown,
+            .help = "A put into a queue that is not there creates it",
+            .example = "false"},
+    Setting{.key = "retry.backoff",
+            .field = &Settings::retry_backoff,
+            .help = "How delays grow where neither task, type nor queue says otherwise",
+            .example = "fixed",
+            .choices = {"fixed", "exponential"}},
+    Setting{.key = "retry.base",
+            .field = &Settings::retry_base,
+            .help = "The delay before the first retry",
+            .example = "5s",
+            .most = ten_years},
+    Setting{.key = "retry.factor",
+            .field = &Settings::retry_factor,
+            .help = "What each further delay is multiplied by",
+            .example = "1.5",
+            .least = 1,
+            .most = 1000},
+    Setting{.key = "retry.cap",
+            .field = &Settings::retry_cap,
+            .help = "The longest delay, before jitter",
+            .example = "6h",
+            .most = ten_years},
+    Setting{.key = "retry.jitter",
+            .field = &Settings::retry_jitter,
+            .help = "Chance around a delay (symmetric) or on top of it (additive)",
+            .example = "none",
+            .choices = {"none", "symmetric", "additive"}},
+    Setting{.key = "retry.jitter_share",
+            .field = &Settings::retry_jitter_share,
+            .help = "How large jitter may be: 0.2 is a fifth of the delay",
+            .example = "0.5",
+            .most = 1},
+    Setting{.key = "retry.cap_after_jitter",
+            .field = &Settings::retry_cap_after_jitter,
+            .help = "Not even jitter goes over the cap",
+            .example = "true"},
+    Setting{.key = "retry.max_retries",
+            .field = &Settings::retry_max_retries,
+            .help = "How often a failed task is tried again before it is dead",
+            .example = "10",
+            .most = 1'000'000'000},
+    Setting{.key = "retry.retryable",
+            .field = &Settings::retry_retryable,
+            .help = "Which errors are retried: all, or only those known to pass (listed)",
+            .example = "listed",
+            .choices = {"all", "listed"}},
+    Setting{.key = "shutdown.timeout",
+            .field = &Settings::shutdown_timeout,
+            .help = "How long a stopping server waits for answers under way; 0s is without end",
+            .example = "10s",
+            .most = 24 * hour},
+    Setting{.key = "shutdown.timeout_exit_code",
+            .field = &Settings::shutdown_timeout_exit_code,
+            .help = "The exit code if that time ran out",
+            .example = "5",
+            .most = 255},
+};
+
+std::string with_prefix(std::string_view prefix, std::string_view key, char between, bool upper) {
+  std::string name(prefix);
+  for (const char c : key) {
+    if (c == '.' || c == '_') {
+      name += between;
+    } else {
+      name += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    }
+  }
+  return name;
+}
+
+std::size_t chosen(const std::string& text, std::string_view key) {
+  const auto& choices = find_setting(key)->choices;
+  return static_cast<std::size_t>(std::ranges::find(choices, text) - choices.begin());
+}
+
+}  // namespace
+
+std::span<const Setting> all_settings() {
+  return settings_table;
+}
+
+const Setting* find_setting(std::string_view key) {
+  const auto* found = std::ranges::find(settings_table, key, &Setting::key);
+  return found == settings_table.end() ? nullptr : found;
+}
+
+std::string environment_name(const Setting& setting) {
+  return with_prefix("MILLRACE_", setting.key, '_', true);
+}
+
+std::string flag_name(const Setting& setting) {
+  return with_prefix("--", setting.key, '-', false);
+}
+
+// The order of the choices is that of the enumerators.
+LogLevel log_level_of(const Settings& settings) {
+  return static_cast<LogLevel>(chosen(settings.log_level, "log.level"));
+}
+
+RetryPolicy retry_policy_of(const Settings& settings) {
+  return {.backoff = static_cast<Backoff>(chosen(settings.retry_backoff, "retry.backoff")),
+          .base = settings.retry_base,
+          .factor = settings.retry_factor,
+          .cap = settings.retry_cap,
+          .jitter = static_cast<Jitter>(chosen(settings.retry_jitter, "retry.jitter")),
+          .jitter_share = settings.retry_jitter_share,
+          .cap_after_jitter = settings.retry_cap_after_jitter,
+          .max_retries = settings.retry_max_retries.value,
+          .retryable = static_cast<Retryable>(chosen(settings.retry_retryable, "retry.retryable"))};
+}
+
+std::vector<Disagreement> disagreements(const Settings& settings) {
+  std::vector<Disagreement> found;
+  if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
+    const bool key_missing = settings.tls_key.empty();
+    found.push_back({key_missing ? "tls.certificate" : "tls.key",
+                     fmt::format("{} is set, but {} is not; HTTPS needs both",
+                                 key_missing ? "tls.certificate" : "tls.key",
+                                 key_missing ? "tls.key" : "tls.certificate")});
+  }
+  if (const auto url = parse_store_url(settings.store); !url) {
+    found.push_back({"store", fmt::format("store: {}", url.error().message)});
+  }
+  const std::size_t length = settings.admin_key.size();
+  constexpr std::size_t least = 32;
+  constexpr std::size_t most = 255;
+  const bool visible =
+      std::ranges::all_of(settings.admin_key, [](char c) { return c > ' ' && c < 0x7f; });
+  if (length != 0 && (length < least || length > most || !visible)) {
+    found.push_back(
+        {"admin_key",
+         fmt::format("admin_key has {} characters{}; it must have {} to {} printable "
+                     "ones without spaces. Make one: openssl rand -hex 32",
+                     length, visible ? "" : ", some of them not printable", least, most)});
+  }
+  return found;
+}
+
+}  // namespace millrace::config

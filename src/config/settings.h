@@ -1,0 +1,103 @@
+// What a server can be told, in one table: settings.cc. A field's initial value is the default.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/retry.h>
+#include <millrace/time.h>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/address.h"
+#include "config/size.h"
+#include "core/log.h"
+
+namespace millrace::config {
+
+// A whole number, or no limit at all.
+struct Count {
+  std::uint32_t value = 0;  // millrace::unlimited: "unlimited"
+
+  friend bool operator==(const Count&, const Count&) = default;
+};
+
+struct Settings {
+  Address listen = {};
+  std::string address_file = {};
+  std::string store = "./data";
+  std::string admin_key = {};
+  std::string tls_certificate = {};
+  std::string tls_key = {};
+  std::string log_level = "info";
+  std::string log_format = "text";
+  std::uint32_t http_threads = 0;
+  std::uint32_t http_max_connections = 20'000;
+  Size http_max_body{8U << 20U};
+  Size http_max_header{16U << 10U};
+  Duration http_idle_timeout = std::chrono::seconds(75);
+  Duration http_header_timeout = std::chrono::seconds(10);
+  Duration http_body_timeout = std::chrono::seconds(30);
+  Duration http_write_timeout = std::chrono::seconds(30);
+  bool queues_create_unknown = true;
+  std::string retry_backoff = "exponential";
+  Duration retry_base = std::chrono::seconds(30);
+  double retry_factor = 2.0;
+  Duration retry_cap = std::chrono::hours(1);
+  std::string retry_jitter = "symmetric";
+  double retry_jitter_share = 0.2;
+  bool retry_cap_after_jitter = false;
+  Count retry_max_retries{3};
+  std::string retry_retryable = "all";
+  Duration shutdown_timeout = std::chrono::seconds(30);
+  std::uint32_t shutdown_timeout_exit_code = 0;
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+// The values of choices, in the words of the rest of the program.
+LogLevel log_level_of(const Settings& settings);
+RetryPolicy retry_policy_of(const Settings& settings);
+
+// Where a value is kept; its type says how it is written.
+using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, Count Settings::*,
+                           double Settings::*, Size Settings::*, Duration Settings::*,
+                           bool Settings::*, Address Settings::*>;
+
+struct Setting {
+  std::string_view key;  // http.max_body: also MILLRACE_HTTP_MAX_BODY and --http-max-body
+  Field field;
+  std::string_view help;                       // one line
+  std::string_view example;                    // a value, as text
+  std::vector<std::string_view> choices = {};  // of a text; empty: any
+  // Of numbers, of bytes, or of milliseconds.
+  double least = 0;
+  double most = 0;
+  bool secret = false;  // never shown, and not a flag, which everybody on the machine could read
+};
+
+std::span<const Setting> all_settings();
+// Null: there is none of that name.
+const Setting* find_setting(std::string_view key);
+
+std::string environment_name(const Setting& setting);  // MILLRACE_HTTP_MAX_BODY
+std::string flag_name(const Setting& setting);         // --http-max-body
+
+// "a size from 1KiB to 1GiB, such as 8MiB"
+std::string allowed(const Setting& setting);
+
+// `invalid` says what is allowed, but not where the text came from.
+Result<void> assign(Settings& settings, const Setting& setting, std::string_view text);
+std::string text_of(const Settings& settings, const Setting& setting);
+
+// What single values cannot show: each has the key it is about.
+struct Disagreement {
+  std::string_view key;
+  std::string message;
+};
+std::vector<Disagreement> disagreements(const Settings& settings);
+
+}  // namespace millrace::config

@@ -1,0 +1,29 @@
+// A TOML text as a list of keys and values, each with its line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::config {
+
+enum class TomlKind : std::uint8_t { text, integer, real, boolean, other };
+
+struct TomlValue {
+  std::string key = {};  // with the tables it is in: http.max_body
+  TomlKind kind = TomlKind::other;
+  std::string text = {};  // of `other`: what it is called
+  std::size_t line = 0;
+};
+
+struct TomlText {
+  std::vector<TomlValue> values = {};  // in the order of the text
+  std::string problem = {};            // empty: it is TOML
+  std::size_t line = 0;                // of the problem
+};
+
+TomlText parse_toml(std::string_view text);
+
+}  // namespace millrace::config

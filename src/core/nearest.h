@@ -1,0 +1,17 @@
+// What somebody may have meant who mistyped a name.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace millrace {
+
+// How many letters must be changed, added, dropped or swapped with their neighbour.
+std::size_t distance(std::string_view a, std::string_view b);
+
+// The first of the nearest names; empty if there are none. Of a long text only the beginning is
+// looked at, so that nobody pays for it.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> names);
+
+}  // namespace millrace

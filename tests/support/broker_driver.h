@@ -1,0 +1,192 @@
+// Drives a LocalBroker in a test: verbs that block until they are answered, at a time the test
+// moves by hand. Upkeep runs when the test says so.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/blocking.h"
+#include "broker/local_broker.h"
+#include "core/clock.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "store/embedded/memory.h"
+#include "tests/support/driver.h"
+
+namespace millrace::test {
+
+// What was logged, in lines.
+class LogLines {
+ public:
+  Log log(LogLevel least = LogLevel::debug) {
+    return {.least = least, .write = [this](const LogEntry& entry) {
+              const std::scoped_lock lock(mutex_);
+              lines_.push_back(entry.message);
+            }};
+  }
+  std::vector<std::string> lines() {
+    const std::scoped_lock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+// "webhook completed http://... result" or "alert dead subject": what a test wants to see.
+inline std::string compose_line(const Notice& notice) {
+  if (notice.kind == NoticeKind::alert) {
+    return "alert|" + notice.subject + "|" + to_text(notice.task.value) + "|" +
+           (notice.error ? notice.error->code : "") + "|" + std::to_string(notice.counters.retries);
+  }
+  return "webhook|" + std::string(name_of(notice.state)) + "|" + notice.url + "|" +
+         (notice.result_left_out ? "left out" : notice.result) + "|" +
+         (notice.error ? notice.error->code : "") + "|" + notice.request_id;
+}
+
+class BrokerDriver {
+ public:
+  explicit BrokerDriver(LocalBrokerOptions options = {}, std::unique_ptr<Store> own = open_memory())
+      : store(std::move(own)) {
+    options.keep_time = false;
+    if (!options.rules.compose) options.rules.compose = compose_line;
+    options.rules.log = logged.log();
+    options_ = options;
+    start();
+  }
+
+  ManualClock clock{t0};
+  std::unique_ptr<Store> store;
+  LogLines logged;
+  std::unique_ptr<LocalBroker> broker;
+
+  void start() { broker = std::make_unique<LocalBroker>(clock, *store, options_); }
+  // Another broker over the same store, that remembers nothing.
+  void restart() {
+    broker.reset();
+    start();
+  }
+
+  TimePoint now() { return clock.now(); }
+  void pass(Duration by) { clock.advance(by); }
+  // Time passes in steps of a second or less, with upkeep, as it does in life.
+  void live(Duration by, Duration step = std::chrono::seconds(1)) {
+    for (Duration done{}; done < by; done += step) {
+      clock.advance(std::min(step, by - done));
+      broker->run_services();
+    }
+  }
+
+  Ask ask() { return {.caller = {1}}; }
+
+  template <class T, class Start>
+  Result<T> wait(const Start& begin) {
+    return wait_for_answer<T>(begin);
+  }
+
+  // ---- Verbs
+  // -------------------------------------------------------------------------------------
+
+  Result<std::vector<Result<Put>>> try_put(std::vector<NewTask> tasks, Ask by = {.caller = {1}}) {
+    return wait<std::vector<Result<Put>>>(
+        [&](auto done) { broker->put(by, std::move(tasks), std::move(done)); });
+  }
+  Put put(NewTask task, Where where = Where::current()) {
+    return must(only(try_put({std::move(task)})), where);
+  }
+  Result<WorkResult> try_work(WorkOrder order, Ask by = {.caller = {1}}) {
+    return wait<WorkResult>(
+        [&](auto done) { broker->work(by, std::move(order), std::move(done)); });
+  }
+  std::vector<Lease> take(const QueueRef& queue, std::uint32_t most = 1000,
+                          std::string worker = "w", Where where = Where::current()) {
+    auto result = must(
+        try_work({.takes = {{.worker = std::move(worker), .queues = {{queue, most}}}}}), where);
+    return must(std::move(result.taken.front()), where);
+  }
+  Lease take_one(const QueueRef& queue, Where where = Where::current()) {
+    auto leases = take(queue, 1, "w", where);
+    if (leases.size() != 1) give_up("nothing to take", where);
+    return leases.front();
+  }
+  Result<Settled> try_settle(const Lease& lease, Outcome outcome,
+                             std::vector<NewTask> follow_ups = {}) {
+    WorkOrder order;
+    order.reports.push_back({lease.id, lease.token, std::move(outcome), std::move(follow_ups)});
+    auto result = try_work(std::move(order));
+    if (!result) return std::unexpected(result.error());
+    return result->settled.front();
+  }
+  Settled settle(const Lease& lease, Outcome outcome, Where where = Where::current()) {
+    return must(try_settle(lease, std::move(outcome)), where);
+  }
+  Result<Task> try_find(TaskRef task) {
+    return wait<Task>([&](auto done) { broker->find(ask(), task, std::move(done)); });
+  }
+  Task find(TaskRef task, Where where = Where::current()) { return must(try_find(task), where); }
+  Result<TaskState> try_cancel(TaskId id, std::string reason = "enough") {
+    return only(wait<Broker::States>(
+        [&](auto done) { broker->cancel(ask(), {id}, std::move(reason), std::move(done)); }));
+  }
+  Explanation explain(TaskRef task, Where where = Where::current()) {
+    return must(
+        wait<Explanation>([&](auto done) { broker->explain(ask(), task, std::move(done)); }),
+        where);
+  }
+  Result<Queue> try_put_queue(QueueSettings settings, PutQueue mode = PutQueue::replace,
+                              Ask by = {.caller = {1}}) {
+    return wait<Queue>(
+        [&](auto done) { broker->put_queue(by, std::move(settings), mode, std::move(done)); });
+  }
+  Queue put_queue(QueueSettings settings, Where where = Where::current()) {
+    return must(try_put_queue(std::move(settings)), where);
+  }
+  QueueView queue(const QueueRef& ref, Where where = Where::current()) {
+    return must(wait<std::vector<QueueView>>(
+                    [&](auto done) { broker->queues(ask(), ref, std::move(done)); }),
+                where)
+        .front();
+  }
+  Result<Schedule> try_put_schedule(Schedule schedule, PutQueue mode = PutQueue::replace) {
+    return wait<Schedule>([&](auto done) {
+      broker->put_schedule(ask(), std::move(schedule), mode, std::move(done));
+    });
+  }
+  Schedule put_schedule(Schedule schedule, Where where = Where::current()) {
+    return must(try_put_schedule(std::move(schedule)), where);
+  }
+  Schedule schedule(const std::string& name, Where where = Where::current()) {
+    return must(wait<std::vector<Schedule>>(
+                    [&](auto done) { broker->schedules(ask(), name, std::move(done)); }),
+                where)
+        .front();
+  }
+
+  // Every task of a queue, with everything, newest first.
+  std::vector<Task> all(const std::string& queue, Where where = Where::current()) {
+    ListRequest request{.queue = queue, .limit = 1000, .full = true};
+    std::vector<Task> tasks;
+    for (;;) {
+      auto page = must(
+          wait<TaskPage>([&](auto done) { broker->list(ask(), request, std::move(done)); }), where);
+      std::move(page.tasks.begin(), page.tasks.end(), std::back_inserter(tasks));
+      if (!page.next) return tasks;
+      request.before = page.next;
+    }
+  }
+  // Payloads of what was stored to be delivered, oldest first.
+  std::vector<std::string> notices(const std::string& queue, Where where = Where::current()) {
+    std::vector<std::string> payloads;
+    for (Task& task : all(queue, where)) payloads.insert(payloads.begin(), std::move(task.payload));
+    return payloads;
+  }
+
+ private:
+  LocalBrokerOptions options_;
+};
+
+}  // namespace millrace::test

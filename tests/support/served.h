@@ -1,0 +1,171 @@
+// What the tests of the transport talk to: a listener with a handler that does a bit of everything.
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/server/listener.h"
+#include "tests/support/raw_client.h"
+
+namespace millrace::api {
+
+class ServedTest : public ::testing::Test {
+ protected:
+  using Client = test::RawClient;
+  using Reply = test::Reply;
+  using Done = std::move_only_function<void(std::string)>;
+
+  struct Piece {
+    std::string text;
+    bool last = false;
+    Done done;
+  };
+
+  void TearDown() override {
+    if (listener_) listener_->stop();
+  }
+
+  void serve(ListenerLimits limits = {}, std::optional<TlsFiles> tls = {}, unsigned threads = 1) {
+    auto started =
+        Listener::start({.port = 0, .tls = std::move(tls), .threads = threads, .limits = limits},
+                        handler(), clock_);
+    ASSERT_TRUE(started.has_value()) << started.error().message;
+    listener_ = std::move(*started);
+  }
+
+  Client connect() { return Client(listener_->port()); }
+
+  // Waits until what the handler has seen satisfies `condition`.
+  template <class Condition>
+  bool eventually(Condition condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), condition);
+  }
+  template <class Change>
+  auto locked(Change change) {
+    const std::lock_guard lock(mutex_);
+    return change();
+  }
+
+  // The first parked request's Respond, once there is one.
+  Respond parked() {
+    if (!eventually([this] { return !parked_.empty(); })) return [](HttpResponse) {};
+    return locked([this] {
+      Respond first = std::move(parked_.front());
+      parked_.erase(parked_.begin());
+      return first;
+    });
+  }
+  Piece next_piece() {
+    if (!eventually([this] { return !pieces_.empty(); })) return {.text = "no piece", .done = {}};
+    return locked([this] {
+      Piece first = std::move(pieces_.front());
+      pieces_.erase(pieces_.begin());
+      return first;
+    });
+  }
+  std::size_t closed_count() {
+    return locked([this] { return closed_.size(); });
+  }
+
+  HttpResponse watched(std::string body) {
+    return {.content_type = "text/plain", .body = std::move(body), .undelivered = [this] {
+              note([this] { ++undelivered_; });
+            }};
+  }
+
+  ManualClock clock_{TimePoint(std::chrono::sys_days(std::chrono::year(1994) / 11 / 6) +
+                               std::chrono::hours(8) + std::chrono::minutes(49) +
+                               std::chrono::seconds(37))};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Respond> parked_;
+  std::vector<Piece> pieces_;
+  std::vector<ConnectionId> closed_;
+  std::vector<HttpRequest> requests_;
+  unsigned undelivered_ = 0;
+  std::unique_ptr<Listener> listener_;
+
+ private:
+  template <class Change>
+  void note(Change change) {
+    {
+      const std::lock_guard lock(mutex_);
+      change();
+    }
+    changed_.notify_all();
+  }
+
+  HttpHandler handler() {
+    return {.plan = [this](const HttpRequest& head) { return plan(head); },
+            .handle = [this](HttpRequest request,
+                             Respond respond) { handle(std::move(request), std::move(respond)); },
+            .closed = [this](ConnectionId id) { note([&] { closed_.push_back(id); }); },
+            .problem = [](unsigned status, std::string_view detail) -> HttpResponse {
+              return {.status = status,
+                      .content_type = "application/problem+json",
+                      .body = std::string(detail)};
+            }};
+  }
+
+  BodyPlan plan(const HttpRequest& head) {
+    if (head.target == "/deny") return HttpResponse{.status = 401, .body = "denied"};
+    if (head.target == "/small") return Whole{.most = 16};
+    if (head.target == "/plan-throws") throw std::runtime_error("on purpose");
+    if (head.target == "/stream") {
+      return BodyStream{
+          .content_type = "application/x-ndjson",
+          .headers = {{"X-Request-Id", "r1"}},
+          .feed = [this](std::string text, bool last, Done done) {
+            note([&] { pieces_.push_back({std::move(text), last, std::move(done)}); });
+          }};
+    }
+    if (head.target == "/stream-echo") {
+      return BodyStream{.content_type = "text/plain",
+                        .feed = [](std::string text, bool, Done done) { done(std::move(text)); }};
+    }
+    return Whole{.most = 8 << 20};
+  }
+
+  void handle(HttpRequest request, Respond respond) {
+    const std::string target = request.target;
+    if (target == "/park") {
+      note([&] {
+        requests_.push_back(std::move(request));
+        parked_.push_back(std::move(respond));
+      });
+    } else if (target == "/drop") {
+      return;
+    } else if (target == "/throw") {
+      throw std::runtime_error("on purpose");
+    } else if (target == "/inject") {
+      respond({.content_type = "text/plain\r\nEvil: 1",
+               .body = "x",
+               .headers = {{"X-Good", "a\r\nEvil: 2\r\n\r\nbody"},
+                           {"Bad\r\nEvil", "3"},
+                           {"Content-Length", "99"},
+                           {"Transfer-Encoding", "chunked"}}});
+    } else if (target == "/none") {
+      respond({.status = 204});
+    } else if (target == "/last") {
+      respond({.body = "bye", .headers = {{"connection", "close"}}});
+    } else if (target == "/big") {
+      respond(watched(std::string(32 << 20, 'b')));
+    } else {
+      HttpResponse echo{.content_type = "text/plain", .body = request.target + "|" + request.body};
+      note([&] { requests_.push_back(std::move(request)); });
+      respond(std::move(echo));
+    }
+  }
+};
+
+}  // namespace millrace::api
