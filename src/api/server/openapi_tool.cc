@@ -1,0 +1,135 @@
+// Makes a C++ file with openapi.yaml as JSON in it. Run when Millrace is built:
+// openapi_tool openapi.yaml openapi.cc
+//
+// Plain words that are numbers, true, false or null are those; everything else is a string. `<<`
+// merges other maps in, what is written beside it wins; keys x-... at the top are left out.
+#include <yaml-cpp/yaml.h>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+void append_text(std::string& out, const std::string& text) {
+  static constexpr std::string_view hex = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += hex[byte >> 4U];
+      out += hex[byte & 15U];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+// A number as JSON writes it.
+bool is_number(const std::string& text) {
+  const std::size_t digits = text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0);
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  if (first == text.size() ||
+      (text[first] == '0' && digits == std::string::npos && text.size() > first + 1)) {
+    return false;
+  }
+  if (digits == std::string::npos) return true;
+  if (text[digits] != '.' || digits == first) return false;
+  return digits + 1 < text.size() &&
+         text.find_first_not_of("0123456789", digits + 1) == std::string::npos;
+}
+
+using Members = std::vector<std::pair<std::string, YAML::Node>>;
+
+void add_members(Members& to, const YAML::Node& map) {
+  const auto set = [&](const std::string& key, const YAML::Node& value) {
+    for (auto& [name, old] : to) {
+      if (name == key) {
+        old.reset(value);
+        return;
+      }
+    }
+    to.emplace_back(key, value);
+  };
+  if (const YAML::Node base = map["<<"]) {
+    if (base.IsSequence()) {
+      for (const auto& one : base) add_members(to, one);
+    } else {
+      add_members(to, base);
+    }
+  }
+  for (const auto& member : map) {
+    const auto key = member.first.as<std::string>();
+    if (key != "<<") set(key, member.second);
+  }
+}
+
+void append(std::string& out, const YAML::Node& node, bool top) {
+  if (node.IsMap()) {
+    Members members;
+    add_members(members, node);
+    out += '{';
+    bool first = true;
+    for (const auto& [key, value] : members) {
+      if (top && key.starts_with("x-")) continue;
+      if (!std::exchange(first, false)) out += ',';
+      append_text(out, key);
+      out += ':';
+      append(out, value, false);
+    }
+    out += '}';
+  } else if (node.IsSequence()) {
+    out += '[';
+    for (std::size_t i = 0; i < node.size(); ++i) {
+      if (i != 0) out += ',';
+      append(out, node[i], false);
+    }
+    out += ']';
+  } else if (node.IsNull()) {
+    out += "null";
+  } else {
+    const auto text = node.as<std::string>();
+    const bool quoted = node.Tag() == "!";
+    if (!quoted && (text == "true" || text == "false" || is_number(text))) {
+      out += text;
+    } else {
+      append_text(out, text);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) {
+    std::cerr << "usage: openapi_tool openapi.yaml openapi.cc\n";
+    return EXIT_FAILURE;
+  }
+  try {
+    std::string json;
+    append(json, YAML::LoadFile(arguments[1]), true);
+    std::ofstream file(arguments[2], std::ios::binary);
+    file << "#include \"api/server/openapi.h\"\n\nnamespace millrace::api {\n\n"
+            "std::string_view openapi_json() {\n  return";
+    for (std::size_t at = 0; at < json.size(); at += 4000) {
+      file << "\n      R\"openapi(" << json.substr(at, 4000) << ")openapi\"";
+    }
+    file << ";\n}\n\n}  // namespace millrace::api\n";
+    file.close();
+    if (file) return EXIT_SUCCESS;
+    std::cerr << "cannot write " << arguments[2] << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << arguments[1] << ": " << error.what() << '\n';
+  }
+  return EXIT_FAILURE;
+}

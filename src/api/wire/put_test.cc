@@ -1,0 +1,171 @@
+#include "api/wire/put.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/wire/text_writer.h"
+#include "core/uuid.h"
+#include "tests/support/builders.h"
+
+namespace millrace::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+const QueueRef emails = std::string("emails");
+
+NewTask task_of(std::string_view text) {
+  auto task = read_task(text, &emails);
+  EXPECT_TRUE(task) << task.error().error.message;
+  return task ? *task : NewTask{};
+}
+
+Refusal refusal_of(std::string_view text) {
+  const auto body = read_put(text, &emails);
+  if (!body) return body.error();
+  EXPECT_FALSE(body->refused.empty()) << text;
+  return body->refused.empty() ? Refusal{} : body->refused.front().second;
+}
+
+TEST(Put, payload_is_kept_byte_for_byte) {
+  const NewTask task = task_of(R"({"payload" :  { "b":1.0, "a" :[ 1e2,"\u00e9"] } , "type":"x"})");
+  EXPECT_EQ(task.payload, R"({ "b":1.0, "a" :[ 1e2,"\u00e9"] })");
+  EXPECT_EQ(task.content_type, "");
+  EXPECT_EQ(task.queue, emails);
+  EXPECT_EQ(task.type, "x");
+  EXPECT_EQ(task_of(R"({"payload":7})").payload, "7");
+}
+
+TEST(Put, payload_as_text_or_bytes) {
+  const NewTask text = task_of(R"({"payload_text":"a\n\ud83d\ude00"})");
+  EXPECT_EQ(text.payload, "a\n\xF0\x9F\x98\x80");
+  EXPECT_EQ(text.content_type, "text/plain; charset=utf-8");
+  const NewTask bytes = task_of(R"({"content_type":"image/png","payload_base64":"/wA="})");
+  EXPECT_EQ(bytes.payload, std::string("\xff\0", 2));
+  EXPECT_EQ(bytes.content_type, "image/png");
+  EXPECT_EQ(task_of(R"({"payload_base64":"/wA="})").content_type, "application/octet-stream");
+  EXPECT_EQ(task_of(R"({"payload_text":"a","content_type":"text/html"})").content_type,
+            "text/html");
+  EXPECT_EQ(task_of(R"({"payload":null,"payload_text":"a"})").payload, "a");
+  EXPECT_THAT(refusal_of(R"({"payload":1,"payload_text":"a"})").error.message,
+              HasSubstr("one of payload, payload_text and payload_base64"));
+  EXPECT_THAT(refusal_of(R"({"payload_base64":"?"})").field, "payload_base64");
+}
+
+TEST(Put, every_field) {
+  const NewTask task = task_of(R"({"id":"task-01890a5d-ac96-774b-bcce-b302099a8057","queue":7,
+      "type":"send","held":true,"start":"2030-01-01T00:00:00Z","start_by":"2030-01-02T00:00:00Z",
+      "timeout_ms":1000,"max_lost":"unlimited","retry":{"backoff":"fixed","base_ms":5},
+      "unique":{"key":"k","scope":"window","window_ms":9},
+      "callback":{"url":"https://example.org","events":["dead"],"max_attempts":2},
+      "keep_for_ms":0,"client_id":"c","request_id":"r","group":"g","metadata":{"a":[1]},
+      "tags":["x","y"],"parent":"01890a5d-ac96-774b-bcce-b302099a8058"})");
+  EXPECT_EQ(to_text(task.id.value), "01890a5d-ac96-774b-bcce-b302099a8057");
+  EXPECT_EQ(task.queue, QueueRef(QueueNumber{7}));
+  EXPECT_TRUE(task.held);
+  EXPECT_EQ(task.start, test::t0);
+  EXPECT_EQ(task.start_by, test::t0 + 24h);
+  EXPECT_EQ(task.timeout, 1s);
+  EXPECT_EQ(task.max_lost, unlimited);
+  EXPECT_EQ(task.retry->base, 5ms);
+  EXPECT_EQ(task.unique->window, 9ms);
+  EXPECT_EQ(task.callback->events, 8);
+  EXPECT_EQ(task.keep_for, 0ms);
+  EXPECT_EQ(task.metadata, R"({"a":[1]})");
+  EXPECT_EQ(task.tags.size(), 2U);
+  // Written and read again, it is the same task.
+  EXPECT_EQ(task_of(text_of(task)), task);
+}
+
+TEST(Put, priorities_in_every_scale) {
+  EXPECT_EQ(task_of(R"({})").priority, 5);
+  EXPECT_EQ(task_of(R"({"priority":9})").priority, 9);
+  EXPECT_EQ(task_of(R"({"priority":"high"})").priority, 8);
+  EXPECT_EQ(task_of(R"({"priority":1,"priority_scale":"bullmq"})").priority, 9);
+  EXPECT_EQ(task_of(R"({"priority_scale":"mtask","priority":0})").priority, 5);
+  EXPECT_EQ(task_of(R"({"priority_scale":"none","priority":3})").priority, 5);
+  EXPECT_EQ(refusal_of(R"({"priority":10})").field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":"urgent"})").field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":1.5})").field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":[1]})").field, "priority");
+}
+
+TEST(Put, one_word_for_the_number_of_retries) {
+  EXPECT_EQ(task_of(R"({"max_retries":4})").retry->max_retries, 4U);
+  EXPECT_EQ(task_of(R"({"attempts":4})").retry->max_retries, 3U);
+  EXPECT_EQ(task_of(R"({"attempts":"unlimited"})").retry->max_retries, unlimited);
+  EXPECT_EQ(task_of(R"({"max_retries":0,"retry":{"base_ms":1}})").retry->base, 1ms);
+  for (const auto* text :
+       {R"({"max_retries":1,"attempts":2})", R"({"attempts":2,"retry":{"max_retries":1}})",
+        R"({"max_retries":1,"retry":{"max_retries":1}})"}) {
+    EXPECT_THAT(refusal_of(text).error.message, HasSubstr("more than once")) << text;
+  }
+  EXPECT_EQ(refusal_of(R"({"attempts":0})").field, "attempts");
+}
+
+// S1-024
+TEST(Put, start_and_delay_exclude_each_other) {
+  EXPECT_EQ(task_of(R"({"delay_ms":5})").delay, 5ms);
+  EXPECT_EQ(refusal_of(R"({"delay_ms":5,"start":"2030-01-01T00:00:00Z"})").field, "delay_ms");
+  EXPECT_EQ(refusal_of(R"({"delay_ms":-1})").field, "delay_ms");
+}
+
+TEST(Put, errors_name_the_place) {
+  EXPECT_EQ(refusal_of(R"([{},{"retry":{"base_ms":"x"}}])").field, "tasks[1].retry.base_ms");
+  EXPECT_EQ(refusal_of(R"({"retry":{"bose_ms":1}})").field, "retry.bose_ms");
+  EXPECT_EQ(refusal_of(R"({"tags":["a",1]})").field, "tags[1]");
+  EXPECT_EQ(refusal_of(R"({"queue":{"id":"x"}})").field, "queue.id");
+  EXPECT_EQ(refusal_of(R"({"unique":{}})").field, "unique.key");
+  EXPECT_EQ(refusal_of(R"({"unique":{"key":"$mine"}})").field, "unique.key");
+  EXPECT_EQ(refusal_of(R"({"callback":{"url":"x","events":["ended"]}})").field,
+            "callback.events[0]");
+  EXPECT_EQ(refusal_of(R"({"metadata":"x"})").field, "metadata");
+  EXPECT_EQ(refusal_of(R"({"metadata_text":"x"})").field, "metadata_text");
+  EXPECT_EQ(refusal_of(R"({"held":1})").field, "held");
+  EXPECT_EQ(refusal_of(R"({"type":"a","type":"b"})").field, "type");
+  EXPECT_EQ(refusal_of(R"({"type":null,"type":"b"})").field, "type");
+  EXPECT_EQ(refusal_of("5").error.message, "the body is 5; allowed is an object");
+  const auto without_queue = read_task("{}", nullptr);
+  ASSERT_FALSE(without_queue);
+  EXPECT_EQ(without_queue.error().field, "queue");
+}
+
+TEST(Put, what_is_not_json_is_malformed) {
+  for (const auto* text :
+       {"", " ", "{", "{\"type\":}", "{\"type\":\"a\"", "[{},]", "[{}", "{} {}", "{\"type\" \"a\"}",
+        "{\"payload\":{1}}", "{\"payload\":[1,}", "[{}{}]", "{\"a\\\":1}", "{\"type\":\"\xff\"}"}) {
+    const auto body = read_put(text, &emails);
+    ASSERT_FALSE(body) << text;
+    EXPECT_TRUE(body.error().malformed) << text << ": " << body.error().error.message;
+  }
+}
+
+TEST(Put, a_bad_item_of_a_list_is_refused_alone) {
+  const auto body = read_put(R"([{"type":"a"},5,{"x":{"y":[1,"]"]}},{"type":"d"}])", &emails);
+  ASSERT_TRUE(body);
+  ASSERT_EQ(body->tasks.size(), 2U);
+  EXPECT_EQ(body->tasks[1].type, "d");
+  ASSERT_EQ(body->refused.size(), 2U);
+  EXPECT_EQ(body->refused[0].first, 1U);
+  EXPECT_EQ(body->refused[1].first, 2U);
+  EXPECT_EQ(body->refused[1].second.field, "tasks[2].x");
+  EXPECT_TRUE(read_put("[]", &emails)->tasks.empty());
+}
+
+TEST(Put, a_list_has_its_limit) {
+  std::string text = "[{}";
+  for (int i = 1; i < 1000; ++i) text += ",{}";
+  EXPECT_EQ(read_put(text + "]", &emails)->tasks.size(), 1000U);
+  const auto too_many = read_put(text + ",{}]", &emails);
+  ASSERT_FALSE(too_many);
+  EXPECT_EQ(too_many.error().error.code, ErrorCode::too_large);
+}
+
+TEST(Put, keys_may_be_escaped) {
+  EXPECT_EQ(task_of(R"({"t\u0079pe":"a"})").type, "a");
+  EXPECT_EQ(refusal_of(R"({"type":"a","t\u0079pe":"b"})").field, "type");
+}
+
+}  // namespace
+}  // namespace millrace::wire

@@ -1,0 +1,147 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/wire/tasks.h"
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "api/wire/wire.h"
+#include "tests/support/builders.h"
+
+namespace millrace::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using test::t0;
+using ::testing::HasSubstr;
+
+TEST(Settings, a_queue_as_it_is_shown_can_be_sent_back) {
+  QueueView view{.queue = {.settings = test::queue("emails", {.max_depth = 10}),
+                           .created_at = t0,
+                           .updated_at = t0}};
+  view.queue.settings.retry.max_retries = unlimited;
+  const auto again = read_queue(view_of(view), "emails");
+  ASSERT_TRUE(again) << again.error().error.message;
+  EXPECT_EQ(*again, view.queue.settings);
+}
+
+TEST(Settings, the_name_is_the_path_s) {
+  EXPECT_EQ(read_queue("{}", "emails")->name, "emails");
+  EXPECT_EQ(read_queue(R"({"name":"emails"})", "")->name, "emails");
+  EXPECT_EQ(read_queue(R"({"name":"other"})", "emails").error().field, "name");
+  EXPECT_EQ(read_queue("{}", "").error().field, "name");
+}
+
+TEST(Settings, a_patch_merges_removes_and_replaces) {
+  QueueSettings settings = test::queue("emails", {.max_depth = 10, .lease = 5s});
+  settings.retry.base = 1s;
+  settings.retry.max_retries = 7;
+  const auto patched_one =
+      patched(settings, R"({"max_depth":null,"lease_ms":null,"retry":{"base_ms":2000},
+                            "max_concurrent":3})");
+  ASSERT_TRUE(patched_one) << patched_one.error().error.message;
+  EXPECT_EQ(patched_one->max_depth, std::nullopt);
+  EXPECT_EQ(patched_one->lease, 60s);
+  EXPECT_EQ(patched_one->retry.base, 2s);
+  EXPECT_EQ(patched_one->retry.max_retries, 7U);
+  EXPECT_EQ(patched_one->max_concurrent, 3U);
+  EXPECT_EQ(patched_one->id, settings.id);
+  EXPECT_EQ(*patched(settings, "{}"), settings);
+}
+
+TEST(Settings, a_bad_patch_names_the_place) {
+  const QueueSettings settings = test::queue("emails");
+  EXPECT_TRUE(patched(settings, "{").error().malformed);
+  EXPECT_TRUE(patched(settings, R"({"retry":{"base_ms":}})").error().malformed);
+  EXPECT_EQ(patched(settings, "[]").error().error.message,
+            "the body is a list; allowed is an object");
+  EXPECT_EQ(patched(settings, R"({"retry":{"base_ms":"x"}})").error().field, "retry.base_ms");
+  EXPECT_EQ(patched(settings, R"({"wight":1})").error().field, "wight");
+  EXPECT_EQ(patched(settings, R"({"name":"other"})").error().field, "name");
+  EXPECT_EQ(patched(settings, R"({"weight":1,"weight":2})").error().field, "weight");
+}
+
+Schedule nightly() {
+  Schedule schedule{.name = "nightly"};
+  schedule.rule.cron = "0 3 * * *";
+  schedule.task.queue = "reports";
+  schedule.task.payload = R"({"x": 1.0})";
+  schedule.task.metadata = R"({"a":1,"b":2})";
+  return schedule;
+}
+
+TEST(Settings, a_schedule_as_it_is_shown_can_be_sent_back) {
+  Schedule schedule = nightly();
+  schedule.last = t0;
+  schedule.fired = 3;
+  const auto again = read_schedule(view_of(schedule), "nightly");
+  ASSERT_TRUE(again) << again.error().error.message;
+  EXPECT_EQ(*again, nightly());
+}
+
+TEST(Settings, a_patch_of_a_schedule) {
+  const Schedule schedule = nightly();
+  const auto interval = patched(schedule, R"({"rule":{"every_ms":60000},"paused":true})");
+  ASSERT_TRUE(interval) << interval.error().error.message;
+  EXPECT_EQ(interval->rule.cron, "");
+  EXPECT_EQ(interval->rule.every, 60s);
+  EXPECT_TRUE(interval->paused);
+  EXPECT_EQ(interval->task, schedule.task);
+  const auto zone = patched(schedule, R"({"rule":{"zone":"Europe/Berlin"}})");
+  EXPECT_EQ(zone->rule.cron, "0 3 * * *");
+  const auto task =
+      patched(schedule, R"({"task":{"payload_text":"hi","metadata":{"c":3},"priority":"high"}})");
+  ASSERT_TRUE(task) << task.error().error.message;
+  EXPECT_EQ(task->task.payload, "hi");
+  EXPECT_EQ(task->task.metadata, R"({"c":3})");
+  EXPECT_EQ(task->task.priority, 8);
+  EXPECT_EQ(
+      patched(schedule, R"({"task":{"id":"01890a5d-ac96-774b-bcce-b302099a8057"}})").error().field,
+      "task.id");
+  EXPECT_EQ(read_schedule(R"({"name":"a","rule":{"cron":"* * * * *"}})", "").error().field, "task");
+}
+
+TEST(Settings, what_operators_say_of_tasks) {
+  EXPECT_EQ(*read_cancel(R"({"reason":"why"})"), "why");
+  EXPECT_EQ(*read_cancel("{}"), "");
+  EXPECT_EQ(read_cancel(R"({"why":1})").error().field, "why");
+  EXPECT_EQ(read_update(R"({"delay_ms":5000,"priority":"low"})", t0)->start, t0 + 5s);
+  EXPECT_EQ(read_update(R"({"priority":"low"})", t0)->priority, 2);
+  EXPECT_FALSE(read_update("{}", t0));
+  EXPECT_EQ(read_update(R"({"delay_ms":1,"start":"2030-01-01T00:00:00Z"})", t0).error().field,
+            "delay_ms");
+  EXPECT_EQ(read_dead_letters(R"({"all":true,"queue":"a"})")->queue, QueueRef("a"));
+  EXPECT_EQ(read_dead_letters(R"({"queue":"a"})").error().field, "all");
+  EXPECT_EQ(read_dead_letters("{}").error().field, "all");
+  EXPECT_EQ(read_dead_letters(R"({"ids":["01890a5d-ac96-774b-bcce-b302099a8057"],"all":true})")
+                .error()
+                .field,
+            "ids");
+  EXPECT_EQ(*read_pause("", t0), never);
+  EXPECT_EQ(*read_pause(R"({"for_ms":1000})", t0), t0 + 1s);
+  EXPECT_EQ(read_pause(R"({"for_ms":1,"until":"never"})", t0).error().field, "until");
+}
+
+// S0-121, S0-122
+TEST(Settings, notices_as_webhooks_expect_them) {
+  Notice notice{.url = "https://example.org/hook", .state = TaskState::completed, .at = t0};
+  notice.task.value.bytes[0] = 1;
+  notice.queue = "q";
+  notice.result = R"({"n":1.0})";
+  EXPECT_EQ(compose_notice(notice),
+            R"({"url":"https://example.org/hook","body":{"status":"completed",)"
+            R"("taskId":"01000000-0000-0000-0000-000000000000","queue":"q","state":"completed",)"
+            R"("result":{"n":1.0},"retries":0,"deliveries":0,)"
+            R"("timestamp":"2030-01-01T00:00:00.000Z"}})");
+  notice.result = {};
+  notice.state = TaskState::dead;
+  notice.error = TaskError{.code = "timeout", .message = "too \"slow\""};
+  EXPECT_THAT(compose_notice(notice),
+              HasSubstr(R"("error":{"message":"too \"slow\"","code":"timeout"})"));
+  EXPECT_THAT(compose_notice(notice), HasSubstr(R"("status":"failed")"));
+  notice.metadata = "not json";
+  notice.result = "\xff";
+  EXPECT_TRUE(parse(compose_notice(notice)));
+}
+
+}  // namespace
+}  // namespace millrace::wire
