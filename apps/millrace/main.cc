@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/millrace/serve.h"
 #include "apps/millrace/stores.h"
 #include "cli/cli.h"
 #include "config/find_file.h"
@@ -44,6 +45,10 @@ int main(int argc, char** argv) {
                                    .verify = millrace::verify_store,
                                    .environment = environment(),
                                    .config_places = {places.begin(), places.end()}};
+  with.serve = [&](const millrace::config::Config& config) {
+    return millrace::serve(config,
+                           {.clock = clock, .version = with.version, .colours = with.colours});
+  };
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   return static_cast<int>(millrace::cli::run(arguments, with));
 }

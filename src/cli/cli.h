@@ -30,7 +30,11 @@ enum class Exit : std::uint8_t {
   // Also of `serve`: what shutdown.timeout_exit_code says, and 128 + the number of a second signal.
 };
 
-enum class Access : bool { read, write };
+enum class Access : std::uint8_t {
+  read,   // must be there; is not changed
+  write,  // made if it is not there
+  serve,  // the same, and may also begin empty and end with the process
+};
 
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 using Notice = std::function<void(std::string_view)>;

@@ -43,8 +43,6 @@ Exit config_command(const ConfigOptions& options, Surroundings& with, Console& c
 Exit serve_command(const ConfigOptions& options, Surroundings& with, Console& console) {
   const auto config = load_config(options, with, console);
   if (!config) return Exit::usage;
-  if (!with.serve)
-    return console.fail({ErrorCode::internal, "this program was built without a server"});
   return with.serve(*config);
 }
 

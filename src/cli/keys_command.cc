@@ -4,6 +4,7 @@
 
 #include "access/key_book.h"
 #include "cli/commands.h"
+#include "cli/save.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 
@@ -117,11 +118,7 @@ class Opened {
   Result<Memo> write(const Remember& memo, TimePoint now) {
     auto written = store_->remember(memo, now);
     if (!written) return written;
-    // A store that saves itself now and then does so when it is told the time.
-    if (store_->traits().durability == Durability::interval) {
-      if (auto told = store_->advance(now, 1); !told) return std::unexpected(told.error());
-    }
-    if (auto flushed = store_->flush(); !flushed) return std::unexpected(flushed.error());
+    if (auto saved = save(*store_, now); !saved) return std::unexpected(saved.error());
     return written;
   }
 

@@ -32,6 +32,7 @@ extern "C" void leave_now(int signal) {
 
 Signals::Signals() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files shall be an error of the write
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -15,7 +15,7 @@ enum class Told : std::uint8_t {
 };
 
 // One a process, made before any thread: from then on those signals wait to be asked for, in every
-// thread. SIGPIPE is ignored.
+// thread. SIGPIPE and SIGXFSZ are ignored.
 class Signals {
  public:
   Signals();
