@@ -11,7 +11,6 @@ namespace millrace::api {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr std::string_view get_a = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
