@@ -7,18 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/bare_log.h"
 #include "bench/load.h"
 #include "bench/loop.h"
 #include "bench/measure.h"
@@ -35,7 +34,7 @@ using bench::Load;
 using bench::require;
 using test::TemporaryDirectory;
 
-constexpr std::size_t segment_size = 32U << 20U;
+constexpr std::size_t segment_size = bench::BareLog::segment_size;
 
 std::unique_ptr<Disk> disk_of(const TemporaryDirectory& directory) {
   return std::move(open_directory(directory.path(), DirectoryMode::existing).value());
@@ -170,32 +169,9 @@ BatchBytes batch_bytes(std::size_t batch) {
 }
 
 // The yardstick of the design.
-class BareLog {
+class Yardstick {
  public:
-  BareLog() : disk_(disk_of(directory_)) {
-    const std::string zeros(1U << 20U, '\0');
-    for (auto& file : files_) {
-      file = disk_->open(fmt::format("{}", &file - files_.data()), Disk::Access::create).value();
-      require(disk_->allocate(file, segment_size).has_value(), "allocate");
-      for (std::size_t at = 0; at < segment_size; at += zeros.size()) {
-        require(disk_->write(file, at, zeros).has_value(), "write");
-      }
-      require(disk_->sync(file).has_value(), "sync");
-    }
-    require(disk_->sync_directory().has_value(), "sync");
-  }
-
-  void append(std::string& bytes) {
-    if (offset_ + bytes.size() > segment_size) {
-      current_ = (current_ + 1) % files_.size();
-      offset_ = 0;
-    }
-    const std::uint32_t checksum = crc32c(static_cast<std::uint32_t>(offset_), bytes);
-    std::memcpy(bytes.data(), &checksum, sizeof(checksum));
-    require(disk_->write(files_[current_], offset_, bytes).has_value(), "write");
-    require(disk_->sync(files_[current_]).has_value(), "sync");
-    offset_ += bytes.size();
-  }
+  void append(std::string& bytes) { log_.append(bytes); }
 
   double run(std::size_t batches, std::size_t batch, const BatchBytes& bytes) {
     std::string puts(bytes.puts, 'x');
@@ -210,10 +186,7 @@ class BareLog {
 
  private:
   TemporaryDirectory directory_;
-  std::unique_ptr<Disk> disk_;
-  std::array<Disk::File, 8> files_{};
-  std::size_t current_ = 0;
-  std::uint64_t offset_ = 0;
+  bench::BareLog log_{directory_.path()};
 };
 
 bench::Line line_of(std::string_view name, std::size_t batch, std::size_t waiting,
@@ -245,7 +218,7 @@ void lifecycle(const Scale& scale) {
     const BatchBytes bytes = batch_bytes(batch);
     Ours ours(batch);
     ours.fill(scale.waiting);
-    BareLog log;
+    Yardstick log;
     const std::size_t batches = std::max<std::size_t>(1, scale.lives / batch);
     const auto ratio = bench::by_turns(
         scale.rounds, [&] { return ours.run(batches); },
@@ -263,7 +236,7 @@ void single(const Scale& scale) {
   const BatchBytes bytes = batch_bytes(1);
   Ours ours(1);
   ours.fill(10'000);
-  BareLog log;
+  Yardstick log;
   const std::size_t times = scale.rounds == 1 ? 10 : 500;
   const auto median_us = [&](const auto& act) {
     std::vector<double> each;

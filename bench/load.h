@@ -4,23 +4,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/measure.h"
+#include "bench/require.h"
 #include "core/uuid.h"
 #include "store/store.h"
 
 namespace millrace::bench {
-
-inline void require(bool good, std::string_view what) {
-  if (good) return;
-  std::fprintf(stderr, "this must not fail: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::abort();
-}
 
 class Load {
  public:

@@ -52,21 +52,25 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+Ratio ratio_of(const std::vector<double>& ours, const std::vector<double>& yardstick) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < ours.size(); ++i) ratios.push_back(ours[i] / yardstick[i]);
+  return {.ours = median(ours),
+          .yardstick = median(yardstick),
+          .ratio = median(ratios),
+          .least = std::ranges::min(ratios),
+          .greatest = std::ranges::max(ratios)};
+}
+
 Ratio by_turns(int rounds, const std::function<double()>& ours,
                const std::function<double()>& yardstick) {
   std::vector<double> our_figures;
   std::vector<double> their_figures;
-  std::vector<double> ratios;
   for (int round = 0; round < rounds; ++round) {
     our_figures.push_back(ours());
     their_figures.push_back(yardstick());
-    ratios.push_back(our_figures.back() / their_figures.back());
   }
-  return {.ours = median(our_figures),
-          .yardstick = median(their_figures),
-          .ratio = median(ratios),
-          .least = std::ranges::min(ratios),
-          .greatest = std::ranges::max(ratios)};
+  return ratio_of(our_figures, their_figures);
 }
 
 }  // namespace millrace::bench

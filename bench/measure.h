@@ -36,6 +36,9 @@ struct Ratio {
   double greatest = 0;
 };
 
+// Round by round; as many figures of the one as of the other.
+Ratio ratio_of(const std::vector<double>& ours, const std::vector<double>& yardstick);
+
 // Runs ours and the yardstick by turns, `rounds` times each; both return a figure of the same kind.
 Ratio by_turns(int rounds, const std::function<double()>& ours,
                const std::function<double()>& yardstick);

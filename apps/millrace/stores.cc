@@ -10,6 +10,7 @@
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
 #include "store/embedded/journal/verify.h"
+#include "store/embedded/memory.h"
 #include "store/embedded/snapshot/snapshot.h"
 
 namespace millrace {
@@ -90,6 +91,7 @@ Result<std::unique_ptr<Store>> open_store(const StoreUrl& url, cli::Access acces
                                           const cli::Notice& notice) {
   if (url.kind == StoreKind::journal) return open_journal_at(url, access, progress, notice);
   if (!url.path.empty()) return open_snapshot_at(url, access, notice);
+  if (access == cli::Access::serve) return open_memory();
   return fail(ErrorCode::invalid,
               "memory: begins empty and is gone with the process, so there is nothing to move; "
               "write memory:?snapshot=FILE");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <random>
 #include <span>
 #include <utility>
 
@@ -35,17 +36,26 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+std::uint64_t drawn_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
 }  // namespace
 
 Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint now)
+    : Books(given, store_traits, now, given.seed ? *given.seed : drawn_seed()) {}
+
+Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint now,
+             std::uint64_t seed)
     : options(given),
       traits(store_traits),
-      ids(given.seed),
+      ids(seed),
       leases(given.leases),
       figures(now),
       notices(given.compose, given.alerts, ids),
       waiters({.most = given.waiters, .poll = store_traits.several_processes}),
-      random_(mixed(given.seed + 1)) {}
+      random_(mixed(seed + 1)) {}
 
 double Books::random() {
   const std::uint64_t bits = mixed(random_.fetch_add(0x9E3779B97F4A7C15ULL));

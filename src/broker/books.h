@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct BooksOptions {
   QueueSettings new_queue = {};  // what a queue that nobody configured looks like
   ComposeNotice compose = {};
   bool alerts = false;
-  std::uint64_t seed = 0;
+  // Of ids and jitter. Nullopt: drawn at random, since two brokers with one seed make the same ids.
+  std::optional<std::uint64_t> seed = std::nullopt;
   LeaseBookOptions leases = {};
   std::size_t waiters = 10'000;
   Log log = {};
@@ -70,6 +72,8 @@ struct Books {
   Settlement decide_cancelled(const LeaseNote& note, const Settlement& refused, TimePoint now);
 
  private:
+  Books(const BooksOptions& options, const Traits& store_traits, TimePoint now, std::uint64_t seed);
+
   std::atomic<std::uint64_t> random_;
 };
 

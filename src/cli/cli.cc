@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/server_arguments.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 
@@ -19,17 +21,26 @@ constexpr const char* about =
 
 constexpr const char* examples =
     "Examples:\n"
+    "  millrace serve                                  a server on 127.0.0.1:7070, tasks in "
+    "./data\n"
+    "  millrace config                                 its settings, and where each comes from\n"
+    "  millrace keys create --name ops --scope admin   an API key\n"
     "  millrace export ./data --output backup.jsonl    everything in ./data, as lines of JSON\n"
     "  millrace export ./data | gzip > backup.gz       the same, compressed\n"
     "  millrace import backup.jsonl --into ./data2     into another store\n"
     "  millrace import queue-state.json --into ./data --queue claude\n"
     "  millrace verify ./data                          is every byte of it sound?\n"
     "\n"
-    "Exit codes: 0 it worked, 1 it failed, 2 it was not understood, 3 stored data is damaged.\n"
+    "Exit codes: 0 it worked, 1 it failed, 2 it was not understood, 3 stored data is damaged, 4 "
+    "the\n"
+    "store failed while it was served.\n"
     "`millrace COMMAND --help` explains a command.";
 
 // What the arguments ask for.
 struct Asked {
+  ConfigOptions serving;
+  ConfigOptions config;
+  KeysOptions keys;
   ExportOptions exporting;
   ImportOptions importing;
   std::string directory;
@@ -97,29 +108,69 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-// The command that the first argument names; empty: none, or an option comes first.
-std::string command_of(const CLI::App& app, std::span<const std::string> arguments) {
-  const auto names = commands_of(app);
-  const auto found = std::ranges::find(names, arguments.front());
-  return found == names.end() ? "" : *found;
-}
-
-std::string nearest_command(const CLI::App& app, std::string_view word) {
-  const auto names = commands_of(app);
+std::string nearest_of(std::string_view word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
   return std::string(nearest(word, views));
 }
 
+// The commands that the first arguments name: millrace, or millrace keys, or millrace keys create.
+std::vector<CLI::App*> path_of(CLI::App& app, std::span<const std::string> arguments) {
+  std::vector<CLI::App*> path = {&app};
+  for (const std::string& each : arguments) {
+    const auto below = path.back()->get_subcommands([](CLI::App*) { return true; });
+    const auto next =
+        std::ranges::find(below, each, [](CLI::App* command) { return command->get_name(); });
+    if (next == below.end()) break;
+    path.push_back(*next);
+  }
+  return path;
+}
+
+std::string name_of(const std::vector<CLI::App*>& path) {
+  std::string name;
+  for (const CLI::App* each : path) name += (name.empty() ? "" : " ") + each->get_name();
+  return name;
+}
+
+// A word where a command should be.
+std::optional<std::string> mistyped_command(const std::vector<CLI::App*>& path,
+                                            std::span<const std::string> arguments) {
+  const auto names = commands_of(*path.back());
+  if (names.empty() || arguments.size() < path.size()) return std::nullopt;
+  const std::string& word = arguments[path.size() - 1];
+  if (word.starts_with('-')) return std::nullopt;
+  return fmt::format("there is no command {}; the nearest is {}", in_quotes(word),
+                     nearest_of(word, names));
+}
+
+// A flag that the command does not have.
+std::optional<std::string> mistyped_flag(const CLI::App& command,
+                                         std::span<const std::string> arguments) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* each : command.get_options()) {
+    for (const std::string& name : each->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const std::string& each : arguments) {
+    const std::string flag = each.substr(0, each.find('='));
+    if (!flag.starts_with("--") || flag == "--" || flags.empty()) continue;
+    if (std::ranges::find(flags, flag) != flags.end()) continue;
+    return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
+                       nearest_of(flag, flags));
+  }
+  return std::nullopt;
+}
+
 // Help goes where results go; what was not understood goes where people look.
-Exit answer(const CLI::App& app, const CLI::ParseError& error,
+Exit answer(const CLI::App& app, const CLI::ParseError& error, const std::vector<CLI::App*>& path,
             std::span<const std::string> arguments, Surroundings& with) {
   if (error.get_exit_code() == 0) {
     app.exit(error, with.out, with.err);
     return Exit::ok;
   }
-  const std::string command = command_of(app, arguments);
-  with.err << fmt::format("error: {}\nTry: millrace {}{}--help\n", error.what(), command,
-                          command.empty() ? "" : " ");
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const auto flag = extra ? mistyped_flag(*path.back(), arguments) : std::nullopt;
+  with.err << fmt::format("error: {}\nTry: {} --help\n", flag.value_or(error.what()),
+                          name_of(path));
   return Exit::usage;
 }
 
@@ -131,6 +182,9 @@ Exit run(std::span<const std::string> arguments, Surroundings& with) {
   app.set_version_flag("--version", "millrace " + with.version);
   app.require_subcommand(1);
   Asked asked;
+  const auto* serving = add_serve(app, asked.serving);
+  const auto* config = add_config(app, asked.config);
+  const KeysCommands keys = add_keys(app, asked.keys);
   const auto* exporting = add_export(app, asked.exporting);
   const auto* importing = add_import(app, asked.importing);
   const auto* verifying = add_verify(app, asked.directory);
@@ -138,10 +192,9 @@ Exit run(std::span<const std::string> arguments, Surroundings& with) {
     with.err << app.help();
     return Exit::usage;
   }
-  if (!arguments.front().starts_with('-') && command_of(app, arguments).empty()) {
-    with.err << fmt::format(
-        "error: there is no command {}; the nearest is {}\nTry: millrace --help\n",
-        in_quotes(arguments.front()), nearest_command(app, arguments.front()));
+  const auto path = path_of(app, arguments);
+  if (const auto mistyped = mistyped_command(path, arguments)) {
+    with.err << fmt::format("error: {}\nTry: {} --help\n", *mistyped, name_of(path));
     return Exit::usage;
   }
   // CLI11 wants them last first.
@@ -149,9 +202,14 @@ Exit run(std::span<const std::string> arguments, Surroundings& with) {
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
-    return answer(app, error, arguments, with);
+    return answer(app, error, path, arguments, with);
   }
   Console console(with);
+  if (serving->parsed()) return serve_command(asked.serving, with, console);
+  if (config->parsed()) return config_command(asked.config, with, console);
+  if (keys.create->parsed()) return create_key_command(asked.keys, with, console);
+  if (keys.list->parsed()) return list_keys_command(asked.keys, with, console);
+  if (keys.revoke->parsed()) return revoke_key_command(asked.keys, with, console);
   if (exporting->parsed()) return export_command(asked.exporting, with, console);
   if (importing->parsed()) return import_command(asked.importing, with, console);
   if (verifying->parsed()) return verify_command(asked.directory, with, console);

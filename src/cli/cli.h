@@ -9,8 +9,11 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/config.h"
 #include "core/clock.h"
 #include "core/store_url.h"
 #include "store/store.h"
@@ -23,9 +26,15 @@ enum class Exit : std::uint8_t {
   failed = 1,   // it was understood, and it did not work
   usage = 2,    // it was not understood
   corrupt = 3,  // stored data failed a check
+  store = 4,    // the store failed while it was served; what is on disk is what was promised
+  // Also of `serve`: what shutdown.timeout_exit_code says, and 128 + the number of a second signal.
 };
 
-enum class Access : bool { read, write };
+enum class Access : std::uint8_t {
+  read,   // must be there; is not changed
+  write,  // made if it is not there
+  serve,  // the same, and may also begin empty and end with the process
+};
 
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 using Notice = std::function<void(std::string_view)>;
@@ -51,6 +60,10 @@ struct Surroundings {
       open_store = nullptr;
   std::function<Result<Verified>(const std::string& directory, const Progress& progress)> verify =
       nullptr;
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::vector<std::string> config_places = {};  // where a settings file may be
+  // Serves until it is told to stop.
+  std::function<Exit(const config::Config& config)> serve = nullptr;
 };
 
 // The arguments without the program's name.

@@ -1,7 +1,10 @@
 // One function a command; cli.cc fills their options in.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/cli.h"
 #include "cli/console.h"
@@ -20,6 +23,32 @@ struct ImportOptions {
   std::string queue = "default";
 };
 
+// Where settings come from, and those that were given as flags.
+struct ConfigOptions {
+  std::string file = {};  // --config
+  std::vector<std::pair<std::string, std::string>> flags = {};
+  bool toml = false;
+};
+
+struct KeysOptions {
+  ConfigOptions config = {};
+  std::string name = {};
+  std::vector<std::string> scopes = {};
+  std::vector<std::string> queues = {};
+  std::string expires = {};  // a moment or a duration
+  std::string rate = {};
+  std::string id = {};  // of the key to revoke
+};
+
+// Says what is wrong, if anything is; nullopt then.
+std::optional<config::Config> load_config(const ConfigOptions& options, Surroundings& with,
+                                          Console& console);
+
+Exit serve_command(const ConfigOptions& options, Surroundings& with, Console& console);
+Exit config_command(const ConfigOptions& options, Surroundings& with, Console& console);
+Exit create_key_command(const KeysOptions& options, Surroundings& with, Console& console);
+Exit list_keys_command(const KeysOptions& options, Surroundings& with, Console& console);
+Exit revoke_key_command(const KeysOptions& options, Surroundings& with, Console& console);
 Exit export_command(const ExportOptions& options, Surroundings& with, Console& console);
 Exit import_command(const ImportOptions& options, Surroundings& with, Console& console);
 Exit verify_command(const std::string& directory, Surroundings& with, Console& console);

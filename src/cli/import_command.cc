@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/save.h"
 #include "transfer/import.h"
 
 namespace millrace::cli {
@@ -40,14 +41,6 @@ std::uint64_t size_of(const std::string& file) {
 bool is_directory(const std::string& file) {
   std::error_code error;
   return std::filesystem::is_directory(file, error);
-}
-
-// A store that saves itself now and then does so when it is told the time. It must have done it
-// before anybody hears that the import worked.
-Result<void> save(Store& store, TimePoint now) {
-  if (store.traits().durability != Durability::interval) return {};
-  if (auto advanced = store.advance(now, 1); !advanced) return std::unexpected(advanced.error());
-  return store.flush();
 }
 
 Exit import_from(std::istream& in, std::uint64_t size, const ImportOptions& options, Store& store,

@@ -52,6 +52,7 @@ struct Settings {
   bool retry_cap_after_jitter = false;
   Count retry_max_retries{3};
   std::string retry_retryable = "all";
+  bool alerts_enabled = false;
   Duration shutdown_timeout = std::chrono::seconds(30);
   std::uint32_t shutdown_timeout_exit_code = 0;
 

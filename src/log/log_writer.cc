@@ -13,8 +13,7 @@ namespace millrace {
 struct LogWriter::Shared {
   Shared(Clock& c, LogOptions o, Sink s) : clock(c), options(o), sink(std::move(s)) {}
 
-  void add(const LogEntry& entry) {
-    const std::string line = format_line(entry, clock.now(), options.format, options.colours);
+  void add(std::string_view line) {
     const std::lock_guard lock(mutex);
     if (stopping) return;
     if (waiting.size() + line.size() > options.most_bytes) {
@@ -68,8 +67,14 @@ LogWriter::~LogWriter() {
 }
 
 Log LogWriter::log() const {
-  return {.least = shared_->options.least,
-          .write = [shared = shared_](const LogEntry& entry) { shared->add(entry); }};
+  return {.least = shared_->options.least, .write = [shared = shared_](const LogEntry& entry) {
+            shared->add(format_line(entry, shared->clock.now(), shared->options.format,
+                                    shared->options.colours));
+          }};
+}
+
+void LogWriter::plain(std::string_view text) {
+  shared_->add(text);
 }
 
 bool LogWriter::stop(Duration within) {

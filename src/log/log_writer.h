@@ -36,6 +36,9 @@ class LogWriter {
   // May be used as long as anybody likes; after stop() entries go nowhere.
   Log log() const;
 
+  // Text for people that is no entry, in its turn; escape what came from outside.
+  void plain(std::string_view text);
+
   // Writes what waits. False: the sink was still blocked after `within`, and is left to itself.
   bool stop(Duration within);
 

@@ -97,9 +97,10 @@ TEST(LogWriter, after_the_stop_entries_go_nowhere) {
     log = writer.log();
     log(LogLevel::warning, "before");
     log(LogLevel::info, "unimportant");
+    writer.plain("for people\n");
   }
   log(LogLevel::error, "after");
-  EXPECT_THAT(written, HasSubstr("before"));
+  EXPECT_THAT(written, HasSubstr("before\nfor people\n"));
   EXPECT_THAT(written, Not(HasSubstr("after")));
   EXPECT_THAT(written, Not(HasSubstr("unimportant")));
 }

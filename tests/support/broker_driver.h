@@ -64,7 +64,10 @@ class BrokerDriver {
   LogLines logged;
   std::unique_ptr<LocalBroker> broker;
 
-  void start() { broker = std::make_unique<LocalBroker>(clock, *store, options_); }
+  void start() {
+    options_.rules.seed = ++starts_;
+    broker = std::make_unique<LocalBroker>(clock, *store, options_);
+  }
   // Another broker over the same store, that remembers nothing.
   void restart() {
     broker.reset();
@@ -187,6 +190,7 @@ class BrokerDriver {
 
  private:
   LocalBrokerOptions options_;
+  std::uint64_t starts_ = 0;
 };
 
 }  // namespace millrace::test

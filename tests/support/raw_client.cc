@@ -169,6 +169,7 @@ Reply RawClient::reply(bool to_head) {
     }
     reply.body = inbox_.substr(0, length);
     inbox_.erase(0, length);
+    inbox_.shrink_to_fit();  // ten thousand clients are kept in one process
   } else if (reply.headers.contains("transfer-encoding")) {
     for (;;) {
       const std::string line = read_until("\r\n");

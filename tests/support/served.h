@@ -77,6 +77,10 @@ class ServedTest : public ::testing::Test {
     return locked([this] { return closed_.size(); });
   }
 
+  unsigned undelivered_count() {
+    return locked([this] { return undelivered_; });
+  }
+
   HttpResponse watched(std::string body) {
     return {.content_type = "text/plain", .body = std::move(body), .undelivered = [this] {
               note([this] { ++undelivered_; });

@@ -84,8 +84,8 @@ void Connection::close() {
     try {
       if (undelivered_) std::exchange(undelivered_, {})();
       if (asked_ && handler.closed) handler.closed(id_);
-    } catch (const std::exception& e) {
-      lane_->site().log(LogLevel::error, std::string("the end of a connection threw: ") + e.what());
+    } catch (...) {
+      lane_->site().log(LogLevel::error, "the end of a connection threw: " + thrown());
     }
   });
 }
@@ -144,8 +144,9 @@ void Connection::step() {
       inbox_.consume(inbox_.filled().size());
       return read();
     case Phase::waiting:
+      return read_later();  // to notice when the peer leaves; what comes is kept for later
     case Phase::sending:
-      return read();  // to notice when the peer leaves; what comes is kept for later
+      return read();
     case Phase::handshake:
     case Phase::closed:
       return;
@@ -183,6 +184,26 @@ void Connection::read() {
   } else {
     read_plain();
   }
+}
+
+void Connection::read_later() {
+  if (reading_ || ended_) return;
+  if (phase_ == Phase::waiting) {
+    if (!std::exchange(watch_asked_, true)) lane_->watch_soon(shared_from_this());
+  } else {
+    if (!std::exchange(read_asked_, true)) lane_->read_soon(shared_from_this());
+  }
+}
+
+void Connection::resume_reading() {
+  read_asked_ = false;
+  if (phase_ == Phase::idle) read();
+}
+
+// The answer may have gone out meanwhile, and another may be waited for.
+void Connection::resume_watching() {
+  watch_asked_ = false;
+  if (phase_ == Phase::waiting) read();
 }
 
 void Connection::read_plain() {

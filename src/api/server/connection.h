@@ -29,6 +29,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void start();
   void refuse();  // there are too many
   void answered(Answer& answer);
+  // It asked the lane to have it read later, and now is later.
+  void resume_reading();
+  void resume_watching();
   void expired();  // what it waited for did not come in time
   void drain();    // closes now if it is idle, otherwise after the next answer
   void close();
@@ -65,6 +68,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void progress();
   void step();
   void read();
+  void read_later();
   std::size_t wanted_room() const;
   void read_plain();
   void read_tls();
@@ -122,6 +126,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool busy_ = false;              // progress() is at work
   bool again_ = false;             // and has to look once more
   bool reading_ = false;           // a read is under way; the buffer must stay where it is
+  bool read_asked_ = false;        // the lane will call resume_reading()
+  bool watch_asked_ = false;       // and resume_watching()
   bool writing_ = false;           // what is left waits until the peer takes it
   bool ended_ = false;             // nothing more will come from the peer
   bool asked_ = false;             // the handler has heard of this connection

@@ -58,7 +58,7 @@ void Connection::read_head() {
         phase_ = Phase::head;
         lane_->await(*this, Awaited::header);
       }
-      if (!ended_) return read();
+      if (!ended_) return phase_ == Phase::idle ? read_later() : read();
       if (phase_ == Phase::idle) return close();
       return fail(400, "the connection ended before the head of the request did");
     case RequestParser::Step::failed:
@@ -82,8 +82,8 @@ void Connection::begin() {
   BodyPlan plan;
   try {
     plan = site.handler.plan(request);
-  } catch (const std::exception& e) {
-    site.log(LogLevel::error, std::string("planning a request threw: ") + e.what());
+  } catch (...) {
+    site.log(LogLevel::error, "planning a request threw: " + thrown());
     return fail(500, "the server has a defect; its log says more");
   }
   if (const auto* whole = std::get_if<Whole>(&plan)) {
@@ -158,8 +158,8 @@ void Connection::dispatch() {
   lane_->dispatch([&] {
     try {
       site.handler.handle(std::move(request), Ticket(shared_from_this()));
-    } catch (const std::exception& e) {
-      site.log(LogLevel::error, std::string("handling a request threw: ") + e.what());
+    } catch (...) {
+      site.log(LogLevel::error, "handling a request threw: " + thrown());
     }
   });
   if (ended_ && phase_ == Phase::waiting) {
@@ -207,8 +207,8 @@ void Connection::feed_piece() {
   lane_->dispatch([&] {
     try {
       stream.handler.feed(std::exchange(stream.piece, {}), stream.last, Ticket(shared_from_this()));
-    } catch (const std::exception& e) {
-      lane_->site().log(LogLevel::error, std::string("a body stream threw: ") + e.what());
+    } catch (...) {
+      lane_->site().log(LogLevel::error, "a body stream threw: " + thrown());
     }
   });
   if (phase_ != Phase::closed) progress();
@@ -257,7 +257,7 @@ void Connection::fail(unsigned status, std::string_view detail) {
   HttpResponse response{.status = status, .content_type = "text/plain"};
   try {
     response = lane_->site().handler.problem(status, detail);
-  } catch (const std::exception& e) {
+  } catch (...) {
     response.body = detail;
   }
   respond(std::move(response));

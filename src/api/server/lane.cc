@@ -15,6 +15,9 @@ namespace {
 
 thread_local Lane* current = nullptr;
 
+// How late it may be noticed that a peer has left while its answer is made.
+constexpr auto watch_after = std::chrono::milliseconds(5);
+
 // How late a limit may be noticed: an eighth of the shortest, within reason.
 std::chrono::milliseconds tick_for(const ListenerLimits& limits) {
   const Duration shortest = std::min(
@@ -25,10 +28,21 @@ std::chrono::milliseconds tick_for(const ListenerLimits& limits) {
 
 }  // namespace
 
+std::string thrown() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
 Lane::Lane(std::shared_ptr<Site> site)
     : site_(std::move(site)),
       work_(io_.get_executor()),
       timer_(io_.get_executor()),
+      watch_timer_(io_.get_executor()),
       tick_every_(tick_for(site_->limits)) {}
 
 void Lane::run() {
@@ -38,8 +52,8 @@ void Lane::run() {
     try {
       io_.run();
       break;
-    } catch (const std::exception& e) {
-      site_->log(LogLevel::error, std::string("a connection was given up: ") + e.what());
+    } catch (...) {
+      site_->log(LogLevel::error, "a connection was given up: " + thrown());
     }
   }
   std::vector<Answer> late;
@@ -55,18 +69,16 @@ void Lane::run() {
 }
 
 void Lane::answer(Answer answer) {
-  bool over = false;
-  bool wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    over = over_;
-    if (!over) {
-      // Whoever put the first one in has woken the lane, or is the lane and about to deliver.
-      wake = answers_.empty() && !(current == this && dispatching_ > 0);
-      answers_.push_back(std::move(answer));
-    }
+  std::unique_lock lock(mutex_);
+  if (over_) {
+    lock.unlock();
+    if (answer.response.undelivered) answer.response.undelivered();
+    return;
   }
-  if (over && answer.response.undelivered) answer.response.undelivered();
+  // Whoever put the first one in has woken the lane, or is the lane and about to deliver.
+  const bool wake = answers_.empty() && !(current == this && dispatching_ > 0);
+  answers_.push_back(std::move(answer));
+  lock.unlock();
   if (wake) boost::asio::post(io_, [this] { deliver(); });
 }
 
@@ -83,6 +95,27 @@ void Lane::deliver() {
     batch_.clear();
   }
   delivering_ = false;
+}
+
+void Lane::read_soon(std::shared_ptr<Connection> connection) {
+  to_read_.push_back(std::move(connection));
+  if (to_read_.size() == 1)
+    boost::asio::post(io_, [this] { resume(to_read_, &Connection::resume_reading); });
+}
+
+void Lane::watch_soon(std::shared_ptr<Connection> connection) {
+  to_watch_.push_back(std::move(connection));
+  if (to_watch_.size() > 1) return;
+  watch_timer_.expires_after(watch_after);
+  watch_timer_.async_wait([this](const boost::system::error_code&) {
+    resume(to_watch_, &Connection::resume_watching);
+  });
+}
+
+void Lane::resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)()) {
+  resumed_.swap(list);
+  for (const std::shared_ptr<Connection>& connection : resumed_) ((*connection).*how)();
+  resumed_.clear();
 }
 
 void Lane::adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool refused) {
@@ -180,6 +213,7 @@ void Lane::stop() {
     stopping_ = true;
     close_all();
     timer_.cancel();
+    watch_timer_.cancel();
     work_.reset();
   });
 }

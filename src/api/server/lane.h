@@ -71,6 +71,9 @@ struct Answer {
   enum class Kind : std::uint8_t { whole, piece, dropped } kind = Kind::whole;
 };
 
+// What was thrown, for the log; in a catch clause only.
+std::string thrown();
+
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
   using Executor = boost::asio::io_context::executor_type;
@@ -106,11 +109,22 @@ class Lane : public std::enable_shared_from_this<Lane> {
     deliver();
   }
 
+  // Has a connection read a little later. A read that finds nothing is a system call for nothing,
+  // and Asio begins every read with one. After the other connections have had their turn the next
+  // request is often there; and while an answer is made nothing is expected but that the peer
+  // leaves, which may be noticed a few milliseconds late.
+  void read_soon(std::shared_ptr<Connection> connection);
+  void watch_soon(std::shared_ptr<Connection> connection);
+
   std::string_view date();                     // for responses, made once a second
   std::string& scratch() { return scratch_; }  // where a response is put together
 
  private:
+  using Timer = boost::asio::basic_waitable_timer<
+      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
   void deliver();
+  void resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)());
   void tick();
   void close_all();
   Duration limit_of(Awaited what) const;
@@ -118,14 +132,17 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::shared_ptr<Site> site_;
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<Executor> work_;
-  boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                    boost::asio::wait_traits<std::chrono::steady_clock>, Executor>
-      timer_;
+  Timer timer_;
+  Timer watch_timer_;
   std::chrono::milliseconds tick_every_;
   bool stopping_ = false;
 
   // By what they wait for; each list in the order in which its time runs out.
   std::array<Connections, awaited_count> connections_;
+
+  std::vector<std::shared_ptr<Connection>> to_read_;
+  std::vector<std::shared_ptr<Connection>> to_watch_;
+  std::vector<std::shared_ptr<Connection>> resumed_;  // either of them, while it is gone through
 
   std::mutex mutex_;
   std::vector<Answer> answers_;  // guarded by mutex_

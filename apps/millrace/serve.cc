@@ -1,0 +1,331 @@
+#include "apps/millrace/serve.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "access/key_book.h"
+#include "api/server/api.h"
+#include "api/server/listener.h"
+#include "api/server/stored_keys.h"
+#include "api/wire/views.h"
+#include "apps/millrace/stores.h"
+#include "broker/local_broker.h"
+#include "cli/first_steps.h"
+#include "cli/output_file.h"
+#include "cli/save.h"
+#include "cli/serve_advice.h"
+#include "cli/signals.h"
+#include "log/log_writer.h"
+
+namespace millrace {
+namespace {
+
+using cli::Exit;
+using namespace std::chrono_literals;
+
+constexpr Duration tick = 500ms;       // how often it looks whether the store has failed
+constexpr Duration keys_every = 5s;    // how often keys of a shared store are read anew
+constexpr Duration last_words = 5s;    // for answers after the store has failed
+constexpr Duration log_patience = 5s;  // for whoever reads the log
+constexpr unsigned most_threads = 4;   // of the listener, unless told otherwise
+
+unsigned threads_of(const config::Settings& settings) {
+  if (settings.http_threads != 0) return settings.http_threads;
+  return std::clamp(std::thread::hardware_concurrency(), 1U, most_threads);
+}
+
+api::ListenerOptions listener_options(const config::Settings& settings) {
+  api::ListenerOptions options{.address = settings.listen.host,
+                               .port = settings.listen.port,
+                               .threads = threads_of(settings)};
+  if (!settings.tls_certificate.empty()) {
+    options.tls = api::TlsFiles{settings.tls_certificate, settings.tls_key};
+  }
+  options.limits.header_bytes = settings.http_max_header.bytes;
+  options.limits.connections = settings.http_max_connections;
+  options.limits.idle = settings.http_idle_timeout;
+  options.limits.header = settings.http_header_timeout;
+  options.limits.handshake = settings.http_header_timeout;
+  options.limits.body = settings.http_body_timeout;
+  options.limits.write = settings.http_write_timeout;
+  return options;
+}
+
+std::string durability_of(const Traits& traits) {
+  switch (traits.durability) {
+    case Durability::none:
+      return "none: everything is lost with the process";
+    case Durability::interval:
+      return fmt::format("interval: a crash may lose the last {} ms", traits.loss_window.count());
+    case Durability::synced:
+      break;
+  }
+  return "synced before every answer";
+}
+
+// Sums over all queues and states.
+std::int64_t tasks_in(Store& store, TimePoint now) {
+  std::int64_t tasks = 0;
+  const auto counts = store.counts(std::nullopt, now);
+  if (!counts) return 0;
+  for (const QueueCounts& queue : *counts) {
+    for (const auto& state : queue.by) {
+      for (const auto count : state) tasks += static_cast<std::int64_t>(count);
+    }
+  }
+  return tasks;
+}
+
+std::int64_t ms(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+class Server {
+ public:
+  Server(const config::Settings& settings, const ServeContext& context, LogWriter& writer,
+         cli::Signals& signals)
+      : settings_(settings),
+        context_(context),
+        clock_(context.clock),
+        writer_(writer),
+        log_(writer.log()),
+        signals_(signals),
+        book_({.open_without_keys = config::is_loopback(settings.listen.host),
+               .admin_key = settings.admin_key}),
+        api_(api_options()) {}
+
+  Exit run() {
+    if (auto failed = listen()) return *failed;
+    if (auto failed = open()) return *failed;
+    if (auto failed = guard()) return *failed;
+    begin();
+    const bool healthy = wait();
+    return end(healthy);
+  }
+
+ private:
+  api::ApiOptions api_options() {
+    return {.version = context_.version,
+            .started_at = clock_.now(),
+            .max_body = settings_.http_max_body.bytes,
+            .access = api::check_keys(book_, [this] { return clock_.now(); }),
+            .keys = api::manage_keys(
+                book_, [this] { return broker_.get(); }, log_),
+            .connections = [this] { return listener_->counts().open; },
+            .log = log_};
+  }
+
+  // For people as people like it, for machines as an entry.
+  Exit fail(const Error& error, const std::string& advice) {
+    if (settings_.log_format == "text") {
+      writer_.plain(
+          fmt::format("error: {}\n{}{}", error.message, advice, advice.empty() ? "" : "\n"));
+    } else {
+      log_(LogLevel::error, error.message, {{"advice", advice}});
+    }
+    return error.code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
+  }
+
+  config::Address address() const { return {settings_.listen.host, listener_->port()}; }
+
+  std::optional<Exit> listen() {
+    if (const auto files = api::raise_open_files(); !files) {
+      log_(LogLevel::warning, files.error().message);
+    }
+    auto started = api::Listener::start(listener_options(settings_), api_.handler(), clock_, log_);
+    if (!started) return fail(started.error(), cli::listen_advice(started.error(), settings_));
+    listener_ = std::move(*started);
+    if (settings_.address_file.empty()) return std::nullopt;
+    cli::OutputFile file(settings_.address_file);
+    auto written = file.open(true);
+    if (written) {
+      file.stream() << config::to_text(address()) << '\n';
+      written = file.finish();
+    }
+    if (!written)
+      return fail(written.error(), "address_file must name a file that can be written.");
+    return std::nullopt;
+  }
+
+  // On another thread, so that signals are heard and /ready tells how far it is.
+  std::optional<Exit> open() {
+    log_(LogLevel::info, "starting",
+         {{"version", context_.version},
+          {"address", config::to_text(address())},
+          {"tls", !settings_.tls_key.empty()},
+          {"store", settings_.store},
+          {"process", std::int64_t{getpid()}}});
+    const auto began = clock_.steady();
+    Result<std::unique_ptr<Store>> opened = millrace::fail(ErrorCode::internal, "not opened");
+    std::thread opener([&] {
+      opened = open_store(
+          *parse_store_url(settings_.store), cli::Access::serve,
+          [this](std::uint64_t done, std::uint64_t total) { told_progress(done, total); },
+          [log = log_](std::string_view notice) { log(LogLevel::warning, std::string(notice)); });
+      signals_.wake();
+    });
+    for (cli::Told told = signals_.wait(1min); told != cli::Told::woken;
+         told = signals_.wait(1min)) {
+      if (told == cli::Told::stop) leave_while_opening();
+    }
+    opener.join();
+    if (!opened) return fail(opened.error(), cli::store_advice(opened.error(), settings_));
+    store_ = std::move(*opened);
+    opened_in_ = clock_.steady() - began;
+    return std::nullopt;
+  }
+
+  void told_progress(std::uint64_t done, std::uint64_t total) {
+    api_.progress(fmt::format("replayed {} of {} MiB, {} %", done >> 20U, total >> 20U,
+                              total == 0 ? 100 : done * 100 / total));
+  }
+
+  // Opening cannot be interrupted, and may be left at any moment as a crash may.
+  [[noreturn]] void leave_while_opening() {
+    log_(LogLevel::info, "stopped while the store was being opened");
+    writer_.stop(log_patience);
+    _exit(0);
+  }
+
+  // Nobody may come in from outside as long as nobody needs a key.
+  std::optional<Exit> guard() {
+    const auto memos = access::all_key_memos(
+        [this](const Recall& recall) { return store_->recall(recall, clock_.now()); });
+    if (!memos) return fail(memos.error(), "");
+    for (const Error& error : book_.replace(*memos)) log_(LogLevel::error, error.message);
+    if (!cli::too_open(settings_, book_.guarded())) return std::nullopt;
+    return fail(cli::too_open_error(settings_), cli::too_open_advice(settings_));
+  }
+
+  void begin() {
+    const Traits traits = store_->traits();
+    const std::int64_t tasks = tasks_in(*store_, clock_.now());
+    std::random_device device;
+    LocalBrokerOptions options;
+    options.rules = {.retry = config::retry_policy_of(settings_),
+                     .create_unknown_queues = settings_.queues_create_unknown,
+                     .compose = wire::compose_notice,
+                     .alerts = settings_.alerts_enabled,
+                     .seed = (std::uint64_t{device()} << 32U) | device(),
+                     .log = log_};
+    broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
+    api_.start(*broker_);
+    const cli::Place place{
+        .address = address(), .tls = !settings_.tls_key.empty(), .needs_key = book_.guarded()};
+    log_(LogLevel::info, "ready",
+         {{"url", cli::url_of(place)},
+          {"durability", durability_of(traits)},
+          {"tasks", tasks},
+          {"opened_ms", ms(opened_in_)},
+          {"keys", place.needs_key ? "needed" : "not needed: only this machine can come in"}});
+    if (settings_.log_format == "text") writer_.plain(cli::first_steps(place));
+  }
+
+  // False: the store has failed.
+  bool wait() {
+    auto keys_read = clock_.steady();
+    const bool shared = store_->traits().several_processes;
+    while (true) {
+      const cli::Told told = signals_.wait(tick);
+      if (told == cli::Told::stop) return true;
+      if (told == cli::Told::reload) reload();
+      if (const auto failure = broker_->failure()) {
+        log_(LogLevel::error, failure->message);
+        return false;
+      }
+      if (shared && clock_.steady() - keys_read >= keys_every) {
+        keys_read = clock_.steady();
+        api::reload_keys(book_, *broker_, log_);
+      }
+    }
+  }
+
+  void reload() {
+    if (settings_.tls_key.empty()) {
+      log_(LogLevel::info, "there are no TLS files to read again");
+    } else if (const auto read = listener_->reload_tls(); !read) {
+      log_(LogLevel::error, "TLS files were not read again; the old ones stay in use",
+           {{"error", read.error().message}});
+    } else {
+      log_(LogLevel::info, "TLS files read again");
+    }
+  }
+
+  // What is under way is answered; those who wait for work are told that there will be none.
+  bool drain(Duration most) {
+    const auto began = clock_.steady();
+    const auto left = [&] { return most - std::chrono::floor<Duration>(clock_.steady() - began); };
+    constexpr Duration step = 20ms;
+    while (left() > Duration::zero()) {
+      if (listener_->drain(std::min(step, left()))) return true;
+      const RoundsStats now = broker_->stats().rounds;
+      if (now.waiting == 0 && now.held == 0) break;
+    }
+    broker_->stop();
+    return listener_->drain(std::max(left(), Duration::zero()));
+  }
+
+  Exit end(bool healthy) {
+    signals_.exit_on_the_next();
+    log_(LogLevel::info, "shutting down",
+         {{"connections", static_cast<std::int64_t>(listener_->counts().open)}});
+    const auto began = clock_.steady();
+    api_.stop();
+    listener_->stop_accepting();
+    const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
+    const bool in_time = drain(!healthy         ? last_words
+                               : unlimited_time ? Duration::max()
+                                                : settings_.shutdown_timeout);
+    listener_->stop();
+    broker_->stop();
+    if (healthy) {
+      if (const auto saved = cli::save(*store_, clock_.now()); !saved) {
+        log_(LogLevel::error, saved.error().message);
+        healthy = false;
+      }
+    }
+    store_.reset();
+    log_(in_time ? LogLevel::info : LogLevel::warning,
+         in_time ? "stopped" : "stopped; some connections were cut after shutdown.timeout",
+         {{"took_ms", ms(clock_.steady() - began)}});
+    if (!healthy) return Exit::store;
+    return in_time ? Exit::ok : static_cast<Exit>(settings_.shutdown_timeout_exit_code);
+  }
+
+  const config::Settings& settings_;
+  const ServeContext& context_;
+  Clock& clock_;
+  LogWriter& writer_;
+  const Log log_;
+  cli::Signals& signals_;
+  access::KeyBook book_;
+  api::Api api_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<LocalBroker> broker_;
+  std::unique_ptr<api::Listener> listener_;  // last, so that it goes first
+  std::chrono::nanoseconds opened_in_{};
+};
+
+}  // namespace
+
+Exit serve(const config::Config& config, const ServeContext& context) {
+  cli::Signals signals;
+  const bool text = config.settings.log_format == "text";
+  LogWriter writer(context.clock,
+                   {.least = config::log_level_of(config.settings),
+                    .format = text ? LogFormat::text : LogFormat::json,
+                    .colours = context.colours},
+                   write_to_standard_error);
+  const Exit exit = Server(config.settings, context, writer, signals).run();
+  writer.stop(log_patience);
+  return exit;
+}
+
+}  // namespace millrace

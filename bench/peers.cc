@@ -1,0 +1,171 @@
+#include "bench/peers.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "bench/measure.h"
+#include "bench/processes.h"
+#include "bench/require.h"
+
+namespace millrace::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* postgres_user = "postgres";  // of Debian's package; it refuses to be root
+
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// The newest PostgreSQL of Debian's.
+std::string postgres_programs() {
+  fs::path found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql", none)) {
+    if (fs::exists(entry.path() / "bin/initdb") && entry.path() > found) found = entry.path();
+  }
+  require(!found.empty(), "PostgreSQL is under /usr/lib/postgresql (package postgresql)");
+  return found / "bin/";
+}
+
+}  // namespace
+
+// One cluster for all rounds; it runs only while it is measured.
+class Peers::Cluster {
+ public:
+  Cluster() {
+    if (const passwd* user = getpwnam(postgres_user); user != nullptr && geteuid() == 0) {
+      require(chown(directory_.path().c_str(), user->pw_uid, user->pw_gid) == 0, "chown");
+    }
+    output_of({.words = {programs_ + "initdb", "-D", data(), "-A", "trust", "-U", "postgres",
+                         "--no-locale", "-E", "UTF8"},
+               .directory = directory_.path(),
+               .user = postgres_user});
+  }
+
+  std::unique_ptr<Process> start() {
+    auto process = std::make_unique<Process>(
+        Command{.words = {programs_ + "postgres", "-D", data(), "-k", socket_directory(), "-p",
+                          port(), "-c", "listen_addresses="},
+                .directory = directory_.path(),
+                .user = postgres_user,
+                .log = log_ / "log"});
+    const double until = wall_seconds() + 60;
+    // Its last line says so, as pg_ctl knows.
+    while (text_of(data() + "/postmaster.pid").find("\nready") == std::string::npos) {
+      require(process->running(), "PostgreSQL ended: " + text_of(log_ / "log"));
+      require(wall_seconds() < until, "PostgreSQL is ready within a minute");
+      poll(nullptr, 0, 10);
+    }
+    return process;
+  }
+
+  std::string socket_directory() const { return directory_.path(); }
+  std::string port() const { return fmt::format("{}", port_); }
+
+ private:
+  std::string data() const { return directory_ / "data"; }
+
+  std::string programs_ = postgres_programs();
+  std::uint16_t port_ = free_port();
+  test::TemporaryDirectory directory_;
+  test::TemporaryDirectory log_;
+};
+
+Peers::Peers() : directory_(own_directory() + "/peers") {
+  const fs::path scripts = MILLRACE_PEERS;
+  fs::create_directories(directory_);
+  const bool there =
+      fs::exists(directory_ + "/node_modules/.package-lock.json") &&
+      text_of(directory_ + "/package-lock.json") == text_of(scripts / "package-lock.json");
+  for (const auto& entry : fs::directory_iterator(scripts)) {
+    fs::copy_file(entry.path(), fs::path(directory_) / entry.path().filename(),
+                  fs::copy_options::overwrite_existing);
+  }
+  if (there) return;
+  std::fprintf(stderr, "installing the peers with npm into %s\n", directory_.c_str());
+  // Nothing of them has to be compiled, so their scripts need not run.
+  output_of({.words = {"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"},
+             .directory = directory_});
+}
+
+Peers::~Peers() = default;
+
+std::vector<double> Peers::figures(const std::vector<std::string>& script,
+                                   const std::vector<std::string>& names) const {
+  Command command{
+      .words = {"node"},
+      .directory = directory_,
+      .environment = {{"MILLRACE_BENCH_PAYLOAD", payload_text()}, {"NODE_ENV", "production"}}};
+  command.words.insert(command.words.end(), script.begin(), script.end());
+  const std::string output = output_of(command);
+  const std::size_t line = output.rfind("\n{") == std::string::npos ? 0 : output.rfind("\n{") + 1;
+  boost::system::error_code failure;
+  const auto value = boost::json::parse(
+      std::string_view(output).substr(line, output.find('\n', line) - line), failure);
+  require(!failure && value.is_object(), fmt::format("{} printed: {}", script[0], output));
+  std::vector<double> read;
+  for (const std::string& name : names) {
+    read.push_back(value.as_object().at(name).to_number<double>());
+  }
+  return read;
+}
+
+std::vector<double> Peers::with_redis(std::vector<std::string> script,
+                                      const std::vector<std::string>& names) const {
+  const test::TemporaryDirectory directory;
+  const std::uint16_t port = free_port();
+  Process redis({.words = {"redis-server", "--port", fmt::format("{}", port), "--bind", "127.0.0.1",
+                           "--dir", directory.path(), "--appendonly", "yes", "--appendfsync",
+                           "everysec", "--save", ""},
+                 .directory = directory.path(),
+                 .log = directory / "log"});
+  wait_for_port(redis, port);
+  script.insert(script.end(), {"--port", fmt::format("{}", port)});
+  return figures(script, names);
+}
+
+double Peers::bullmq_adds(std::size_t in_flight, double seconds) {
+  return with_redis({"bullmq.mjs", "add", "--in-flight", fmt::format("{}", in_flight), "--seconds",
+                     fmt::format("{}", seconds)},
+                    {"per_second"})[0];
+}
+
+double Peers::bullmq_works(std::size_t tasks, std::size_t concurrency) {
+  return with_redis({"bullmq.mjs", "work", "--tasks", fmt::format("{}", tasks), "--concurrency",
+                     fmt::format("{}", concurrency)},
+                    {"per_second"})[0];
+}
+
+Latency Peers::bullmq_latency(double rate, double seconds, std::size_t concurrency) {
+  const auto read =
+      with_redis({"bullmq.mjs", "latency", "--rate", fmt::format("{}", rate), "--seconds",
+                  fmt::format("{}", seconds), "--concurrency", fmt::format("{}", concurrency)},
+                 {"p50_ms", "p99_ms"});
+  return {.p50_ms = read[0], .p99_ms = read[1]};
+}
+
+double Peers::graphile_works(std::size_t tasks, std::size_t processes) {
+  if (!cluster_) cluster_ = std::make_unique<Cluster>();
+  const auto server = cluster_->start();
+  const auto read = figures(
+      {"graphile.mjs", "work", "--socket", cluster_->socket_directory(), "--port", cluster_->port(),
+       "--tasks", fmt::format("{}", tasks), "--processes", fmt::format("{}", processes)},
+      {"per_second"});
+  server->stop(SIGINT);  // fast, but in order
+  return read[0];
+}
+
+}  // namespace millrace::bench

@@ -1,0 +1,363 @@
+// The server beside what it costs at the least (the bare server) and beside its peers. This program
+// is the load; what it measures are programs that it starts and stops. docs/benchmarks.md says how
+// to read its lines.
+//
+//   server_bench [FLAG...] [NAME...]     put-single put-batch work latency flat idle; all if none
+//
+//   --rounds N      alternating rounds of everything (9)
+//   --seconds S     what one figure is measured for (2)
+//   --waiting N     tasks that wait in `flat` (5000000)
+//   --no-peers      nothing but ours and the bare server
+//   --server FILE   another program in the place of millrace
+//   --smoke         one very short round of everything, without peers
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/http_load.h"
+#include "bench/measure.h"
+#include "bench/peers.h"
+#include "bench/processes.h"
+#include "bench/require.h"
+#include "bench/server_load.h"
+
+namespace millrace::bench {
+namespace {
+
+struct Settings {
+  int rounds = 9;
+  double seconds = 2;
+  std::size_t waiting = 5'000'000;
+  std::size_t work_tasks = 200'000;  // put before the first round of work
+  std::size_t idle_connections = 10'000;
+  std::size_t long_polls = 1'000;
+  bool peers = true;
+  std::size_t segments = 8;  // of the bare server's log
+  std::string server = own_directory() + "/../millrace";
+};
+
+constexpr std::size_t put_connections = 64;
+constexpr std::size_t work_connections = 4;
+constexpr std::size_t batch = 100;
+constexpr std::size_t bullmq_concurrency = 50;
+constexpr std::size_t graphile_processes = 1;
+constexpr double idle_most = 300e6;  // bytes
+
+class Bench {
+ public:
+  explicit Bench(const Settings& settings) : settings_(settings) {}
+
+  void put_single();
+  void put_batch();
+  void work();
+  void latency();
+  void flat();
+  void idle();
+
+ private:
+  std::unique_ptr<TestServer> ours() const {
+    return std::make_unique<TestServer>(settings_.server,
+                                        std::vector<std::string>{"--log-level", "warning"});
+  }
+  Peers& peers() {
+    if (!peers_) peers_.emplace();
+    return *peers_;
+  }
+  // So many that a peer with that rate is busy for the time of a round.
+  std::size_t tasks_for(double per_second) const {
+    return static_cast<std::size_t>(per_second * settings_.seconds);
+  }
+
+  Settings settings_;
+  std::optional<Peers> peers_;
+};
+
+// The figures of one side over all rounds.
+struct Side {
+  std::vector<double> rates = {};
+  std::vector<double> server_cpu = {};
+  std::vector<double> load_cpu = {};
+
+  void note(const Rate& rate) {
+    rates.push_back(rate.per_second);
+    server_cpu.push_back(rate.server_cpu_us);
+    load_cpu.push_back(rate.load_cpu_us);
+  }
+};
+
+Line line_of(std::string_view name, std::size_t connections, std::size_t batch_size) {
+  Line line(name);
+  line.add("durability", "fsync")
+      .add("connections", std::uint64_t{connections})
+      .add("batch", std::uint64_t{batch_size})
+      .add("payload", std::uint64_t{payload_size});
+  return line;
+}
+
+void add_yardstick(Line& line, std::string_view yardstick, const Ratio& ratio) {
+  line.add(yardstick, ratio.yardstick)
+      .add("ratio", ratio.ratio)
+      .add("ratio_min", ratio.least)
+      .add("ratio_max", ratio.greatest);
+}
+
+void add_peer(Line& line, std::string_view peer, const std::vector<double>& ours,
+              const std::vector<double>& theirs) {
+  if (theirs.empty()) return;
+  const Ratio ratio = ratio_of(ours, theirs);
+  line.add(peer, ratio.yardstick)
+      .add(fmt::format("vs_{}", peer), ratio.ratio)
+      .add(fmt::format("vs_{}_min", peer), ratio.least)
+      .add(fmt::format("vs_{}_max", peer), ratio.greatest);
+}
+
+void Bench::put_single() {
+  const auto server = ours();
+  make_queue(*server);
+  TestServer bare_server(own_directory() + "/bare_server",
+                         {"--segments", fmt::format("{}", settings_.segments)});
+  Side our_side;
+  Side bare_side;
+  std::vector<double> bullmq;
+  for (int round = 0; round < settings_.rounds; ++round) {
+    our_side.note(put_for(*server, put_connections, 1, settings_.seconds));
+    bare_side.note(put_for(bare_server, put_connections, 1, settings_.seconds));
+    if (!settings_.peers) continue;
+    bullmq.push_back(peers().bullmq_adds(put_connections, settings_.seconds));
+  }
+  Line line = line_of("server/put-single", put_connections, 1);
+  line.add("ours", median(our_side.rates));
+  add_yardstick(line, "bare_server", ratio_of(our_side.rates, bare_side.rates));
+  add_peer(line, "bullmq", our_side.rates, bullmq);
+  line.add("server_cpu_us", median(our_side.server_cpu))
+      .add("bare_cpu_us", median(bare_side.server_cpu))
+      .add("load_cpu_us", median(our_side.load_cpu))
+      .print();
+}
+
+void Bench::put_batch() {
+  const auto server = ours();
+  make_queue(*server);
+  Side batches;
+  Side singles;
+  for (int round = 0; round < settings_.rounds; ++round) {
+    batches.note(put_for(*server, put_connections, batch, settings_.seconds));
+    singles.note(put_for(*server, put_connections, 1, settings_.seconds));
+  }
+  Line line = line_of("server/put-batch", put_connections, batch);
+  line.add("ours", median(batches.rates));
+  add_yardstick(line, "single", ratio_of(batches.rates, singles.rates));
+  line.add("server_cpu_us", median(batches.server_cpu))
+      .add("load_cpu_us", median(batches.load_cpu))
+      .print();
+}
+
+void Bench::work() {
+  const auto server = ours();
+  Workers workers(*server, work_connections, batch);
+  Side our_side;
+  std::vector<double> bullmq;
+  std::vector<double> graphile;
+  double expected_bullmq = 20'000;
+  double expected_graphile = 40'000;
+  std::size_t tasks = settings_.work_tasks;
+  for (int round = 0; round < settings_.rounds; ++round) {
+    workers.fill(tasks);
+    const Rate rate = workers.work_for(settings_.seconds);
+    our_side.note(rate);
+    tasks = std::max(tasks, static_cast<std::size_t>(rate.per_second * settings_.seconds * 1.3));
+    if (!settings_.peers) continue;
+    bullmq.push_back(peers().bullmq_works(tasks_for(expected_bullmq), bullmq_concurrency));
+    graphile.push_back(peers().graphile_works(tasks_for(expected_graphile), graphile_processes));
+    expected_bullmq = bullmq.back();
+    expected_graphile = graphile.back();
+  }
+  Line line = line_of("server/work", work_connections, batch);
+  line.add("ours", median(our_side.rates));
+  add_peer(line, "bullmq", our_side.rates, bullmq);
+  add_peer(line, "graphile_worker", our_side.rates, graphile);
+  line.add("server_cpu_us", median(our_side.server_cpu))
+      .add("load_cpu_us", median(our_side.load_cpu))
+      .print();
+}
+
+void Bench::latency() {
+  constexpr double rate = 200;
+  constexpr std::size_t waiting_workers = 4;
+  const auto server = ours();
+  make_queue(*server);
+  std::vector<double> our_p50;
+  std::vector<double> our_p99;
+  std::vector<double> their_p50;
+  std::vector<double> their_p99;
+  for (int round = 0; round < settings_.rounds; ++round) {
+    const Latency our = wait_of_tasks(*server, waiting_workers, rate, settings_.seconds * 1.5);
+    our_p50.push_back(our.p50_ms);
+    our_p99.push_back(our.p99_ms);
+    if (!settings_.peers) continue;
+    const Latency their = peers().bullmq_latency(rate, settings_.seconds * 1.5, bullmq_concurrency);
+    their_p50.push_back(their.p50_ms);
+    their_p99.push_back(their.p99_ms);
+  }
+  Line line("server/latency");
+  line.add("durability", "fsync")
+      .add("unit", "milliseconds")
+      .add("rate", rate)
+      .add("workers", std::uint64_t{waiting_workers})
+      .add("payload", std::uint64_t{payload_size})
+      .add("ours", median(our_p50))
+      .add("ours_p99", median(our_p99));
+  if (settings_.peers) {
+    add_yardstick(line, "bullmq", ratio_of(our_p50, their_p50));
+    const Ratio p99 = ratio_of(our_p99, their_p99);
+    line.add("bullmq_p99", p99.yardstick)
+        .add("ratio_p99", p99.ratio)
+        .add("ratio_p99_min", p99.least)
+        .add("ratio_p99_max", p99.greatest);
+  }
+  line.print();
+}
+
+void Bench::flat() {
+  const auto full_server = ours();
+  const auto empty_server = ours();
+  Workers many(*full_server, work_connections, batch);
+  Workers few(*empty_server, work_connections, batch);
+  const double before = wall_seconds();
+  many.fill(settings_.waiting);
+  const double fill_seconds = wall_seconds() - before;
+  std::vector<Probe> probes{
+      {.request = http_request("GET", "/v1/tasks?queue=emails&state=queued&limit=100")},
+      {.request = http_request("GET", "/v1/queues/emails/stats")}};
+  std::vector<double> with_many;
+  std::vector<double> with_few;
+  std::size_t tasks = settings_.work_tasks;
+  for (int round = 0; round < settings_.rounds; ++round) {
+    many.fill(settings_.waiting + tasks);
+    few.fill(tasks);
+    with_many.push_back(many.work_for(settings_.seconds, &probes).per_second);
+    with_few.push_back(few.work_for(settings_.seconds).per_second);
+    const double fastest = std::max(with_many.back(), with_few.back());
+    tasks = std::max(tasks, static_cast<std::size_t>(fastest * settings_.seconds * 1.3));
+  }
+  for (const Probe& probe : probes) require(!probe.took_ms.empty(), "a round is long enough");
+  Line line = line_of("server/flat", work_connections, batch);
+  line.add("waiting", std::uint64_t{settings_.waiting}).add("ours", median(with_many));
+  add_yardstick(line, "empty", ratio_of(with_many, with_few));
+  line.add("list_ms", median(probes[0].took_ms))
+      .add("list_ms_max", std::ranges::max(probes[0].took_ms))
+      .add("stats_ms", median(probes[1].took_ms))
+      .add("stats_ms_max", std::ranges::max(probes[1].took_ms))
+      .add("filled_per_second", static_cast<double>(settings_.waiting) / fill_seconds)
+      .add("resident", std::uint64_t{full_server->process().resident_bytes()})
+      .print();
+}
+
+void Bench::idle() {
+  const auto server = ours();
+  make_queue(*server);
+  const std::uint64_t before = server->process().resident_bytes();
+  HttpLoad load(server->port());
+  const std::string health = http_request("GET", "/health");
+  for (std::size_t i = 0; i < settings_.idle_connections; ++i) {
+    // Each has had its turn, so that it is one that is kept alive and not one that is awaited.
+    require(load.ask(load.connect(), health).status == 200, "GET /health");
+  }
+  for (std::size_t i = 0; i < settings_.long_polls; ++i) {
+    load.send(load.connect(),
+              http_request("POST", "/v1/take",
+                           fmt::format(R"({{"worker":"idle-{}","queues":[{{"queue":"emails",)"
+                                       R"("most":1}}],"wait_ms":60000}})",
+                                       i)));
+  }
+  std::size_t answered = 0;
+  load.run(wall_seconds() + std::min(settings_.seconds, 2.0), [&](const Answer&) { ++answered; });
+  require(answered == 0, "a long poll waits");
+  const std::uint64_t after = server->process().resident_bytes();
+  const double cpu_before = server->process().cpu_seconds();
+  const double begin = wall_seconds();
+  load.run(begin + settings_.seconds, [&](const Answer&) { ++answered; });
+  require(answered == 0, "a long poll waits");
+  const double cpu = server->process().cpu_seconds() - cpu_before;
+  Line("server/idle")
+      .add("unit", "bytes")
+      .add("connections", std::uint64_t{settings_.idle_connections})
+      .add("long_polls", std::uint64_t{settings_.long_polls})
+      .add("ours", after)
+      .add("most", idle_most)
+      .add("ratio", static_cast<double>(after) / idle_most)
+      .add("before", before)
+      .add("bytes_per_connection",
+           static_cast<double>(after - before) / static_cast<double>(load.connections()))
+      .add("cpu_share", cpu / (wall_seconds() - begin))
+      .print();
+}
+
+void run(const Settings& settings, const std::vector<std::string>& names) {
+  Bench bench(settings);
+  struct Named {
+    std::string_view name;
+    void (Bench::*run)();
+  };
+  static constexpr std::array all{Named{"put-single", &Bench::put_single},
+                                  Named{"put-batch", &Bench::put_batch},
+                                  Named{"work", &Bench::work},
+                                  Named{"latency", &Bench::latency},
+                                  Named{"flat", &Bench::flat},
+                                  Named{"idle", &Bench::idle}};
+  for (const std::string& name : names) {
+    require(std::ranges::find(all, name, &Named::name) != all.end(),
+            fmt::format("'{}' is not among: put-single put-batch work latency flat idle", name));
+  }
+  for (const Named& each : all) {
+    if (names.empty() || std::ranges::find(names, each.name) != names.end()) (bench.*each.run)();
+  }
+}
+
+}  // namespace
+}  // namespace millrace::bench
+
+int main(int argc, char** argv) {
+  using namespace millrace::bench;
+  raise_file_limit();
+  std::vector<std::string> names(argv + 1, argv + argc);
+  Settings settings;
+  const bool smoke = std::erase(names, "--smoke") != 0;
+  if (smoke) {
+    settings.rounds = 1;
+    settings.seconds = 0.1;
+    settings.waiting = 2'000;
+    settings.work_tasks = 20'000;
+    settings.idle_connections = 50;
+    settings.long_polls = 10;
+    settings.segments = 1;
+    settings.peers = false;
+  }
+  if (std::erase(names, "--no-peers") != 0) settings.peers = false;
+  const auto value_of = [&](std::string_view flag) {
+    const auto at = std::ranges::find(names, flag);
+    if (at == names.end()) return std::string();
+    require(at + 1 != names.end(), fmt::format("{} needs a value", flag));
+    std::string value = *(at + 1);
+    names.erase(at, at + 2);
+    return value;
+  };
+  if (const auto rounds = value_of("--rounds"); !rounds.empty())
+    settings.rounds = std::stoi(rounds);
+  if (const auto text = value_of("--seconds"); !text.empty()) settings.seconds = std::stod(text);
+  if (const auto text = value_of("--waiting"); !text.empty()) settings.waiting = std::stoul(text);
+  if (const auto path = value_of("--server"); !path.empty()) settings.server = path;
+  if (smoke && std::system((settings.server + " serve --help >/dev/null 2>&1").c_str()) != 0) {
+    settings.server = own_directory() + "/bare_server";  // until there is `millrace serve`
+    names = {"put-single"};
+  }
+  run(settings, names);
+  return 0;
+}

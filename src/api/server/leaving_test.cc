@@ -1,0 +1,193 @@
+// Who leaves, how that is noticed, and how the listener itself stops.
+#include <thread>
+
+#include "api/server/listener.h"
+#include "tests/support/served.h"
+
+namespace millrace::api {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::SizeIs;
+
+constexpr std::string_view get_a = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+constexpr std::string_view get_park = "GET /park HTTP/1.1\r\nHost: x\r\n\r\n";
+
+using LeavingTest = ServedTest;
+
+TEST_F(LeavingTest, a_peer_that_closes_while_it_waits_is_noticed) {
+  serve();
+  Client client = connect();
+  client.send(get_park);
+  Respond respond = parked();
+  client.close();
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+  EXPECT_EQ(closed_.front(), requests_.front().connection);
+  respond(watched("too late"));
+  EXPECT_TRUE(eventually([this] { return undelivered_ == 1; }));
+}
+
+TEST_F(LeavingTest, a_peer_that_resets_while_it_waits_is_noticed) {
+  serve();
+  Client client = connect();
+  client.send(get_park);
+  Respond respond = parked();
+  client.reset();
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+}
+
+TEST_F(LeavingTest, a_peer_that_only_ended_its_sending_gets_its_answer) {
+  serve();
+  Client client = connect();
+  client.send(get_park);
+  client.end_sending();
+  Respond respond = parked();
+  EXPECT_EQ(client.reply().status, 100U);  // are you still there?
+  EXPECT_EQ(closed_count(), 0U);
+  respond(watched("answer"));
+  EXPECT_EQ(client.reply().body, "answer");
+  EXPECT_TRUE(client.ends());
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+  EXPECT_EQ(undelivered_count(), 0U);
+}
+
+TEST_F(LeavingTest, and_may_still_leave_afterwards) {
+  serve();
+  Client client = connect();
+  client.send(get_park);
+  client.end_sending();
+  Respond respond = parked();
+  EXPECT_EQ(client.reply().status, 100U);
+  client.reset();
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+}
+
+TEST_F(LeavingTest, what_was_sent_before_the_end_is_answered_in_order) {
+  serve();
+  Client client = connect();
+  client.send(std::string(get_a) + std::string(get_a) + std::string(get_a));
+  client.end_sending();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.reply().body, "/a|");
+  EXPECT_TRUE(client.ends());
+}
+
+TEST_F(LeavingTest, http_1_0_gets_its_answer_after_the_end_if_that_comes_soon) {
+  serve();
+  Client soon = connect();
+  soon.send("GET /park HTTP/1.0\r\n\r\n");
+  soon.end_sending();
+  parked()({.body = "soon"});
+  EXPECT_EQ(soon.reply().body, "soon");
+
+  Client later = connect();
+  later.send("GET /park HTTP/1.0\r\n\r\n");
+  later.end_sending();
+  Respond respond = parked();
+  // Nothing tells when the end has been seen, so time passes until it has.
+  later.wait_at_most(100ms);
+  bool ended = false;
+  for (int i = 0; i < 100 && !ended; ++i) {
+    clock_.advance(3s);
+    ended = later.ends();
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 2; }));
+}
+
+TEST_F(LeavingTest, closed_is_called_once_for_each_connection_that_asked) {
+  serve();
+  {
+    const Client silent = connect();
+  }
+  {
+    Client half = connect();
+    half.send("GET /a HT");
+  }
+  {
+    Client client = connect();
+    client.ask(get_a);
+    client.ask(get_a);
+  }
+  EXPECT_TRUE(eventually([this] { return !closed_.empty(); }));
+  listener_->stop();
+  EXPECT_THAT(closed_, SizeIs(1));
+}
+
+TEST_F(LeavingTest, an_answer_that_cannot_be_sent_is_reported) {
+  serve();
+  Client client = connect();
+  client.shrink_window();
+  client.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_FALSE(client.read_until("\r\n\r\n").empty());
+  client.reset();
+  EXPECT_TRUE(eventually([this] { return undelivered_ == 1 && closed_.size() == 1; }));
+}
+
+TEST_F(LeavingTest, an_answer_after_the_listener_has_gone_is_reported) {
+  serve();
+  Client client = connect();
+  client.send(get_park);
+  Respond respond = parked();
+  listener_->stop();
+  EXPECT_EQ(closed_count(), 1U);
+  respond(watched("too late"));
+  EXPECT_EQ(undelivered_count(), 1U);
+  listener_.reset();
+  respond(watched("twice is nothing"));
+  EXPECT_EQ(undelivered_count(), 1U);
+}
+
+TEST_F(LeavingTest, draining_answers_what_is_under_way_and_closes_the_rest) {
+  serve();
+  Client idle = connect();
+  ASSERT_EQ(idle.ask(get_a).status, 200U);
+  Client waiting = connect();
+  waiting.send(get_park);
+  Respond respond = parked();
+  Client half = connect();
+  half.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab");
+  ASSERT_EQ(idle.ask(get_a).status, 200U);
+  const std::uint16_t port = listener_->port();
+  listener_->stop_accepting();
+  EXPECT_FALSE(Client(port).connected());
+  EXPECT_EQ(idle.ask(get_a).status, 200U);  // those who are there may stay
+
+  EXPECT_FALSE(listener_->drain(0ms));
+  EXPECT_TRUE(idle.ends());
+  bool all_gone = false;
+  std::jthread drainer([&] { all_gone = listener_->drain(10s); });
+  respond({.body = "in time"});
+  Reply reply = waiting.reply();
+  EXPECT_EQ(reply.body, "in time");
+  EXPECT_EQ(reply.headers["connection"], "close");
+  waiting.close();
+  reply = half.ask("cd");
+  EXPECT_EQ(reply.body, "/a|abcd");
+  EXPECT_EQ(reply.headers["connection"], "close");
+  half.close();
+  drainer.join();
+  EXPECT_TRUE(all_gone);
+  listener_->stop();
+  EXPECT_THAT(closed_, SizeIs(3));
+}
+
+TEST_F(LeavingTest, stopping_does_not_wait_for_anybody) {
+  serve({}, {}, 2);
+  std::vector<Client> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(connect());
+    clients.back().send(i % 2 == 0 ? get_park : "GET /a HT");
+  }
+  Client stuck = connect();
+  stuck.shrink_window();
+  stuck.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_FALSE(stuck.read_until("\r\n\r\n").empty());
+  ASSERT_TRUE(eventually([this] { return parked_.size() == 10; }));
+  listener_->stop();
+  EXPECT_THAT(closed_, SizeIs(11));
+  EXPECT_EQ(undelivered_count(), 1U);
+  EXPECT_EQ(listener_->counts().open, 0U);
+}
+
+}  // namespace
+}  // namespace millrace::api

@@ -1,0 +1,28 @@
+// API keys that live in the store: what access_check.h and key_admin.h ask for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "access/key_book.h"
+#include "api/server/access_check.h"
+#include "api/server/key_admin.h"
+#include "broker/broker.h"
+#include "core/log.h"
+
+namespace millrace::api {
+
+// Asks the book about every request. Both must outlive the function.
+AccessCheck check_keys(access::KeyBook& book, std::function<TimePoint()> now);
+
+// Makes, lists and revokes keys through the broker, and brings the book up to date before it
+// answers. All must outlive whoever calls. The first key of a server must be able to make others,
+// or nobody could.
+KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log log);
+
+// Reads all keys anew: other processes may have changed them. `done` may be empty.
+void reload_keys(access::KeyBook& book, Broker& broker, const Log& log,
+                 Completion<void> done = nullptr);
+
+}  // namespace millrace::api

@@ -1,0 +1,223 @@
+#include "broker/notices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/limits.h"
+#include "core/validate.h"
+#include "tests/support/broker_driver.h"
+#include "tests/support/matchers.h"
+
+namespace millrace {
+namespace {
+
+using namespace millrace::test;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr auto every_event = static_cast<std::uint8_t>(CallbackOn::final_states) |
+                             static_cast<std::uint8_t>(CallbackOn::retrying);
+
+NewTask with_callback(NewTask fields = {}, std::uint8_t events = every_event) {
+  fields.queue = "q";
+  fields.request_id = "r";
+  fields.callback = Callback{.url = "http://x", .events = events};
+  return fields;
+}
+
+LocalBrokerOptions with_alerts() {
+  LocalBrokerOptions options;
+  options.rules.alerts = true;
+  options.rules.retry.max_retries = 0;
+  return options;
+}
+
+// S0-121
+TEST(Notices, a_completed_task_calls_back_with_its_result) {
+  BrokerDriver d;
+  const Put put = d.put(with_callback());
+  d.settle(d.take_one("q"), Done{"42"});
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|42||r"));
+  const Task webhook = d.all("$webhooks").front();
+  EXPECT_EQ(webhook.parent, put.id);
+  EXPECT_EQ(webhook.type, "webhook");
+  EXPECT_EQ(webhook.request_id, "r");
+}
+
+// S0-056
+TEST(Notices, a_webhook_is_tried_as_often_as_its_task_says) {
+  BrokerDriver d;
+  NewTask task = with_callback();
+  task.callback->max_attempts = 5;
+  d.put(task);
+  d.settle(d.take_one("q"), Done{});
+  EXPECT_EQ(d.all("$webhooks").front().retry->max_retries, 4U);
+}
+
+// S0-122, C-24
+TEST(Notices, a_failed_try_calls_back_where_that_was_wished) {
+  BrokerDriver d;
+  d.put(with_callback({.retry = RetryRules{.max_retries = 1}}));
+  d.settle(d.take_one("q"), Failed{error("no", "boom")});
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|retrying|http://x||boom|r"));
+  d.live(1min);
+  d.settle(d.take_one("q"), Failed{error("no", "boom")});
+  EXPECT_THAT(d.notices("$webhooks"),
+              ElementsAre("webhook|retrying|http://x||boom|r", "webhook|dead|http://x||boom|r"));
+}
+
+TEST(Notices, only_the_wished_events_call_back) {
+  BrokerDriver d;
+  d.put(with_callback({}, static_cast<std::uint8_t>(CallbackOn::failed)));
+  d.settle(d.take_one("q"), Done{});
+  d.put(with_callback({}, static_cast<std::uint8_t>(CallbackOn::failed)));
+  d.settle(d.take_one("q"), Failed{error("no", "bad"), false});
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|failed|http://x||bad|r"));
+}
+
+TEST(Notices, snoozing_and_giving_back_tell_nobody) {
+  BrokerDriver d;
+  d.put(with_callback());
+  d.settle(d.take_one("q"), GiveBack{});
+  d.settle(d.take_one("q"), Snooze{d.now() + 1s});
+  EXPECT_THAT(d.notices("$webhooks"), IsEmpty());
+}
+
+TEST(Notices, cancelling_a_waiting_task_calls_back_in_the_same_commit) {
+  BrokerDriver d;
+  const Put put = d.put(with_callback());
+  EXPECT_THAT(d.try_cancel(put.id), IsOkAndHolds(TaskState::cancelled));
+  EXPECT_THAT(d.try_cancel(put.id), FailsWith(ErrorCode::conflict));
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
+  EXPECT_EQ(d.queue("q").figures.cancelled, 1U);
+}
+
+TEST(Notices, a_run_that_was_to_be_cancelled_ends_cancelled_with_its_callback) {
+  BrokerDriver d;
+  const Put put = d.put(with_callback());
+  const Lease lease = d.take_one("q");
+  EXPECT_THAT(d.try_cancel(put.id), IsOkAndHolds(TaskState::processing));
+  EXPECT_THAT(d.notices("$webhooks"), IsEmpty());
+  const Settled settled = d.settle(lease, Failed{error("no", "boom")});
+  EXPECT_EQ(settled.status, SettleStatus::applied);
+  EXPECT_EQ(settled.state, TaskState::cancelled);
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
+  EXPECT_EQ(d.queue("q").figures.cancelled, 1U);
+  EXPECT_EQ(d.queue("q").figures.retried, 0U);
+}
+
+TEST(Notices, so_it_does_after_a_restart) {
+  BrokerDriver d;
+  const Put put = d.put(with_callback());
+  const Lease lease = d.take_one("q");
+  must(d.try_cancel(put.id));
+  d.restart();
+  EXPECT_EQ(d.settle(lease, Snooze{d.now() + 1h}).state, TaskState::cancelled);
+  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+}
+
+TEST(Notices, a_run_that_is_done_completes_whatever_was_requested) {
+  BrokerDriver d;
+  const Put put = d.put(with_callback());
+  const Lease lease = d.take_one("q");
+  must(d.try_cancel(put.id));
+  EXPECT_EQ(d.settle(lease, Done{"1"}).state, TaskState::completed);
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|1||r"));
+}
+
+TEST(Notices, a_task_whose_workers_are_lost_for_good_calls_back) {
+  BrokerDriver d;
+  d.put(with_callback({.max_lost = 0}));
+  d.take_one("q");
+  d.live(2min);
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|dead|http://x||worker_lost|r"));
+}
+
+TEST(Notices, a_task_that_was_not_started_in_time_calls_back) {
+  BrokerDriver d;
+  d.put(with_callback({.start_by = t0 + 10s}));
+  d.live(11s);
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||expired|r"));
+}
+
+TEST(Notices, a_settlement_that_is_repeated_calls_back_once) {
+  BrokerDriver d;
+  d.put(with_callback());
+  const Lease lease = d.take_one("q");
+  d.settle(lease, Done{});
+  EXPECT_EQ(d.settle(lease, Done{}).status, SettleStatus::already);
+  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+}
+
+TEST(Notices, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
+  BrokerDriver d;
+  const std::string result(limits::max_result, 'x');
+  const Put put = d.put(with_callback());
+  d.settle(d.take_one("q"), Done{result});
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|left out||r"));
+  EXPECT_EQ(d.find(put.id).result, result);
+}
+
+TEST(Notices, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
+  BrokerDriver d;
+  d.put(with_callback());
+  const std::vector<NewTask> large(4, {.queue = "next", .payload = std::string(900'000, 'x')});
+  EXPECT_THAT(d.try_settle(d.take_one("q"), Done{std::string(700'000, 'r')}, large), IsOk());
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|left out||r"));
+}
+
+TEST(Notices, too_many_follow_ups_are_refused_with_the_webhook_counted) {
+  BrokerDriver d;
+  d.put(with_callback());
+  const Lease lease = d.take_one("q");
+  const std::vector<NewTask> many(limits::max_follow_ups, {.queue = "next"});
+  EXPECT_THAT(d.try_settle(lease, Done{}, many),
+              FailsWith(ErrorCode::too_large, ::testing::HasSubstr("33 follow-ups")));
+  EXPECT_THAT(d.try_settle(lease, Done{}, {many.begin(), many.end() - 1}), IsOk());
+}
+
+// S0-161
+TEST(Notices, an_exhausted_task_alerts) {
+  BrokerDriver d(with_alerts());
+  const Put put = d.put({.queue = "q"});
+  d.settle(d.take_one("q"), Failed{error("no", "boom")});
+  EXPECT_THAT(d.notices("$alerts"), ElementsAre("alert|Task failed after maximum retries|" +
+                                                to_text(put.id.value) + "|boom|0"));
+}
+
+// S0-155
+TEST(Notices, a_key_that_is_refused_alerts) {
+  BrokerDriver d(with_alerts());
+  const Put put = d.put(with_callback());
+  d.settle(d.take_one("q"), Failed{error("no", "authentication_error")});
+  EXPECT_THAT(d.notices("$alerts"), ElementsAre("alert|API key validation failure|" +
+                                                to_text(put.id.value) + "|authentication_error|0"));
+  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+}
+
+TEST(Notices, nobody_is_alerted_about_internal_tasks_or_where_alerts_are_off) {
+  BrokerDriver quiet;
+  quiet.put({.queue = "q", .retry = RetryRules{.max_retries = 0}});
+  quiet.settle(quiet.take_one("q"), Failed{error("no")});
+  EXPECT_THAT(quiet.notices("$alerts"), IsEmpty());
+
+  BrokerDriver d(with_alerts());
+  const Ask inside{.caller = {2}, .internal = true};
+  d.put({.queue = "q"});
+  d.settle(d.take_one("q"), Failed{error("no")});
+  for (int i = 0; i < 4; ++i) {
+    auto taken =
+        must(d.try_work({.takes = {{.worker = "$local", .queues = {{"$alerts", 1}}}}}, inside));
+    d.settle(must(std::move(taken.taken.front())).front(), Failed{error("no")});
+    d.live(2h, 1min);
+    if (d.all("$alerts").front().state == TaskState::dead) break;
+  }
+  EXPECT_THAT(d.notices("$alerts"), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,173 @@
+#include "broker/sweeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "store/forwarding.h"
+#include "tests/support/broker_driver.h"
+#include "tests/support/matchers.h"
+
+namespace millrace {
+namespace {
+
+using namespace millrace::test;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SweeperTest : public ::testing::Test {
+ protected:
+  // Looks once a second, as it does in life.
+  void live(Duration by) {
+    for (Duration done{}; done < by; done += 1s) {
+      clock_.advance(1s);
+      sweep();
+    }
+  }
+  TimePoint sweep() {
+    driver_.now = clock_.now();
+    return must(sweeper_.run_once(*store_, clock_.now()));
+  }
+
+  ManualClock clock_{t0};
+  std::unique_ptr<Store> store_ = open_memory();
+  StoreDriver driver_{*store_};
+  Books books_{{}, store_->traits(), t0};
+  Sweeper sweeper_{clock_, books_};
+};
+
+TEST_F(SweeperTest, promotes_what_is_due_and_says_when_to_come_again) {
+  driver_.make_queue("q");
+  const Put put = driver_.put(task("q", {.delay = 300ms}));
+  EXPECT_EQ(sweep(), t0 + 300ms);
+  clock_.advance(300ms);
+  EXPECT_EQ(sweep(), t0 + 1300ms);
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
+}
+
+TEST_F(SweeperTest, an_overdue_lease_is_lost_and_its_task_queued_again) {
+  driver_.make_queue("q");
+  live(31s);
+  const Put put = driver_.put(task("q"));
+  driver_.take_one("q");
+  live(61s);
+  const Task task = driver_.find(put.id);
+  EXPECT_EQ(task.state, TaskState::queued);
+  EXPECT_EQ(task.counters.lost, 1U);
+  EXPECT_EQ(books_.figures.of("q", clock_.now()).lost, 1U);
+}
+
+TEST_F(SweeperTest, nothing_is_lost_in_the_first_30_seconds) {
+  driver_.make_queue({.name = "q", .id = fresh_uuid(), .lease = 1s});
+  const Put put = driver_.put(task("q"));
+  driver_.take_one("q");
+  live(29s);
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::processing);
+  live(1s);
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
+}
+
+TEST_F(SweeperTest, nothing_is_lost_for_30_seconds_after_the_clock_was_set) {
+  for (const auto jump : {Duration(1h), -Duration(20min)}) {
+    driver_.make_queue({.name = "q", .id = fresh_uuid(), .lease = 60s});
+    live(31s);
+    const Put put = driver_.put(task("q"));
+    const Lease lease = driver_.take_one("q");
+    clock_.set(clock_.now() + jump);
+    live(30s);
+    EXPECT_EQ(driver_.state_of(put.id), TaskState::processing) << jump.count();
+    driver_.settle(done(lease));
+  }
+  // A forward jump does end the lease once it was not extended for 30 s.
+  live(31s);
+  const Put put = driver_.put(task("q"));
+  driver_.take_one("q");
+  clock_.set(clock_.now() + 1h);
+  live(31s);
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
+}
+
+TEST_F(SweeperTest, nothing_is_lost_for_30_seconds_after_a_standstill) {
+  driver_.make_queue("q");
+  live(31s);
+  const Put put = driver_.put(task("q"));
+  driver_.take_one("q");
+  clock_.advance(5min);
+  sweep();
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::processing);
+  live(30s);
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
+}
+
+TEST_F(SweeperTest, a_small_disagreement_of_the_clocks_is_none) {
+  driver_.make_queue("q");
+  live(31s);
+  const Put put = driver_.put(task("q"));
+  driver_.take_one("q");
+  live(58s);
+  clock_.set(clock_.now() + 4s);
+  sweep();
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
+}
+
+TEST_F(SweeperTest, start_by_is_not_held_back) {
+  driver_.make_queue("q");
+  const Put put = driver_.put(task("q", {.start_by = t0 + 2s}));
+  live(2s);
+  EXPECT_EQ(driver_.find(put.id).error->code, "expired");
+}
+
+// What a store that was just opened says of the workers of the process before.
+class OpenedStore : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::vector<Settlement> settled;
+
+  Result<std::vector<Overdue>> due(TimePoint, std::size_t) override {
+    Lease local{.id = fresh_id(), .token = {1}, .queue = "q", .started_at = t0 - 1h};
+    Lease remote{.id = fresh_id(), .token = {2}, .queue = "q", .started_at = t0 - 1h};
+    return std::vector<Overdue>{{local, Lost{{1}, t0 - 1h}}, {remote, Lost{{2}, t0 - 30min}}};
+  }
+  Result<WorkResult> work(std::span<const Settlement> settlements, std::span<const Extension>,
+                          std::span<const TakeRequest>, TimePoint) override {
+    settled.insert(settled.end(), settlements.begin(), settlements.end());
+    return WorkResult{.settled = std::vector<Result<Settled>>(settlements.size(),
+                                                              Settled{.state = TaskState::queued})};
+  }
+};
+
+TEST_F(SweeperTest, leases_that_died_with_their_process_are_lost_at_once) {
+  OpenedStore opened(*store_);
+  must(sweeper_.run_once(opened, t0));
+  ASSERT_THAT(opened.settled, SizeIs(1));
+  EXPECT_EQ(opened.settled.front().expect, Expectation(Lost({1}, t0 - 1h)));
+}
+
+TEST_F(SweeperTest, many_overdue_tasks_are_settled_in_bounded_steps) {
+  driver_.make_queue("q");
+  live(31s);
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 1000; ++i) tasks.push_back(task("q"));
+  driver_.put_all(tasks);
+  driver_.take("q");
+  live(58s);
+  clock_.advance(2s);
+  EXPECT_EQ(sweep(), clock_.now());
+  EXPECT_EQ(driver_.counts("q").ready(), 500U);
+  sweep();
+  EXPECT_EQ(driver_.counts("q").ready(), 1000U);
+}
+
+TEST_F(SweeperTest, a_cancel_request_of_a_lost_worker_is_honoured) {
+  driver_.make_queue("q");
+  live(31s);
+  const Put put = driver_.put(task("q"));
+  driver_.take_one("q");
+  driver_.cancel(put.id);
+  live(61s);
+  EXPECT_EQ(driver_.state_of(put.id), TaskState::cancelled);
+}
+
+}  // namespace
+}  // namespace millrace

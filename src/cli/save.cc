@@ -1,0 +1,13 @@
+#include "cli/save.h"
+
+namespace millrace::cli {
+
+Result<void> save(Store& store, TimePoint now) {
+  // A store that saves itself now and then does so when it is told the time.
+  if (store.traits().durability == Durability::interval) {
+    if (auto told = store.advance(now, 1); !told) return std::unexpected(told.error());
+  }
+  return store.flush();
+}
+
+}  // namespace millrace::cli

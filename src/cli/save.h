@@ -1,0 +1,14 @@
+// The last thing done to a store before it is closed.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+
+#include "store/store.h"
+
+namespace millrace::cli {
+
+// Makes everything durable now, also in a store that saves itself now and then.
+Result<void> save(Store& store, TimePoint now);
+
+}  // namespace millrace::cli

@@ -1,0 +1,60 @@
+#include "cli/serve_advice.h"
+
+#include <fmt/format.h>
+
+namespace millrace::cli {
+
+std::string listen_advice(const Error& error, const config::Settings& settings) {
+  const std::string address = config::to_text(settings.listen);
+  if (error.code == ErrorCode::conflict) {
+    return fmt::format(
+        "Another program listens there; perhaps another millrace: curl http{}://{}/health\n"
+        "Stop it, or choose another port: millrace serve --listen {}",
+        settings.tls_key.empty() ? "" : "s", address,
+        config::to_text({settings.listen.host,
+                         static_cast<std::uint16_t>(
+                             settings.listen.port == 65535 ? 7070 : settings.listen.port + 1)}));
+  }
+  if (settings.listen.port != 0 && settings.listen.port < 1024) {
+    return "Ports below 1024 need a privilege: choose a greater one, or give the program\n"
+           "CAP_NET_BIND_SERVICE.";
+  }
+  return "";
+}
+
+std::string store_advice(const Error& error, const config::Settings& settings) {
+  if (error.code == ErrorCode::corrupt) {
+    return fmt::format(
+        "Nothing was changed. Look at the damage with `millrace verify {}`, and bring back a "
+        "backup\n"
+        "with `millrace import`; docs/operating.md says how.",
+        settings.store);
+  }
+  if (error.code != ErrorCode::conflict) return "";
+  return "One process has a store at a time. If that is a server, speak to it over HTTP; or serve\n"
+         "another store: millrace serve --store ./other";
+}
+
+bool too_open(const config::Settings& settings, bool guarded) {
+  return !guarded && !config::is_loopback(settings.listen.host);
+}
+
+Error too_open_error(const config::Settings& settings) {
+  return {ErrorCode::invalid,
+          fmt::format("other machines reach {}, and without an API key every one of them could do "
+                      "everything",
+                      config::to_text(settings.listen))};
+}
+
+std::string too_open_advice(const config::Settings& settings) {
+  const bool keeps = !settings.store.starts_with("memory:");
+  return fmt::format(
+      "{}\nor listen on this machine only: millrace serve --listen 127.0.0.1:{}",
+      keeps ? fmt::format("Make a key first: millrace keys create --store {} --name ops --scope "
+                          "admin\nor give one: MILLRACE_ADMIN_KEY=$(openssl rand -hex 32)",
+                          settings.store)
+            : "Give one: MILLRACE_ADMIN_KEY=$(openssl rand -hex 32)",
+      settings.listen.port);
+}
+
+}  // namespace millrace::cli
