@@ -40,6 +40,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Wrong about std::optional<std::string> in later g++, and about anything under a sanitizer.
     list(APPEND warnings -Wno-maybe-uninitialized)
   endif()
+  if(MILLRACE_SANITIZE MATCHES "thread")
+    # Asio has fences, which the thread sanitizer does not see; what it does is also behind mutexes.
+    list(APPEND warnings -Wno-tsan)
+  endif()
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # What g++ leaves out of -Wextra and -Wconversion; one set of warnings is enough.
   list(APPEND warnings -Wno-missing-designated-field-initializers -Wno-sign-conversion)

@@ -185,10 +185,7 @@ void note_task(PutJob& job, const QueueBook::Reading& book, const NewTask& task,
                                                     : std::string_view();
   if (job.runs.empty() || job.runs.back().first != queue) job.runs.emplace_back(queue, 0);
   ++job.runs.back().second;
-  const auto start = task.start   ? task.start
-                     : task.delay ? std::optional(later(now, *task.delay))
-                                  : std::nullopt;
-  if (start && *start > now) job.first_start = std::min(job.first_start, *start);
+  job.first_start = std::min(job.first_start, first_start_of(task, now).value_or(never));
 }
 
 }  // namespace

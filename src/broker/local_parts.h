@@ -16,6 +16,13 @@ struct LocalBroker::Problems {
   std::vector<std::pair<QueueRef, Error>> of = {};
 };
 
+// When a task that is put now may start, where that is later.
+inline std::optional<TimePoint> first_start_of(const NewTask& task, TimePoint now) {
+  auto start = task.start;
+  if (task.delay) start = later(now, *task.delay);
+  return start && *start > now ? start : std::nullopt;
+}
+
 // Takes out of `items` what was refused: `refused` is empty, or as long as `items`.
 template <class T>
 void drop_refused(std::vector<T>& items, const std::vector<std::optional<Error>>& refused) {

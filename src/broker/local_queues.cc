@@ -126,12 +126,13 @@ void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done)
 }
 
 void LocalBroker::remember(Ask ask, Remember request, Completion<Memo> done) {
+  const std::size_t bytes = request.value ? request.value->size() : 0;
   call<Memo>(
       ask,
       [request = std::move(request)](Store& store, TimePoint now) {
         return store.remember(request, now);
       },
-      std::move(done));
+      std::move(done), bytes);
 }
 
 void LocalBroker::recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) {

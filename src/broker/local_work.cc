@@ -44,6 +44,26 @@ bool wants_cancel(const Result<Settled>& settled) {
   return settled && settled->status == SettleStatus::cancel_requested;
 }
 
+// The store would count them without saying whose they are.
+Result<void> check_room(const Settlement& settlement, const Traits& traits) {
+  const std::size_t count = settlement.follow_ups.size();
+  const std::size_t most = std::min(limits::max_follow_ups, traits.follow_ups);
+  if (count <= most) return {};
+  return fail(
+      ErrorCode::too_large,
+      fmt::format("{} follow-ups, with the webhook and the alert; at most {}", count, most));
+}
+
+std::size_t bytes_of(const std::vector<Report>& reports) {
+  std::size_t bytes = 0;
+  for (const Report& report : reports) {
+    bytes += sizeof(Report);
+    if (const auto* done = std::get_if<Done>(&report.outcome)) bytes += done->result.size();
+    for (const NewTask& task : report.follow_ups) bytes += bytes_of(task);
+  }
+  return bytes;
+}
+
 Result<void> check_size(const WorkOrder& order) {
   const std::size_t items = order.reports.size() + order.extensions.size();
   if (auto good = check::count("reports and extensions", items, limits::max_batch); !good) {
@@ -65,6 +85,7 @@ struct LocalBroker::Job {
   std::vector<std::string> workers = {};                 // by take that is not refused
   Work work = {};
   std::vector<Decided> decided = {};  // by settlement
+  TimePoint first_start = never;      // of follow-ups
   std::vector<QueueRef> wanted = {};  // the first queue of each take, where some are unknown
   std::shared_ptr<Problems> problems = nullptr;
 
@@ -171,6 +192,11 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
     auto good = check_report(ask, job->reports[i], unknown, now);
     if (!good) job->refuse(i, std::move(good.error()));
   }
+  for (const Report& report : job->reports) {
+    for (const NewTask& task : report.follow_ups) {
+      job->first_start = std::min(job->first_start, first_start_of(task, now).value_or(never));
+    }
+  }
   const bool known = look_up_notes(*job);
   job->problems = need_queues(ask, std::move(unknown));
   if (known) {
@@ -181,7 +207,8 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   }
   call<WorkResult>(
       ask, [this, job](Store& store, TimePoint at) { return work_in_a_call(store, *job, at); },
-      [this, job](Result<WorkResult> result) { worked(job, std::move(result)); });
+      [this, job](Result<WorkResult> result) { worked(job, std::move(result)); },
+      bytes_of(job->reports));
 }
 
 // ---- Deciding
@@ -205,6 +232,10 @@ void LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
     }
     Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
                                           queue ? queue->settings : unknown_queue, now);
+    if (auto good = check_room(settlement, books_.traits); !good) {
+      job.refuse(i, std::move(good.error()));
+      continue;
+    }
     job.decided.push_back({std::move(note), settlement.event, gist_of(settlement)});
     job.work.settlements.push_back(std::move(settlement));
   }
@@ -276,7 +307,7 @@ void LocalBroker::finish(Job& job, WorkResult result) {
 
 void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoint now) {
   if (job.decided.empty()) return;
-  TimePoint first_ready = never;
+  TimePoint first_ready = job.first_start;
   {
     Figures::Writing figures(books_.figures);
     LeaseBook::Writing leases(books_.leases);

@@ -170,6 +170,16 @@ TEST(Notices, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
   EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|left out||r"));
 }
 
+TEST(Notices, too_many_follow_ups_are_refused_with_the_webhook_counted) {
+  BrokerDriver d;
+  d.put(with_callback());
+  const Lease lease = d.take_one("q");
+  const std::vector<NewTask> many(limits::max_follow_ups, {.queue = "next"});
+  EXPECT_THAT(d.try_settle(lease, Done{}, many),
+              FailsWith(ErrorCode::too_large, ::testing::HasSubstr("33 follow-ups")));
+  EXPECT_THAT(d.try_settle(lease, Done{}, {many.begin(), many.end() - 1}), IsOk());
+}
+
 // S0-161
 TEST(Notices, an_exhausted_task_alerts) {
   BrokerDriver d(with_alerts());

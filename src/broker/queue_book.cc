@@ -99,12 +99,13 @@ Result<std::shared_ptr<const Queue>> QueueBook::look_up(Store& store, const Queu
   return find(std::move(name));
 }
 
-bool QueueBook::any_removing() const {
+std::vector<std::string> QueueBook::removing() const {
   const std::shared_lock lock(mutex_);
+  std::vector<std::string> names;
   for (const auto& [name, queue] : by_name_) {
-    if (queue->removing) return true;
+    if (queue->removing) names.push_back(name);
   }
-  return false;
+  return names;
 }
 
 }  // namespace millrace

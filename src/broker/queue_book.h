@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "store/store.h"
 
@@ -58,7 +59,8 @@ class QueueBook {
   // Reads one anew: `not_found` also forgets it.
   Result<std::shared_ptr<const Queue>> look_up(Store& store, const QueueRef& queue);
 
-  bool any_removing() const;
+  // Names of queues that are being emptied.
+  std::vector<std::string> removing() const;
 
  private:
   struct NameHash {

@@ -54,7 +54,7 @@ TEST_F(QueueBookTest, a_queue_that_is_being_removed_is_nothing_to_rely_on) {
   book_.set({.settings = test::queue("q"), .removing = true});
   EXPECT_EQ(QueueBook::Reading(book_).find(std::string_view("q")), nullptr);
   EXPECT_NE(book_.find("q"), nullptr);
-  EXPECT_TRUE(book_.any_removing());
+  EXPECT_THAT(book_.removing(), ::testing::ElementsAre("q"));
 }
 
 }  // namespace

@@ -81,24 +81,22 @@ TicksToFire ticks_to_fire(const Schedule& schedule, const Ticks& rule, TimePoint
 }
 
 void Scheduler::keep(Schedule schedule, TimePoint now) {
-  Entry entry;
-  auto ticks = ticks_of(schedule.rule);
-  if (ticks) {
-    entry.ticks = std::move(*ticks);
-  } else {
-    books_.log()(LogLevel::error,
-                 fmt::format("schedule {} cannot fire: {}", schedule.name, ticks.error().message),
-                 {{"schedule", schedule.name}});
-  }
-  const bool fires = entry.ticks && !schedule.paused && schedule.next != never;
-  entry.due = fires ? fire_time(schedule, schedule.next) : never;
-  // One that had to rest goes on resting unless it was changed.
-  const auto old = entries_.find(schedule.name);
-  if (fires && old != entries_.end() && old->second.due > now && old->second.schedule == schedule) {
-    entry.due = old->second.due;
-  }
-  entry.schedule = std::move(schedule);
-  entries_.insert_or_assign(entry.schedule.name, std::move(entry));
+  Entry& entry = entries_[schedule.name];
+  entry = {.schedule = std::move(schedule)};
+  if (entry.schedule.paused || entry.schedule.next == never) return;
+  auto ticks = ticks_of(entry.schedule.rule);
+  if (!ticks) return cannot_fire(entry, ticks.error(), now);
+  entry.ticks = std::move(*ticks);
+  entry.due = fire_time(entry.schedule, entry.schedule.next);
+}
+
+// It rests for a while, and blocks nobody.
+void Scheduler::cannot_fire(Entry& entry, const Error& error, TimePoint now) {
+  entry.due = later(now, rest);
+  if (std::exchange(entry.failing, true)) return;
+  books_.log()(LogLevel::error,
+               fmt::format("schedule {} cannot fire: {}", entry.schedule.name, error.message),
+               {{"schedule", entry.schedule.name}});
 }
 
 Result<void> Scheduler::reload(Store& store, TimePoint now) {
@@ -109,7 +107,7 @@ Result<void> Scheduler::reload(Store& store, TimePoint now) {
   std::erase_if(entries_, [&](const auto& entry) { return !names.contains(entry.first); });
   for (Schedule& schedule : *all) {
     const auto old = entries_.find(schedule.name);
-    if (old != entries_.end() && old->second.schedule == schedule && old->second.ticks) continue;
+    if (old != entries_.end() && old->second.schedule == schedule) continue;
     keep(std::move(schedule), now);
   }
   next_reload_ = later(now, reload_every);
@@ -139,6 +137,14 @@ Result<TimePoint> Scheduler::run_once(Store& store, TimePoint now) {
 }
 
 Result<void> Scheduler::fire(Store& store, Entry& entry, TimePoint now) {
+  if (!entry.ticks) {  // its zone may be there again
+    auto ticks = ticks_of(entry.schedule.rule);
+    if (!ticks) {
+      cannot_fire(entry, ticks.error(), now);
+      return {};
+    }
+    entry.ticks = std::move(*ticks);
+  }
   const TicksToFire found = ticks_to_fire(entry.schedule, *entry.ticks, now);
   Result<void> good;
   if (!found.next) {
@@ -151,18 +157,18 @@ Result<void> Scheduler::fire(Store& store, Entry& entry, TimePoint now) {
     const bool last = i + 1 == found.ticks.size();
     good = fire_tick(store, entry, found.ticks[i], last ? *found.next : found.ticks[i + 1], now);
   }
-  if (good) return good;
+  if (good) {
+    entry.failing = false;
+    return {};
+  }
   if (good.error().code == ErrorCode::unavailable) return good;
   if (good.error().code == ErrorCode::conflict) {  // somebody else was faster, or changed it
     stale_ = true;
+    entry.schedule.updated_at = {};  // so that it is read anew
     entry.due = later(now, Duration(1));
-    return {};
+  } else {
+    cannot_fire(entry, good.error(), now);
   }
-  books_.log()(
-      LogLevel::error,
-      fmt::format("schedule {} cannot fire: {}", entry.schedule.name, good.error().message),
-      {{"schedule", entry.schedule.name}});
-  entry.due = later(now, rest);
   return {};
 }
 

@@ -54,12 +54,14 @@ class Scheduler final : public Service {
  private:
   struct Entry {
     Schedule schedule = {};
-    std::optional<Ticks> ticks = std::nullopt;  // nullopt: its rule means nothing any more
+    std::optional<Ticks> ticks = std::nullopt;  // nullopt: its rule means nothing just now
     TimePoint due = never;
+    bool failing = false;  // it cannot fire, which was logged
   };
 
   Result<void> reload(Store& store, TimePoint now);
   void keep(Schedule schedule, TimePoint now);
+  void cannot_fire(Entry& entry, const Error& error, TimePoint now);
   // Errors other than a failed store are logged, and the schedule rests for a while.
   Result<void> fire(Store& store, Entry& entry, TimePoint now);
   Result<void> fire_tick(Store& store, Entry& entry, TimePoint tick, TimePoint next, TimePoint now);

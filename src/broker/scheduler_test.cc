@@ -16,7 +16,6 @@ namespace millrace {
 namespace {
 
 using namespace millrace::test;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -220,7 +219,12 @@ TEST(Scheduler, one_that_cannot_fire_rests_and_blocks_nobody) {
   d.put_schedule(every(1min));
   d.live(2min, 10s);
   EXPECT_THAT(ticks(d), SizeIs(1));
-  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("schedule a-bad-one cannot fire")));
+  const auto lines = d.logged.lines();
+  EXPECT_EQ(std::ranges::count_if(lines,
+                                  [](const std::string& line) {
+                                    return line.starts_with("schedule a-bad-one cannot fire");
+                                  }),
+            1);
 }
 
 TEST(Scheduler, a_queue_that_is_gone_is_made_again) {

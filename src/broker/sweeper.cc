@@ -51,11 +51,14 @@ Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
                  fmt::format("{} delayed or retrying tasks are due", advanced->promoted),
                  {{"tasks", static_cast<std::int64_t>(advanced->promoted)}});
   }
-  const bool removing = books_.queues.any_removing();
-  if (advanced->lifted != 0 || removing) {
+  const auto removing = books_.queues.removing();
+  if (advanced->lifted != 0 || !removing.empty()) {
     if (auto good = books_.queues.reload(store); !good) return std::unexpected(good.error());
   }
-  if (removing && books_.waiters.look_at_all() && on_awaited) on_awaited();
+  for (const std::string& queue : removing) {
+    if (!books_.queues.find(queue)) books_.figures.forget(queue);
+  }
+  if (!removing.empty() && books_.waiters.look_at_all() && on_awaited) on_awaited();
   const auto more = settle_overdue(store, now);
   if (!more) return std::unexpected(more.error());
   if (*more || advanced->more) return now;

@@ -25,6 +25,7 @@ inline constexpr std::size_t max_error_code = 100;
 inline constexpr std::size_t max_error_text = 8 * kib;  // message, details and stack, each
 inline constexpr std::size_t max_log_line = 2 * kib;
 inline constexpr std::size_t max_follow_up_bytes = 4 * mib;  // of one settlement, all together
+inline constexpr std::size_t max_taken_bytes = 16 * mib;     // of payloads; a take ends with it
 inline constexpr std::size_t max_memo_key = 255;
 inline constexpr std::size_t max_memo_value = 1 * mib;
 inline constexpr std::size_t max_cron = 255;

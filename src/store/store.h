@@ -211,7 +211,8 @@ class Store {
   // Take: up to `most` due tasks of each named queue in that order, each by effective priority
   // (9 first; plus one for each `ageing` waited, at most 9), ready moment, number; due whether
   // promoted or not. Nothing from a queue that is inactive, paused or being removed; never above
-  // max_concurrent or process_rate. Every lease gets a new token.
+  // max_concurrent or process_rate. Every lease gets a new token. A take ends early with the task
+  // that brings its payloads to 16 MiB or more, so that an answer fits into memory.
   virtual Result<WorkResult> work(std::span<const Settlement> settlements,
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, TimePoint now) = 0;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "core/limits.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {
@@ -20,6 +21,14 @@ TEST_P(StoreConformance, a_take_gives_up_to_the_number_asked_for) {
   EXPECT_THAT(take("q", 3), SizeIs(3));
   EXPECT_THAT(take("q", 3), SizeIs(2));
   EXPECT_THAT(take("q", 3), IsEmpty());
+}
+
+TEST_P(StoreConformance, a_take_ends_with_the_task_that_brings_its_payloads_to_16_mib) {
+  for (int i = 0; i < 18; ++i) {
+    put(task("q", {.payload = std::string(limits::max_payload, 'x')}));
+  }
+  EXPECT_EQ(take("q", 18).size(), 16U);
+  EXPECT_EQ(take("q", 18).size(), 2U);
 }
 
 TEST_P(StoreConformance, a_taken_task_is_processing_under_a_lease) {

@@ -153,8 +153,10 @@ BodyPlan plan_lines(CallPtr call) {
   }
   std::optional<QueueRef> queue;
   if (!call->path[0].empty()) queue = queue_from_text(call->path[0]);
+  const std::string request_id = call->request_id;
   auto lines = std::make_shared<PutLines>(std::move(call), std::move(queue));
   return BodyStream{.content_type = "application/x-ndjson",
+                    .headers = {{"X-Request-Id", request_id}},
                     .feed = [lines](std::string piece, bool last, PutLines::Done done) {
                       lines->feed(piece, last, std::move(done));
                     }};

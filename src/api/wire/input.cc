@@ -191,10 +191,16 @@ bool Input::item(bool& first) {
 }
 
 void Input::finish() {
-  if (!good() || peek() == '\0') {
-    if (good() && at_ != end_) broken(at_);
+  if (!good()) {
+    // What is not JSON at all is told first, wherever it stands.
+    if (error_->malformed) return;
+    Refusal found = std::move(*error_);
+    back_to(begin_);
+    if (raw()) finish();
+    if (good()) error_ = std::move(found);
     return;
   }
+  if (peek() == '\0' && at_ == end_) return;
   const auto position = at_ - begin_ + 1;
   error_ = Refusal{.error = {ErrorCode::invalid,
                              fmt::format("something follows the JSON at position {}", position)},

@@ -60,7 +60,8 @@ class Input {
     error_.reset();
   }
 
-  // Nothing but white space may follow.
+  // Nothing but white space may follow. Call it in any case: it also sees to it that a text that is
+  // not JSON is told to be so, whatever else was wrong with it.
   void finish();
 
   // "priority is "high"; allowed is a whole number"; skips the value it shows.

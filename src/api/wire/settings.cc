@@ -103,7 +103,7 @@ std::vector<std::string_view> replaced_by(std::string_view key) {
     return {"payload", "payload_text", "payload_base64", "content_type"};
   }
   if (key == "cron") return {"every_ms", "anchor"};
-  if (key == "every_ms") return {"cron"};
+  if (key == "every_ms") return {"cron", "zone", "dst"};
   return {};
 }
 

@@ -37,7 +37,8 @@ TEST(Work, every_outcome) {
   EXPECT_EQ(std::get<Done>(settled(R"("outcome":"done","result_text":"ok")")).result, "ok");
   EXPECT_EQ(std::get<Done>(settled(R"("outcome":"done")")).result, "");
   const auto failed = std::get<Failed>(settled(
-      R"("outcome":"failed","error":{"message":"m","details":{"a":1},"stack":"s"},"retryable":false)"));
+      R"("outcome":"failed","error":{"message":"m","details":{"a":1},"stack":"s"},)"
+      R"("retryable":false)"));
   EXPECT_EQ(failed.error.code, "task_processing_error");
   EXPECT_EQ(failed.error.message, "m");
   EXPECT_EQ(failed.error.details, R"({"a":1})");

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/limits.h"
 #include "core/transition.h"
 #include "core/validate.h"
 #include "store/embedded/verbs.h"
@@ -65,17 +66,21 @@ void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration le
   state.store(at, now);
 }
 
+// `bytes`: how much of payloads the take may still give out.
 void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std::uint32_t most,
-               std::uint32_t worker, TimePoint now, std::vector<Lease>& leases) {
+               std::uint32_t worker, TimePoint now, std::vector<Lease>& leases,
+               std::size_t& bytes) {
   const Duration lease = request.lease.value_or(queue.settings().lease);
   const std::uint32_t room = room_in(queue, most, now);
   std::uint32_t taken = 0;
-  while (taken < room) {
+  while (taken < room && bytes != 0) {
     const auto priority = next_priority(queue, now);
     if (!priority) break;
     const auto at = queue.order[*priority].front().second;
     take_task(state, at, worker, lease, now);
-    state.fill_lease(state.slot(at), leases.emplace_back());
+    Lease& given = leases.emplace_back();
+    state.fill_lease(state.slot(at), given);
+    bytes -= std::min(bytes, given.payload.size());
     ++taken;
   }
   if (taken != 0 && queue.settings().process_rate) {
@@ -114,9 +119,10 @@ Result<std::vector<Lease>> take(State& state, const TakeRequest& request, TimePo
   std::vector<Lease> leases;
   leases.reserve(most);
   const auto worker = state.workers.hold(request.worker);
+  std::size_t bytes = limits::max_taken_bytes;
   for (std::size_t i = 0; i < queues.size(); ++i) {
     if (!gives_tasks(*queues[i], now)) continue;
-    take_from(state, *queues[i], request, request.queues[i].most, worker, now, leases);
+    take_from(state, *queues[i], request, request.queues[i].most, worker, now, leases, bytes);
   }
   state.workers.release(worker);
   return leases;

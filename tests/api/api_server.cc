@@ -1,0 +1,78 @@
+#include "tests/api/api_server.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
+
+#include "api/wire/views.h"
+
+namespace millrace::test {
+
+std::string text_of(const Request& request) {
+  const bool body = !request.body.empty() || request.method == "POST";
+  return fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n{}{}{}\r\n{}", request.method, request.target,
+                     request.headers,
+                     body ? fmt::format("Content-Length: {}\r\n", request.body.size()) : "",
+                     body && !request.content_type.empty()
+                         ? fmt::format("Content-Type: {}\r\n", request.content_type)
+                         : "",
+                     request.body);
+}
+
+std::string member(const std::string& json, std::string_view name) {
+  const auto value = boost::json::parse(json);
+  return std::string(value.as_object().at(name).as_string());
+}
+
+ApiServer::ApiServer(ServerOptions options)
+    : driver({.rules = {.compose = wire::compose_notice}}, std::move(options.store)),
+      api(std::move(options.api)) {
+  if (options.started) api.start(*driver.broker);
+  auto started = api::Listener::start({.port = 0}, api.handler(), driver.clock);
+  EXPECT_TRUE(started.has_value());
+  if (started) listener_ = std::move(*started);
+}
+
+ApiServer::~ApiServer() {
+  driver.broker->stop();
+  listener_->stop();
+}
+
+Reply ApiServer::ask(const Request& request) {
+  RawClient client = connect();
+  client.send(text_of(request));
+  return client.reply(request.method == "HEAD");
+}
+
+Reply ApiServer::post(const std::string& target, const std::string& body) {
+  return ask({.method = "POST", .target = target, .body = body});
+}
+
+std::string ApiServer::must_post(const std::string& target, const std::string& body) {
+  const Reply reply = post(target, body);
+  EXPECT_LT(reply.status, 300U) << target << " " << body << "\n" << reply.body;
+  return reply.body;
+}
+
+std::string ApiServer::put(const std::string& more) {
+  return member(
+      must_post("/v1/tasks", fmt::format(R"({{"queue":"emails","payload":{{"n":1.0}}{}}})", more)),
+      "id");
+}
+
+std::pair<std::string, std::string> ApiServer::taken() {
+  put();
+  const std::string reply = must_post("/v1/take", R"({"worker":"w1","queue":"emails"})");
+  const auto value = boost::json::parse(reply);
+  const auto& lease = value.at("tasks").at(0).as_object();
+  return {std::string(lease.at("id").as_string()), std::string(lease.at("token").as_string())};
+}
+
+std::string ApiServer::settled(const std::string& outcome) {
+  const auto [id, token] = taken();
+  must_post(fmt::format("/v1/tasks/{}/settle", id),
+            fmt::format(R"({{"token":"{}",{}}})", token, outcome));
+  return id;
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,110 @@
+// The description of the API and the server say the same: both ways, for every operation and every
+// status.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "api/server/route.h"
+#include "tests/api/cases.h"
+
+namespace millrace::test {
+namespace {
+
+using ::testing::IsEmpty;
+
+const Document& document() {
+  static const Document read;
+  return read;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (const auto& some :
+       {task_cases(), work_cases(), queue_cases(), schedule_cases(), server_cases()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  for (const Operation& operation : document().operations()) {
+    const auto some = general_cases(operation);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+TEST(Contract, the_routes_are_those_described) {
+  std::set<std::string> described;
+  std::set<std::string> there;
+  for (const Operation& operation : document().operations()) {
+    described.insert(fmt::format("{} {} {}", operation.method, operation.path, operation.id));
+  }
+  for (const api::Route& route : api::routes()) {
+    there.insert(fmt::format("{} {} {}", name_of(route.method), route.pattern, route.operation));
+  }
+  EXPECT_EQ(described, there);
+  EXPECT_EQ(there.size(), api::routes().size());
+}
+
+TEST(Contract, examples_are_valid) {
+  EXPECT_THAT(document().check_examples(), IsEmpty());
+}
+
+TEST(Contract, every_described_status_has_a_case_and_every_case_is_described) {
+  std::set<std::string> described;
+  std::set<std::string> tried;
+  for (const Operation& operation : document().operations()) {
+    for (const std::string& status : operation.statuses) {
+      if (status != "default") described.insert(fmt::format("{} {}", operation.id, status));
+    }
+  }
+  for (const Case& one : all_cases()) tried.insert(fmt::format("{} {}", one.operation, one.status));
+  EXPECT_EQ(tried, described);
+}
+
+void check_headers(const Case& one, const Reply& reply, const std::string& what) {
+  EXPECT_TRUE(reply.headers.contains("x-request-id")) << what;
+  const bool limited = one.status == 429 || one.status == 503 || one.status == 507;
+  EXPECT_EQ(reply.headers.contains("retry-after"), limited) << what;
+  EXPECT_EQ(reply.headers.contains("www-authenticate"), one.status == 401) << what;
+}
+
+void run(const Case& one) {
+  ApiServer server(one.server ? one.server() : ServerOptions{});
+  const Request request = one.request(server);
+  const Operation& operation = document().operation(one.operation);
+  const std::string what = fmt::format("{} {} {} {}", one.operation, request.method, request.target,
+                                       request.body.substr(0, 300));
+  const Reply reply = server.ask(request);
+  ASSERT_EQ(reply.status, one.status) << what << "\n" << reply.body;
+  check_headers(one, reply, what);
+  const auto type = reply.headers.find("content-type");
+  const std::string content_type = type == reply.headers.end() ? "" : type->second;
+  EXPECT_THAT(
+      document().check_response(operation, std::to_string(one.status), content_type, reply.body),
+      IsEmpty())
+      << what << "\n"
+      << reply.body;
+  if (one.status < 300 && !request.body.empty() && content_type != "application/x-ndjson" &&
+      !request.body.contains("$no")) {
+    EXPECT_THAT(document().check_request(operation, request.content_type, request.body), IsEmpty())
+        << what;
+  }
+  // Parameters of a good request are described.
+  if (one.status >= 300) return;
+  std::string_view query = request.target;
+  query.remove_prefix(std::min(query.find('?'), query.size()));
+  while (!query.empty()) {
+    query.remove_prefix(1);
+    const auto name = std::string(query.substr(0, query.find('=')));
+    EXPECT_TRUE(operation.query.contains(name)) << what << " " << name;
+    query.remove_prefix(std::min(query.find('&'), query.size()));
+  }
+}
+
+TEST(Contract, every_answer_is_as_described) {
+  for (const Case& one : all_cases()) run(one);
+}
+
+}  // namespace
+}  // namespace millrace::test

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include "tests/api/cases.h"
+
+namespace millrace::test {
+namespace {
+
+constexpr std::string_view some_id = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+// The path with something that could be there in place of {…}.
+std::string target_of(const Operation& operation) {
+  std::string target = operation.path;
+  for (const auto& [name, value] :
+       {std::pair{"{id}", some_id}, {"{queue}", "emails"}, {"{name}", "nightly"}}) {
+    if (const auto at = target.find(name); at != std::string::npos) {
+      target.replace(at, std::string_view(name).size(), value);
+    }
+  }
+  return target;
+}
+
+Request request_of(const Operation& operation) {
+  Request request{.method = operation.method, .target = target_of(operation)};
+  if (operation.has_body) request.body = "{}";
+  return request;
+}
+
+Case denied(const Operation& operation, unsigned status) {
+  return {.operation = operation.id,
+          .status = status,
+          .request = [operation](ApiServer&) { return request_of(operation); },
+          .server =
+              [status] {
+                ServerOptions options;
+                options.api.access = [status](const api::HttpRequest&, api::Scope) -> api::Access {
+                  api::Denial denial{.status = status, .detail = "because"};
+                  if (status == 429) denial.retry_after = std::chrono::milliseconds(1500);
+                  return std::unexpected(denial);
+                };
+                return options;
+              }};
+}
+
+Case with(const Operation& operation, unsigned status, Request request) {
+  return {.operation = operation.id, .status = status, .request = [request](ApiServer&) {
+            return request;
+          }};
+}
+
+}  // namespace
+
+std::vector<Case> general_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  const Request plain = request_of(operation);
+  const auto has = [&](const char* status) { return operation.statuses.contains(status); };
+  if (has("400")) {
+    Request unknown = plain;
+    unknown.target += "?nonsense=1";
+    cases.push_back(with(operation, 400, unknown));
+  }
+  // Keys can be made only where there are some; server_cases.cc has them.
+  const bool keys = operation.id == "createKey";
+  if (has("400") && operation.has_body && !keys) {
+    Request broken = plain;
+    broken.body = "{\"a\":";
+    cases.push_back(with(operation, 400, broken));
+  }
+  if (operation.path.starts_with("/v1")) {
+    for (const unsigned status : {401U, 403U, 429U}) {
+      if (has(std::to_string(status).c_str())) cases.push_back(denied(operation, status));
+    }
+  }
+  if (has("413") && operation.has_body) {
+    Request large = plain;
+    large.body = fmt::format("{{\"a\":\"{}\"}}", std::string(300, 'x'));
+    Case one = with(operation, 413, large);
+    one.server = [] {
+      ServerOptions options;
+      options.api.max_body = options.api.max_small_body = 200;
+      return options;
+    };
+    cases.push_back(one);
+  }
+  if (has("415")) {
+    Request other = plain;
+    other.content_type = "text/csv";
+    cases.push_back(with(operation, 415, other));
+  }
+  // A patch is looked at when there is something to change.
+  const bool patch = operation.id == "changeQueue" || operation.id == "changeSchedule";
+  if (has("422") && !patch && !keys) {
+    Request invalid = plain;
+    invalid.body = R"({"nonsense":1})";
+    cases.push_back(with(operation, 422, invalid));
+  }
+  if (has("503") && operation.path.starts_with("/v1")) {
+    Case starting = with(operation, 503, plain);
+    starting.server = [] {
+      ServerOptions options;
+      options.started = false;
+      return options;
+    };
+    cases.push_back(starting);
+  }
+  return cases;
+}
+
+}  // namespace millrace::test

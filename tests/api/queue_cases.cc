@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include "tests/api/cases.h"
+
+namespace millrace::test {
+namespace {
+
+Case simple(std::string operation, unsigned status, Request request) {
+  return {.operation = std::move(operation),
+          .status = status,
+          .request = [request = std::move(request)](ApiServer&) { return request; }};
+}
+
+// On a server with the queue `emails` (number 7, one task in it) and `other` (number 8, empty).
+Case prepared(std::string operation, unsigned status, Request request) {
+  return {.operation = std::move(operation),
+          .status = status,
+          .request = [request = std::move(request)](ApiServer& server) {
+            server.must_post("/v1/queues", R"({"name":"emails","number":7})");
+            server.must_post("/v1/queues", R"({"name":"other","number":8,
+                "max_concurrent":3,"put_rate":{"max":5,"per_ms":1000},"retry":{"max_retries":"unlimited"},
+                "types":[{"type":"t","retry":{"base_ms":1},"max_lost":2}],"weight":3,
+                "paused_until":"never","description":"d","ageing_ms":5,"max_depth":9,
+                "timeout_ms":5,"process_rate":{"max":5,"per_ms":1000},"max_lost":1})");
+            server.put();
+            return request;
+          }};
+}
+
+}  // namespace
+
+std::vector<Case> queue_cases() {
+  std::vector<Case> cases;
+  const std::string emails = "/v1/queues/emails";
+  const std::string nowhere = "/v1/queues/nowhere";
+  cases.push_back(prepared("listQueues", 200, {.target = "/v1/queues"}));
+  cases.push_back(prepared("getStats", 200, {.target = "/v1/stats"}));
+  cases.push_back(simple("createQueue", 201, {"POST", "/v1/queues", R"({"name":"emails"})"}));
+  cases.push_back(prepared("createQueue", 409, {"POST", "/v1/queues", R"({"name":"emails"})"}));
+  cases.push_back(simple("createQueue", 422, {"POST", "/v1/queues", R"({"name":"a b"})"}));
+  cases.push_back(
+      simple("createQueue", 422, {"POST", "/v1/queues", R"({"name":"a","lease_ms":1})"}));
+
+  for (const std::string path : {"/v1/queues/emails", "/v1/queues/7", "/v1/queues/other"}) {
+    cases.push_back(prepared("getQueue", 200, {.target = path}));
+    cases.push_back(prepared("getQueueStats", 200, {.target = path + "/stats"}));
+  }
+  cases.push_back(simple("getQueue", 404, {.target = nowhere}));
+  cases.push_back(simple("getQueueStats", 404, {.target = nowhere + "/stats"}));
+  cases.push_back(simple("getQueue", 400, {.target = "/v1/queues/%zz"}));
+
+  cases.push_back(simple("replaceQueue", 200, {"PUT", emails, R"({"max_concurrent":4})"}));
+  cases.push_back(prepared("replaceQueue", 200, {"PUT", "/v1/queues/7", R"({"number":7})"}));
+  cases.push_back(simple("replaceQueue", 200, {"PUT", emails, ""}));
+  cases.push_back(simple("replaceQueue", 404, {"PUT", "/v1/queues/99", "{}"}));
+  cases.push_back(prepared("replaceQueue", 409, {"PUT", emails, R"({"number":8})"}));
+  cases.push_back(simple("replaceQueue", 422, {"PUT", emails, R"({"name":"other"})"}));
+
+  cases.push_back(prepared("changeQueue", 200,
+                           {"PATCH", emails,
+                            R"({"max_depth":5,"number":null,
+                                                    "retry":{"base_ms":7}})"}));
+  cases.push_back(simple("changeQueue", 404, {"PATCH", nowhere, "{}"}));
+  cases.push_back(prepared("changeQueue", 409, {"PATCH", emails, R"({"number":8})"}));
+  cases.push_back(prepared("changeQueue", 422, {"PATCH", emails, R"({"wight":1})"}));
+  cases.push_back(prepared("changeQueue", 422, {"PATCH", emails, R"({"weight":0})"}));
+
+  cases.push_back(prepared("removeQueue", 202, {"DELETE", emails + "?force=true"}));
+  cases.push_back(prepared("removeQueue", 204, {"DELETE", "/v1/queues/8"}));
+  cases.push_back(simple("removeQueue", 404, {"DELETE", nowhere}));
+  cases.push_back(prepared("removeQueue", 409, {"DELETE", emails}));
+
+  cases.push_back(prepared("pauseQueue", 200, {"POST", emails + "/pause", R"({"for_ms":1000})"}));
+  cases.push_back(prepared("pauseQueue", 200, {"POST", emails + "/pause"}));
+  cases.push_back(simple("pauseQueue", 404, {"POST", nowhere + "/pause"}));
+  for (const std::string verb : {"resume", "drain", "clear"}) {
+    const std::string operation = verb + "Queue";
+    cases.push_back(prepared(operation, 200, {"POST", emails + "/" + verb}));
+    cases.push_back(simple(operation, 404, {"POST", nowhere + "/" + verb}));
+  }
+  return cases;
+}
+
+}  // namespace millrace::test

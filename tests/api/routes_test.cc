@@ -1,0 +1,278 @@
+// What the routes do beyond their description: keys and queues, idempotency, lines, leaving.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/api/api_server.h"
+
+namespace millrace::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A server whose only key is for the queues emails and shop.*; it may do everything there.
+ServerOptions restricted() {
+  ServerOptions options;
+  options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
+    if (head.authorization == "Bearer all") return std::make_shared<api::Principal>("all");
+    return std::make_shared<api::Principal>("some", std::vector<std::string>{"emails", "shop.*"});
+  };
+  return options;
+}
+
+Request as_admin(Request request) {
+  request.headers += "Authorization: Bearer all\r\n";
+  return request;
+}
+
+TEST(Routes, unknown_paths_and_methods) {
+  ApiServer server;
+  for (const auto* path : {"/", "/v1", "/v1/task", "/v1/tasks/", "/v1/tasks//result", "//v1/tasks",
+                           "/v1/tasks/a/b/c/d/e/f/g/h", "/v2/tasks"}) {
+    EXPECT_EQ(server.ask({.target = path}).status, 404U) << path;
+  }
+  const Reply reply = server.ask({.method = "DELETE", .target = "/v1/tasks"});
+  EXPECT_EQ(reply.status, 405U);
+  EXPECT_EQ(reply.headers.at("allow"), "POST, GET, HEAD");
+  EXPECT_THAT(reply.body, HasSubstr("method_not_allowed"));
+}
+
+TEST(Routes, head_is_get_without_the_body) {
+  ApiServer server;
+  const std::string id = server.put();
+  const Reply got = server.ask({.target = "/v1/tasks/" + id});
+  const Reply head = server.ask({.method = "HEAD", .target = "/v1/tasks/" + id});
+  EXPECT_EQ(head.status, 200U);
+  EXPECT_EQ(head.body, "");
+  EXPECT_EQ(head.headers.at("content-length"), std::to_string(got.body.size()));
+}
+
+TEST(Routes, request_ids_come_back) {
+  ApiServer server;
+  Request request{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})"};
+  request.headers = "X-Request-Id: abc-1\r\n";
+  const Reply reply = server.ask(request);
+  EXPECT_EQ(reply.headers.at("x-request-id"), "abc-1");
+  const Reply task = server.ask({.target = "/v1/tasks/" + member(reply.body, "id")});
+  EXPECT_EQ(member(task.body, "request_id"), "abc-1");
+  request.headers = "X-Request-Id: " + std::string(200, 'x') + "\r\n";
+  const Reply other = server.ask(request);
+  EXPECT_LT(other.headers.at("x-request-id").size(), 64U);
+  EXPECT_EQ(server.ask({.target = "/v1/tasks/" + member(other.body, "id")}).body.find("request_id"),
+            std::string::npos);
+}
+
+TEST(Routes, payloads_come_back_byte_for_byte) {
+  ApiServer server;
+  const std::string payload = R"({ "b" : 1.0,"a":[1e2 , "\u00e9"] })";
+  server.must_post("/v1/tasks", R"({"queue":"emails","payload":)" + payload + "}");
+  EXPECT_THAT(server.must_post("/v1/take", R"({"queue":"emails"})"),
+              HasSubstr("\"payload\":" + payload + ","));
+}
+
+TEST(Routes, an_idempotency_key_puts_once) {
+  ApiServer server;
+  Request request{.method = "POST",
+                  .target = "/v1/tasks",
+                  .body = R"([{"queue":"emails"},{"queue":"emails"},{"nonsense":1}])",
+                  .headers = "Idempotency-Key: k\r\n"};
+  const std::string first = server.ask(request).body;
+  // The last item is mended, and the whole list is sent again.
+  request.body = R"([{"queue":"emails"},{"queue":"emails"},{"queue":"emails"}])";
+  const std::string second = server.ask(request).body;
+  EXPECT_THAT(second, HasSubstr(first.substr(10, 46)));
+  EXPECT_THAT(second, HasSubstr(R"("existing":true},{"id")"));
+  EXPECT_THAT(second, HasSubstr(R"("existing":false}]})"));
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 3U);
+
+  request.body = R"({"queue":"emails","unique":{"key":"mine"}})";
+  EXPECT_EQ(server.ask(request).status, 422U);
+  request.content_type = "application/x-ndjson";
+  EXPECT_EQ(server.ask(request).status, 422U);
+  request.headers = "Idempotency-Key: " + std::string(129, 'k') + "\r\n";
+  request.body = R"({"queue":"emails"})";
+  request.content_type = "application/json";
+  EXPECT_EQ(server.ask(request).status, 400U);
+}
+
+TEST(Routes, lines_are_put_as_they_come) {
+  ApiServer server;
+  RawClient client = server.connect();
+  client.send(
+      "POST /v1/queues/emails/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n");
+  const auto chunk = [&](const std::string& text) {
+    client.send(fmt::format("{:x}\r\n{}\r\n", text.size(), text));
+  };
+  chunk("{\"payload\":1}\n{\"payl");
+  EXPECT_THAT(client.read_until("\"existing\":false}\n"), HasSubstr("application/x-ndjson"));
+  chunk("oad\":2}\n\nnonsense\n{\"queue\":\"$no\"}\n{\"payload\":3}");
+  EXPECT_THAT(client.read_until("\"line\":5"),
+              HasSubstr(R"("line":4,"error":{"code":"malformed")"));
+  client.send("0\r\n\r\n");
+  EXPECT_THAT(client.read_until("\"done\":{\"put\":3,\"existing\":0,\"failed\":2}}\n"),
+              HasSubstr("\"state\":\"queued\""));
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 3U);
+}
+
+TEST(Routes, a_line_may_be_too_long_and_the_stream_goes_on) {
+  ServerOptions options;
+  options.api.max_line = 100;
+  ApiServer server(std::move(options));
+  std::string lines;
+  for (int i = 0; i < 2500; ++i) lines += "{\"queue\":\"emails\"}\n";
+  lines += "{\"queue\":\"emails\",\"payload\":\"" + std::string(100'000, 'x') + "\"}\n";
+  lines += "{\"queue\":\"emails\"}\n" + std::string(101, ' ');
+  const Reply reply = server.ask({.method = "POST",
+                                  .target = "/v1/tasks",
+                                  .body = lines,
+                                  .content_type = "application/x-ndjson"});
+  EXPECT_THAT(reply.body, HasSubstr(R"({"line":2501,"error":{"code":"too_large")"));
+  EXPECT_THAT(reply.body, HasSubstr(R"({"line":2503,"error":{"code":"too_large")"));
+  EXPECT_THAT(reply.body, HasSubstr(R"({"done":{"put":2501,"existing":0,"failed":2}})"));
+}
+
+TEST(Routes, keys_for_some_queues_touch_no_others) {
+  ApiServer server(restricted());
+  const auto admin = [&](std::string target, std::string body) {
+    return server
+        .ask(as_admin({.method = "POST", .target = std::move(target), .body = std::move(body)}))
+        .body;
+  };
+  admin("/v1/queues", R"({"name":"secret","number":9})");
+  admin("/v1/queues", R"({"name":"emails","number":7})");
+  const std::string hidden = member(admin("/v1/tasks", R"({"queue":"secret"})"), "id");
+  admin("/v1/schedules",
+        R"({"name":"nightly","rule":{"cron":"0 3 * * *"},"task":{"queue":"secret"}})");
+  for (const Request& request : std::vector<Request>{
+           {"POST", "/v1/tasks", R"({"queue":"secret"})"},
+           {"POST", "/v1/tasks", R"([{"queue":"emails"},{"queue":9}])"},
+           {"POST", "/v1/queues/secret/tasks", "{}"},
+           {"POST", "/v1/queues/9/tasks", "{}"},
+           {"POST", "/v1/take", R"({"queue":"secret"})"},
+           {"POST", "/v1/work", R"({"take":{"queues":[{"queue":"emails"},{"queue":9}]}})"},
+           {"GET", "/v1/tasks"},
+           {"GET", "/v1/tasks?queue=secret"},
+           {"GET", "/v1/dead?queue=9"},
+           {"GET", "/v1/tasks/" + hidden},
+           {"GET", "/v1/tasks/1"},
+           {"GET", "/v1/tasks/" + hidden + "/result"},
+           {"GET", "/v1/tasks/" + hidden + "/explain"},
+           {"POST", "/v1/tasks/" + hidden + "/cancel"},
+           {"POST", "/v1/tasks/" + hidden + "/retry"},
+           {"PATCH", "/v1/tasks/" + hidden, R"({"priority":1})"},
+           {"DELETE", "/v1/tasks/" + hidden},
+           {"POST", "/v1/dead/retry", R"({"all":true})"},
+           {"POST", "/v1/dead/remove", R"({"all":true,"queue":"secret"})"},
+           {"POST", "/v1/dead/retry", fmt::format(R"({{"ids":["{}"]}})", hidden)},
+           {"POST", "/v1/queues", R"({"name":"mine"})"},
+           {"GET", "/v1/queues/secret"},
+           {"PUT", "/v1/queues/9", "{}"},
+           {"PATCH", "/v1/queues/secret", "{}"},
+           {"DELETE", "/v1/queues/secret"},
+           {"POST", "/v1/queues/secret/clear"},
+           {"GET", "/v1/queues/secret/stats"},
+           {"GET", "/v1/schedules/nightly"},
+           {"DELETE", "/v1/schedules/nightly"},
+           {"POST", "/v1/schedules/nightly/run"},
+           {"PUT", "/v1/schedules/nightly",
+            R"({"rule":{"every_ms":1000},"task":{"queue":"emails"}})"},
+           {"POST", "/v1/schedules",
+            R"({"name":"x","rule":{"every_ms":1000},"task":{"queue":"secret"}})"}}) {
+    const Reply reply = server.ask(request);
+    EXPECT_EQ(reply.status, 403U) << request.method << " " << request.target << " " << request.body
+                                  << "\n"
+                                  << reply.body;
+  }
+  EXPECT_EQ(server.driver.queue("secret").counts.total(), 1U);
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 0U);
+}
+
+TEST(Routes, keys_for_some_queues_work_with_theirs) {
+  ApiServer server(restricted());
+  server.ask(as_admin({"POST", "/v1/queues", R"({"name":"secret"})"}));
+  server.must_post("/v1/queues", R"({"name":"emails","number":7})");
+  const auto [id, token] = server.taken();
+  const std::string settle = fmt::format(R"({{"settle":[{{"id":"{}","token":"{}","outcome":"done",
+                      "follow_ups":[{{"queue":"QUEUE"}}]}}]}})",
+                                         id, token);
+  const auto with_queue = [&](std::string_view queue) {
+    std::string body = settle;
+    return body.replace(body.find("QUEUE"), 5, queue);
+  };
+  EXPECT_EQ(server.post("/v1/work", with_queue("secret")).status, 403U);
+  EXPECT_EQ(server.post("/v1/work", with_queue("shop.orders")).status, 200U);
+  EXPECT_EQ(server.post("/v1/queues/7/tasks", "{}").status, 201U);
+  EXPECT_EQ(server.ask({.target = "/v1/tasks?queue=emails"}).status, 200U);
+  EXPECT_EQ(server.ask({.target = "/v1/tasks/" + id}).status, 200U);
+  for (const auto* path : {"/v1/queues", "/v1/stats"}) {
+    const std::string all = server.ask({.target = path}).body;
+    EXPECT_THAT(all, HasSubstr("emails"));
+    EXPECT_EQ(all.find("secret"), std::string::npos);
+  }
+  const Reply lines = server.ask({.method = "POST",
+                                  .target = "/v1/tasks",
+                                  .body = "{\"queue\":\"secret\"}\n{\"queue\":7}\n"
+                                          "{\"queue\":\"emails\"}\n",
+                                  .content_type = "application/x-ndjson"});
+  EXPECT_THAT(lines.body, HasSubstr(R"({"line":1,"error":{"code":"forbidden")"));
+  EXPECT_THAT(lines.body, HasSubstr(R"({"line":2,"error":{"code":"forbidden")"));
+  EXPECT_THAT(lines.body, HasSubstr(R"("put":1,)"));
+}
+
+TEST(Routes, patterns_of_queues) {
+  using api::matches;
+  EXPECT_TRUE(matches("emails", "emails"));
+  EXPECT_FALSE(matches("emails", "emails2"));
+  EXPECT_TRUE(matches("shop.*", "shop.orders"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("a*b*c", "axxbxbyc"));
+  EXPECT_FALSE(matches("a*b*c", "axxbxby"));
+  EXPECT_FALSE(matches("", "a"));
+}
+
+TEST(Routes, a_worker_that_leaves_gives_back_what_it_waited_for) {
+  ApiServer server;
+  RawClient client = server.connect();
+  client.send(text_of({.method = "POST",
+                       .target = "/v1/take",
+                       .body = R"({"worker":"w","queue":"emails","wait_ms":60000})"}));
+  // Another connection sees it waiting, then it goes.
+  while (server.ask({.target = "/v1/workers/w"}).status != 200) {
+  }
+  client.reset();
+  server.put();
+  // Whether the leaver was given the task for a moment or not: it is there for the next.
+  std::string taken;
+  while (taken.find("token") == std::string::npos) {
+    taken = server.must_post("/v1/take", R"({"worker":"v","queue":"emails"})");
+  }
+  EXPECT_THAT(taken, HasSubstr("emails"));
+}
+
+TEST(Routes, states_of_the_server) {
+  ServerOptions options;
+  options.started = false;
+  ApiServer server(std::move(options));
+  server.api.progress("segment 3 of 17");
+  EXPECT_THAT(server.ask({.target = "/v1/queues"}).body, HasSubstr("segment 3 of 17"));
+  EXPECT_EQ(server.ask({.target = "/health"}).status, 200U);
+  EXPECT_EQ(server.ask({.target = "/nowhere"}).status, 404U);
+  EXPECT_EQ(server.ask({.target = "/ready"}).status, 503U);
+  server.api.start(*server.driver.broker);
+  EXPECT_EQ(server.ask({.target = "/ready"}).body, R"({"status":"ok"})");
+  EXPECT_EQ(server.ask({.target = "/v1/queues"}).status, 200U);
+  server.api.stop();
+  EXPECT_THAT(server.ask({.target = "/v1/queues"}).body, HasSubstr(R"("code":"stopping")"));
+}
+
+TEST(Routes, the_description_is_json_with_every_path) {
+  ApiServer server;
+  const Reply reply = server.ask({.target = "/openapi.json"});
+  EXPECT_THAT(reply.body, StartsWith(R"({"openapi":"3.1.0")"));
+  EXPECT_EQ(reply.body.find("x-shared"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace millrace::test

@@ -1,0 +1,92 @@
+#include "tests/api/cases.h"
+
+namespace millrace::test {
+namespace {
+
+Case simple(std::string operation, unsigned status, Request request) {
+  return {.operation = std::move(operation),
+          .status = status,
+          .request = [request = std::move(request)](ApiServer&) { return request; }};
+}
+
+// A server that knows one key, k1.
+ServerOptions with_keys() {
+  ServerOptions options;
+  const api::KeyView key{.id = "k1",
+                         .name = "mailer",
+                         .scopes = {api::Scope::put, api::Scope::admin},
+                         .queues = {"emails", "shop.*"},
+                         .created_at = t0,
+                         .expires = t0 + std::chrono::hours(1),
+                         .rate = Rate{.max = 5}};
+  options.api.keys = {
+      .list = [key](Completion<std::vector<api::KeyView>> done) { done(std::vector{key}); },
+      .create =
+          [](std::string, api::NewKey given, Completion<api::CreatedKey> done) {
+            done(api::CreatedKey{.key = {.id = "k2",
+                                         .name = given.name,
+                                         .scopes = given.scopes,
+                                         .queues = given.queues,
+                                         .created_at = t0,
+                                         .expires = given.expires,
+                                         .rate = given.rate},
+                                 .secret = "mr_k2_secret"});
+          },
+      .revoke =
+          [](std::string, std::string id, Completion<void> done) {
+            if (id == "k1") return done({});
+            done(fail(ErrorCode::not_found, "there is no such key"));
+          }};
+  options.api.connections = [] { return 1U; };
+  return options;
+}
+
+}  // namespace
+
+std::vector<Case> server_cases() {
+  std::vector<Case> cases;
+  const auto keys = [&](std::string operation, unsigned status, Request request) {
+    cases.push_back(simple(std::move(operation), status, std::move(request)));
+    cases.back().server = with_keys;
+  };
+  keys("listKeys", 200, {.target = "/v1/keys"});
+  keys("createKey", 201,
+       {"POST", "/v1/keys",
+        R"({"name":"n","scopes":["work","put"],"queues":["a*"],
+                              "expires":"2031-01-01T00:00:00Z","rate":{"max":5,"per_ms":1000}})"});
+  keys("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":["root"]})"});
+  keys("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":[]})"});
+  keys("createKey", 400, {"POST", "/v1/keys", R"({"name":)"});
+  keys("revokeKey", 204, {"DELETE", "/v1/keys/k1"});
+  keys("revokeKey", 404, {"DELETE", "/v1/keys/k9"});
+  keys("getServer", 200, {.target = "/v1/server"});
+
+  for (const std::string path : {"/v1/workers", "/v1/workers/w1"}) {
+    cases.push_back(
+        {path.ends_with("w1") ? "getWorker" : "listWorkers", 200, [path](ApiServer& server) {
+           server.taken();
+           return Request{.target = path};
+         }});
+  }
+  cases.push_back(simple("getWorker", 404, {.target = "/v1/workers/nobody"}));
+  cases.push_back(simple("getHealth", 200, {.target = "/health"}));
+  cases.push_back(simple("getReady", 200, {.target = "/ready"}));
+  cases.push_back(simple("getOpenApi", 200, {.target = "/openapi.json"}));
+  cases.push_back({"getReady", 503,
+                   [](ApiServer& server) {
+                     server.api.progress("segment 3 of 17");
+                     return Request{.target = "/ready"};
+                   },
+                   [] {
+                     ServerOptions options;
+                     options.started = false;
+                     return options;
+                   }});
+  cases.push_back({"getReady", 503, [](ApiServer& server) {
+                     server.api.stop();
+                     return Request{.target = "/ready"};
+                   }});
+  return cases;
+}
+
+}  // namespace millrace::test
