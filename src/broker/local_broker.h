@@ -143,6 +143,7 @@ class LocalBroker final : public Broker {
   void worked(const std::shared_ptr<Job>& job, Result<WorkResult> result);
   void finish(Job& job, WorkResult result);
   void note_settled(const Job& job, const WorkResult& result, TimePoint now);
+  void note_extended(const Job& job, const WorkResult& result, TimePoint now);
   void note_taken(const Job& job, WorkResult& result, TimePoint now);
 
   // ---- Tasks and queues ----

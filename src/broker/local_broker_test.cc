@@ -281,6 +281,29 @@ TEST(LocalBroker, what_is_given_back_can_be_taken_at_once_and_is_not_held_any_mo
   EXPECT_EQ(workers.front().holding, 1U);
 }
 
+TEST(LocalBroker, a_heartbeat_is_a_sign_of_life) {
+  BrokerDriver d;
+  d.put(to("q"));
+  const Lease lease = d.take_one("q");
+  d.pass(20s);
+  const auto extend = [&] {
+    WorkOrder order;
+    order.extensions.push_back({.id = lease.id, .token = lease.token});
+    return must(d.try_work(std::move(order))).extended.front();
+  };
+  const auto worker = [&] {
+    return must(d.wait<std::vector<WorkerView>>(
+                    [&](auto done) { d.broker->workers(d.ask(), std::move(done)); }))
+        .front();
+  };
+  EXPECT_THAT(extend(), IsOk());
+  EXPECT_EQ(worker().last_seen, t0 + 20s);
+  EXPECT_EQ(worker().holding, 1U);
+  d.live(3min);
+  EXPECT_EQ(worker().holding, 0U);
+  EXPECT_THAT(extend(), FailsWith(ErrorCode::lease_lost));
+}
+
 // S0-159
 TEST(LocalBroker, retries_and_failures_are_logged) {
   BrokerDriver d;

@@ -63,9 +63,9 @@ void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> d
         auto found = store.find(task);
         if (!found) return std::unexpected(std::move(found.error()));
         if (is_final(found->state) || until <= now) return std::move(*found);
-        auto good = books_.waiters.add(found->id, caller, until, *waiting);
-        if (!good) return std::unexpected(std::move(good.error()));
-        runner_.wake_at(books_.waiters, until);
+        auto next = books_.waiters.add(found->id, caller, until, *waiting);
+        if (!next) return std::unexpected(std::move(next.error()));
+        runner_.wake_at(books_.waiters, *next);
         return std::nullopt;
       },
       [this, waiting](Result<std::optional<Task>> found) {
@@ -119,7 +119,8 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
           }
           CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
           queues.push_back(task ? task->queue : std::string());
-          if (task && is_waiting(task->state)) {
+          // Running: another process may give it back before it is cancelled.
+          if (task && !is_final(task->state)) {
             request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
           }
         }

@@ -30,37 +30,39 @@ ApiServer::ApiServer(ServerOptions options)
   if (options.started) api.start(*driver.broker);
   auto started = api::Listener::start({.port = 0}, api.handler(), driver.clock);
   EXPECT_TRUE(started.has_value());
-  if (started) listener_ = std::move(*started);
+  if (!started) return;
+  listener_ = std::move(*started);
+  port_ = listener_->port();
 }
 
 ApiServer::~ApiServer() {
   driver.broker->stop();
-  listener_->stop();
+  if (listener_) listener_->stop();
 }
 
-Reply ApiServer::ask(const Request& request) {
+Reply ApiClient::ask(const Request& request) {
   RawClient client = connect();
   client.send(text_of(request));
   return client.reply(request.method == "HEAD");
 }
 
-Reply ApiServer::post(const std::string& target, const std::string& body) {
+Reply ApiClient::post(const std::string& target, const std::string& body) {
   return ask({.method = "POST", .target = target, .body = body});
 }
 
-std::string ApiServer::must_post(const std::string& target, const std::string& body) {
+std::string ApiClient::must_post(const std::string& target, const std::string& body) {
   const Reply reply = post(target, body);
   EXPECT_LT(reply.status, 300U) << target << " " << body << "\n" << reply.body;
   return reply.body;
 }
 
-std::string ApiServer::put(const std::string& more) {
+std::string ApiClient::put(const std::string& more) {
   return member(
       must_post("/v1/tasks", fmt::format(R"({{"queue":"emails","payload":{{"n":1.0}}{}}})", more)),
       "id");
 }
 
-std::pair<std::string, std::string> ApiServer::taken() {
+std::pair<std::string, std::string> ApiClient::taken() {
   put();
   const std::string reply = must_post("/v1/take", R"({"worker":"w1","queue":"emails"})");
   const auto value = boost::json::parse(reply);
@@ -68,7 +70,7 @@ std::pair<std::string, std::string> ApiServer::taken() {
   return {std::string(lease.at("id").as_string()), std::string(lease.at("token").as_string())};
 }
 
-std::string ApiServer::settled(const std::string& outcome) {
+std::string ApiClient::settled(const std::string& outcome) {
   const auto [id, token] = taken();
   must_post(fmt::format("/v1/tasks/{}/settle", id),
             fmt::format(R"({{"token":"{}",{}}})", token, outcome));

@@ -2,6 +2,7 @@
 // that asks over a socket. Time stands still.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,16 +29,16 @@ struct ServerOptions {
   std::unique_ptr<Store> store = open_memory();
 };
 
-class ApiServer {
+// Asks a server on this machine, each time on a connection of its own.
+class ApiClient {
  public:
-  explicit ApiServer(ServerOptions options = {});
-  ~ApiServer();
+  explicit ApiClient(std::uint16_t port = 0) : port_(port) {}
 
   Reply ask(const Request& request);
   // POST, and the same for what must go well: the body of the answer.
   Reply post(const std::string& target, const std::string& body);
   std::string must_post(const std::string& target, const std::string& body);
-  RawClient connect() { return RawClient(listener_->port()); }
+  RawClient connect() { return RawClient(port_); }
 
   // A task of `emails`, in the state that a case is about; its id.
   std::string put(const std::string& more = {});
@@ -45,6 +46,15 @@ class ApiServer {
   std::pair<std::string, std::string> taken();
   // Puts, takes and settles: the id.
   std::string settled(const std::string& outcome);
+
+ protected:
+  std::uint16_t port_;
+};
+
+class ApiServer : public ApiClient {
+ public:
+  explicit ApiServer(ServerOptions options = {});
+  ~ApiServer();
 
   BrokerDriver driver;
   api::Api api;

@@ -15,9 +15,12 @@ struct Case {
   std::string operation = {};
   unsigned status = 200;
   // Puts the server into the state that the case is about and says what to ask.
-  std::function<Request(ApiServer&)> request = {};
-  // The server to ask; nothing: an ordinary one.
+  std::function<Request(ApiClient&)> request = {};
+  // The server to ask, and what to do with it first. Nothing: an ordinary one, also the program.
   std::function<ServerOptions()> server = {};
+  std::function<void(ApiServer&)> prepare = {};
+
+  bool ordinary() const { return !server && !prepare; }
 };
 
 // Those that only one operation has.

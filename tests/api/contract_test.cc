@@ -9,6 +9,7 @@
 
 #include "api/server/route.h"
 #include "tests/api/cases.h"
+#include "tests/e2e/server.h"
 
 namespace millrace::test {
 namespace {
@@ -69,8 +70,7 @@ void check_headers(const Case& one, const Reply& reply, const std::string& what)
   EXPECT_EQ(reply.headers.contains("www-authenticate"), one.status == 401) << what;
 }
 
-void run(const Case& one) {
-  ApiServer server(one.server ? one.server() : ServerOptions{});
+void run(const Case& one, ApiClient& server) {
   const Request request = one.request(server);
   const Operation& operation = document().operation(one.operation);
   const std::string what = fmt::format("{} {} {} {}", one.operation, request.method, request.target,
@@ -103,8 +103,32 @@ void run(const Case& one) {
 }
 
 TEST(Contract, every_answer_is_as_described) {
-  for (const Case& one : all_cases()) run(one);
+  for (const Case& one : all_cases()) {
+    ApiServer server(one.server ? one.server() : ServerOptions{});
+    if (one.prepare) one.prepare(server);
+    run(one, server);
+  }
 }
+
+// The same with the program itself, for all that needs no special server. A part of the cases each.
+class RealContract : public ::testing::TestWithParam<std::size_t> {
+ public:
+  static constexpr std::size_t parts = 8;
+};
+
+TEST_P(RealContract, every_answer_is_as_described) {
+  std::size_t number = 0;
+  for (const Case& one : all_cases()) {
+    if (!one.ordinary() || number++ % parts != GetParam()) continue;
+    ServerProcess process({"--store", "memory:"});
+    ASSERT_TRUE(process.ready()) << process.said();
+    ApiClient server(process.port());
+    run(one, server);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, RealContract,
+                         ::testing::Range(std::size_t{0}, RealContract::parts));
 
 }  // namespace
 }  // namespace millrace::test

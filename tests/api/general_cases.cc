@@ -28,7 +28,7 @@ Request request_of(const Operation& operation) {
 Case denied(const Operation& operation, unsigned status) {
   return {.operation = operation.id,
           .status = status,
-          .request = [operation](ApiServer&) { return request_of(operation); },
+          .request = [operation](ApiClient&) { return request_of(operation); },
           .server =
               [status] {
                 ServerOptions options;
@@ -42,7 +42,7 @@ Case denied(const Operation& operation, unsigned status) {
 }
 
 Case with(const Operation& operation, unsigned status, Request request) {
-  return {.operation = operation.id, .status = status, .request = [request](ApiServer&) {
+  return {.operation = operation.id, .status = status, .request = [request](ApiClient&) {
             return request;
           }};
 }

@@ -8,17 +8,18 @@ namespace {
 Case simple(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
-          .request = [request = std::move(request)](ApiServer&) { return request; }};
+          .request = [request = std::move(request)](ApiClient&) { return request; }};
 }
 
 // On a server with the queue `emails` (number 7, one task in it) and `other` (number 8, empty).
 Case prepared(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
-          .request = [request = std::move(request)](ApiServer& server) {
+          .request = [request = std::move(request)](ApiClient& server) {
             server.must_post("/v1/queues", R"({"name":"emails","number":7})");
             server.must_post("/v1/queues", R"({"name":"other","number":8,
-                "max_concurrent":3,"put_rate":{"max":5,"per_ms":1000},"retry":{"max_retries":"unlimited"},
+                "max_concurrent":3,"put_rate":{"max":5,"per_ms":1000},
+                "retry":{"max_retries":"unlimited"},
                 "types":[{"type":"t","retry":{"base_ms":1},"max_lost":2}],"weight":3,
                 "paused_until":"never","description":"d","ageing_ms":5,"max_depth":9,
                 "timeout_ms":5,"process_rate":{"max":5,"per_ms":1000},"max_lost":1})");

@@ -221,6 +221,53 @@ TEST(Routes, keys_for_some_queues_work_with_theirs) {
   EXPECT_THAT(lines.body, HasSubstr(R"("put":1,)"));
 }
 
+TEST(Routes, pages_of_other_origins_need_a_key) {
+  ApiServer server;
+  Request request{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})"};
+  for (const auto* origin : {"http://evil.example", "null", "http://x:81", "ftp://x"}) {
+    request.headers = fmt::format("Origin: {}\r\n", origin);
+    EXPECT_EQ(server.ask(request).status, 403U) << origin;
+  }
+  request.headers = "Origin: http://x\r\n";
+  EXPECT_EQ(server.ask(request).status, 201U);
+  request.headers = "Origin: http://evil.example\r\nAuthorization: Bearer k\r\n";
+  EXPECT_EQ(server.ask(request).status, 201U);
+}
+
+TEST(Routes, an_empty_body_has_no_type) {
+  ApiServer server;
+  server.put();
+  Request request{.method = "POST",
+                  .target = "/v1/queues/emails/pause",
+                  .content_type = "application/x-www-form-urlencoded"};
+  EXPECT_EQ(server.ask(request).status, 200U);
+  request.body = "{}";
+  EXPECT_EQ(server.ask(request).status, 415U);
+}
+
+// The key is asked about once a request, and what was found out for one is not used for another.
+TEST(Routes, each_request_is_checked_once) {
+  int asked = 0;
+  ServerOptions options;
+  options.api.access = [&](const api::HttpRequest& head, api::Scope scope) -> api::Access {
+    ++asked;
+    if (scope == api::Scope::put && head.authorization == "Bearer put") return nullptr;
+    return std::unexpected(api::Denial{.status = 403, .detail = "no"});
+  };
+  ApiServer server(std::move(options));
+  RawClient client = server.connect();
+  Request request{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})"};
+  request.headers = "Authorization: Bearer put\r\n";
+  EXPECT_EQ(client.ask(text_of(request)).status, 201U);
+  EXPECT_EQ(asked, 1);
+  request.target = "/v1/take";
+  EXPECT_EQ(client.ask(text_of(request)).status, 403U);
+  request.target = "/v1/tasks";
+  request.headers = "Authorization: Bearer other\r\n";
+  EXPECT_EQ(client.ask(text_of(request)).status, 403U);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(Routes, patterns_of_queues) {
   using api::matches;
   EXPECT_TRUE(matches("emails", "emails"));

@@ -10,14 +10,14 @@ constexpr const char* nightly = R"({"name":"nightly","rule":{"cron":"0 3 * * *",
 Case simple(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
-          .request = [request = std::move(request)](ApiServer&) { return request; }};
+          .request = [request = std::move(request)](ApiClient&) { return request; }};
 }
 
 // On a server with the schedules `nightly` and `ping`.
 Case prepared(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
-          .request = [request = std::move(request)](ApiServer& server) {
+          .request = [request = std::move(request)](ApiClient& server) {
             server.must_post("/v1/schedules", nightly);
             server.must_post("/v1/schedules", R"({"name":"ping","rule":{"every_ms":60000},
                 "task":{"queue":"pings"},"paused":true})");

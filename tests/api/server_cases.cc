@@ -6,7 +6,7 @@ namespace {
 Case simple(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
-          .request = [request = std::move(request)](ApiServer&) { return request; }};
+          .request = [request = std::move(request)](ApiClient&) { return request; }};
 }
 
 // A server that knows one key, k1.
@@ -63,7 +63,7 @@ std::vector<Case> server_cases() {
 
   for (const std::string path : {"/v1/workers", "/v1/workers/w1"}) {
     cases.push_back(
-        {path.ends_with("w1") ? "getWorker" : "listWorkers", 200, [path](ApiServer& server) {
+        {path.ends_with("w1") ? "getWorker" : "listWorkers", 200, [path](ApiClient& server) {
            server.taken();
            return Request{.target = path};
          }});
@@ -72,20 +72,15 @@ std::vector<Case> server_cases() {
   cases.push_back(simple("getHealth", 200, {.target = "/health"}));
   cases.push_back(simple("getReady", 200, {.target = "/ready"}));
   cases.push_back(simple("getOpenApi", 200, {.target = "/openapi.json"}));
-  cases.push_back({"getReady", 503,
-                   [](ApiServer& server) {
-                     server.api.progress("segment 3 of 17");
-                     return Request{.target = "/ready"};
-                   },
-                   [] {
-                     ServerOptions options;
-                     options.started = false;
-                     return options;
-                   }});
-  cases.push_back({"getReady", 503, [](ApiServer& server) {
-                     server.api.stop();
-                     return Request{.target = "/ready"};
-                   }});
+  cases.push_back(simple("getReady", 503, {.target = "/ready"}));
+  cases.back().server = [] {
+    ServerOptions options;
+    options.started = false;
+    return options;
+  };
+  cases.back().prepare = [](ApiServer& server) { server.api.progress("segment 3 of 17"); };
+  cases.push_back(simple("getReady", 503, {.target = "/ready"}));
+  cases.back().prepare = [](ApiServer& server) { server.api.stop(); };
   return cases;
 }
 

@@ -47,7 +47,7 @@ std::string at(std::string_view id, std::string_view rest = {}) {
 Case simple(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
-          .request = [request = std::move(request)](ApiServer&) { return request; }};
+          .request = [request = std::move(request)](ApiClient&) { return request; }};
 }
 
 std::vector<Case> put_cases(const std::string& operation, const std::string& target) {
@@ -58,7 +58,7 @@ std::vector<Case> put_cases(const std::string& operation, const std::string& tar
       "payload_text":"x","priority":"high","attempts":3,"delay_ms":5,"tags":["a"],
       "metadata":{"a":1},"unique":{"key":"k"},"callback":{"url":"https://example.org"}})")));
   cases.push_back(simple(operation, 200, posted(target, "[" + task + R"(,{"queue":"$no"}])")));
-  cases.push_back({operation, 200, [target, task](ApiServer& server) {
+  cases.push_back({operation, 200, [target, task](ApiClient& server) {
                      Request request = posted(target, task);
                      request.headers = "Idempotency-Key: k1\r\n";
                      server.ask(request);
@@ -67,12 +67,12 @@ std::vector<Case> put_cases(const std::string& operation, const std::string& tar
   Request lines = posted(target, task + "\nnonsense\n\n" + task);
   lines.content_type = "application/x-ndjson";
   cases.push_back(simple(operation, 200, lines));
-  cases.push_back({operation, 409, [target, task](ApiServer& server) {
+  cases.push_back({operation, 409, [target, task](ApiClient& server) {
                      server.put();
                      server.must_post("/v1/queues/emails/drain", "");
                      return posted(target, task);
                    }});
-  cases.push_back({operation, 429, [target, task](ApiServer& server) {
+  cases.push_back({operation, 429, [target, task](ApiClient& server) {
                      server.must_post("/v1/queues", R"({"name":"emails","max_depth":1})");
                      server.put();
                      return posted(target, task);
@@ -110,7 +110,7 @@ void add_not_found(std::vector<Case>& cases) {
 
 void add_reading(std::vector<Case>& cases) {
   const auto reading = [&](std::string operation, std::string rest) {
-    cases.push_back({operation, 200, [rest](ApiServer& server) {
+    cases.push_back({operation, 200, [rest](ApiClient& server) {
                        const std::string id = server.settled(
                            R"("outcome":"failed","retryable":false,"error":{"message":"m"})");
                        return got(at(id, rest));
@@ -120,32 +120,32 @@ void add_reading(std::vector<Case>& cases) {
   reading("getTask", "?wait=1s");
   reading("explainTask", "/explain");
   reading("getHistory", "/history");
-  cases.push_back({"getLog", 200, [](ApiServer& server) {
+  cases.push_back({"getLog", 200, [](ApiClient& server) {
                      const auto [id, token] = server.taken();
                      server.must_post(at(id, "/log"),
                                       fmt::format(R"({{"token":"{}","lines":["a"]}})", token));
                      return got(at(id, "/log"));
                    }});
-  cases.push_back({"getTask", 200, [](ApiServer& server) {
+  cases.push_back({"getTask", 200, [](ApiClient& server) {
                      server.put();
                      return got("/v1/tasks/1");
                    }});
   for (const auto* result : {R"("result":{"n":1.0})", R"("result_base64":"/w==")"}) {
     cases.push_back(
-        {"getResult", 200, [result](ApiServer& server) {
+        {"getResult", 200, [result](ApiClient& server) {
            return got(at(server.settled(std::string(R"("outcome":"done",)") + result), "/result"));
          }});
   }
-  cases.push_back({"getResult", 204, [](ApiServer& server) {
+  cases.push_back({"getResult", 204, [](ApiClient& server) {
                      return got(at(server.settled(R"("outcome":"done")"), "/result"));
                    }});
   cases.push_back(
-      {"getResult", 409, [](ApiServer& server) { return got(at(server.put(), "/result")); }});
+      {"getResult", 409, [](ApiClient& server) { return got(at(server.put(), "/result")); }});
   for (const auto* filter : {"", "?queue=emails&state=queued,delayed&state=dead&full=true",
                              "?type=x&client_id=c&group=g&tag=t&priority=5&limit=1&cursor=99",
                              "?created_from=2029-01-01T00:00:00Z&created_until=2031-01-01T00:00:00"
                              "%2B02:00"}) {
-    cases.push_back({"listTasks", 200, [filter](ApiServer& server) {
+    cases.push_back({"listTasks", 200, [filter](ApiClient& server) {
                        server.put(R"(,"tags":["t"])");
                        server.settled(R"("outcome":"done","result":1)");
                        return got(std::string("/v1/tasks") + filter);
@@ -159,19 +159,19 @@ void add_reading(std::vector<Case>& cases) {
 
 void add_changing(std::vector<Case>& cases) {
   const auto on = [&](std::string operation, unsigned status,
-                      std::function<std::string(ApiServer&)> make, Request request) {
+                      std::function<std::string(ApiClient&)> make, Request request) {
     cases.push_back(
-        {std::move(operation), status, [make = std::move(make), request](ApiServer& server) {
+        {std::move(operation), status, [make = std::move(make), request](ApiClient& server) {
            Request made = request;
            made.target = at(make(server), request.target);
            return made;
          }});
   };
-  const auto waiting = [](ApiServer& server) { return server.put(); };
-  const auto held = [](ApiServer& server) { return server.put(R"(,"held":true)"); };
-  const auto running = [](ApiServer& server) { return server.taken().first; };
-  const auto done = [](ApiServer& server) { return server.settled(R"("outcome":"done")"); };
-  const auto dead = [](ApiServer& server) {
+  const auto waiting = [](ApiClient& server) { return server.put(); };
+  const auto held = [](ApiClient& server) { return server.put(R"(,"held":true)"); };
+  const auto running = [](ApiClient& server) { return server.taken().first; };
+  const auto done = [](ApiClient& server) { return server.settled(R"("outcome":"done")"); };
+  const auto dead = [](ApiClient& server) {
     return server.settled(R"("outcome":"failed","retryable":false,"error":{"message":"m"})");
   };
   on("cancelTask", 200, waiting, posted("/cancel", R"({"reason":"why"})"));
@@ -187,17 +187,17 @@ void add_changing(std::vector<Case>& cases) {
   on("removeTask", 204, done, {.method = "DELETE"});
   on("removeTask", 409, running, {.method = "DELETE"});
   on("listDead", 200, dead, {});
-  cases.back().request = [dead](ApiServer& server) {
+  cases.back().request = [dead](ApiClient& server) {
     dead(server);
     return got("/v1/dead?queue=emails&type=&limit=5");
   };
   for (const std::string verb : {"retry", "remove"}) {
     const std::string operation = verb + "Dead";
-    cases.push_back({operation, 200, [dead, verb](ApiServer& server) {
+    cases.push_back({operation, 200, [dead, verb](ApiClient& server) {
                        return posted("/v1/dead/" + verb,
                                      fmt::format(R"({{"ids":["{}"]}})", dead(server)));
                      }});
-    cases.push_back({operation, 200, [dead, verb](ApiServer& server) {
+    cases.push_back({operation, 200, [dead, verb](ApiClient& server) {
                        dead(server);
                        return posted("/v1/dead/" + verb, R"({"all":true,"queue":"emails"})");
                      }});

@@ -17,18 +17,18 @@ void add_lease_cases(std::vector<Case>& cases, const std::string& operation,
   const auto ask = [verb, body](std::string_view id, std::string_view token) {
     return posted(fmt::format("/v1/tasks/{}/{}", id, verb), fmt::format(fmt::runtime(body), token));
   };
-  cases.push_back({operation, 200, [ask](ApiServer& server) {
+  cases.push_back({operation, 200, [ask](ApiClient& server) {
                      const auto [id, token] = server.taken();
                      return ask(id, token);
                    }});
-  cases.push_back({operation, 409, [ask](ApiServer& server) {
+  cases.push_back({operation, 409, [ask](ApiClient& server) {
                      return ask(server.taken().first, "00000000000000ff");
                    }});
-  cases.push_back({operation, 404, [ask](ApiServer&) { return ask(nobody, "00000000000000ff"); }});
+  cases.push_back({operation, 404, [ask](ApiClient&) { return ask(nobody, "00000000000000ff"); }});
   cases.push_back(
-      {operation, 400, [ask](ApiServer&) { return ask("nonsense", "00000000000000ff"); }});
+      {operation, 400, [ask](ApiClient&) { return ask("nonsense", "00000000000000ff"); }});
   cases.push_back(
-      {operation, 422, [ask](ApiServer& server) { return ask(server.taken().first, "no token"); }});
+      {operation, 422, [ask](ApiClient& server) { return ask(server.taken().first, "no token"); }});
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::vector<Case> work_cases() {
   add_lease_cases(cases, "reportProgress", "progress", R"({{"token":"{}","progress":55.5}})");
   add_lease_cases(cases, "addLogLines", "log", R"({{"token":"{}","lines":["a","b"]}})");
 
-  cases.push_back({"take", 200, [](ApiServer& server) {
+  cases.push_back({"take", 200, [](ApiClient& server) {
                      server.put(R"(,"type":"t","tags":["a"],"metadata":{"a":1},"group":"g",
                          "timeout_ms":5000,"client_id":"c","retry":{"base_ms":1},
                          "unique":{"key":"k"},"callback":{"url":"https://example.org"},
@@ -59,16 +59,16 @@ std::vector<Case> work_cases() {
                      server.put(R"(,"start_by":"2030-01-02T00:00:00Z")");
                      return posted("/v1/take", R"({"worker":"w","queue":"emails","most":10})");
                    }});
-  cases.push_back({"take", 200, [](ApiServer&) {
+  cases.push_back({"take", 200, [](ApiClient&) {
                      return posted("/v1/take", R"({"worker":"w","queues":[{"queue":"a","most":2},
                                                   {"queue":"b"}],"lease_ms":1000})");
                    }});
   cases.push_back({"take", 404,
-                   [](ApiServer&) { return posted("/v1/take", R"({"worker":"w","queue":999})"); }});
-  cases.push_back({"take", 413, [](ApiServer&) {
+                   [](ApiClient&) { return posted("/v1/take", R"({"worker":"w","queue":999})"); }});
+  cases.push_back({"take", 413, [](ApiClient&) {
                      return posted("/v1/take", R"({"worker":"w","queue":"a","most":1001})");
                    }});
-  cases.push_back({"work", 200, [](ApiServer& server) {
+  cases.push_back({"work", 200, [](ApiClient& server) {
                      const auto [id, token] = server.taken();
                      const auto [other, its_token] = server.taken();
                      server.put();
@@ -81,11 +81,11 @@ std::vector<Case> work_cases() {
                          "take":{{"queue":"emails","most":5}}}})",
                                                id, token, nobody, other, its_token, nobody));
                    }});
-  cases.push_back({"work", 200, [](ApiServer&) {
+  cases.push_back({"work", 200, [](ApiClient&) {
                      return posted("/v1/work", R"({"worker":"w","take":{"queue":999}})");
                    }});
-  cases.push_back({"work", 200, [](ApiServer&) { return posted("/v1/work", "{}"); }});
-  cases.push_back({"work", 413, [](ApiServer&) {
+  cases.push_back({"work", 200, [](ApiClient&) { return posted("/v1/work", "{}"); }});
+  cases.push_back({"work", 413, [](ApiClient&) {
                      std::string list;
                      for (int i = 0; i < 1001; ++i) {
                        list += fmt::format(R"({}{{"id":"{}","token":"00000000000000ff"}})",

@@ -28,11 +28,47 @@ std::string_view path_of(std::string_view target) {
   return target.substr(0, std::min(target.find('?'), target.size()));
 }
 
-Problem no_such_path(std::string_view path) {
-  return {.status = 404,
-          .code = "not_found",
-          .detail = fmt::format("there is no {}; /openapi.json describes what there is",
-                                in_quotes(path))};
+Problem no_such_route(const HttpRequest& head, const Match& found) {
+  if (found.allow.empty()) {
+    return {.status = 404,
+            .code = "not_found",
+            .detail = fmt::format("there is no {}; /openapi.json describes what there is",
+                                  in_quotes(path_of(head.target)))};
+  }
+  return {.status = 405,
+          .code = "method_not_allowed",
+          .detail = fmt::format("{} is not allowed here; allowed is {}", name_of(head.method),
+                                found.allow),
+          .allow = found.allow};
+}
+
+std::optional<Problem> not_json(const HttpRequest& head, const Route& route) {
+  const std::string_view type = media_type(head.content_type);
+  if (wire::is_json_type(type)) return std::nullopt;
+  const bool lines = route.body == Body::tasks;
+  if (lines && is_lines(head)) return std::nullopt;
+  return Problem{.status = 415,
+                 .code = "unsupported_media_type",
+                 .detail = fmt::format(
+                     "the body is {}; send Content-Type: application/json{}", in_quotes(type),
+                     lines ? ", or application/x-ndjson for a stream of lines" : "")};
+}
+
+// Where a body may be missing, its type is looked at once it is there.
+std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
+  if (route.body == Body::none || route.body == Body::optional) return std::nullopt;
+  return not_json(head, route);
+}
+
+// A browser sends simple requests for any page that wants it to. A key does not come by itself, so
+// whoever has one may.
+bool is_foreign(const HttpRequest& head) {
+  if (head.origin.empty() || !head.authorization.empty()) return false;
+  std::string_view origin = head.origin;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) return origin.substr(scheme.size()) != head.host;
+  }
+  return true;
 }
 
 }  // namespace
@@ -104,21 +140,28 @@ std::optional<Problem> Api::not_ready() const {
   return problem;
 }
 
-std::optional<Problem> Api::find(Call& call) {
-  const std::string_view target = call.request.target;
-  const std::string_view path = path_of(target);
-  const Match found = match(call.request.method, path);
-  if (found.route == nullptr) {
-    if (found.allow.empty()) return no_such_path(path);
-    return Problem{.status = 405,
-                   .code = "method_not_allowed",
-                   .detail = fmt::format("{} is not allowed here; allowed is {}",
-                                         name_of(call.request.method), found.allow),
-                   .allow = found.allow};
+std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
+                                    std::shared_ptr<const Principal>& principal) {
+  if (found.route == nullptr) return no_such_route(head, found);
+  if (auto wrong = wrong_type(head, *found.route)) return wrong;
+  if (found.route->scope == Scope::open) return std::nullopt;
+  if (auto problem = not_ready()) return problem;
+  if (is_foreign(head)) {
+    return Problem{.status = 403,
+                   .code = "forbidden",
+                   .detail = fmt::format("web pages of {} may not ask this server without a key",
+                                         in_quotes(head.origin))};
   }
+  if (!options_.access) return std::nullopt;
+  auto access = options_.access(head, found.route->scope);
+  if (!access) return problem_of(access.error());
+  principal = std::move(*access);
+  return std::nullopt;
+}
+
+std::optional<Problem> Api::lead(Call& call, const Match& found) {
   call.route = found.route;
-  for (std::size_t i = 0; i < found.path.size(); ++i) {
-    if (found.path[i].empty()) break;
+  for (std::size_t i = 0; i < found.path.size() && !found.path[i].empty(); ++i) {
     auto decoded = percent_decoded(found.path[i], false);
     if (!decoded) {
       return Problem{.status = 400,
@@ -128,88 +171,75 @@ std::optional<Problem> Api::find(Call& call) {
     }
     call.path[i] = std::move(*decoded);
   }
+  const std::string_view target = call.request.target;
+  const std::string_view path = path_of(target);
   if (path.size() < target.size()) call.query = Query(target.substr(path.size() + 1));
-  if (call.route->scope != Scope::open) {
-    if (auto problem = not_ready()) return problem;
-    call.broker = broker_;
-  }
+  call.broker = broker_;
   return std::nullopt;
-}
-
-std::optional<Problem> Api::check_access(Call& call, bool planned) {
-  if (!options_.access || call.route->scope == Scope::open) return std::nullopt;
-  if (planned && recall_access(call)) return std::nullopt;
-  auto access = options_.access(call.request, call.route->scope);
-  if (!access) return problem_of(access.error());
-  call.principal = std::move(*access);
-  return std::nullopt;
-}
-
-std::optional<Problem> Api::check_body(const Call& call) {
-  if (call.route->body == Body::none) return std::nullopt;
-  const std::string_view type = media_type(call.request.content_type);
-  if (wire::is_json_type(type)) return std::nullopt;
-  if (call.route->body == Body::tasks && is_lines(call.request)) return std::nullopt;
-  return Problem{.status = 415,
-                 .code = "unsupported_media_type",
-                 .detail = fmt::format("the body is {}; send Content-Type: application/json{}",
-                                       in_quotes(type),
-                                       call.route->body == Body::tasks
-                                           ? ", or application/x-ndjson for a stream of lines"
-                                           : "")};
 }
 
 BodyPlan Api::plan(const HttpRequest& head) {
-  auto call = make_call(head);
-  auto problem = find(*call);
-  if (!problem) problem = check_access(*call, false);
-  if (!problem) problem = check_body(*call);
-  if (problem) return response_of(*problem, call->request_id);
-  const Body body = call->route->body;
-  if (body == Body::tasks && is_lines(head)) {
-    call->caller = caller_of(head.connection);
-    return plan_lines(std::move(call));
+  const Match found = match(head.method, path_of(head.target));
+  std::shared_ptr<const Principal> principal;
+  if (const auto problem = refusal(head, found, principal)) {
+    return response_of(*problem, request_id(head.request_id));
   }
-  remember_access(*call);
-  const bool large = body == Body::tasks || call->route->scope == Scope::work;
-  return Whole{.most = large ? options_.max_body : options_.max_small_body};
+  if (found.route->body != Body::tasks || !is_lines(head)) {
+    if (options_.access) remember(head, found.route, std::move(principal));
+    const bool large = found.route->body == Body::tasks || found.route->scope == Scope::work;
+    return Whole{.most = large ? options_.max_body : options_.max_small_body};
+  }
+  auto call = make_call(head);
+  if (const auto problem = lead(*call, match(head.method, path_of(call->request.target)))) {
+    return response_of(*problem, call->request_id);
+  }
+  call->principal = std::move(principal);
+  call->caller = caller_of(head.connection);
+  return plan_lines(std::move(call));
 }
 
 void Api::handle(HttpRequest request, Respond respond) {
   auto call = make_call(std::move(request));
-  auto problem = find(*call);
-  if (!problem) problem = check_access(*call, true);
-  if (!problem) problem = check_body(*call);
+  const Match found = match(call->request.method, path_of(call->request.target));
+  std::optional<Problem> problem;
+  if (!options_.access || !recall(*call, found.route)) {
+    problem = refusal(call->request, found, call->principal);
+  }
+  if (!problem) problem = lead(*call, found);
+  if (!problem && found.route->body == Body::optional && !call->request.body.empty()) {
+    problem = not_json(call->request, *found.route);
+  }
   if (problem) return respond(response_of(*problem, call->request_id));
   call->respond = std::move(respond);
   if (call->route->handle == nullptr) {
     if (call->query_is_good()) call->answer(server_answer(*call));
     return;
   }
-  call->caller = caller_of(call->request.connection);
+  if (call->caller == CallerId{}) call->caller = caller_of(call->request.connection);
   call->route->handle(std::move(call));
 }
 
 // ---- Connections -------------------------------------------------------------------------------
 
-void Api::remember_access(const Call& call) {
-  if (!options_.access) return;
-  Shard& at = shard(call.request.connection);
+void Api::remember(const HttpRequest& head, const Route* route,
+                   std::shared_ptr<const Principal> principal) {
+  Shard& at = shard(head.connection);
   const std::scoped_lock lock(at.mutex);
-  Connection& connection = at.connections[call.request.connection];
-  connection.route = call.route;
-  connection.authorization = call.request.authorization;
-  connection.principal = call.principal;
+  Connection& connection = at.connections[head.connection];
+  connection.route = route;
+  connection.authorization = head.authorization;
+  connection.principal = std::move(principal);
 }
 
 // Only for the request whose head was looked at: the same route with the same key.
-bool Api::recall_access(Call& call) {
+bool Api::recall(Call& call, const Route* route) {
   Shard& at = shard(call.request.connection);
   const std::scoped_lock lock(at.mutex);
   const auto found = at.connections.find(call.request.connection);
   if (found == at.connections.end()) return false;
   Connection& connection = found->second;
-  const bool same = std::exchange(connection.route, nullptr) == call.route &&
+  call.caller = connection.caller;
+  const bool same = std::exchange(connection.route, nullptr) == route && route != nullptr &&
                     connection.authorization == call.request.authorization;
   if (same) call.principal = std::move(connection.principal);
   connection.principal = nullptr;

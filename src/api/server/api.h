@@ -58,20 +58,23 @@ class Api {
   void handle(HttpRequest request, Respond respond);
   void closed(ConnectionId connection);
 
-  // The way up to the handler. nullopt: go on; otherwise what to answer.
-  std::optional<Problem> find(Call& call);
-  std::optional<Problem> check_access(Call& call, bool planned);
-  std::optional<Problem> check_body(const Call& call);
+  // Whether the request may go on, by its head. nullopt: it may; otherwise what to answer.
+  std::optional<Problem> refusal(const HttpRequest& head, const Match& found,
+                                 std::shared_ptr<const Principal>& principal);
   std::optional<Problem> not_ready() const;
   std::unique_ptr<Call> make_call(HttpRequest request);
+  // Gives the call its route, what stands in its path, and its query.
+  std::optional<Problem> lead(Call& call, const Match& found);
   HttpResponse server_answer(const Call& call);
   HttpResponse health(const Call& call) const;
   HttpResponse ready(const Call& call) const;
   std::string request_id(std::string_view given);
 
   Shard& shard(ConnectionId connection) { return shards_[connection % shards_.size()]; }
-  void remember_access(const Call& call);
-  bool recall_access(Call& call);
+  void remember(const HttpRequest& head, const Route* route,
+                std::shared_ptr<const Principal> principal);
+  // True: this request's head was let through before, and the call knows for whom.
+  bool recall(Call& call, const Route* route);
   CallerId caller_of(ConnectionId connection);
 
   ApiOptions options_;

@@ -23,6 +23,8 @@ struct HttpRequest {
   Method method = Method::get;
   std::string target = {};  // as it was sent: /v1/tasks?limit=5
   // The headers that mean something to us; empty where they are missing.
+  std::string host = {};
+  std::string origin = {};  // of the web page that asks, if one does
   std::string content_type = {};
   std::string accept = {};
   std::string authorization = {};

@@ -88,7 +88,9 @@ class Grammar final : public http::basic_parser<true> {
     switch (field) {
       case http::field::host:
         if (++hosts_ > 1) fail(400, "the request has more than one Host header", ec);
-        break;
+        return keep(request.host);
+      case http::field::origin:
+        return keep(request.origin);
       case http::field::content_type:
         return keep(request.content_type);
       case http::field::accept:
