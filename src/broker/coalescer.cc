@@ -53,16 +53,22 @@ void Coalescer::give_back(const WorkResult& result) {
 
 // Unlocks first, so that the applier does not wake up to a lock that is held.
 void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
-  const bool waits = std::exchange(applier_waits_, false);
+  const bool wake = applier_waits_ && has_company();
+  if (wake) applier_waits_ = false;
   lock.unlock();
-  if (waits) work_.notify_one();
+  if (wake) work_.notify_one();
 }
 
-void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now, bool may_apply) {
+bool Coalescer::has_company() const {
+  return !flushing_ || stopping_ || rounds_.waiting() >= options_.company;
+}
+
+void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now) {
+  const bool may_apply = has_room() && has_company();
   const TimePoint wakeup = may_apply ? rounds_.next_wakeup() : rounds_.next_deadline();
   if (wakeup <= now) return;
-  // While nothing may be applied, only the end of a flush is worth waking up for.
-  applier_waits_ = may_apply;
+  // While there is no room, only the end of a flush is worth waking up for.
+  applier_waits_ = has_room();
   if (wakeup == never && may_apply) {
     work_.wait(lock);
   } else {
@@ -73,13 +79,12 @@ void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now,
 
 void Coalescer::apply_rounds() {
   std::unique_lock lock(mutex_);
-  const auto may_apply = [&] { return rounds_.stats().held_items < options_.ahead_items; };
   while (!stopping_ || !rounds_.idle() || syncer_answers_) {
-    wait_for_work(lock, clock_.now(), may_apply());
+    wait_for_work(lock, clock_.now());
     Round round;
     round.now = clock_.now();
     Answers answers = rounds_.expire(round.now);
-    const bool apply = may_apply();
+    const bool apply = has_room() && has_company();
     if (apply) answers.add(rounds_.gather(round.now, round));
     lock.unlock();
     answers.deliver();
@@ -103,16 +108,18 @@ void Coalescer::flush_rounds() {
     applied_.wait(lock, [&] { return rounds_.needs_flush() || applier_done_; });
     if (!rounds_.needs_flush()) return;
     const std::uint64_t applied = rounds_.applied();
+    flushing_ = true;
     lock.unlock();
     const auto before = clock_.steady();
     const Result<void> result = store_.flush();
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
+    flushing_ = false;
     Answers answers = rounds_.flushed(applied, result);
     if (!result && rounds_.needs_flush())
       applied_.wait_for(lock, flush_again, [&] { return stopping_; });
-    // An applier that waits for requests has nothing to gain from a flush.
-    const bool wake = !applier_waits_ || !result;
+    // An applier that waits for requests has nothing to gain from a flush if there are none.
+    const bool wake = !applier_waits_ || !result || rounds_.next_wakeup() == TimePoint::min();
     syncer_answers_ = true;
     lock.unlock();
     if (wake) work_.notify_one();

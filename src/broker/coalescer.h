@@ -38,6 +38,9 @@ struct CoalescerOptions {
   RoundsOptions rounds = {};
   // Applied ahead of the flush, about: what is answered late at worst, and kept in memory.
   std::size_t ahead_items = 4000;
+  // While a flush runs, requests wait for so many others before they are applied: their answers
+  // wait for the next flush anyway, and waking a thread for each of them is dear.
+  std::size_t company = 16;
 };
 
 struct CoalescerStats {
@@ -92,8 +95,11 @@ class Coalescer {
  private:
   void apply_rounds();
   void flush_rounds();
+  // Whether a round is worth its while now.
+  bool has_room() const { return rounds_.held_items() < options_.ahead_items; }
+  bool has_company() const;
   // Waits until there is something to apply, or to tell those who waited too long.
-  void wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now, bool may_apply);
+  void wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now);
   void wake_applier(std::unique_lock<std::mutex>& lock);
 
   Clock& clock_;
@@ -105,7 +111,8 @@ class Coalescer {
   std::mutex mutex_;  // guards what follows, but for the time of Rounds::run()
   Rounds rounds_;
   bool stopping_ = false;
-  bool applier_waits_ = false;
+  bool applier_waits_ = false;  // for requests
+  bool flushing_ = false;
   bool applier_done_ = false;
   bool syncer_answers_ = false;      // its completions may give back what they were called with
   std::condition_variable work_;     // for the applier

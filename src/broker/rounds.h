@@ -97,6 +97,8 @@ class Rounds {
   // Nothing waits, nothing is parked, nothing is held: every request is answered.
   bool idle() const { return callers_.open() == 0 && give_backs_.empty(); }
   RoundsStats stats() const;
+  std::size_t waiting() const { return callers_.waiting(); }
+  std::size_t held_items() const { return stats_.held_items; }
   // Why the store is not called any more, once it has failed.
   std::optional<Error> failure() const { return failed_ ? closed_ : std::nullopt; }
 
