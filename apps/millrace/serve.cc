@@ -30,8 +30,9 @@ namespace {
 using cli::Exit;
 using namespace std::chrono_literals;
 
-constexpr Duration tick = 500ms;       // how often it looks whether the store has failed
-constexpr Duration keys_every = 5s;    // how often keys of a shared store are read anew
+constexpr Duration tick = 500ms;     // how often it looks whether the store has failed
+constexpr Duration keys_every = 5s;  // how often keys of a shared store are read anew
+constexpr Duration without_end = std::chrono::days(365);
 constexpr Duration last_words = 5s;    // for answers after the store has failed
 constexpr Duration log_patience = 5s;  // for whoever reads the log
 constexpr unsigned most_threads = 4;   // of the listener, unless told otherwise
@@ -291,6 +292,7 @@ class Server {
         healthy = false;
       }
     }
+    broker_.reset();
     store_.reset();
     log_(in_time ? LogLevel::info : LogLevel::warning,
          in_time ? "stopped" : "stopped; some connections were cut after shutdown.timeout",

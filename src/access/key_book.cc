@@ -125,7 +125,12 @@ Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint no
   return {.key = entry->key};
 }
 
-std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos) {
+std::uint64_t KeyBook::begin_reading() {
+  const std::unique_lock lock(mutex_);
+  return ++begun_;
+}
+
+std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos, std::uint64_t reading) {
   std::vector<Error> errors;
   decltype(entries_) fresh;
   for (const Memo& memo : memos) {
@@ -139,6 +144,8 @@ std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos) {
     fresh.emplace(entry->key->id, std::move(entry));
   }
   const std::unique_lock lock(mutex_);
+  if (reading < replaced_) return {};
+  replaced_ = reading;
   for (auto& [id, entry] : fresh) {
     const auto old = entries_.find(id);
     if (old == entries_.end()) continue;

@@ -46,9 +46,15 @@ class KeyBook {
   // The value of a header Authorization.
   Verdict check(std::string_view authorization, Scope scope, TimePoint now);
 
-  // All keys as a store has them. Those that stay keep what they have used of their rate. Memos
-  // that are no keys are returned as errors; as long as there are some, the server is not open.
-  std::vector<Error> replace(const std::vector<Memo>& memos);
+  // Takes a number before the keys are read, for replace().
+  std::uint64_t begin_reading();
+  // All keys as a store had them; nothing happens if a reading that began later was here already.
+  // Those that stay keep what they have used of their rate. Memos that are no keys are returned as
+  // errors; as long as there are some, the server is not open.
+  std::vector<Error> replace(const std::vector<Memo>& memos, std::uint64_t reading);
+  std::vector<Error> replace(const std::vector<Memo>& memos) {
+    return replace(memos, begin_reading());
+  }
 
   // There are keys, or there may be.
   bool guarded() const;
@@ -69,7 +75,9 @@ class KeyBook {
   const std::shared_ptr<Entry> admin_;  // null: none
   mutable std::shared_mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
-  bool unreadable_ = false;                                             // guarded by mutex_
+  std::uint64_t begun_ = 0;     // readings; guarded by mutex_
+  std::uint64_t replaced_ = 0;  // the latest of them that was here; guarded by mutex_
+  bool unreadable_ = false;     // guarded by mutex_
 };
 
 // Every memo of a key, asked for in pages by `recall`.

@@ -168,6 +168,17 @@ TEST_F(KeyBookTest, more_keys_than_a_page_are_all_read_both_ways) {
   EXPECT_EQ(error->message, "gone");
 }
 
+TEST_F(KeyBookTest, a_reading_that_comes_late_does_not_bring_a_revoked_key_back) {
+  make(Scope::admin);
+  const std::string key = make(Scope::put);
+  const auto early = book_.begin_reading();
+  const auto memos = must(store_.recall({.prefix = "key/"}, t0));
+  must(store_.remember(forget_memo(id_of(key)), t0));
+  load(book_);
+  book_.replace(memos, early);
+  EXPECT_EQ(ask(book_, key, Scope::put), Outcome::unauthorized);
+}
+
 TEST_F(KeyBookTest, many_threads_ask_while_keys_change) {
   const std::string key =
       make({.scopes = Scopes(std::vector{Scope::put}), .rate = Rate{1'000'000, 10s}});

@@ -86,6 +86,13 @@ void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, Ti
   book_.make_room();
 }
 
+void LeaseBook::Writing::extended(Token token, TimePoint now) {
+  const auto found = book_.notes_.find(token.value);
+  if (found == book_.notes_.end() || found->second.worker == nullptr) return;
+  Worker& holder = *found->second.worker;
+  holder.last_seen = std::max(holder.last_seen, now);
+}
+
 void LeaseBook::Writing::ended(Token token, bool settled, TimePoint now) {
   const auto found = book_.notes_.find(token.value);
   if (found == book_.notes_.end()) return;

@@ -74,6 +74,8 @@ class LeaseBook {
     // A worker asked for tasks of these queues.
     void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now);
     void taken(const std::string& worker, const Lease& lease, TimePoint now);
+    // Its holder sent a sign of life.
+    void extended(Token token, TimePoint now);
     // The lease is over; `settled`: by its holder.
     void ended(Token token, bool settled, TimePoint now);
 

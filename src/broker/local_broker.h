@@ -143,12 +143,13 @@ class LocalBroker final : public Broker {
   void worked(const std::shared_ptr<Job>& job, Result<WorkResult> result);
   void finish(Job& job, WorkResult result);
   void note_settled(const Job& job, const WorkResult& result, TimePoint now);
+  void note_extended(const Job& job, const WorkResult& result, TimePoint now);
   void note_taken(const Job& job, WorkResult& result, TimePoint now);
 
   // ---- Tasks and queues ----
   Result<void> pick_dead(Store& store, Rounds& rounds);
-  void next_dead(std::shared_ptr<Rounds> rounds, bool retry);
-  void next_clear(std::shared_ptr<Rounds> rounds);
+  void next_dead(const std::shared_ptr<Rounds>& rounds, bool retry);
+  void next_clear(const std::shared_ptr<Rounds>& rounds);
   void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
   void finished(const TaskId& id);
 

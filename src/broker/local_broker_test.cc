@@ -281,6 +281,29 @@ TEST(LocalBroker, what_is_given_back_can_be_taken_at_once_and_is_not_held_any_mo
   EXPECT_EQ(workers.front().holding, 1U);
 }
 
+TEST(LocalBroker, a_heartbeat_is_a_sign_of_life) {
+  BrokerDriver d;
+  d.put(to("q"));
+  const Lease lease = d.take_one("q");
+  d.pass(20s);
+  const auto extend = [&] {
+    WorkOrder order;
+    order.extensions.push_back({.id = lease.id, .token = lease.token});
+    return must(d.try_work(std::move(order))).extended.front();
+  };
+  const auto worker = [&] {
+    return must(d.wait<std::vector<WorkerView>>(
+                    [&](auto done) { d.broker->workers(d.ask(), std::move(done)); }))
+        .front();
+  };
+  EXPECT_THAT(extend(), IsOk());
+  EXPECT_EQ(worker().last_seen, t0 + 20s);
+  EXPECT_EQ(worker().holding, 1U);
+  d.live(3min);
+  EXPECT_EQ(worker().holding, 0U);
+  EXPECT_THAT(extend(), FailsWith(ErrorCode::lease_lost));
+}
+
 // S0-159
 TEST(LocalBroker, retries_and_failures_are_logged) {
   BrokerDriver d;
@@ -293,6 +316,32 @@ TEST(LocalBroker, retries_and_failures_are_logged) {
               ::testing::IsSupersetOf({"retry #1 for task " + id + " at 2030-01-01T00:00:30.000Z",
                                        "task " + id + " failed and has no retry left",
                                        std::string("1 delayed or retrying tasks are due")}));
+}
+
+// Whatever is to start in a moment is started in that moment, not with the next sweep.
+TEST(LocalBroker, delays_end_to_the_millisecond) {
+  BrokerDriver d;
+  d.put_queue({.name = "q", .retry = {.base = 300ms, .jitter = Jitter::none}});
+  const auto ends_in_time = [&](TaskId id) {
+    EXPECT_GT(d.find(id).start, d.now());
+    d.pass(300ms);
+    d.broker->run_services();
+    return d.find(id).state == TaskState::queued;
+  };
+  d.broker->run_services();
+  const Put put = d.put(to("q", {.delay = 300ms}));
+  EXPECT_TRUE(ends_in_time(put.id));
+  d.settle(d.take_one("q"), Failed{error("no")});
+  EXPECT_TRUE(ends_in_time(put.id));
+  d.settle(d.take_one("q"), Snooze{d.now() + 300ms});
+  EXPECT_TRUE(ends_in_time(put.id));
+  const TaskId child = fresh_id();
+  must(d.try_settle(d.take_one("q"), Done{}, {to("q", {.id = child, .delay = 300ms})}));
+  EXPECT_TRUE(ends_in_time(child));
+  must(d.wait<Broker::States>([&](auto done) {
+    d.broker->update(d.ask(), {{.id = child, .start = d.now() + 300ms}}, std::move(done));
+  }));
+  EXPECT_TRUE(ends_in_time(child));
 }
 
 // ---- Figures and workers

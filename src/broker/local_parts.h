@@ -58,7 +58,7 @@ std::vector<Result<T>> with_refused(std::vector<Result<T>> results,
 template <class T>
 void explain_missing(std::vector<Result<T>>& results, const std::vector<QueueRef>& queues,
                      const std::vector<std::pair<QueueRef, Error>>& problems) {
-  if (problems.empty()) return;
+  if (problems.empty() || queues.size() != results.size()) return;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i] || results[i].error().code != ErrorCode::not_found) continue;
     for (const auto& [queue, error] : problems) {

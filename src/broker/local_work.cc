@@ -83,6 +83,7 @@ struct LocalBroker::Job {
   std::vector<std::optional<Error>> refused = {};        // by report; empty: none is
   std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
   std::vector<std::string> workers = {};                 // by take that is not refused
+  std::vector<Token> extended = {};                      // by extension
   Work work = {};
   std::vector<Decided> decided = {};  // by settlement
   TimePoint first_start = never;      // of follow-ups
@@ -184,6 +185,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   const TimePoint now = clock_.now();
   const auto job = std::make_shared<Job>(Job{.done = std::move(done)});
   job->reports = std::move(order.reports);
+  for (const Extension& extension : order.extensions) job->extended.push_back(extension.token);
   job->work.extensions = std::move(order.extensions);
   if (order.wait > Duration::zero()) job->work.wait_until = later(now, order.wait);
   std::vector<QueueRef> unknown;
@@ -298,6 +300,7 @@ void LocalBroker::worked(const std::shared_ptr<Job>& job, Result<WorkResult> res
 void LocalBroker::finish(Job& job, WorkResult result) {
   const TimePoint now = clock_.now();
   note_settled(job, result, now);
+  note_extended(job, result, now);
   note_taken(job, result, now);
   if (job.problems) explain_missing(result.taken, job.wanted, job.problems->of);
   result.settled = with_refused(std::move(result.settled), std::move(job.refused));
@@ -333,6 +336,19 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
       log_settled(books_.log(), decided.note.queue, *decided.gist);
     } else if (books_.log().wants(LogLevel::debug)) {
       log_settled(books_.log(), decided.note.queue, {.id = decided.note.id});
+    }
+  }
+}
+
+void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePoint now) {
+  if (job.extended.empty()) return;
+  LeaseBook::Writing leases(books_.leases);
+  for (std::size_t i = 0; i < job.extended.size(); ++i) {
+    const auto& extended = result.extended[i];
+    if (extended) {
+      leases.extended(job.extended[i], now);
+    } else if (extended.error().code == ErrorCode::lease_lost) {
+      leases.ended(job.extended[i], false, now);
     }
   }
 }

@@ -51,10 +51,20 @@ void ServiceRunner::wake_at(const Service& service, TimePoint moment) {
   }
 }
 
+// What was to come in a second must not wait for an hour because somebody set the clock back.
+TimePoint ServiceRunner::look_at_clock() {
+  const TimePoint now = clock_.now();
+  if (now < last_now_) {
+    for (Entry& entry : entries_) set_next(entry, TimePoint::min());
+  }
+  last_now_ = now;
+  return now;
+}
+
 void ServiceRunner::loop() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const TimePoint now = clock_.now();
+    const TimePoint now = look_at_clock();
     Entry* due = nullptr;
     for (Entry& entry : entries_) {
       if (!entry.running && next_of(entry) <= now) due = &entry;
@@ -76,7 +86,7 @@ void ServiceRunner::wait(std::unique_lock<std::mutex>& lock) {
   for (const Entry& entry : entries_) {
     if (!entry.running) next = std::min(next, next_of(entry));
   }
-  const TimePoint now = clock_.now();
+  const TimePoint now = last_now_;
   const Duration until_next = next < later(now, longest_wait) ? next - now : longest_wait;
   changed_.wait_for(lock, std::max(until_next, Duration(1)));
 }
@@ -115,7 +125,7 @@ void ServiceRunner::run_due() {
   for (bool more = true; more;) {
     more = false;
     for (Entry& entry : entries_) {
-      if (next_of(entry) > clock_.now()) continue;
+      if (next_of(entry) > look_at_clock()) continue;
       entry.running = true;
       set_next(entry, never);
       lock.unlock();

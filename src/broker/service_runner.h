@@ -57,6 +57,7 @@ class ServiceRunner {
     entry.next.store(moment.time_since_epoch().count(), std::memory_order_relaxed);
   }
   void loop();
+  TimePoint look_at_clock();
   void submit(Entry& entry);
   void ran(Entry& entry, const Result<TimePoint>& result);
   void wait(std::unique_lock<std::mutex>& lock);
@@ -69,6 +70,7 @@ class ServiceRunner {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> entries_;
+  TimePoint last_now_{};
   bool stopping_ = false;
   std::thread thread_;
 };

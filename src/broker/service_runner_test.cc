@@ -84,6 +84,17 @@ TEST_F(ServiceRunnerTest, runs_it_sooner_if_somebody_wishes) {
   EXPECT_EQ(beat_.runs, 2);
 }
 
+TEST_F(ServiceRunnerTest, a_clock_that_was_set_back_stops_nothing) {
+  runner_.add("beat", beat_);
+  runner_.run_due();
+  clock_.set(t0 - 1h);
+  runner_.run_due();
+  EXPECT_EQ(beat_.runs, 2);
+  clock_.advance(10s);
+  runner_.run_due();
+  EXPECT_EQ(beat_.runs, 3);
+}
+
 TEST_F(ServiceRunnerTest, one_that_fails_is_logged_once_and_tried_again) {
   Beat other;
   runner_.add("beat", beat_);

@@ -16,7 +16,8 @@ constexpr std::size_t step = 200;
 
 }  // namespace
 
-Result<void> Waiters::add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done) {
+Result<TimePoint> Waiters::add(TaskId id, CallerId caller, TimePoint until,
+                               Completion<Task>& done) {
   const std::scoped_lock lock(mutex_);
   if (count_ >= options_.most) {
     return std::unexpected(
@@ -29,7 +30,7 @@ Result<void> Waiters::add(TaskId id, CallerId caller, TimePoint until, Completio
   by_id_[id].push_back({caller, ends_.emplace(until, id), std::move(done)});
   ++callers_[caller.value];
   ++count_;
-  return {};
+  return options_.poll ? std::min(until, next_poll_) : until;
 }
 
 void Waiters::forget(const Waiter& waiter) {

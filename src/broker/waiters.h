@@ -32,9 +32,9 @@ class Waiters final : public Service {
  public:
   explicit Waiters(const WaitersOptions& options = {}) : options_(options) {}
 
-  // From a call of the store that saw the task unfinished. `limited` if too many wait; then `done`
-  // is left as it was.
-  Result<void> add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done);
+  // From a call of the store that saw the task unfinished: when run_once() has to come. `limited`
+  // if too many wait; then `done` is left as it was.
+  Result<TimePoint> add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done);
   void leave(CallerId caller);
 
   // The task became final, or is gone. True if somebody waits for it: then run_once() has to come.

@@ -36,6 +36,12 @@ std::optional<config::Config> load_config(const ConfigOptions& options, Surround
 Exit config_command(const ConfigOptions& options, Surroundings& with, Console& console) {
   const auto config = load_config(options, with, console);
   if (!config) return Exit::usage;
+  std::string places;
+  for (const std::string& each : with.config_places) {
+    places += (places.empty() ? "" : " and ") + each;
+  }
+  console.say(config->file.empty() ? "no settings file; looked for " + places
+                                   : "settings file: " + config->file);
   with.out << (options.toml ? config::as_toml(*config) : config::as_table(*config));
   return Exit::ok;
 }

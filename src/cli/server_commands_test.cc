@@ -151,11 +151,16 @@ TEST_F(ServerCommands, config_shows_values_and_origins) {
   EXPECT_EQ(run({"config", "--http-threads", "2"}), Exit::ok);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("MILLRACE_LISTEN\n"), HasSubstr("millrace.toml:1\n"),
                                 HasSubstr("--http-threads\n"), HasSubstr("default\n")));
-  EXPECT_THAT(err_.str(), HasSubstr("warning: the variable MILLRACE_LISTN"));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("warning: the variable MILLRACE_LISTN"),
+                                HasSubstr("settings file: " + (directory_ / "millrace.toml"))));
   EXPECT_EQ(run({"config", "--toml"}), Exit::ok);
   EXPECT_THAT(out_.str(), AllOf(StartsWith("# Settings"), HasSubstr("\nstore = \"s\"\n"),
                                 HasSubstr("\nlisten = \"127.0.0.1:1\"\n")));
   file("again.toml", out_.str());
+  with_.config_places = {"here", "there"};
+  EXPECT_EQ(run({"config"}), Exit::ok);
+  EXPECT_EQ(err_.str().substr(err_.str().find("no settings")),
+            "no settings file; looked for here and there\n");
   with_.environment = {};
   EXPECT_EQ(run({"config", "--config", directory_ / "again.toml"}), Exit::ok);
   EXPECT_THAT(out_.str(), HasSubstr("127.0.0.1:1"));

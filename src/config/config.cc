@@ -73,6 +73,7 @@ class Reader {
   Reader() { config_.origins.resize(all_settings().size()); }
 
   void read_file(const File& file) {
+    config_.file = file.name;
     const TomlText toml = parse_toml(file.text);
     if (!toml.problem.empty()) {
       problem(fmt::format("{}:{}: this is not TOML: {}", file.name, toml.line, toml.problem));

@@ -36,6 +36,7 @@ struct Origin {
 };
 
 struct Config {
+  std::string file = {};  // the one that was read; empty: none
   Settings settings = {};
   std::vector<Origin> origins = {};        // one for each of all_settings()
   std::vector<std::string> problems = {};  // none: it may be used

@@ -87,6 +87,8 @@ TEST_F(Serve, a_signal_answers_who_waits_and_stops_at_once) {
     const Reply answer = waiting.reply();
     EXPECT_EQ(answer.status, 503U) << answer.body;
     EXPECT_THAT(answer.body, HasSubstr("stopping"));
+    EXPECT_EQ(answer.headers.at("connection"), "close");
+    waiting.close();
     EXPECT_EQ(server.exit(), 0) << server.said();
     EXPECT_THAT(server.said(), HasSubstr("INFO  stopped took_ms="));
   }

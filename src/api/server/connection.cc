@@ -46,8 +46,8 @@ Connection::~Connection() = default;
 
 void Connection::start() {
   error_code ec;
-  socket_.non_blocking(true, ec);
-  socket_.set_option(asio::ip::tcp::no_delay(true), ec);
+  ec = socket_.non_blocking(true, ec);
+  ec = socket_.set_option(asio::ip::tcp::no_delay(true), ec);
   keep_alive_probes(socket_.native_handle());
   const auto peer = socket_.remote_endpoint(ec);
   if (ec) return close();  // it has left already
@@ -65,7 +65,7 @@ void Connection::start() {
 
 void Connection::refuse() {
   error_code ec;
-  socket_.non_blocking(true, ec);
+  ec = socket_.non_blocking(true, ec);
   if (tls_settings_) return close();
   fail(503, "there are too many connections; try again later");
 }
@@ -75,7 +75,7 @@ void Connection::close() {
   const std::shared_ptr<Connection> self = shared_from_this();
   phase_ = Phase::closed;
   error_code ignored;
-  socket_.close(ignored);
+  ignored = socket_.close(ignored);
   tls_.reset();
   stream_.reset();
   lane_->remove(*this);
@@ -393,7 +393,7 @@ void Connection::leave() {
   lane_->await(*this, Awaited::linger);
   if (tls_) tls_->shut_down();
   error_code ignored;
-  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+  ignored = socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   progress();
 }
 

@@ -93,7 +93,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Streams.
   void stream_step();
   void feed_piece();
-  void piece_answered(std::string text);
+  void piece_answered(const std::string& text);
   void abort_stream(unsigned status, std::string_view detail);
 
   // Answering.

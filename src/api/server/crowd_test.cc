@@ -39,7 +39,7 @@ TEST_F(CrowdTest, ten_thousand_idle_and_a_thousand_parked_connections_are_cheap)
   serve();
   std::vector<Client> clients;
   clients.reserve(idle_wanted + parked_wanted);
-  const std::string filler(3000, 'x');
+  const std::string filler(10'000, 'x');
   ASSERT_EQ(connect().ask("GET /a HTTP/1.1\r\nHost: x\r\n\r\n").status, 200U);
   const std::size_t before = resident_kib();
   for (std::size_t i = 0; i < idle_wanted; ++i) {
@@ -48,7 +48,7 @@ TEST_F(CrowdTest, ten_thousand_idle_and_a_thousand_parked_connections_are_cheap)
     // Each has had a request larger than what an idle connection may hold.
     ASSERT_EQ(
         clients.back()
-            .ask(fmt::format("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{}{}{}",
+            .ask(fmt::format("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n{}{}{}",
                              filler, filler, filler))
             .status,
         200U);

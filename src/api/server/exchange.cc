@@ -176,7 +176,7 @@ void Connection::answered(Answer& answer) {
     return fail(500, "the server has a defect: the request was left without an answer");
   }
   if (phase_ == Phase::streaming && stream_->feeding) {
-    if (answer.kind == Answer::Kind::piece) return piece_answered(std::move(response.body));
+    if (answer.kind == Answer::Kind::piece) return piece_answered(response.body);
     return close();
   }
   if (response.undelivered) response.undelivered();
@@ -214,7 +214,7 @@ void Connection::feed_piece() {
   if (phase_ != Phase::closed) progress();
 }
 
-void Connection::piece_answered(std::string text) {
+void Connection::piece_answered(const std::string& text) {
   Stream& stream = *stream_;
   stream.feeding = false;
   std::string& out = lane_->scratch();

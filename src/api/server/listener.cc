@@ -100,7 +100,7 @@ class Listener::Engine {
     std::promise<void> done;
     asio::post(lanes_.front()->io(), [this, &done] {
       error_code ignored;
-      acceptor_->close(ignored);
+      ignored = acceptor_->close(ignored);
       pause_->cancel();
       done.set_value();
     });
@@ -128,11 +128,12 @@ class Listener::Engine {
     const auto endpoint = resolve(lanes_.front()->io(), options_.address, options_.port);
     if (!endpoint) return std::unexpected(endpoint.error());
     error_code ec;
-    acceptor_->open(endpoint->protocol(), ec);
-    if (!ec) acceptor_->set_option(tcp::acceptor::reuse_address(true), ec);
-    if (!ec && endpoint->address().is_v6()) acceptor_->set_option(asio::ip::v6_only(false), ec);
-    if (!ec) acceptor_->bind(*endpoint, ec);
-    if (!ec) acceptor_->listen(tcp::acceptor::max_listen_connections, ec);
+    ec = acceptor_->open(endpoint->protocol(), ec);
+    if (!ec) ec = acceptor_->set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec && endpoint->address().is_v6())
+      ec = acceptor_->set_option(asio::ip::v6_only(false), ec);
+    if (!ec) ec = acceptor_->bind(*endpoint, ec);
+    if (!ec) ec = acceptor_->listen(tcp::acceptor::max_listen_connections, ec);
     if (ec) {
       const ErrorCode code =
           ec == asio::error::address_in_use ? ErrorCode::conflict : ErrorCode::unavailable;

@@ -178,17 +178,19 @@ KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log
 }
 
 void reload_keys(access::KeyBook& book, Broker& broker, const Log& log, Completion<void> done) {
+  const std::uint64_t reading = book.begin_reading();
   access::all_key_memos(
       [&broker](Recall recall, auto answer) {
         broker.recall(ask_of(broker), std::move(recall), std::move(answer));
       },
-      [&book, log, done = std::move(done)](Result<std::vector<Memo>> memos) mutable {
+      [&book, log, reading, done = std::move(done)](Result<std::vector<Memo>> memos) mutable {
         if (!memos) {
           log(LogLevel::warning, "API keys were not read", {{"error", memos.error().message}});
           if (done) done(std::unexpected(std::move(memos.error())));
           return;
         }
-        for (const Error& error : book.replace(*memos)) log(LogLevel::error, error.message);
+        for (const Error& error : book.replace(*memos, reading))
+          log(LogLevel::error, error.message);
         if (done) done({});
       });
 }

@@ -1,0 +1,117 @@
+#include "api/server/stored_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <future>
+
+#include "broker/local_broker.h"
+#include "tests/support/builders.h"
+#include "tests/support/model_store.h"
+
+namespace millrace::api {
+namespace {
+
+using namespace std::chrono_literals;
+using test::t0;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class StoredKeys : public ::testing::Test {
+ protected:
+  template <class T, class Call>
+  Result<T> wait(Call call) {
+    std::promise<Result<T>> promise;
+    call([&](Result<T> result) { promise.set_value(std::move(result)); });
+    return promise.get_future().get();
+  }
+  Result<CreatedKey> create(NewKey key, std::string by = "me") {
+    return wait<CreatedKey>([&](auto done) { admin_.create(by, key, std::move(done)); });
+  }
+  Result<std::vector<KeyView>> list() {
+    return wait<std::vector<KeyView>>([&](auto done) { admin_.list(std::move(done)); });
+  }
+  Result<void> revoke(const std::string& id) {
+    return wait<void>([&](auto done) { admin_.revoke("me", id, std::move(done)); });
+  }
+  Access ask(const std::string& key, Scope scope) {
+    return check_({.authorization = key.empty() ? "" : "Bearer " + key}, scope);
+  }
+  unsigned status(const std::string& key, Scope scope) {
+    const Access access = ask(key, scope);
+    return access ? 200 : access.error().status;
+  }
+
+  ManualClock clock_{t0};
+  test::ModelStore store_;
+  LocalBroker broker_{clock_, store_};
+  std::vector<std::string> logged_;
+  const Log log_{.write = [this](const LogEntry& entry) { logged_.push_back(entry.message); }};
+  access::KeyBook book_{{.open_without_keys = true}};
+  const AccessCheck check_ = check_keys(book_, [this] { return clock_.now(); });
+  const KeyAdmin admin_ = manage_keys(book_, [this] { return &broker_; }, log_);
+};
+
+TEST_F(StoredKeys, what_is_made_and_revoked_holds_when_the_answer_comes) {
+  EXPECT_EQ(status("", Scope::admin), 200U);
+  const auto admin = create({.name = "ops", .scopes = {Scope::admin}});
+  ASSERT_TRUE(admin) << admin.error().message;
+  EXPECT_EQ(status("", Scope::read), 401U);
+  EXPECT_EQ(status("", Scope::open), 200U);
+  EXPECT_EQ(status(admin->secret, Scope::admin), 200U);
+  const auto reader =
+      create({.name = "r", .scopes = {Scope::read}, .queues = {"a.*"}, .rate = Rate{2, 1h}});
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(status(reader->secret, Scope::put), 403U);
+  const Access access = ask(reader->secret, Scope::read);
+  ASSERT_TRUE(access);
+  EXPECT_EQ((*access)->key, reader->key.id);
+  EXPECT_TRUE((*access)->may_touch("a.b"));
+  EXPECT_FALSE((*access)->may_touch("b"));
+  const Access limited = ask(reader->secret, Scope::read);
+  EXPECT_EQ(limited.error().status, 429U);
+  EXPECT_TRUE(limited.error().retry_after);
+  ASSERT_TRUE(revoke(reader->key.id));
+  EXPECT_EQ(status(reader->secret, Scope::read), 401U);
+  EXPECT_EQ(revoke(reader->key.id).error().code, ErrorCode::not_found);
+  EXPECT_EQ(list()->size(), 1U);
+  EXPECT_THAT(logged_, ElementsAre("API key made", "API key made", "API key revoked"));
+}
+
+TEST_F(StoredKeys, the_first_one_must_be_able_to_make_others) {
+  const auto refused = create({.name = "p", .scopes = {Scope::put, Scope::work, Scope::read}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("scope admin first"));
+  EXPECT_THAT(*list(), IsEmpty());
+  ASSERT_TRUE(create({.name = "ops", .scopes = {Scope::admin}, .expires = t0 + 1h}));
+  ASSERT_TRUE(create({.name = "p", .scopes = {Scope::put}}));
+  clock_.advance(2h);
+  EXPECT_FALSE(create({.name = "q", .scopes = {Scope::put}})) << "the admin key has expired";
+}
+
+TEST_F(StoredKeys, what_makes_no_sense_is_refused) {
+  ASSERT_TRUE(create({.name = "ops", .scopes = {Scope::admin}}));
+  for (const NewKey& bad :
+       std::vector<NewKey>{{.name = "", .scopes = {Scope::put}},
+                           {.name = "x"},
+                           {.name = "x", .scopes = {Scope::put}, .queues = {"a b"}},
+                           {.name = "x", .scopes = {Scope::put}, .expires = t0},
+                           {.name = "x", .scopes = {Scope::put}, .rate = Rate{0, 1s}},
+                           {.name = "x", .scopes = {Scope::admin}, .queues = {"a"}}}) {
+    EXPECT_EQ(create(bad).error().code, ErrorCode::invalid);
+  }
+  EXPECT_EQ(revoke("").error().code, ErrorCode::not_found);
+  EXPECT_EQ(revoke("nonsense").error().code, ErrorCode::not_found);
+}
+
+TEST_F(StoredKeys, a_stopped_broker_makes_no_keys_and_revokes_none) {
+  const auto admin = create({.name = "ops", .scopes = {Scope::admin}});
+  broker_.stop();
+  EXPECT_EQ(create({.name = "x", .scopes = {Scope::put}}).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(list().error().code, ErrorCode::unavailable);
+  EXPECT_EQ(revoke(admin->key.id).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(status(admin->secret, Scope::admin), 200U);
+}
+
+}  // namespace
+}  // namespace millrace::api
