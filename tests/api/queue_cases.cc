@@ -66,7 +66,9 @@ std::vector<Case> queue_cases() {
   cases.push_back(prepared("changeQueue", 422, {"PATCH", emails, R"({"wight":1})"}));
   cases.push_back(prepared("changeQueue", 422, {"PATCH", emails, R"({"weight":0})"}));
 
+  // Where time does not stand still it may be empty and gone by then.
   cases.push_back(prepared("removeQueue", 202, {"DELETE", emails + "?force=true"}));
+  cases.back().prepare = [](ApiServer&) {};
   cases.push_back(prepared("removeQueue", 204, {"DELETE", "/v1/queues/8"}));
   cases.push_back(simple("removeQueue", 404, {"DELETE", nowhere}));
   cases.push_back(prepared("removeQueue", 409, {"DELETE", emails}));

@@ -104,9 +104,11 @@ void revoke_key(CallPtr call) {
 void server_info(CallPtr call) {
   if (!call->query_is_good()) return;
   const ApiOptions& options = call->options;
+  Traits store = call->broker->traits();
+  if (store.durability == Durability::none) store.loss_window = {};  // no window: all of it
   std::string out;
   wire::TextWriter writer(out);
-  writer("version", options.version), writer("store", call->broker->traits());
+  writer("version", options.version), writer("store", store);
   writer("started_at", options.started_at), writer("now", call->broker->now());
   wire::TextWriter most(writer.key("limits"));
   most("batch", limits::max_batch), most("payload_bytes", limits::max_payload);
