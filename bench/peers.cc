@@ -65,7 +65,7 @@ class Peers::Cluster {
     const double until = wall_seconds() + 60;
     // Its last line says so, as pg_ctl knows.
     while (text_of(data() + "/postmaster.pid").find("\nready") == std::string::npos) {
-      require(process->running(), "PostgreSQL ended: " + text_of(log_ / "log"));
+      require(process->running(), "PostgreSQL ended: " + process->printed());
       require(wall_seconds() < until, "PostgreSQL is ready within a minute");
       poll(nullptr, 0, 10);
     }

@@ -44,13 +44,10 @@ void become(const std::string& user) {
   if (!command.directory.empty() && chdir(command.directory.c_str()) != 0) {
     give_up_child(command.directory.c_str());
   }
-  int out = STDERR_FILENO;
-  if (!command.log.empty()) {
-    out = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (out < 0) give_up_child(command.log.c_str());
-    dup2(out, STDERR_FILENO);
-  }
+  const int out = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (out < 0) give_up_child(command.log.c_str());
   dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
   become(command.user);
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // after setuid, which forgets it
   if (getppid() != parent) _exit(127);
@@ -87,7 +84,7 @@ bool listens(std::uint16_t port) {
 
 }  // namespace
 
-Process::Process(const Command& command) {
+Process::Process(const Command& command) : log_(command.log) {
   const pid_t parent = getpid();
   id_ = fork();
   require(id_ >= 0, "fork");
@@ -112,6 +109,10 @@ void Process::stop(int signal) {
   if (handle >= 0) close(handle);
   waitpid(id_, nullptr, 0);
   ended_ = true;
+}
+
+std::string Process::printed() const {
+  return text_of(log_);
 }
 
 double Process::cpu_seconds() const {
@@ -139,7 +140,7 @@ std::string output_of(Command command) {
   Process process(command);
   siginfo_t how{};
   require(waitid(P_PID, static_cast<id_t>(process.id()), &how, WEXITED | WNOWAIT) == 0, "waitid");
-  std::string output = text_of(command.log);
+  std::string output = process.printed();
   if (how.si_code != CLD_EXITED || how.si_status != 0) {
     std::string line;
     for (const std::string& word : command.words) line += word + " ";
@@ -162,7 +163,7 @@ std::uint16_t free_port() {
 void wait_for_port(Process& process, std::uint16_t port) {
   const double until = wall_seconds() + 60;
   while (!listens(port)) {
-    require(process.running(), "a program that was to listen ended (see above)");
+    require(process.running(), "a program that was to listen ended: " + process.printed());
     require(wall_seconds() < until, "a program listens within a minute");
     poll(nullptr, 0, 10);
   }
@@ -182,7 +183,8 @@ std::string own_directory() {
 TestServer::TestServer(const std::string& program, const std::vector<std::string>& flags)
     : port_(free_port()) {
   Command command{.words = {program, "serve", "--listen", fmt::format("127.0.0.1:{}", port_),
-                            "--store", "journal:" + directory_.path()}};
+                            "--store", "journal:" + directory_.path()},
+                  .log = log_ / "log"};
   command.words.insert(command.words.end(), flags.begin(), flags.end());
   process_ = std::make_unique<Process>(command);
   wait_for_port(*process_, port_);

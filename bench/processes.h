@@ -18,7 +18,7 @@ struct Command {
   std::string directory = {};      // to run in
   std::vector<std::pair<std::string, std::string>> environment = {};  // beside the bench's own
   std::string user = {};  // to run as, if the bench runs as root and there is such a user
-  std::string log = {};   // file for what it prints; if empty it goes where the bench's stderr goes
+  std::string log;        // file for what it prints
 };
 
 // A program that runs. It is ended with the object, and with the bench.
@@ -33,6 +33,7 @@ class Process {
   // Asks it to end with `signal`, waits for it, and kills it if it takes more than 20 s.
   void stop(int signal);
   pid_t id() const { return id_; }
+  std::string printed() const;
 
   // Of the whole process since it began; exact to 10 ms.
   double cpu_seconds() const;
@@ -40,6 +41,7 @@ class Process {
 
  private:
   pid_t id_ = -1;
+  std::string log_;
   bool ended_ = false;
 };
 
@@ -69,6 +71,7 @@ class TestServer {
 
  private:
   test::TemporaryDirectory directory_;
+  test::TemporaryDirectory log_;
   std::uint16_t port_;
   std::unique_ptr<Process> process_;
 };

@@ -46,7 +46,8 @@ std::string moment_text(TimePoint moment, TimePoint now) {
 }
 
 std::string rate_text(double a_second) {
-  if (a_second >= 10) return fmt::format("{} a second", number_text(std::llround(a_second)));
+  if (a_second >= 10)
+    return fmt::format("{} a second", number_text(static_cast<std::uint64_t>(a_second + 0.5)));
   if (a_second >= 1) return fmt::format("{:.1f} a second", a_second);
   return fmt::format("{:.1f} a minute", a_second * 60);
 }

@@ -148,8 +148,8 @@ class LocalBroker final : public Broker {
 
   // ---- Tasks and queues ----
   Result<void> pick_dead(Store& store, Rounds& rounds);
-  void next_dead(std::shared_ptr<Rounds> rounds, bool retry);
-  void next_clear(std::shared_ptr<Rounds> rounds);
+  void next_dead(const std::shared_ptr<Rounds>& rounds, bool retry);
+  void next_clear(const std::shared_ptr<Rounds>& rounds);
   void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
   void finished(const TaskId& id);
 

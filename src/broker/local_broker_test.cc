@@ -318,6 +318,32 @@ TEST(LocalBroker, retries_and_failures_are_logged) {
                                        std::string("1 delayed or retrying tasks are due")}));
 }
 
+// Whatever is to start in a moment is started in that moment, not with the next sweep.
+TEST(LocalBroker, delays_end_to_the_millisecond) {
+  BrokerDriver d;
+  d.put_queue({.name = "q", .retry = {.base = 300ms, .jitter = Jitter::none}});
+  const auto ends_in_time = [&](TaskId id) {
+    EXPECT_GT(d.find(id).start, d.now());
+    d.pass(300ms);
+    d.broker->run_services();
+    return d.find(id).state == TaskState::queued;
+  };
+  d.broker->run_services();
+  const Put put = d.put(to("q", {.delay = 300ms}));
+  EXPECT_TRUE(ends_in_time(put.id));
+  d.settle(d.take_one("q"), Failed{error("no")});
+  EXPECT_TRUE(ends_in_time(put.id));
+  d.settle(d.take_one("q"), Snooze{d.now() + 300ms});
+  EXPECT_TRUE(ends_in_time(put.id));
+  const TaskId child = fresh_id();
+  must(d.try_settle(d.take_one("q"), Done{}, {to("q", {.id = child, .delay = 300ms})}));
+  EXPECT_TRUE(ends_in_time(child));
+  must(d.wait<Broker::States>([&](auto done) {
+    d.broker->update(d.ask(), {{.id = child, .start = d.now() + 300ms}}, std::move(done));
+  }));
+  EXPECT_TRUE(ends_in_time(child));
+}
+
 // ---- Figures and workers
 // -------------------------------------------------------------------------
 

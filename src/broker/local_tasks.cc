@@ -221,7 +221,7 @@ void LocalBroker::handle_dead(Ask ask, DeadLetters which, bool retry, Completion
   if (auto good = check::count("tasks", which.ids.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
-  auto rounds = std::make_shared<Rounds>(Rounds{.ask = ask, .handled = std::move(done)});
+  const auto rounds = std::make_shared<Rounds>(Rounds{.ask = ask, .handled = std::move(done)});
   rounds->ids = std::move(which.ids);
   rounds->more = rounds->ids.empty();
   rounds->list = {
@@ -229,7 +229,7 @@ void LocalBroker::handle_dead(Ask ask, DeadLetters which, bool retry, Completion
       .states = {TaskState::failed, TaskState::dead},
       .type = std::move(which.type),
       .limit = static_cast<std::uint32_t>(std::min<std::size_t>(round_step, limits::max_page))};
-  next_dead(std::move(rounds), retry);
+  next_dead(rounds, retry);
 }
 
 // Only dead letters: a cancelled task that is named is none.
@@ -258,7 +258,7 @@ Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   return {};
 }
 
-void LocalBroker::next_dead(std::shared_ptr<Rounds> rounds, bool retry) {
+void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
   call<States>(
       rounds->ask,
       [this, rounds, retry](Store& store, TimePoint now) -> Result<States> {
@@ -281,7 +281,7 @@ void LocalBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done)
       Rounds{.ask = ask, .cleared = std::move(done), .queue = std::move(queue)}));
 }
 
-void LocalBroker::next_clear(std::shared_ptr<Rounds> rounds) {
+void LocalBroker::next_clear(const std::shared_ptr<Rounds>& rounds) {
   call<std::size_t>(
       rounds->ask,
       [rounds](Store& store, TimePoint now) { return store.clear(rounds->queue, round_step, now); },

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "broker/local_broker.h"
+#include "store/forwarding.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/rounds_driver.h"
@@ -250,16 +251,32 @@ TEST(LocalTasks, stopping_answers_those_who_wait) {
   EXPECT_THAT(only(d.try_put({to("q")})), FailsWith(ErrorCode::unavailable));
 }
 
+// The memory store, until it is told to fail.
+class FailingStore : public ForwardingStore {
+ public:
+  explicit FailingStore(std::unique_ptr<Store> inner = open_memory())
+      : ForwardingStore(*inner), inner_(std::move(inner)) {}
+  std::atomic<bool> fails = false;
+
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
+    if (fails) return fail(ErrorCode::unavailable, "disk on fire");
+    return ForwardingStore::put(tasks, now);
+  }
+
+ private:
+  std::unique_ptr<Store> inner_;
+};
+
 TEST(LocalTasks, a_store_that_fails_is_told_to_everybody) {
-  auto failing = std::make_unique<RecordingStore>();
-  RecordingStore& store = *failing;
+  auto failing = std::make_unique<FailingStore>();
+  FailingStore& store = *failing;
   BrokerDriver d({}, std::move(failing));
   const Put put = d.put(to("q"));
   Heard<Task> waiting;
   d.broker->await(d.ask(), put.id, 1min, waiting.completion());
   must(d.try_put({}));
   EXPECT_EQ(d.broker->failure(), std::nullopt);
-  store.failure = Error{ErrorCode::unavailable, "disk on fire"};
+  store.fails = true;
   EXPECT_THAT(d.try_put({to("q")}), FailsWith(ErrorCode::unavailable, HasSubstr("disk on fire")));
   EXPECT_THAT(d.broker->failure()->message, HasSubstr("disk on fire"));
   d.pass(2s);

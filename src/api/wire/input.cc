@@ -229,6 +229,12 @@ void Input::miss(const Path& at) {
   refuse(at, fmt::format("{} is missing", named(at)));
 }
 
+void Input::too_long(const Path& at, std::size_t most) {
+  if (!good()) return;
+  refuse(at, fmt::format("{} has more than {} items, the most allowed", named(at), most));
+  error_->error.code = ErrorCode::too_large;
+}
+
 void Input::twice(const Path& at, std::string_view advice) {
   refuse(at, advice.empty() ? fmt::format("{} is given twice; give it once", named(at))
                             : fmt::format("{} is given twice; {}", named(at), advice));

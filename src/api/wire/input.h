@@ -69,6 +69,7 @@ class Input {
   void refuse(const Path& at, std::string message);
   void refuse(const Path& at, const Error& why);
   void miss(const Path& at);
+  void too_long(const Path& at, std::size_t most);
   void twice(const Path& at, std::string_view advice = {});
   void not_known(const Path& at, std::span<const std::string_view> known);
 

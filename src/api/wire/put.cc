@@ -112,9 +112,7 @@ Read<PutBody> read_put(std::string_view text, const QueueRef* queue) {
     bool first = true;
     for (std::size_t i = 0; in.item(first); ++i) {
       if (i == limits::max_batch) {
-        in.refuse(root, fmt::format("tasks has more than {} items; allowed are {} at a time",
-                                    limits::max_batch, limits::max_batch));
-        in.refusal().error.code = ErrorCode::too_large;
+        in.too_long(root, limits::max_batch);
         break;
       }
       const char* const from = in.place();

@@ -45,6 +45,9 @@ void fields(A<PutWords> auto& of, auto& visit) {
   visit("held", of.task.held), visit("start", of.task.start), visit("delay_ms", of.task.delay);
 }
 
+template <>
+inline constexpr std::size_t longest_list<PutWords> = limits::max_follow_ups;
+
 // Turns the words into the task they mean; `in` has the error otherwise. A task that names no queue
 // goes to `queue`.
 NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at);

@@ -76,6 +76,9 @@ struct Member {
   std::string value = {};  // its text
 };
 
+// More than any of our objects has, and few enough to be compared with each other.
+constexpr std::size_t most_members = 100;
+
 // The members of the object at the cursor.
 std::vector<Member> members_of(Input& in, const Path& at) {
   std::vector<Member> members;
@@ -87,6 +90,7 @@ std::vector<Member> members_of(Input& in, const Path& at) {
     const Path here{.above = &at, .key = name};
     if (std::ranges::find(members, name, &Member::key) != members.end()) in.twice(here);
     const auto value = in.raw();
+    if (members.size() == most_members) in.too_long(at, most_members);
     if (value) members.push_back({.key = name, .value = std::string(*value)});
   }
   return members;

@@ -104,11 +104,7 @@ Read<DeadLetters> read_dead_letters(std::string_view text) {
   read(in, words, Path{});
   if (!in.good()) return finished(in, DeadLetters{});
   const bool filtered = words.queue || words.type;
-  if (words.ids.size() > limits::max_batch) {
-    in.refuse(Path{.key = "ids"}, fmt::format("ids has {} items; allowed are {} at a time",
-                                              words.ids.size(), limits::max_batch));
-    in.refusal().error.code = ErrorCode::too_large;
-  } else if (!words.ids.empty() && (filtered || words.all)) {
+  if (!words.ids.empty() && (filtered || words.all)) {
     in.refuse(Path{.key = "ids"}, "ids stand beside a filter; allowed is one of them");
   } else if (words.ids.empty() && !words.all) {
     in.refuse(Path{.key = "all"},

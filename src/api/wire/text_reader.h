@@ -19,6 +19,7 @@
 #include "api/wire/fields.h"
 #include "api/wire/input.h"
 #include "api/wire/names.h"
+#include "core/limits.h"
 
 namespace millrace::wire {
 
@@ -74,12 +75,19 @@ void read(Input& in, std::optional<T>& to, const Path& at) {
 template <HasFields T>
 void read(Input& in, T& to, const Path& at);
 
+// How long a list may be. Looked at while reading: three characters can be an item of many bytes.
+template <class T>
+inline constexpr std::size_t longest_list = limits::max_batch;
+template <>
+inline constexpr std::size_t longest_list<std::string> = limits::max_log_lines;
+
 template <class T>
 void read(Input& in, std::vector<T>& to, const Path& at) {
   to.clear();
   if (!in.open('[', at)) return;
   bool first = true;
   for (std::size_t i = 0; in.item(first); ++i) {
+    if (i == longest_list<T>) return in.too_long(at, longest_list<T>);
     read(in, to.emplace_back(), Path{.above = &at, .index = i});
   }
 }

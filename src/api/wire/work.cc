@@ -125,13 +125,6 @@ TakeRequest as_take(std::string worker, TakeWords&& words, Input& in, const Path
   return take;
 }
 
-void check_count(std::size_t count, std::string_view what, Input& in) {
-  if (count <= limits::max_batch) return;
-  in.refuse(Path{.key = what}, fmt::format("{} has {} items; allowed are {} at a time", what, count,
-                                           limits::max_batch));
-  in.refusal().error.code = ErrorCode::too_large;
-}
-
 template <class T>
 Read<T> finished(Input& in, T value) {
   in.finish();
@@ -183,8 +176,6 @@ Read<WorkOrder> read_work(std::string_view text, TimePoint now) {
   read(in, body, Path{});
   WorkOrder order;
   if (in.good()) check_worker(body.worker, in);
-  check_count(body.settle.size(), "settle", in);
-  check_count(body.extend.size(), "extend", in);
   order.reports.reserve(body.settle.size());
   const Path settle{.key = "settle"};
   for (std::size_t i = 0; i < body.settle.size() && in.good(); ++i) {

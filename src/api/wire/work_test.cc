@@ -36,9 +36,9 @@ TEST(Work, every_outcome) {
             R"({"n":1.0})");
   EXPECT_EQ(std::get<Done>(settled(R"("outcome":"done","result_text":"ok")")).result, "ok");
   EXPECT_EQ(std::get<Done>(settled(R"("outcome":"done")")).result, "");
-  const auto failed = std::get<Failed>(settled(
-      R"("outcome":"failed","error":{"message":"m","details":{"a":1},"stack":"s"},)"
-      R"("retryable":false)"));
+  const auto failed = std::get<Failed>(
+      settled(R"("outcome":"failed","error":{"message":"m","details":{"a":1},"stack":"s"},)"
+              R"("retryable":false)"));
   EXPECT_EQ(failed.error.code, "task_processing_error");
   EXPECT_EQ(failed.error.message, "m");
   EXPECT_EQ(failed.error.details, R"({"a":1})");
@@ -129,6 +129,27 @@ TEST(Work, bad_work) {
   EXPECT_EQ(field(R"({"extend":[{"id":"x"}]})"), "extend[0].id");
   EXPECT_EQ(field(R"({"take":{"wait_ms":99999999}})"), "take.wait_ms");
   EXPECT_TRUE(read_work("{", t0).error().malformed);
+}
+
+TEST(Work, long_lists_are_refused_while_they_are_read) {
+  const auto list = [](std::string_view item, int count) {
+    std::string text(item);
+    for (int i = 1; i < count; ++i) text += "," + std::string(item);
+    return text;
+  };
+  const auto settle = [](const std::string& follow_ups) {
+    return read_settlement(
+        R"({"token":"00000001000000ff","outcome":"done","follow_ups":[)" + follow_ups + "]}",
+        *task_id_from_text(id), t0);
+  };
+  EXPECT_TRUE(settle(list(R"({"queue":"a"})", 32)));
+  const auto too_many = settle(list("{}", 33));
+  ASSERT_FALSE(too_many);
+  EXPECT_EQ(too_many.error().error.code, ErrorCode::too_large);
+  EXPECT_EQ(too_many.error().field, "follow_ups");
+  EXPECT_EQ(
+      read_task(R"({"queue":"a","tags":[)" + list(R"("")", 101) + "]}", nullptr).error().error.code,
+      ErrorCode::too_large);
 }
 
 TEST(Work, a_lease_as_text) {
