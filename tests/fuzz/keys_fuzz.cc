@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   KeyBook book({.admin_key = std::string(32, 'k')});
   book.replace({{.key = "key/a", .value = text}});
   const Verdict verdict = book.check(text, Scope::admin, TimePoint{});
-  require((verdict.outcome == Outcome::allowed) == (verdict.key != nullptr));
+  require((verdict.outcome == access::Outcome::allowed) == (verdict.key != nullptr));
   for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
     const std::string line = format_line({.message = text, .facts = {{"k", text}}}, {}, format);
     require(std::ranges::count(line, '\n') == 1 && line.ends_with('\n'));
