@@ -26,7 +26,8 @@ std::string first_steps(const Place& place) {
   const std::string post = curl + " -H 'Content-Type: application/json'";
   return fmt::format(
       R"(
-Try it from another terminal: put a task, take it, settle it with what the answer had, look at the queue.
+Try it from another terminal: put a task, take it, settle it with ID and TOKEN from that answer,
+look at the queue.
 {0}  {2} {3}/queues/emails/tasks -d '{{"type":"welcome","payload":{{"to":"ann@example.com"}}}}'
   {2} {3}/take -d '{{"worker":"me","queue":"emails"}}'
   ID=...  TOKEN=...

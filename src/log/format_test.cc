@@ -33,12 +33,12 @@ TEST(LogFormat, a_line_of_text) {
 }
 
 TEST(LogFormat, a_line_of_json) {
-  EXPECT_EQ(
-      json({LogLevel::warning,
-            "say \"hi\"",
-            {{"n", std::int64_t{-3}}, {"share", 0.5}, {"ok", true}, {"path", "a\\b"}}}),
-      R"({"time":"2026-01-02T03:04:05.678Z","level":"warning","message":"say \"hi\"","n":-3,"share":0.5,"ok":true,"path":"a\\b"})"
-      "\n");
+  EXPECT_EQ(json({LogLevel::warning,
+                  "say \"hi\"",
+                  {{"n", std::int64_t{-3}}, {"share", 0.5}, {"ok", true}, {"path", "a\\b"}}}),
+            R"({"time":"2026-01-02T03:04:05.678Z","level":"warning","message":"say \"hi\"",)"
+            R"("n":-3,"share":0.5,"ok":true,"path":"a\\b"})"
+            "\n");
   EXPECT_THAT(json({LogLevel::info, "x", {{"d", std::numeric_limits<double>::infinity()}}}),
               HasSubstr("\"d\":null"));
 }
