@@ -39,7 +39,8 @@ constexpr unsigned most_threads = 4;   // of the listener, unless told otherwise
 
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
-  return std::clamp(std::thread::hardware_concurrency(), 1U, most_threads);
+  // The other half is for applying, flushing and whoever else lives here.
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, most_threads);
 }
 
 api::ListenerOptions listener_options(const config::Settings& settings) {

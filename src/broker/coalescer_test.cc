@@ -173,7 +173,7 @@ TEST_F(CoalescerTest, a_request_is_answered_without_anybody_else_asking) {
 }
 
 TEST_F(CoalescerTest, the_next_round_is_applied_while_a_flush_runs_and_answered_by_the_next_one) {
-  start();
+  start({.company = 1});
   store_.gated = true;
   PutBox first;
   put(first, 1);
@@ -190,8 +190,37 @@ TEST_F(CoalescerTest, the_next_round_is_applied_while_a_flush_runs_and_answered_
   EXPECT_THAT(second.get(), IsOk());
 }
 
+TEST_F(CoalescerTest, while_a_flush_runs_requests_wait_for_company) {
+  start({.company = 3});
+  store_.gated = true;
+  std::vector<PutBox> boxes(4);
+  put(boxes[0], 0);
+  store_.flush_began.take();
+  for (std::size_t i = 1; i < boxes.size(); ++i) put(boxes[i], i);
+  while (store_.puts < 2) std::this_thread::yield();
+  EXPECT_EQ(coalescer_->stats().rounds.rounds, 2U) << "each went alone";
+  store_.gated = false;
+  store_.may_end.give();
+  for (PutBox& box : boxes) EXPECT_THAT(box.get(), IsOk());
+}
+
+TEST_F(CoalescerTest, without_company_a_request_is_applied_when_the_flush_ends) {
+  start({.company = 3});
+  store_.gated = true;
+  PutBox first;
+  put(first, 1);
+  store_.flush_began.take();
+  PutBox second;
+  put(second, 2);
+  store_.may_end.give();
+  EXPECT_THAT(first.get(), IsOk());
+  store_.flush_began.take();
+  store_.may_end.give();
+  EXPECT_THAT(second.get(), IsOk());
+}
+
 TEST_F(CoalescerTest, not_more_than_so_much_is_applied_ahead_of_a_flush) {
-  start({.ahead_items = 3});
+  start({.ahead_items = 3, .company = 1});
   store_.gated = true;
   std::vector<PutBox> boxes(6);
   for (std::size_t i = 0; i < boxes.size(); ++i) {
