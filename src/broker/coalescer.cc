@@ -60,7 +60,7 @@ void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
 }
 
 bool Coalescer::has_company() const {
-  return !flushing_ || stopping_ || rounds_.waiting() >= options_.company;
+  return !syncer_busy_ || stopping_ || rounds_.waiting() >= options_.company;
 }
 
 void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now) {
@@ -79,7 +79,7 @@ void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now)
 
 void Coalescer::apply_rounds() {
   std::unique_lock lock(mutex_);
-  while (!stopping_ || !rounds_.idle() || syncer_answers_) {
+  while (!stopping_ || !rounds_.idle() || syncer_busy_) {
     wait_for_work(lock, clock_.now());
     Round round;
     round.now = clock_.now();
@@ -108,25 +108,23 @@ void Coalescer::flush_rounds() {
     applied_.wait(lock, [&] { return rounds_.needs_flush() || applier_done_; });
     if (!rounds_.needs_flush()) return;
     const std::uint64_t applied = rounds_.applied();
-    flushing_ = true;
+    syncer_busy_ = true;
     lock.unlock();
     const auto before = clock_.steady();
     const Result<void> result = store_.flush();
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
-    flushing_ = false;
     Answers answers = rounds_.flushed(applied, result);
     if (!result && rounds_.needs_flush())
       applied_.wait_for(lock, flush_again, [&] { return stopping_; });
-    // An applier that waits for requests has nothing to gain from a flush if there are none.
-    const bool wake = !applier_waits_ || !result || rounds_.next_wakeup() == TimePoint::min();
-    syncer_answers_ = true;
+    // An applier that waits for requests has nothing to gain yet.
+    const bool wake = !applier_waits_ || !result;
     lock.unlock();
     if (wake) work_.notify_one();
     answers.deliver();
     lock.lock();
-    syncer_answers_ = false;
-    if (stopping_) work_.notify_one();
+    syncer_busy_ = false;
+    if (stopping_ || rounds_.next_wakeup() == TimePoint::min()) work_.notify_one();
   }
 }
 

@@ -112,9 +112,8 @@ class Coalescer {
   Rounds rounds_;
   bool stopping_ = false;
   bool applier_waits_ = false;  // for requests
-  bool flushing_ = false;
   bool applier_done_ = false;
-  bool syncer_answers_ = false;      // its completions may give back what they were called with
+  bool syncer_busy_ = false;         // flushes, or answers: completions may ask for more
   std::condition_variable work_;     // for the applier
   std::condition_variable applied_;  // for the syncer
 
