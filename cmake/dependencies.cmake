@@ -7,9 +7,6 @@ find_package(OpenSSL 3 REQUIRED)              # libssl-dev: TLS, keys
 find_package(tomlplusplus REQUIRED CONFIG)    # libtomlplusplus-dev: millrace.toml
 find_package(yaml-cpp REQUIRED CONFIG)        # libyaml-cpp-dev: openapi.yaml, at build time
 find_package(Threads REQUIRED)
-if(NOT MILLRACE_SANITIZE AND NOT MILLRACE_FUZZ)
-  find_package(mimalloc REQUIRED CONFIG)      # libmimalloc-dev: the program's allocator (docs/adr/0010)
-endif()
 find_package(CLI11 REQUIRED CONFIG)           # libcli11-dev
 if(MILLRACE_TESTS)
   find_package(GTest REQUIRED CONFIG)         # libgtest-dev, libgmock-dev
