@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <cmath>
 
 #include "core/base64.h"
 #include "core/quote.h"
@@ -62,6 +63,8 @@ void read(const boost::json::value& from, bool& to, const Path& at, Reading& rea
 void read(const boost::json::value& from, double& to, const Path& at, Reading& reading) {
   if (!from.is_number()) return reading.refuse(at, from, "a number");
   to = from.to_number<double>();
+  // Boost reads 1e999 as infinity, which JSON cannot say again.
+  if (!std::isfinite(to)) reading.refuse(at, from, "a number that a double can hold");
 }
 
 void read(const boost::json::value& from, std::string& to, const Path& at, Reading& reading) {

@@ -276,5 +276,14 @@ TEST(WireText, numbers_are_written_as_they_were_meant) {
   }
 }
 
+TEST(WireText, a_number_beyond_a_double_is_refused) {
+  const auto json = parse(R"({"queue":"q","retry":{"factor":0.5e443}})");
+  ASSERT_TRUE(json);
+  const auto task = from_json<NewTask>(*json, "task");
+  ASSERT_FALSE(task);
+  EXPECT_NE(task.error().message.find("task.retry.factor"), std::string::npos)
+      << task.error().message;
+}
+
 }  // namespace
 }  // namespace millrace::wire
