@@ -10,8 +10,8 @@ namespace millrace::test {
 
 std::string text_of(const Request& request) {
   const bool body = !request.body.empty() || request.method == "POST";
-  return fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n{}{}{}\r\n{}", request.method, request.target,
-                     request.headers,
+  return fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}{}{}\r\n{}", request.method, request.target,
+                     request.host, request.headers,
                      body ? fmt::format("Content-Length: {}\r\n", request.body.size()) : "",
                      body && !request.content_type.empty()
                          ? fmt::format("Content-Type: {}\r\n", request.content_type)

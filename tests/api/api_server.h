@@ -21,6 +21,7 @@ struct Request {
   std::string body = {};
   std::string content_type = "application/json";
   std::string headers = {};  // more of them, each with its line end
+  std::string host = "localhost";
 };
 
 struct ServerOptions {

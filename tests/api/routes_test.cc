@@ -100,7 +100,8 @@ TEST(Routes, lines_are_put_as_they_come) {
   ApiServer server;
   RawClient client = server.connect();
   client.send(
-      "POST /v1/queues/emails/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+      "POST /v1/queues/emails/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+      "application/x-ndjson\r\n"
       "Transfer-Encoding: chunked\r\n\r\n");
   const auto chunk = [&](const std::string& text) {
     client.send(fmt::format("{:x}\r\n{}\r\n", text.size(), text));
@@ -224,14 +225,34 @@ TEST(Routes, keys_for_some_queues_work_with_theirs) {
 TEST(Routes, pages_of_other_origins_need_a_key) {
   ApiServer server;
   Request request{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})"};
-  for (const auto* origin : {"http://evil.example", "null", "http://x:81", "ftp://x"}) {
+  for (const auto* origin :
+       {"http://evil.example", "null", "http://localhost:81", "ftp://localhost"}) {
     request.headers = fmt::format("Origin: {}\r\n", origin);
     EXPECT_EQ(server.ask(request).status, 403U) << origin;
   }
-  request.headers = "Origin: http://x\r\n";
+  request.headers = "Origin: http://localhost\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
   request.headers = "Origin: http://evil.example\r\nAuthorization: Bearer k\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
+}
+
+TEST(Routes, without_keys_only_names_that_nobody_can_point_here_are_answered) {
+  ApiServer server;
+  Request request{.target = "/v1/queues"};
+  for (const auto* host :
+       {"evil.example", "evil.example:7070", "1.evil.example", "localhost.evil"}) {
+    request.host = host;
+    const Reply reply = server.ask(request);
+    EXPECT_EQ(reply.status, 403U) << host;
+    EXPECT_THAT(reply.body, HasSubstr("localhost"));
+  }
+  for (const auto* host : {"localhost:7070", "127.0.0.1:7070", "[::1]:7070", "a.localhost"}) {
+    request.host = host;
+    EXPECT_EQ(server.ask(request).status, 200U) << host;
+  }
+  request.host = "evil.example";
+  request.target = "/health";
+  EXPECT_EQ(server.ask(request).status, 200U) << "probes may call it what they like";
 }
 
 TEST(Routes, an_empty_body_has_no_type) {

@@ -19,7 +19,7 @@ constexpr int patience_ms = 60'000;
 }  // namespace
 
 std::string bytes_of(const Asked& asked) {
-  std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n", asked.method, asked.path);
+  std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n", asked.method, asked.path);
   if (!asked.key.empty()) text += fmt::format("Authorization: Bearer {}\r\n", asked.key);
   if (asked.method != "GET") {
     text +=

@@ -71,6 +71,15 @@ bool is_foreign(const HttpRequest& head) {
   return true;
 }
 
+// Whoever owns a name can point it at this machine and have a browser ask here in that name's own
+// pages. Addresses and localhost cannot be lent out like that.
+bool is_borrowed_name(std::string_view host) {
+  if (host.empty() || host.starts_with('[')) return false;
+  host = host.substr(0, host.find(':'));
+  if (host == "localhost" || host.ends_with(".localhost")) return false;
+  return !std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+}
+
 }  // namespace
 
 Api::Api(ApiOptions options) : options_(std::move(options)) {}
@@ -152,10 +161,18 @@ std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
                    .detail = fmt::format("web pages of {} may not ask this server without a key",
                                          in_quotes(head.origin))};
   }
-  if (!options_.access) return std::nullopt;
-  auto access = options_.access(head, found.route->scope);
-  if (!access) return problem_of(access.error());
-  principal = std::move(*access);
+  if (options_.access) {
+    auto access = options_.access(head, found.route->scope);
+    if (!access) return problem_of(access.error());
+    principal = std::move(*access);
+  }
+  if (principal == nullptr && is_borrowed_name(head.host)) {
+    return Problem{.status = 403,
+                   .code = "forbidden",
+                   .detail = fmt::format("without a key this server answers to its address and to "
+                                         "localhost, not to {}; make a key to use other names",
+                                         in_quotes(head.host))};
+  }
   return std::nullopt;
 }
 
