@@ -48,9 +48,9 @@ std::size_t content_length(std::string_view head) {
 }  // namespace
 
 std::string http_request(std::string_view method, std::string_view target, std::string_view body) {
-  if (body.empty()) return fmt::format("{} {} HTTP/1.1\r\nHost: bench\r\n\r\n", method, target);
+  if (body.empty()) return fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n\r\n", method, target);
   return fmt::format(
-      "{} {} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: "
+      "{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
       "{}\r\n\r\n{}",
       method, target, body.size(), body);
 }
