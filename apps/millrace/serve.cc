@@ -283,7 +283,7 @@ class Server {
     listener_->stop_accepting();
     const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
     const bool in_time = drain(!healthy         ? last_words
-                               : unlimited_time ? Duration::max()
+                               : unlimited_time ? without_end
                                                 : settings_.shutdown_timeout);
     listener_->stop();
     broker_->stop();

@@ -134,6 +134,13 @@ void Callers::refuse_all(const Error& error, Answers& out) {
   }
 }
 
+// Once applied, only a take that brings nothing but tasks is worth nothing to anybody else. Others
+// are answered: their completions may have to note what happened, and who is gone does not mind.
+bool Callers::only_takes(const Request& request) {
+  const auto* part = std::get_if<WorkPart>(&request.part);
+  return part != nullptr && part->work.settlements.empty() && part->work.extensions.empty();
+}
+
 std::vector<Request*> Callers::leave(CallerId id, Answers& dropped) {
   std::vector<Request*> rest;
   const auto at = callers_.find(id.value);
@@ -143,7 +150,7 @@ std::vector<Request*> Callers::leave(CallerId id, Answers& dropped) {
   for (Request* request : all) {
     if (request->stage == Request::Stage::waiting) {
       dropped.add(drop(*request, std::nullopt));
-    } else if (!std::exchange(request->gone, true)) {
+    } else if (only_takes(*request) && !std::exchange(request->gone, true)) {
       rest.push_back(request);
     }
   }
@@ -157,6 +164,7 @@ std::vector<Request*> Callers::cancel(Ticket ticket, Answers& dropped) {
     dropped.add(drop(*request, std::nullopt));
     return {};
   }
+  if (!only_takes(*request)) return {};
   request->gone = true;
   return {request};
 }

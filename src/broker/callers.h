@@ -64,7 +64,8 @@ class Callers {
   void expire(TimePoint now, Answers& out);
   void refuse_all(const Error& error, Answers& out);
 
-  // Marks requests gone. Those still waiting go to `dropped`, the others are returned.
+  // Drops what still waits, and marks takes gone, which are returned. Other requests that have
+  // begun will be answered as usual.
   std::vector<Request*> leave(CallerId caller, Answers& dropped);
   std::vector<Request*> cancel(Ticket ticket, Answers& dropped);
 
@@ -86,6 +87,7 @@ class Callers {
     std::list<Caller*>::iterator turn = {};  // valid while something waits
   };
 
+  static bool only_takes(const Request& request);
   void waits_no_more(Caller& caller, Request& request);
   Answers::Node drop(Request& request, std::optional<Error> instead);
 

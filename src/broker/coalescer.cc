@@ -69,7 +69,8 @@ void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now)
   if (wakeup <= now) return;
   // While there is no room, only the end of a flush is worth waking up for.
   applier_waits_ = has_room();
-  if (wakeup == never && may_apply) {
+  // While a flush is under way, or about to be, deadlines must be kept whatever becomes of it.
+  if (wakeup == never && may_apply && !rounds_.needs_flush()) {
     work_.wait(lock);
   } else {
     work_.wait_for(lock, wakeup < later(now, longest_wait) ? wakeup - now : longest_wait);
@@ -115,8 +116,13 @@ void Coalescer::flush_rounds() {
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
     Answers answers = rounds_.flushed(applied, result);
-    if (!result && rounds_.needs_flush())
+    if (!result && rounds_.needs_flush()) {
+      // What makes space must not wait for company meanwhile.
+      syncer_busy_ = false;
+      work_.notify_one();
       applied_.wait_for(lock, flush_again, [&] { return stopping_; });
+      syncer_busy_ = true;
+    }
     // An applier that waits for requests has nothing to gain yet.
     const bool wake = !applier_waits_ || !result;
     lock.unlock();

@@ -113,6 +113,7 @@ class CoalescerTest : public ::testing::Test {
  protected:
   CoalescerTest() { StoreDriver(store_).make_queue("q"); }
 
+  void expect_deadlines_while_a_flush_hangs(const CoalescerOptions& options);
   Coalescer& start(const CoalescerOptions& options = {}) {
     coalescer_ = std::make_unique<Coalescer>(clock_, store_, options);
     return *coalescer_;
@@ -236,8 +237,16 @@ TEST_F(CoalescerTest, not_more_than_so_much_is_applied_ahead_of_a_flush) {
   for (PutBox& box : boxes) EXPECT_THAT(box.get(), IsOk());
 }
 
-TEST_F(CoalescerTest, deadlines_are_kept_even_while_a_flush_hangs) {
-  start({.ahead_items = 1});
+TEST_F(CoalescerTest, deadlines_are_kept_even_while_a_flush_hangs_and_there_is_no_room) {
+  expect_deadlines_while_a_flush_hangs({.ahead_items = 1});
+}
+
+TEST_F(CoalescerTest, deadlines_are_kept_even_while_a_flush_hangs_and_there_is_no_company) {
+  expect_deadlines_while_a_flush_hangs({});
+}
+
+void CoalescerTest::expect_deadlines_while_a_flush_hangs(const CoalescerOptions& options) {
+  start(options);
   store_.gated = true;
   PutBox applied;
   put(applied);

@@ -121,9 +121,15 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
       }
     }
   }
-  {
+  if (!names.empty()) {
+    // Only of queues that are there, or will be: names cost memory.
+    const QueueBook::Reading book(books_.queues);
     Figures::Writing figures(books_.figures);
-    for (const std::string& name : names) figures.of(name).asked(now);
+    for (const std::string& name : names) {
+      const bool counts =
+          books_.options.create_unknown_queues || book.find(std::string_view(name)) != nullptr;
+      if (counts) figures.of(name).asked(now);
+    }
   }
   LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now);
   return {};

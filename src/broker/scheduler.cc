@@ -15,8 +15,9 @@ namespace millrace {
 namespace {
 
 constexpr Duration late{60'000};
-constexpr Duration reload_every{5'000};   // where other processes may change schedules
-constexpr Duration rest{60'000};          // of a schedule that cannot fire
+constexpr Duration reload_every{5'000};  // where other processes may change schedules
+constexpr Duration rest{60'000};         // of a schedule that cannot fire
+constexpr Duration short_rest{1000};
 constexpr std::size_t fires_a_run = 200;  // about
 constexpr int looks_back = 64;            // for a tick whose jitter is over, too
 
@@ -92,7 +93,8 @@ void Scheduler::keep(Schedule schedule, TimePoint now) {
 
 // It rests for a while, and blocks nobody.
 void Scheduler::cannot_fire(Entry& entry, const Error& error, TimePoint now) {
-  entry.due = later(now, rest);
+  const bool passing = error.code == ErrorCode::limited;  // no space, for now
+  entry.due = later(now, passing ? short_rest : rest);
   if (std::exchange(entry.failing, true)) return;
   books_.log()(LogLevel::error,
                fmt::format("schedule {} cannot fire: {}", entry.schedule.name, error.message),

@@ -128,6 +128,8 @@ void Waiters::stored() {
 void Waiters::failed(const Error& why) {
   std::unique_lock lock(mutex_);
   auto all = std::exchange(by_id_, {});
+  // Those that were about to be answered: what they would have been told is not stored.
+  auto answers = std::exchange(answers_, {});
   ends_.clear();
   callers_.clear();
   marked_.clear();
@@ -136,6 +138,7 @@ void Waiters::failed(const Error& why) {
   for (auto& [id, waiters] : all) {
     for (Waiter& waiter : waiters) waiter.done(std::unexpected(why));
   }
+  for (auto& [done, task] : answers) done(std::unexpected(why));
 }
 
 }  // namespace millrace

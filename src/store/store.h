@@ -239,8 +239,8 @@ class Store {
   // One task with everything. Unknown: `not_found`.
   virtual Result<Task> find(const TaskRef& task) = 0;
 
-  // Tasks by number, newest first, filtered. Never scans more than 20,000 entries: a page may be
-  // short and still have a `next`.
+  // Tasks by number, newest first, filtered. Never scans more than 20,000 entries, nor gives more
+  // than 16 MiB of payloads and results and a task: a page may be short and still have a `next`.
   virtual Result<TaskPage> list(const ListRequest& request) = 0;
 
   // Counters of one queue or of all, by name. Exact where traits() say so, and O(1) a queue.

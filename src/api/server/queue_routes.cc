@@ -180,7 +180,8 @@ void remove_queue(CallPtr call) {
       const Ask once_more = again->ask();
       asked.queues(once_more, std::move(removed),
                    [call = std::move(again)](Result<std::vector<QueueView>> left) {
-                     const bool gone = !left || left->empty();
+                     const bool gone =
+                         left ? left->empty() : left.error().code == ErrorCode::not_found;
                      call->answer(HttpResponse{.status = gone ? 204U : 202U,
                                                .body = gone ? "" : R"({"removing":true})"});
                    });

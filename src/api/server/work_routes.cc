@@ -37,8 +37,14 @@ std::vector<QueueRef> queues_of(const WorkOrder& order) {
   return queues;
 }
 
-// Tokens prove that their holder was given the task, so only the queues of takes and of follow-ups
-// are looked at.
+std::vector<TaskId> tasks_of(const WorkOrder& order) {
+  std::vector<TaskId> tasks;
+  for (const Report& report : order.reports) tasks.push_back(report.id);
+  for (const Extension& extension : order.extensions) tasks.push_back(extension.id);
+  return tasks;
+}
+
+// Tokens can be guessed, so a key for some queues needs more than one.
 template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
   auto go = [then](CallPtr back, WorkOrder ordered) {
@@ -47,11 +53,15 @@ void order_work(CallPtr call, WorkOrder order, Then then) {
     broker.work(ask, std::move(ordered), answered<WorkResult>(std::move(back), then));
   };
   if (!call->restricted()) return go(std::move(call), std::move(order));
-  auto queues = queues_of(order);
-  with_queues(std::move(call), std::move(queues),
-              [go, order = std::move(order)](CallPtr back) mutable {
-                go(std::move(back), std::move(order));
-              });
+  auto tasks = tasks_of(order);
+  with_tasks(std::move(call), std::move(tasks),
+             [go, order = std::move(order)](CallPtr back) mutable {
+               auto queues = queues_of(order);
+               with_queues(std::move(back), std::move(queues),
+                           [go, order = std::move(order)](CallPtr again) mutable {
+                             go(std::move(again), std::move(order));
+                           });
+             });
 }
 
 template <class T>
@@ -62,8 +72,8 @@ void answer_first(Call& call, const std::vector<Result<T>>& results) {
   call.answer(std::move(out));
 }
 
-// The task of the path. Its token is looked at by the store and proves the rest, so unlike
-// with_task() this asks nobody, unless the task is named by its number.
+// The task of the path. order_work() looks at what the key may, so unlike with_task() this asks
+// nobody, unless the task is named by its number.
 void with_leased_task(CallPtr call, WithTask next) {
   const auto task = task_from_text(call->path[0]);
   const auto* id = task ? std::get_if<TaskId>(&*task) : nullptr;

@@ -84,15 +84,20 @@ Result<TaskPage> list(const State& state, const ListRequest& request) {
   if (request.queue && only == nullptr) return unknown_queue(*request.queue);
   std::vector<Walk> walks = walks_of(state, request, only);
   TaskPage page;
+  std::size_t bytes = 0;
   while (!walks.empty()) {
     const auto [number, at] = walks.front().peek();
-    if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk) {
+    if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||
+        bytes >= limits::max_taken_bytes) {
       page.next = TaskNumber{number + 1};
       break;
     }
     ++page.looked_at;
     const Slot& slot = state.slot(at);
-    if (matches(state, slot, request)) page.tasks.push_back(state.task(slot, request.full));
+    if (matches(state, slot, request)) {
+      const Task& found = page.tasks.emplace_back(state.task(slot, request.full));
+      bytes += found.payload.size() + found.result.size();
+    }
     std::ranges::pop_heap(walks, is_older);
     --walks.back().at;
     if (walks.back().ended()) {
