@@ -77,8 +77,8 @@ class Coalescer {
   }
   Ticket submit(Request request);
 
-  // Nobody waits for the answer any more: what has not begun is dropped, what was taken is given back
-  // unless reports came along, and everything else that has begun is answered as usual.
+  // Nobody waits for the answer any more: what has not begun is dropped, and what takes alone
+  // brought is given back. Everything else that has begun is answered as usual.
   void cancel(Ticket ticket);
   void leave(CallerId caller);
   // Gives back what a completion was called with for somebody who is not there any more.

@@ -9,6 +9,8 @@
 #include "broker/local_parts.h"
 #include "core/check.h"
 #include "core/limits.h"
+#include "core/quote.h"
+#include "core/uuid.h"
 #include "core/validate.h"
 
 namespace millrace {
@@ -115,6 +117,17 @@ void LocalBroker::give_back(const WorkResult& result) {
 // ---- Checks
 // --------------------------------------------------------------------------------------
 
+// Wherever a queue can be named, digits are its number and a UUID its id, and a path cannot have
+// dots.
+Result<void> check_new_queue_name(std::string_view name) {
+  const bool digits = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits && name != "." && name != ".." && !uuid_from_text(name)) return {};
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
+                  in_quotes(name)));
+}
+
 Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& book,
                                       const QueueRef& queue, std::vector<QueueRef>& unknown) const {
   if (const auto* name = std::get_if<std::string>(&queue)) {
@@ -122,6 +135,9 @@ Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& 
   }
   const Queue* known = book.find(queue);
   if (known == nullptr) {
+    if (const auto* name = std::get_if<std::string>(&queue)) {
+      if (auto good = check_new_queue_name(*name); !good) return good;
+    }
     if (std::ranges::find(unknown, queue) == unknown.end()) unknown.push_back(queue);
     return {};
   }

@@ -98,6 +98,16 @@ TEST(LocalBroker, unknown_queues_are_created_with_defaults) {
   EXPECT_EQ(d.queue("others").queue.settings.max_concurrent, 7U);
 }
 
+TEST(LocalBroker, names_that_could_be_taken_for_something_else_are_refused) {
+  BrokerDriver d;
+  for (const auto* name : {"123", ".", "..", "01890a5d-ac96-774b-bcce-b302099a8057"}) {
+    EXPECT_THAT(only(d.try_put({to(name)})),
+                FailsWith(ErrorCode::invalid, HasSubstr("add a letter")))
+        << name;
+  }
+  EXPECT_THAT(only(d.try_put({to("q123")})), IsOk());
+}
+
 TEST(LocalBroker, where_unknown_queues_are_not_created_the_message_helps) {
   BrokerDriver d(no_new_queues());
   d.put_queue({.name = "known"});

@@ -5,6 +5,7 @@
 #include <millrace/result.h>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ inline std::optional<TimePoint> first_start_of(const NewTask& task, TimePoint no
   if (task.delay) start = later(now, *task.delay);
   return start && *start > now ? start : std::nullopt;
 }
+
+// For a queue that is not there yet: a name that nobody can mistake for something else.
+Result<void> check_new_queue_name(std::string_view name);
 
 // Takes out of `items` what was refused: `refused` is empty, or as long as `items`.
 template <class T>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/local_broker.h"
+#include "broker/local_parts.h"
 #include "core/validate.h"
 
 namespace millrace {
@@ -50,6 +51,11 @@ void LocalBroker::put_queue(Ask ask, QueueSettings settings, PutQueue mode,
                                                    TimePoint now) mutable -> Result<Queue> {
         const auto old = store.queues(settings.name);
         if (!old && old.error().code != ErrorCode::not_found) return std::unexpected(old.error());
+        if (!old) {
+          if (auto good = check_new_queue_name(settings.name); !good) {
+            return std::unexpected(std::move(good.error()));
+          }
+        }
         if (old && mode == PutQueue::create) {
           return fail(ErrorCode::conflict,
                       fmt::format("there is a queue {} already", text_of(settings.name)));

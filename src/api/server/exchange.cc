@@ -296,7 +296,8 @@ void Connection::sent() {
   }
   if (phase_ != Phase::sending) return;
   undelivered_ = {};
-  if (!keep_) return leave();
+  // The head of a stream was sent long ago, perhaps before it was time to go.
+  if (!keep_ || lane_->site().draining) return leave();
   parser_.reset();
   bodiless_ = false;
   phase_ = Phase::idle;

@@ -51,6 +51,8 @@ std::string_view title_of(unsigned status) {
       return "Content Too Large";
     case 415:
       return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
     case 422:
       return "Unprocessable Content";
     case 429:
