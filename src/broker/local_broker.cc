@@ -221,6 +221,7 @@ void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
       auto good = check_task(ask, book, tasks[i], now, unknown);
       if (good) {
         note_task(job, book, tasks[i], now);
+        if (tasks[i].start_by) job.first_start = std::min(job.first_start, *tasks[i].start_by);
         continue;
       }
       job.refused.resize(tasks.size());
