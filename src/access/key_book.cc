@@ -130,6 +130,21 @@ std::uint64_t KeyBook::begin_reading() {
   return ++begun_;
 }
 
+void KeyBook::add(Key key) {
+  auto entry = std::make_shared<Entry>();
+  entry->key = std::make_shared<const Key>(std::move(key));
+  const std::unique_lock lock(mutex_);
+  replaced_ = ++begun_;
+  entries_.insert_or_assign(entry->key->id, std::move(entry));
+}
+
+void KeyBook::forget(std::string_view id) {
+  const std::unique_lock lock(mutex_);
+  replaced_ = ++begun_;
+  const auto found = entries_.find(id);
+  if (found != entries_.end()) entries_.erase(found);
+}
+
 std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos, std::uint64_t reading) {
   std::vector<Error> errors;
   decltype(entries_) fresh;

@@ -56,6 +56,11 @@ class KeyBook {
     return replace(memos, begin_reading());
   }
 
+  // One key more, or less, as soon as the store has it; a reading that began before is void. So a
+  // change holds even if the keys cannot be read now.
+  void add(Key key);
+  void forget(std::string_view id);
+
   // There are keys, or there may be.
   bool guarded() const;
   // Somebody could make keys: a key with the scope admin that has not expired.

@@ -179,6 +179,23 @@ TEST_F(KeyBookTest, a_reading_that_comes_late_does_not_bring_a_revoked_key_back)
   EXPECT_EQ(ask(book_, key, Scope::put), Outcome::unauthorized);
 }
 
+TEST_F(KeyBookTest, a_change_holds_although_the_keys_cannot_be_read) {
+  const std::string admin = make(Scope::admin);
+  const std::string key = make(Scope::put);
+  load(book_);
+  const auto early = book_.begin_reading();
+  const auto memos = must(store_.recall({.prefix = "key/"}, t0));
+  book_.forget(id_of(key));
+  EXPECT_EQ(ask(book_, key, Scope::put), Outcome::unauthorized);
+  book_.replace(memos, early);
+  EXPECT_EQ(ask(book_, key, Scope::put), Outcome::unauthorized) << "read before it was revoked";
+  KeyBook other({.open_without_keys = true});
+  ASSERT_FALSE(other.guarded());
+  for (const Key& each : book_.list()) other.add(each);
+  EXPECT_TRUE(other.guarded());
+  EXPECT_EQ(ask(other, admin, Scope::admin), Outcome::allowed);
+}
+
 TEST_F(KeyBookTest, many_threads_ask_while_keys_change) {
   const std::string key =
       make({.scopes = Scopes(std::vector{Scope::put}), .rate = Rate{1'000'000, 10s}});

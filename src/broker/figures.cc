@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/limits.h"
+
 namespace millrace {
 namespace {
 
@@ -98,6 +100,8 @@ Tally& Figures::Writing::of(std::string_view queue) {
   if (last_ != nullptr && last_name_ == queue) return *last_;
   auto found = figures_.tallies_.find(queue);
   if (found == figures_.tallies_.end()) {
+    // As many as there can be queues, and the internal ones; whatever else is named has no figures.
+    if (figures_.tallies_.size() >= 2 * limits::max_queues) return figures_.others_;
     found = figures_.tallies_.emplace(std::string(queue), Tally(figures_.started_)).first;
   }
   last_name_ = found->first;

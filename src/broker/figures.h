@@ -97,6 +97,7 @@ class Figures {
   const TimePoint started_;
   std::mutex mutex_;
   std::map<std::string, Tally, std::less<>> tallies_;
+  Tally others_{started_};
 };
 
 }  // namespace millrace

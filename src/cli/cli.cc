@@ -177,6 +177,11 @@ Exit answer(const CLI::App& app, const CLI::ParseError& error, const std::vector
 }  // namespace
 
 Exit run(std::span<const std::string> arguments, Surroundings& with) {
+  if (!arguments.empty() && arguments.front() == "help") {  // as many tools spell it
+    std::vector<std::string> asked(arguments.begin() + 1, arguments.end());
+    asked.emplace_back("--help");
+    return run(asked, with);
+  }
   CLI::App app(about, "millrace");
   app.footer(examples);
   app.set_version_flag("--version", "millrace " + with.version);

@@ -81,6 +81,11 @@ TEST_F(CliTest, what_is_not_understood_is_usage) {
   }
 }
 
+TEST_F(CliTest, help_is_a_command_too) {
+  EXPECT_EQ(run({"help", "export"}), Exit::ok);
+  EXPECT_THAT(out_.str(), HasSubstr("millrace export"));
+}
+
 TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
   run({"exprot", "./data"});
   EXPECT_THAT(err_.str(), HasSubstr("there is no command \"exprot\"; the nearest is export"));

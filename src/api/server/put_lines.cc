@@ -1,6 +1,7 @@
 #include "api/server/put_lines.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <utility>
 
 #include "api/server/handlers.h"
@@ -22,6 +23,7 @@ PutLines::PutLines(CallPtr call, std::optional<QueueRef> queue)
 
 void PutLines::feed(std::string_view piece, bool last, Done done) {
   rest_.erase(0, read_);
+  searched_ -= std::min(searched_, read_);
   read_ = 0;
   rest_ += piece;
   last_ = last;
@@ -54,8 +56,9 @@ bool PutLines::gather() {
 
 std::optional<std::string_view> PutLines::next_line() {
   for (;;) {
-    const std::size_t end = rest_.find('\n', read_);
+    const std::size_t end = rest_.find('\n', std::max(read_, searched_));
     const bool whole = end != std::string::npos;
+    searched_ = whole ? end : rest_.size();
     const std::size_t size = (whole ? end : rest_.size()) - read_;
     const std::string_view text = std::string_view(rest_).substr(read_, size);
     const bool over = size > call_->options.max_line;

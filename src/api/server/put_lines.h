@@ -37,10 +37,11 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
 
   CallPtr call_;
   std::optional<QueueRef> queue_;
-  std::string rest_;       // what has come and was not read
-  std::size_t read_ = 0;   // of it
-  bool last_ = false;      // nothing follows what has come
-  bool skipping_ = false;  // the rest of a line that was too long
+  std::string rest_;          // what has come and was not read
+  std::size_t read_ = 0;      // of it
+  std::size_t searched_ = 0;  // of it, for the end of the line that begins at read_
+  bool last_ = false;         // nothing follows what has come
+  bool skipping_ = false;     // the rest of a line that was too long
   std::uint64_t line_ = 0;
 
   struct Slot {

@@ -109,20 +109,19 @@ struct Manager {
     auto made = access::make_key(request, broker.now());
     if (!made) return done(std::unexpected(std::move(made.error())));
     Remember memo = access::to_memo(made->key);
-    broker.remember(ask_of(broker), std::move(memo),
-                    [this, &broker, by, made = std::move(*made),
-                     done = std::move(done)](Result<Memo> stored) mutable {
-                      if (!stored) return done(std::unexpected(std::move(stored.error())));
-                      log(LogLevel::info, "API key made",
-                          {{"key", made.key.id},
-                           {"name", made.key.about.name},
-                           {"scopes", access::to_text(made.key.about.scopes)},
-                           {"by", by_whom(by)}});
-                      CreatedKey created{.key = view_of(made.key), .secret = std::move(made.text)};
-                      reload_keys(book, broker, log,
-                                  [created = std::move(created), done = std::move(done)](
-                                      Result<void>) mutable { done(std::move(created)); });
-                    });
+    broker.remember(
+        ask_of(broker), std::move(memo),
+        [this, by, made = std::move(*made), done = std::move(done)](Result<Memo> stored) mutable {
+          if (!stored) return done(std::unexpected(std::move(stored.error())));
+          log(LogLevel::info, "API key made",
+              {{"key", made.key.id},
+               {"name", made.key.about.name},
+               {"scopes", access::to_text(made.key.about.scopes)},
+               {"by", by_whom(by)}});
+          CreatedKey created{.key = view_of(made.key), .secret = std::move(made.text)};
+          book.add(std::move(made.key));
+          done(std::move(created));
+        });
   }
 
   void revoke(const std::string& by, const std::string& id, Completion<void> done) const {
@@ -142,10 +141,11 @@ struct Manager {
   void forget(Broker& broker, const std::string& by, const std::string& id,
               Completion<void> done) const {
     broker.remember(ask_of(broker), access::forget_memo(id),
-                    [this, &broker, by, id, done = std::move(done)](Result<Memo> stored) mutable {
+                    [this, by, id, done = std::move(done)](Result<Memo> stored) mutable {
                       if (!stored) return done(std::unexpected(std::move(stored.error())));
                       log(LogLevel::info, "API key revoked", {{"key", id}, {"by", by_whom(by)}});
-                      reload_keys(book, broker, log, std::move(done));
+                      book.forget(id);
+                      done({});
                     });
   }
 };
