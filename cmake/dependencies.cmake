@@ -4,6 +4,7 @@ find_package(fmt REQUIRED CONFIG)             # libfmt-dev
 # JSON, compiled from its headers; in tests also the hash map that the benches hold the stores against.
 find_package(Boost 1.81 REQUIRED CONFIG)      # libboost1.81-dev or, where it is new enough, libboost-dev
 find_package(OpenSSL 3 REQUIRED)              # libssl-dev: TLS, keys
+find_package(CURL REQUIRED)                   # libcurl4-openssl-dev: HTTP to others
 find_package(tomlplusplus REQUIRED CONFIG)    # libtomlplusplus-dev: millrace.toml
 find_package(yaml-cpp REQUIRED CONFIG)        # libyaml-cpp-dev: openapi.yaml, at build time
 find_package(Threads REQUIRED)

@@ -113,6 +113,17 @@ struct NewTask {
   friend bool operator==(const NewTask&, const NewTask&) = default;
 };
 
+// What came of a put.
+struct Put {
+  TaskId id = {};  // of the task that is there now: the new one, or the one that stood in its way
+  TaskNumber number = {};
+  // nullopt: that task is gone, but its unique window has outlived it.
+  std::optional<TaskState> state = TaskState::queued;
+  bool existing = false;  // same id, or its unique key was held: nothing was added
+
+  friend bool operator==(const Put&, const Put&) = default;
+};
+
 struct Counters {
   std::uint32_t deliveries = 0;  // leases given
   std::uint32_t attempts = 0;    // returns by retry, snooze or loss

@@ -6,28 +6,13 @@
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <functional>
-#include <future>
 #include <utility>
 #include <vector>
 
 #include "broker/coalescer.h"
+#include "broker/wait_for_answer.h"
 
 namespace millrace {
-
-// Starts a request with a completion, and waits until that is called.
-template <class T, class Start>
-Result<T> wait_for_answer(const Start& start) {
-  std::promise<Result<T>> promise;
-  auto answer = promise.get_future();
-  start(Completion<T>([promise = std::move(promise)](Result<T> result) mutable {
-    promise.set_value(std::move(result));
-  }));
-  try {
-    return answer.get();
-  } catch (const std::future_error&) {  // the completion was destroyed uncalled
-    return fail(ErrorCode::unavailable, "the caller left before it was answered");
-  }
-}
 
 inline Result<std::vector<Result<Put>>> put_now(Coalescer& coalescer, CallerId caller,
                                                 std::vector<NewTask> tasks, TimePoint deadline) {

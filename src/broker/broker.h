@@ -107,6 +107,40 @@ struct QueueView {
   QueueFigures figures = {};
 };
 
+// How a worker fares on one of its queues. The sums are since it started.
+struct QueueReport {
+  std::string queue = {};
+  std::uint32_t processors = 0;  // that may work on it now
+  std::uint32_t most = 0;        // that ever may: its concurrency
+  std::uint32_t busy = 0;        // that run a handler now
+  std::uint64_t processed = 0;   // tasks whose handler ended, well or not
+  std::uint64_t errors = 0;
+  std::uint64_t retried = 0;
+  Duration busy_time{};  // spent in handlers
+  std::string last_error = {};
+};
+
+// What a worker says of itself with its heartbeat.
+struct WorkerReport {
+  std::string worker = {};
+  std::uint32_t processors = 0;  // in all
+  std::vector<QueueReport> queues = {};
+  bool stopping = false;  // it takes no more
+};
+
+struct Assignment {
+  std::string queue = {};
+  std::uint32_t processors = 0;
+
+  friend bool operator==(const Assignment&, const Assignment&) = default;
+};
+
+// What a worker is told with its heartbeat.
+struct Instructions {
+  // How many processors each queue gets from the next batch on; nullopt: go on as before.
+  std::optional<std::vector<Assignment>> assignments = std::nullopt;
+};
+
 // Who asked for work through this broker, and what it holds.
 struct WorkerView {
   std::string name = {};
@@ -117,6 +151,8 @@ struct WorkerView {
   std::uint64_t settled = 0;
   std::uint64_t holding = 0;
   std::vector<TaskId> tasks = {};  // held now, 100 at most
+  // Of its last beat; nothing for a worker that only takes and settles.
+  std::optional<WorkerReport> report = std::nullopt;
 };
 
 // Which tasks an operation on many is about: those named, or dead letters by filter.
@@ -171,6 +207,10 @@ class Broker {
   virtual void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
   virtual void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) = 0;
 
+  // Calls a finished task's webhook once more, whatever became of the last delivery. Not final, or
+  // without a callback: `conflict`. The result is the task that delivers it.
+  virtual void redeliver(Ask ask, TaskId task, Completion<Put> done) = 0;
+
   // All dead letters that fit, in bounded rounds.
   virtual void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) = 0;
   virtual void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) = 0;
@@ -206,6 +246,9 @@ class Broker {
   // ---- Shared ----------------------------------------------------------------------------------
 
   virtual void workers(Ask ask, Completion<std::vector<WorkerView>> done) = 0;
+  // A worker's heartbeat of its own, beside those of its leases: it reports, and is told what to
+  // do.
+  virtual void beat(Ask ask, WorkerReport report, Completion<Instructions> done) = 0;
   virtual void remember(Ask ask, Remember request, Completion<Memo> done) = 0;
   virtual void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) = 0;
   virtual Traits traits() = 0;

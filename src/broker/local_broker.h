@@ -51,6 +51,8 @@ class LocalBroker final : public Broker {
 
   // Does all upkeep that is due now. Only with keep_time off; blocks.
   void run_services() { runner_.run_due(); }
+  // The next moment at which upkeep is due; `never`: none is.
+  TimePoint next_due() { return runner_.next_due(); }
 
   CoalescerStats stats() { return coalescer_.stats(); }
 
@@ -71,6 +73,7 @@ class LocalBroker final : public Broker {
   void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
   void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
   void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) override;
+  void redeliver(Ask ask, TaskId task, Completion<Put> done) override;
   void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
   void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
 
@@ -90,6 +93,7 @@ class LocalBroker final : public Broker {
   void run_schedule(Ask ask, std::string name, Completion<Put> done) override;
 
   void workers(Ask ask, Completion<std::vector<WorkerView>> done) override;
+  void beat(Ask ask, WorkerReport report, Completion<Instructions> done) override;
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
   Traits traits() override { return books_.traits; }

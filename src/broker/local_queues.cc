@@ -131,6 +131,10 @@ void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done)
   done(books_.leases.workers());
 }
 
+void LocalBroker::beat(Ask /*ask*/, WorkerReport /*report*/, Completion<Instructions> done) {
+  done(Instructions{});
+}
+
 void LocalBroker::remember(Ask ask, Remember request, Completion<Memo> done) {
   const std::size_t bytes = request.value ? request.value->size() : 0;
   call<Memo>(

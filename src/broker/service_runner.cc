@@ -137,4 +137,11 @@ void ServiceRunner::run_due() {
   }
 }
 
+TimePoint ServiceRunner::next_due() {
+  const std::scoped_lock lock(mutex_);
+  TimePoint first = never;
+  for (const Entry& entry : entries_) first = std::min(first, next_of(entry));
+  return first;
+}
+
 }  // namespace millrace

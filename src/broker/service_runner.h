@@ -39,6 +39,8 @@ class ServiceRunner {
   // Runs each service until it has nothing more to do now. Instead of start(), where time stands
   // still: in tests, and for whoever keeps time himself.
   void run_due();
+  // When the first of the services is due.
+  TimePoint next_due();
 
  private:
   struct Entry {

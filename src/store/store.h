@@ -38,16 +38,6 @@
 
 namespace millrace {
 
-struct Put {
-  TaskId id = {};  // of the task that is there now: the new one, or the one that stood in its way
-  TaskNumber number = {};
-  // nullopt: that task is gone, but its unique window has outlived it.
-  std::optional<TaskState> state = TaskState::queued;
-  bool existing = false;  // same id, or its unique key was held: nothing was added
-
-  friend bool operator==(const Put&, const Put&) = default;
-};
-
 struct WorkResult {
   std::vector<Result<Settled>> settled = {};
   std::vector<Result<Extended>> extended = {};

@@ -1,0 +1,229 @@
+// A program that works: typed handlers for queues, functions on a clock, and everything a Client
+// can do, over any store or server.
+//
+//   millrace::App app("journal:./data");
+//   auto emails = app.handle<Email>("emails", {.concurrency = 5, .timeout = 30s},
+//                     [](const Email& email, millrace::Context& task) { send(email); });
+//   emails({"someone@example.com", "Hi"}, {.priority = 8});
+//   return app.run();
+#pragma once
+
+#include <millrace/client.h>
+#include <millrace/context.h>
+#include <millrace/fields.h>
+#include <millrace/handler.h>
+#include <millrace/schedule.h>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+struct AppOptions {
+  std::string name = {};         // of this worker; empty: host and process
+  std::string key = {};          // of an http server; empty: MILLRACE_KEY
+  std::uint32_t processors = 0;  // threads for handlers; 0: as many as the handlers' concurrency
+  QueueOrder order = QueueOrder::round_robin;
+  RetryPolicy retry = {};  // where neither task, type nor queue says; not with a server
+  Duration idle = std::chrono::seconds(1);         // how long to wait where there are no tasks
+  Duration error_pause = std::chrono::seconds(5);  // after an error; doubles up to
+  Duration longest_pause = std::chrono::seconds(30);
+  Duration shutdown_timeout = std::chrono::seconds(30);  // for running handlers; zero: no limit
+  int shutdown_timeout_exit_code = 0;                    // of run(), where that was not enough
+  bool manager = false;      // moves processors to where tasks wait longest; not with a server
+  std::string metrics = {};  // address and port for Prometheus, such as 127.0.0.1:9100; empty: none
+  // Where lines of the log go; empty: standard error. Safe from any thread.
+  std::function<void(std::string_view line)> log = {};
+  // With it, nothing runs by itself: App::step() lets time pass.
+  std::optional<TimePoint> virtual_time = std::nullopt;
+};
+
+struct ScheduleOptions {
+  std::string zone = "UTC";
+  Overlap overlap = Overlap::skip;
+  Missed missed = Missed::one;
+  Duration jitter{};
+};
+
+// What App::step() has done.
+struct Stepped {
+  std::uint64_t runs = 0;   // tasks whose handler ended
+  std::uint64_t ticks = 0;  // moments at which something was due
+};
+
+struct QueueMetrics {
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;  // runs that did not succeed
+  std::uint64_t retried = 0;
+  double avg_seconds = 0;  // of a run
+};
+
+// Puts tasks for a handler: calls look like calls of the handler itself (S2-056).
+template <class T>
+class Handle {
+ public:
+  Handle(Client& client, std::string queue, std::string type)
+      : client_(&client), queue_(std::move(queue)), type_(std::move(type)) {}
+
+  // Throws Failure where the task cannot be put.
+  Put operator()(const T& payload, PutOptions options = {}) const {
+    auto result = put(payload, std::move(options));
+    if (!result) throw Failure(std::move(result.error()));
+    return *result;
+  }
+  Result<Put> put(const T& payload, PutOptions options = {}) const {
+    if (options.type.empty()) options.type = type_;
+    return client_->put(queue_, payload, std::move(options));
+  }
+
+ private:
+  Client* client_;
+  std::string queue_;
+  std::string type_;
+};
+
+// One task of a batch.
+template <class T>
+struct Item {
+  const T& payload;
+  Context& task;
+};
+
+class App {
+ public:
+  // Any store by its URL, or http(s)://server. Throws Failure where it cannot be opened.
+  explicit App(std::string_view url, AppOptions options = {});
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+  ~App();  // as stop(), with the shutdown timeout
+
+  // ---- Handlers: all before run(), start() or step() --------------------------------------------
+  //
+  // A handler is called with (const T&, Context&), (const T&) or (). It returns nothing, an
+  // Outcome, a Result, or a value that becomes the task's result. A payload that is no T ends the
+  // task as `failed`: a retry cannot help.
+
+  template <class T, class F>
+  Handle<T> handle(std::string queue, HandlerOptions options, F handler) {
+    set_options(queue, std::move(options));
+    add(queue, {}, {}, single<T>(std::move(handler)));
+    return {client(), std::move(queue), {}};
+  }
+  template <class T, class F>
+  Handle<T> handle(std::string queue, F handler) {
+    return handle<T>(std::move(queue), HandlerOptions{}, std::move(handler));
+  }
+  // Of one type of task; queue() sets how the queue is worked. Other types of a queue with such
+  // handlers only end as `failed`: "Unsupported task type: …".
+  template <class T, class F>
+  Handle<T> handle_type(std::string queue, std::string type, TypeOptions options, F handler) {
+    add(queue, type, std::move(options), single<T>(std::move(handler)));
+    return {client(), std::move(queue), std::move(type)};
+  }
+  template <class T, class F>
+  Handle<T> handle_type(std::string queue, std::string type, F handler) {
+    return handle_type<T>(std::move(queue), std::move(type), TypeOptions{}, std::move(handler));
+  }
+  // Called with (std::span<Item<T>>), up to batch_size at once. Each item may be settled on its
+  // own; what is not, is done when the handler returns and failed when it throws.
+  template <class T, class F>
+  Handle<T> handle_batch(std::string queue, HandlerOptions options, F handler) {
+    set_batch_options(queue, std::move(options));
+    add(queue, {}, {}, batched<T>(std::move(handler)));
+    return {client(), std::move(queue), {}};
+  }
+  // Settings of a queue, with or without a handler.
+  void queue(std::string queue, HandlerOptions options) {
+    set_options(std::move(queue), std::move(options));
+  }
+
+  // ---- Schedules: stored under their name; all before run(), start() or step()
+  // -------------------
+  //
+  // The function is a task of a queue with the schedule's name, so it is retried and seen like one.
+
+  template <std::invocable F>
+  void every(Duration interval, std::string name, F function) {
+    every(interval, std::move(name), ScheduleOptions{}, std::move(function));
+  }
+  template <std::invocable F>
+  void every(Duration interval, std::string name, ScheduleOptions options, F function) {
+    NewTask task{.queue = name, .type = name, .payload = "null"};
+    add(name, {}, {}, untyped(std::move(function)));
+    schedule(std::move(name), {.every = interval}, std::move(options), std::move(task));
+  }
+  template <std::invocable F>
+  void cron(std::string expression, std::string name, F function) {
+    cron(std::move(expression), std::move(name), ScheduleOptions{}, std::move(function));
+  }
+  template <std::invocable F>
+  void cron(std::string expression, std::string name, ScheduleOptions options, F function) {
+    NewTask task{.queue = name, .type = name, .payload = "null"};
+    add(name, {}, {}, untyped(std::move(function)));
+    schedule(std::move(name), {.cron = std::move(expression)}, std::move(options), std::move(task));
+  }
+  // A task at each tick, for whichever handler its queue has.
+  void every(Duration interval, std::string name, ScheduleOptions options, NewTask task) {
+    schedule(std::move(name), {.every = interval}, std::move(options), std::move(task));
+  }
+  void cron(std::string expression, std::string name, ScheduleOptions options, NewTask task) {
+    schedule(std::move(name), {.cron = std::move(expression)}, std::move(options), std::move(task));
+  }
+
+  // ---- Working ----------------------------------------------------------------------------------
+
+  // Works until SIGTERM, SIGINT or stop(), then drains. The result is for main() to return.
+  int run();
+  // The same in pieces: start() returns when the work has begun, stop() when it has ended.
+  Result<void> start();
+  // Takes no more; running handlers go on. Returns at once; from any thread or handler.
+  void shutdown();
+  int stop();
+
+  // Lets virtual time pass up to `now`, and runs on this thread whatever falls due on the way, each
+  // at its moment: tasks, retries, schedules, lost leases. Not for servers over HTTP.
+  Result<Stepped> step(TimePoint now);
+
+  // ---- Operating --------------------------------------------------------------------------------
+
+  // Puts, dead letters, pauses.
+  //
+  // Where the store is away a put is an error, unless the handler is `critical`: then it runs at
+  // once in the caller's thread, without retries or a record, and the answer is a task that is
+  // completed and was never stored (number 0).
+  Client& client();
+  QueueMetrics metrics(const std::string& queue) const;
+  HandlerStats stats(const std::string& queue) const;  // S1's five figures
+  std::string metrics_text() const;                    // as Prometheus reads it
+
+ private:
+  struct Parts;
+
+  void set_options(const std::string& queue, HandlerOptions options);
+  void set_batch_options(const std::string& queue, HandlerOptions options);
+  // An empty type: every type that has no handler of its own.
+  void add(const std::string& queue, const std::string& type, TypeOptions options,
+           HandlerFunction handler);
+  void schedule(std::string name, TickRule rule, ScheduleOptions options, NewTask task);
+
+  template <class T, class F>
+  static HandlerFunction single(F handler);
+  template <class T, class F>
+  static HandlerFunction batched(F handler);
+  template <class F>
+  static HandlerFunction untyped(F function);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,103 @@
+// For programs that put tasks and ask what became of them, but run none.
+//
+//   millrace::Client client("http://127.0.0.1:7070");
+//   auto put = client.put("emails", Email{"someone@example.com", "Hi"}, {.priority = 8});
+#pragma once
+
+#include <millrace/fields.h>
+#include <millrace/ids.h>
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+// Thrown where there is nobody to give a Result to: by constructors and by calls that look like
+// functions.
+struct Failure : std::runtime_error {
+  explicit Failure(Error why) : std::runtime_error(why.message), error(std::move(why)) {}
+
+  Error error;
+};
+
+// What a put may say beside the payload. The rest of what a task can be: NewTask.
+struct PutOptions {
+  std::string type = {};
+  std::uint8_t priority = default_priority;
+  std::optional<Duration> delay = std::nullopt;
+  std::optional<TimePoint> start = std::nullopt;
+  std::optional<TimePoint> start_by = std::nullopt;
+  std::optional<Duration> timeout = std::nullopt;
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<UniqueKey> unique = std::nullopt;
+  std::optional<Callback> callback = std::nullopt;
+  std::optional<Duration> keep_for = std::nullopt;
+  std::vector<std::string> tags = {};
+  std::string metadata = {};  // a JSON object
+  TaskId id = {};             // nil: one is made
+};
+
+NewTask new_task(QueueRef queue, std::string payload, PutOptions options);
+
+// Which dead letters: of one queue or of all, of one type or of any.
+struct DeadFilter {
+  std::optional<QueueRef> queue = std::nullopt;
+  std::optional<std::string> type = std::nullopt;
+  std::uint32_t limit = 100;  // of a list; 1,000 at most
+};
+
+struct ClientOptions {
+  std::string key = {};                         // of an http server; empty: MILLRACE_KEY
+  Duration timeout = std::chrono::seconds(30);  // of every call
+};
+
+// Every call may be made from any thread, and waits for its answer.
+class Client {
+ public:
+  // Any store by its URL, or http(s)://server. Throws Failure where it cannot be opened.
+  explicit Client(std::string_view url, ClientOptions options = {});
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  ~Client();
+
+  // ---- Tasks ----
+  Result<Put> put(NewTask task);
+  Result<std::vector<Result<Put>>> put(std::vector<NewTask> tasks);
+  template <class T>
+  Result<Put> put(QueueRef queue, const T& payload, PutOptions options = {}) {
+    return put(new_task(std::move(queue), encode(payload), std::move(options)));
+  }
+  Result<Task> find(TaskId task);
+  // As it is when it has ended, or after `wait`.
+  Result<Task> await(TaskId task, Duration wait);
+  Result<TaskState> cancel(TaskId task, std::string reason = {});
+
+  // ---- Dead letters ----
+  Result<std::vector<Task>> dead(DeadFilter filter = {});
+  Result<TaskState> retry(TaskId task);
+  Result<std::uint64_t> retry_dead(DeadFilter filter = {});
+  Result<std::uint64_t> clear_dead(DeadFilter filter = {});
+
+  // ---- Queues ----
+  Result<void> pause(QueueRef queue, std::optional<Duration> time = std::nullopt);
+  Result<void> resume(QueueRef queue);
+  Result<QueueCounts> counts(QueueRef queue);
+
+ private:
+  friend class App;
+  struct Parts;
+  explicit Client(std::shared_ptr<Parts> parts);
+  std::shared_ptr<Parts> parts_;
+};
+
+}  // namespace millrace

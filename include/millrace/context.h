@@ -1,0 +1,77 @@
+// What a handler knows of the task it runs, and what it may do with it.
+#pragma once
+
+#include <millrace/fields.h>
+#include <millrace/handler.h>
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace millrace {
+
+namespace worker {
+class Run;
+}
+
+// Why a handler is asked to stop.
+enum class StopReason : std::uint8_t {
+  none = 0,
+  cancelled = 1,   // somebody cancelled the task
+  timed_out = 2,   // its time is up
+  lease_lost = 3,  // another worker may have the task by now: whatever is said here is refused
+  stopping = 4,    // the worker stops, and its patience is at an end
+};
+
+// Valid while the handler runs; its members may be called from several threads.
+class Context {
+ public:
+  explicit Context(worker::Run& run) : run_(&run) {}
+
+  // ---- The task ----
+  const Lease& task() const;
+  TaskId id() const { return task().id; }
+  // 1 at first.
+  std::uint32_t attempt() const { return task().counters.attempts + 1; }
+  std::optional<TimePoint> previous_start() const { return task().previous_start; }
+  std::optional<TimePoint> deadline() const;  // when its time is up
+
+  // ---- Time and stopping ----
+  TimePoint now() const;
+  bool stop_requested() const { return stop_reason() != StopReason::none; }
+  StopReason stop_reason() const;
+  std::stop_token stop_token() const;
+  // Waits; false: was asked to stop before the time was over. In App::step() virtual time passes.
+  bool wait_for(Duration time);
+
+  // ---- Signs of life: sent with the next heartbeat ----
+  void progress(double percent);  // 0 to 100
+  void log(std::string line);
+
+  // ---- Follow-ups: put in the same commit as the end of this task, or not at all ----
+  // `invalid` where the settlement could not hold it.
+  Result<void> put(NewTask task);
+  template <class T>
+  Result<void> put(QueueRef queue, const T& payload, NewTask options = {}) {
+    options.queue = std::move(queue);
+    options.payload = encode(payload);
+    return put(std::move(options));
+  }
+
+  // ---- The end ----
+  // With automatic acknowledgement a return does this. A second call is a `conflict`. Returns when
+  // the outcome is on its way; with Acknowledge::manual when it is stored, with the state after it.
+  Result<TaskState> settle(Outcome outcome);
+  bool settled() const;
+
+ private:
+  worker::Run* run_;
+};
+
+}  // namespace millrace

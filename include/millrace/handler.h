@@ -1,0 +1,114 @@
+// How tasks of a queue are handled: what a handler is told, and what it may say.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/retry.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+class Context;
+
+// Thrown by a handler, it says more than any other exception: a code, and whether a retry can help.
+//
+//   throw millrace::TaskFailure({.code = "no_such_user", .message = "user 7 is gone"}, false);
+struct TaskFailure : std::runtime_error {
+  explicit TaskFailure(TaskError why, std::optional<bool> may_retry = std::nullopt)
+      : std::runtime_error(why.message), error(std::move(why)), retryable(may_retry) {}
+
+  TaskError error;
+  std::optional<bool> retryable;  // nullopt: as the retry policy says
+};
+
+// Which queue a free processor turns to.
+enum class QueueOrder : std::uint8_t {
+  round_robin = 0,  // one batch of each in turn
+  strict = 1,       // the queue of the highest priority that has work
+  weighted = 2,     // in proportion to the queues' weights
+};
+
+// Who says that a task is done.
+enum class Acknowledge : std::uint8_t {
+  automatic = 0,  // a return is done, an exception is a failure
+  manual = 1,  // the handler, by Context::settle(); what it does not settle keeps its lease until
+               // that runs out, and is then worked again
+};
+
+// What became of a task that a handler has run, told when that is stored.
+struct TaskEvent {
+  const Lease& task;
+  TaskState state = TaskState::completed;
+  const Outcome& outcome;  // as the handler gave it
+};
+using Hook = std::function<void(const TaskEvent&)>;
+
+inline constexpr Rate no_limit{.max = 0};
+
+// What is left out stays as it is stored, or at the server's default.
+struct HandlerOptions {
+  // ---- In this process ----
+  std::uint32_t concurrency = 1;  // handlers that run at the same time
+  // Tasks taken ahead, so that no handler waits for the next. Nullopt: as many as are handled in
+  // about 100 ms, which is none where a task takes longer.
+  std::optional<std::uint32_t> prefetch = std::nullopt;
+  std::optional<std::uint32_t> batch_size = std::nullopt;  // of batch handlers; the queue's
+  Acknowledge acknowledge = Acknowledge::automatic;
+  // How long a handler may go on after its timeout or a stop before it is given up.
+  Duration grace = std::chrono::seconds(5);
+  // Where the store is away, run the handler in place of a put. See App::put.
+  bool critical = false;
+
+  // ---- Of the queue, for all processes: set when the app starts ----
+  std::optional<Duration> timeout = std::nullopt;
+  std::optional<Duration> lease = std::nullopt;
+  Rate process_rate = no_limit;
+  Rate put_rate = no_limit;
+  std::optional<std::uint32_t> max_concurrent = std::nullopt;
+  std::optional<std::uint64_t> max_depth = std::nullopt;
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<std::uint8_t> priority = std::nullopt;  // among queues
+  std::optional<std::uint32_t> weight = std::nullopt;
+  std::optional<Keep> keep_completed = std::nullopt;
+  std::optional<Keep> keep_dead = std::nullopt;
+
+  // ---- Hooks: on a thread of the worker; keep them short ----
+  Hook on_completed = {};
+  Hook on_failed = {};    // ended: a retry cannot help
+  Hook on_requeued = {};  // will be tried again
+  Hook on_dead = {};      // ended: every retry used up
+};
+
+// What one type of task does differently from its queue.
+struct TypeOptions {
+  std::optional<RetryRules> retry = std::nullopt;
+  std::optional<Duration> timeout = std::nullopt;
+  bool critical = false;
+};
+
+// The statistics of batches (S1). LastError is the text of the last failure.
+struct HandlerStats {
+  std::uint64_t processed = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t retried = 0;
+  Duration duration{};
+  std::string last_error = {};
+
+  friend bool operator==(const HandlerStats&, const HandlerStats&) = default;
+};
+
+// A handler without its types: runs the tasks it is given and settles each. One that returns
+// without settling, or throws, is spoken for by the worker.
+using HandlerFunction = std::function<void(std::span<Context* const>)>;
+
+}  // namespace millrace

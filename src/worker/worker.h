@@ -1,0 +1,106 @@
+// Takes tasks and runs their handlers: processors (threads) over queues, as long as it is told to.
+//
+//   start() ─► take ─► handle ─► settle ─► … ─► shutdown() ─► graceful_stop()
+//
+// Works over any Broker. Or, instead of start(), step() by step on the caller's thread.
+#pragma once
+
+#include <millrace/context.h>
+#include <millrace/handler.h>
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/broker.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/metrics.h"
+
+namespace millrace::worker {
+
+// How the tasks of one queue are run here.
+struct QueueHandlers {
+  std::string queue = {};
+  std::uint32_t concurrency = 1;
+  std::optional<std::uint32_t> prefetch = std::nullopt;
+  std::uint32_t batch_size = 1;  // most tasks in one call of a handler
+  Acknowledge acknowledge = Acknowledge::automatic;
+  std::optional<Duration> timeout = std::nullopt;  // where neither task nor queue has one
+  Duration grace = std::chrono::seconds(5);
+  std::uint8_t priority = default_priority;  // of the queue, for QueueOrder::strict
+  std::uint32_t weight = 1;                  // of the queue, for QueueOrder::weighted
+  HandlerFunction any = {};                  // of types that have none of their own
+  std::map<std::string, HandlerFunction> by_type = {};
+  Hook on_completed = {};
+  Hook on_failed = {};
+  Hook on_requeued = {};
+  Hook on_dead = {};
+};
+
+struct WorkerOptions {
+  std::string name = {};
+  bool internal = false;         // lives in the process of the store: may use names with $
+  std::uint32_t processors = 0;  // 0: as many as the queues' concurrency together
+  QueueOrder order = QueueOrder::round_robin;
+  Duration idle = std::chrono::seconds(1);         // how long a take waits for tasks (C-27)
+  Duration error_pause = std::chrono::seconds(5);  // after a failed call; grows
+  Duration longest_pause = std::chrono::seconds(30);
+  Duration beat = std::chrono::seconds(5);         // how often it reports and asks for instructions
+  Duration slow_cycle = std::chrono::seconds(10);  // a longer one is counted (S1-066)
+  Log log = {};
+};
+
+// What happened on one queue since the start.
+struct RunFigures {
+  std::string queue = {};
+  HandlerStats stats = {};
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t timed_out = 0;
+  std::uint64_t lost = 0;  // leases that were gone before the handler ended
+  std::uint64_t slow_cycles = 0;
+  std::uint32_t running = 0;
+  std::uint32_t waiting = 0;    // prefetched
+  std::uint32_t abandoned = 0;  // threads whose handler does not come back
+};
+
+struct Stopped {
+  std::uint64_t given_back = 0;  // prefetched, or still running at the limit
+  std::uint64_t running = 0;     // handlers that have still not returned
+};
+
+class Worker {
+ public:
+  Worker(Clock& clock, Broker& broker, WorkerOptions options, std::vector<QueueHandlers> queues);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker();
+
+  void start();
+  // Takes no more, gives back what was taken ahead; running handlers go on. Returns at once.
+  void shutdown();
+  // Waits for running handlers, at most `limit` (zero: as long as it takes), then asks them to stop
+  // and gives their tasks back.
+  Stopped graceful_stop(Duration limit);
+
+  // Takes and runs one round of what is ready now, on this thread. The result is how many tasks
+  // ended. Only without start().
+  Result<std::size_t> step();
+
+  std::vector<RunFigures> figures() const;
+  // How long take and handling of a batch took, in seconds (S1-078).
+  HistogramSnapshot cycles(const std::string& queue) const;
+  std::uint32_t running_processors() const;
+
+ private:
+  struct Parts;
+  std::shared_ptr<Parts> parts_;
+};
+
+}  // namespace millrace::worker
