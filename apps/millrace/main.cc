@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "app/stores.h"
 #include "apps/millrace/serve.h"
-#include "apps/millrace/stores.h"
+#include "apps/millrace/verify.h"
 #include "cli/cli.h"
 #include "config/find_file.h"
 #include "core/clock.h"

@@ -15,14 +15,14 @@
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
 #include "api/wire/views.h"
-#include "apps/millrace/stores.h"
+#include "app/stores.h"
 #include "broker/local_broker.h"
 #include "cli/first_steps.h"
 #include "cli/output_file.h"
-#include "cli/save.h"
+#include "store/save.h"
 #include "cli/serve_advice.h"
-#include "cli/signals.h"
 #include "log/log_writer.h"
+#include "process/signals.h"
 
 namespace millrace {
 namespace {
@@ -92,7 +92,7 @@ std::int64_t ms(std::chrono::nanoseconds time) {
 class Server {
  public:
   Server(const config::Settings& settings, const ServeContext& context, LogWriter& writer,
-         cli::Signals& signals)
+         Signals& signals)
       : settings_(settings),
         context_(context),
         clock_(context.clock),
@@ -173,9 +173,8 @@ class Server {
           [log = log_](std::string_view notice) { log(LogLevel::warning, std::string(notice)); });
       signals_.wake();
     });
-    for (cli::Told told = signals_.wait(1min); told != cli::Told::woken;
-         told = signals_.wait(1min)) {
-      if (told == cli::Told::stop) leave_while_opening();
+    for (Told told = signals_.wait(1min); told != Told::woken; told = signals_.wait(1min)) {
+      if (told == Told::stop) leave_while_opening();
     }
     opener.join();
     if (!opened) return fail(opened.error(), cli::store_advice(opened.error(), settings_));
@@ -235,9 +234,9 @@ class Server {
     auto keys_read = clock_.steady();
     const bool shared = store_->traits().several_processes;
     while (true) {
-      const cli::Told told = signals_.wait(tick);
-      if (told == cli::Told::stop) return true;
-      if (told == cli::Told::reload) reload();
+      const Told told = signals_.wait(tick);
+      if (told == Told::stop) return true;
+      if (told == Told::reload) reload();
       if (const auto failure = broker_->failure()) {
         log_(LogLevel::error, failure->message);
         return false;
@@ -288,7 +287,7 @@ class Server {
     listener_->stop();
     broker_->stop();
     if (healthy) {
-      if (const auto saved = cli::save(*store_, clock_.now()); !saved) {
+      if (const auto saved = save(*store_, clock_.now()); !saved) {
         log_(LogLevel::error, saved.error().message);
         healthy = false;
       }
@@ -307,7 +306,7 @@ class Server {
   Clock& clock_;
   LogWriter& writer_;
   const Log log_;
-  cli::Signals& signals_;
+  Signals& signals_;
   access::KeyBook book_;
   api::Api api_;
   std::unique_ptr<Store> store_;
@@ -319,7 +318,7 @@ class Server {
 }  // namespace
 
 Exit serve(const config::Config& config, const ServeContext& context) {
-  cli::Signals signals;
+  Signals signals({SIGHUP});
   const bool text = config.settings.log_format == "text";
   LogWriter writer(context.clock,
                    {.least = config::log_level_of(config.settings),

@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -55,10 +56,14 @@ struct ScheduleOptions {
   Duration jitter{};
 };
 
+// A function that a schedule can call: with the Context or without.
+template <class F>
+concept Scheduled = std::invocable<F> || std::invocable<F, Context&>;
+
 // What App::step() has done.
 struct Stepped {
   std::uint64_t runs = 0;   // tasks whose handler ended
-  std::uint64_t ticks = 0;  // moments at which something was due
+  std::uint64_t moments = 0;  // at which something was due
 };
 
 struct QueueMetrics {
@@ -152,21 +157,21 @@ class App {
   //
   // The function is a task of a queue with the schedule's name, so it is retried and seen like one.
 
-  template <std::invocable F>
+  template <Scheduled F>
   void every(Duration interval, std::string name, F function) {
     every(interval, std::move(name), ScheduleOptions{}, std::move(function));
   }
-  template <std::invocable F>
+  template <Scheduled F>
   void every(Duration interval, std::string name, ScheduleOptions options, F function) {
     NewTask task{.queue = name, .type = name, .payload = "null"};
     add(name, {}, {}, untyped(std::move(function)));
     schedule(std::move(name), {.every = interval}, std::move(options), std::move(task));
   }
-  template <std::invocable F>
+  template <Scheduled F>
   void cron(std::string expression, std::string name, F function) {
     cron(std::move(expression), std::move(name), ScheduleOptions{}, std::move(function));
   }
-  template <std::invocable F>
+  template <Scheduled F>
   void cron(std::string expression, std::string name, ScheduleOptions options, F function) {
     NewTask task{.queue = name, .type = name, .payload = "null"};
     add(name, {}, {}, untyped(std::move(function)));
@@ -225,5 +230,109 @@ class App {
 
   std::unique_ptr<Parts> parts_;
 };
+
+// ---- From typed handlers to HandlerFunctions
+// -----------------------------------------------------
+
+namespace internal {
+
+template <class T>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<Result<T>> = true;
+
+// A payload that is not what the handler takes. A retry cannot help.
+inline Outcome bad_payload(const Error& error) {
+  return Failed{{.code = "invalid_payload", .message = error.message}, false};
+}
+
+// What a handler returned, as an outcome.
+template <class R>
+Outcome outcome_of(R&& returned) {
+  using T = std::remove_cvref_t<R>;
+  if constexpr (is_result<T>) {
+    if (!returned) return Failed{{.message = returned.error().message}};
+    if constexpr (std::is_void_v<typename T::value_type>) {
+      return Done{};
+    } else {
+      return outcome_of(*std::forward<R>(returned));
+    }
+  } else if constexpr (std::is_constructible_v<Outcome, R>) {
+    return Outcome(std::forward<R>(returned));
+  } else {
+    return Done{encode(returned)};
+  }
+}
+
+// Calls it with as many of the arguments as it takes, and settles with what it returns.
+template <class F, class... Arguments>
+void call_and_settle(F& function, Context& task, Arguments&... arguments) {
+  const auto settle = [&]<class... With>(With&... with) {
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, With&...>>) {
+      function(with...);
+    } else {
+      std::ignore = task.settle(outcome_of(function(with...)));
+    }
+  };
+  if constexpr (std::is_invocable_v<F&, Arguments&..., Context&>) {
+    settle(arguments..., task);
+  } else if constexpr (std::is_invocable_v<F&, Arguments&...>) {
+    settle(arguments...);
+  } else {
+    static_assert(std::is_invocable_v<F&>,
+                  "a handler is called with (const T&, Context&), (const T&) or ()");
+    settle();
+  }
+}
+
+}  // namespace internal
+
+template <class T, class F>
+HandlerFunction App::single(F handler) {
+  return [shared = std::make_shared<F>(std::move(handler))](std::span<Context* const> tasks) {
+    for (Context* task : tasks) {
+      const Lease& lease = task->task();
+      const Result<T> payload = decode<T>(lease.payload, lease.content_type);
+      if (!payload) {
+        std::ignore = task->settle(internal::bad_payload(payload.error()));
+      } else {
+        internal::call_and_settle(*shared, *task, *payload);
+      }
+    }
+  };
+}
+
+template <class T, class F>
+HandlerFunction App::batched(F handler) {
+  static_assert(std::is_invocable_v<F&, std::span<Item<T>>>,
+                "a batch handler is called with (std::span<millrace::Item<T>>)");
+  return [shared = std::make_shared<F>(std::move(handler))](std::span<Context* const> tasks) {
+    std::vector<T> payloads;
+    std::vector<Context*> good;
+    payloads.reserve(tasks.size());
+    for (Context* task : tasks) {
+      const Lease& lease = task->task();
+      Result<T> payload = decode<T>(lease.payload, lease.content_type);
+      if (!payload) {
+        std::ignore = task->settle(internal::bad_payload(payload.error()));
+        continue;
+      }
+      payloads.push_back(std::move(*payload));
+      good.push_back(task);
+    }
+    if (good.empty()) return;
+    std::vector<Item<T>> items;
+    items.reserve(good.size());
+    for (std::size_t i = 0; i < good.size(); ++i) items.push_back({payloads[i], *good[i]});
+    (*shared)(std::span<Item<T>>(items));
+  };
+}
+
+template <class F>
+HandlerFunction App::untyped(F function) {
+  return [shared = std::make_shared<F>(std::move(function))](std::span<Context* const> tasks) {
+    for (Context* task : tasks) internal::call_and_settle(*shared, *task);
+  };
+}
 
 }  // namespace millrace

@@ -33,9 +33,9 @@ inline constexpr std::size_t priority_count = 10;
 
 struct TaskError {
   std::string code = "task_processing_error";
-  std::string message;
-  std::string details;
-  std::string stack;
+  std::string message = {};
+  std::string details = {};
+  std::string stack = {};
   TimePoint failed_at{};
 
   friend bool operator==(const TaskError&, const TaskError&) = default;

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "core/clock.h"
 #include "core/store_url.h"
+#include "store/opening.h"
 #include "store/store.h"
 
 namespace millrace::cli {
@@ -30,14 +31,9 @@ enum class Exit : std::uint8_t {
   // Also of `serve`: what shutdown.timeout_exit_code says, and 128 + the number of a second signal.
 };
 
-enum class Access : std::uint8_t {
-  read,   // must be there; is not changed
-  write,  // made if it is not there
-  serve,  // the same, and may also begin empty and end with the process
-};
-
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
-using Notice = std::function<void(std::string_view)>;
+using millrace::Access;
+using millrace::Progress;
+using Notice = OpeningNotice;
 
 // What checking a store found.
 struct Verified {

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
-#include "cli/save.h"
+#include "store/save.h"
 #include "transfer/import.h"
 
 namespace millrace::cli {

@@ -4,7 +4,7 @@
 
 #include "access/key_book.h"
 #include "cli/commands.h"
-#include "cli/save.h"
+#include "store/save.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 

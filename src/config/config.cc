@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 
 #include "config/toml_file.h"
 #include "core/nearest.h"
@@ -11,6 +12,10 @@ namespace millrace::config {
 namespace {
 
 constexpr std::string_view prefix = "MILLRACE_";
+
+// Variables that others have given the same meaning.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_names = {
+    {{"NUM_WORKERS", "processes"}, {"MILLRACE_URL", "server"}, {"MILLRACE_KEY", "server_key"}}};
 
 std::vector<std::string_view> known_keys() {
   std::vector<std::string_view> keys;
@@ -84,6 +89,11 @@ class Reader {
   }
 
   void read_variable(const std::string& name, const std::string& text) {
+    const auto* other =
+        std::ranges::find(other_names, name, &std::pair<std::string_view, std::string_view>::first);
+    if (other != other_names.end()) {
+      return take(*find_setting(other->second), {From::environment, name}, text, name);
+    }
     if (!name.starts_with(prefix) || name == "MILLRACE_CONFIG") return;
     const auto settings = all_settings();
     const auto found = std::ranges::find(settings, name, environment_name);
@@ -107,6 +117,9 @@ class Reader {
   }
 
   Config finish() {
+    if (config_.problems.empty()) {
+      for (std::string& each : problems_of(config_.handlers)) problem(std::move(each));
+    }
     for (const Disagreement& each : disagreements(config_.settings)) {
       const Origin& origin = config_.origins[index_of(*find_setting(each.key))];
       problem(fmt::format("{}: {}", origin.where, each.message));
@@ -127,6 +140,11 @@ class Reader {
   void problem(std::string text) { config_.problems.push_back(std::move(text)); }
 
   void read_value(const TomlValue& value, const std::string& where) {
+    if (is_about_handlers(value)) {
+      auto good = read_handler(config_.handlers, value, where);
+      if (!good) problem(fmt::format("{}: {}", where, good.error().message));
+      return;
+    }
     const Setting* setting = find_setting(value.key);
     if (setting == nullptr) return problem(fmt::format("{}: {}", where, unknown(value.key)));
     const Fit fits = std::visit([&](auto field) { return fit(value, field); }, setting->field);
@@ -180,6 +198,12 @@ std::string as_table(const Config& config) {
     table += fmt::format("{:<{}}  {:<{}}  {}\n", settings[i].key, key_width,
                          shown(config, settings[i]), value_width, config.origins[i].where);
   }
+  for (const HandlerSettings& each : config.handlers) {
+    const std::string what =
+        each.exec.empty() ? each.http : fmt::format("{}", fmt::join(each.exec, " "));
+    table += fmt::format("{:<{}}  {:<{}}  {}\n", "handlers." + each.queue, key_width, what,
+                         value_width, each.where);
+  }
   return table;
 }
 
@@ -207,6 +231,15 @@ std::string as_toml(const Config& config) {
       text += fmt::format("{}{} = {}\n", built_in ? "# " : "", name, toml_value(each, value));
     }
   }
+  text +=
+      "\n# Queues whose tasks are worked here: by a command, or by an endpoint (http = URL). See\n"
+      "# docs/workers.md.\n";
+  if (config.handlers.empty()) {
+    text +=
+        "#\n# [handlers.thumbnails]\n# exec = [\"python3\", \"thumbnail.py\"]\n"
+        "# concurrency = 4\n# timeout = \"30s\"\n";
+  }
+  for (const HandlerSettings& each : config.handlers) text += '\n' + as_toml(each);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/handlers.h"
 #include "config/settings.h"
 
 namespace millrace::config {
@@ -38,7 +39,8 @@ struct Origin {
 struct Config {
   std::string file = {};  // the one that was read; empty: none
   Settings settings = {};
-  std::vector<Origin> origins = {};        // one for each of all_settings()
+  std::vector<Origin> origins = {};  // one for each of all_settings()
+  std::vector<HandlerSettings> handlers = {};
   std::vector<std::string> problems = {};  // none: it may be used
   std::vector<std::string> remarks = {};   // worth knowing, not wrong
 };

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/limits.h"
+#include "core/quote.h"
 #include "core/store_url.h"
 
 namespace millrace::config {
@@ -29,6 +30,25 @@ const std::array settings_table = {
             .field = &Settings::store,
             .help = "Where tasks live: a directory, journal:DIR?sync=interval, memory:",
             .example = "/var/lib/millrace"},
+    Setting{.key = "role",
+            .field = &Settings::role,
+            .help = "What this process does: everything, or only the API, handlers, or upkeep",
+            .example = "worker",
+            .choices = {"all", "api", "worker", "scheduler"}},
+    Setting{.key = "processes",
+            .field = &Settings::processes,
+            .help = "Worker processes for [handlers]; 0 is one less than there are cores",
+            .example = "4",
+            .most = 1000},
+    Setting{.key = "server",
+            .field = &Settings::server,
+            .help = "The server that a process with the role worker works for",
+            .example = "http://127.0.0.1:7070"},
+    Setting{.key = "server_key",
+            .field = &Settings::server_key,
+            .help = "The key for that server, where it needs one; scope work",
+            .example = "the output of: millrace keys create --name worker --scope work",
+            .secret = true},
     Setting{.key = "admin_key",
             .field = &Settings::admin_key,
             .help = "A key that may do everything, beside those in the store; 32 to 255 characters",
@@ -228,6 +248,18 @@ std::vector<Disagreement> disagreements(const Settings& settings) {
   }
   if (const auto url = parse_store_url(settings.store); !url) {
     found.push_back({"store", fmt::format("store: {}", url.error().message)});
+  }
+  const bool url =
+      settings.server.starts_with("http://") || settings.server.starts_with("https://");
+  if (!settings.server.empty() && !url) {
+    found.push_back({"server", fmt::format("server is {}; it must be a URL, such as "
+                                           "http://127.0.0.1:7070",
+                                           in_quotes(settings.server))});
+  }
+  if (settings.role == "worker" && settings.server.empty()) {
+    found.push_back({"role",
+                     "a worker needs to know whom it works for; set server, such as "
+                     "--server http://127.0.0.1:7070"});
   }
   const std::size_t length = settings.admin_key.size();
   constexpr std::size_t least = 32;

@@ -29,6 +29,10 @@ struct Settings {
   Address listen = {};
   std::string address_file = {};
   std::string store = "./data";
+  std::string role = "all";
+  std::uint32_t processes = 0;
+  std::string server = {};
+  std::string server_key = {};
   std::string admin_key = {};
   std::string tls_certificate = {};
   std::string tls_key = {};

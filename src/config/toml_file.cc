@@ -46,8 +46,14 @@ std::string name_of(toml::node_type type) {
   }
 }
 
-TomlValue value_of(std::string key, const toml::node& node) {
-  TomlValue value{.key = std::move(key), .line = node.source().begin.line};
+bool all_texts(const toml::array& array) {
+  return std::ranges::all_of(array, [](const toml::node& each) { return each.is_string(); });
+}
+
+TomlValue value_of(std::vector<std::string> path, const toml::node& node) {
+  TomlValue value{.key = fmt::format("{}", fmt::join(path, ".")),
+                  .path = std::move(path),
+                  .line = node.source().begin.line};
   if (const auto* text = node.as_string()) {
     value.kind = TomlKind::text;
     value.text = text->get();
@@ -60,20 +66,25 @@ TomlValue value_of(std::string key, const toml::node& node) {
   } else if (const auto* boolean = node.as_boolean()) {
     value.kind = TomlKind::boolean;
     value.text = boolean->get() ? "true" : "false";
+  } else if (const auto* array = node.as_array(); array != nullptr && all_texts(*array)) {
+    value.kind = TomlKind::list;
+    value.text = name_of(node.type());
+    for (const toml::node& each : *array) value.list.push_back(each.as_string()->get());
   } else {
     value.text = name_of(node.type());
   }
   return value;
 }
 
-void flatten(const toml::table& table, const std::string& prefix, std::vector<TomlValue>& out) {
+void flatten(const toml::table& table, const std::vector<std::string>& in,
+             std::vector<TomlValue>& out) {
   for (const auto& [name, node] : table) {
-    std::string key =
-        prefix.empty() ? std::string(name.str()) : fmt::format("{}.{}", prefix, name.str());
+    std::vector<std::string> path = in;
+    path.emplace_back(name.str());
     if (const auto* inner = node.as_table()) {
-      flatten(*inner, key, out);
+      flatten(*inner, path, out);
     } else {
-      out.push_back(value_of(std::move(key), node));
+      out.push_back(value_of(std::move(path), node));
     }
   }
 }
@@ -97,7 +108,7 @@ TomlText parse_toml(std::string_view text) {
             .line = parsed.error().source().begin.line};
   }
   TomlText result;
-  flatten(parsed.table(), "", result.values);
+  flatten(parsed.table(), {}, result.values);
   std::ranges::stable_sort(result.values, {}, &TomlValue::line);
   return result;
 }

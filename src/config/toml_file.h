@@ -9,12 +9,14 @@
 
 namespace millrace::config {
 
-enum class TomlKind : std::uint8_t { text, integer, real, boolean, other };
+enum class TomlKind : std::uint8_t { text, integer, real, boolean, list, other };
 
 struct TomlValue {
-  std::string key = {};  // with the tables it is in: http.max_body
+  std::string key = {};                // with the tables it is in: http.max_body
+  std::vector<std::string> path = {};  // the same, name by name
   TomlKind kind = TomlKind::other;
-  std::string text = {};  // of `other`: what it is called
+  std::string text = {};               // of `list` and `other`: what it is called
+  std::vector<std::string> list = {};  // of texts; a list with anything else in it is `other`
   std::size_t line = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "apps/millrace/stores.h"
+#include "app/stores.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include "disk/real_disk.h"
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
-#include "store/embedded/journal/verify.h"
 #include "store/embedded/memory.h"
 #include "store/embedded/snapshot/snapshot.h"
 
@@ -42,17 +41,17 @@ SyncMode sync_of(UrlSync sync) {
   return SyncMode::always;
 }
 
-Result<std::unique_ptr<Disk>> open_disk(const std::string& directory, cli::Access access) {
-  return open_directory(
-      directory, access == cli::Access::read ? DirectoryMode::existing : DirectoryMode::make);
+Result<std::unique_ptr<Disk>> open_disk(const std::string& directory, Access access) {
+  return open_directory(directory,
+                        access == Access::read ? DirectoryMode::existing : DirectoryMode::make);
 }
 
-Result<std::unique_ptr<Store>> open_journal_at(const StoreUrl& url, cli::Access access,
-                                               const cli::Progress& progress,
-                                               const cli::Notice& notice) {
+Result<std::unique_ptr<Store>> open_journal_at(const StoreUrl& url, Access access,
+                                               const Progress& progress,
+                                               const OpeningNotice& notice) {
   auto disk = open_disk(url.path, access);
   if (!disk) return std::unexpected(std::move(disk.error()));
-  if (access == cli::Access::read) {
+  if (access == Access::read) {
     auto there = check_there_is(**disk, "journal", [](const std::string& each) {
       return embedded::segment_number(each).has_value();
     });
@@ -60,63 +59,40 @@ Result<std::unique_ptr<Store>> open_journal_at(const StoreUrl& url, cli::Access 
   }
   JournalOptions options{.sync = sync_of(url.sync),
                          .hash_seed = random_seed(),
-                         .read_only = access == cli::Access::read,
+                         .read_only = access == Access::read,
                          .progress = progress,
                          .notice = notice};
   if (url.interval) options.interval = *url.interval;
   return open_journal(std::move(*disk), std::move(options));
 }
 
-Result<std::unique_ptr<Store>> open_snapshot_at(const StoreUrl& url, cli::Access access,
-                                                const cli::Notice& notice) {
+Result<std::unique_ptr<Store>> open_snapshot_at(const StoreUrl& url, Access access,
+                                                const OpeningNotice& notice) {
   const std::filesystem::path file(url.path);
   const std::string folder = file.parent_path().string();
   auto disk = open_disk(folder.empty() ? "." : folder, access);
   if (!disk) return std::unexpected(std::move(disk.error()));
   const std::string name = file.filename().string();
-  if (access == cli::Access::read) {
+  if (access == Access::read) {
     auto there =
         check_there_is(**disk, name, [&](const std::string& each) { return each == name; });
     if (!there) return std::unexpected(std::move(there.error()));
   }
   return open_memory_with_snapshot(
       std::move(*disk), name,
-      {.hash_seed = random_seed(), .read_only = access == cli::Access::read, .notice = notice});
+      {.hash_seed = random_seed(), .read_only = access == Access::read, .notice = notice});
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_store(const StoreUrl& url, cli::Access access,
-                                          const cli::Progress& progress,
-                                          const cli::Notice& notice) {
+Result<std::unique_ptr<Store>> open_store(const StoreUrl& url, Access access,
+                                          const Progress& progress, const OpeningNotice& notice) {
   if (url.kind == StoreKind::journal) return open_journal_at(url, access, progress, notice);
   if (!url.path.empty()) return open_snapshot_at(url, access, notice);
-  if (access == cli::Access::serve) return open_memory();
+  if (access == Access::serve) return open_memory();
   return fail(ErrorCode::invalid,
               "memory: begins empty and is gone with the process, so there is nothing to move; "
               "write memory:?snapshot=FILE");
-}
-
-Result<cli::Verified> verify_store(const std::string& directory, const cli::Progress& progress) {
-  auto disk = open_directory(directory, DirectoryMode::existing);
-  if (!disk) return std::unexpected(std::move(disk.error()));
-  const auto report = verify_journal(**disk, progress);
-  if (!report) return std::unexpected(report.error());
-  cli::Verified verified{.figures = {{"segments", report->segments},
-                                     {"groups", report->groups},
-                                     {"bytes", report->bytes},
-                                     {"tasks", report->tasks},
-                                     {"queues", report->queues},
-                                     {"schedules", report->schedules},
-                                     {"memos", report->memos}},
-                         .damage = report->differences};
-  if (report->torn != 0) {
-    verified.remarks.push_back(
-        fmt::format("the last {} bytes are unfinished, as a crash leaves "
-                    "them; the next opening cuts them",
-                    report->torn));
-  }
-  return verified;
 }
 
 }  // namespace millrace

@@ -6,9 +6,9 @@
 
 #include "store/store.h"
 
-namespace millrace::cli {
+namespace millrace {
 
 // Makes everything durable now, also in a store that saves itself now and then.
 Result<void> save(Store& store, TimePoint now);
 
-}  // namespace millrace::cli
+}  // namespace millrace

@@ -1,6 +1,6 @@
-#include "cli/save.h"
+#include "store/save.h"
 
-namespace millrace::cli {
+namespace millrace {
 
 Result<void> save(Store& store, TimePoint now) {
   // A store that saves itself now and then does so when it is told the time.
@@ -10,4 +10,4 @@ Result<void> save(Store& store, TimePoint now) {
   return store.flush();
 }
 
-}  // namespace millrace::cli
+}  // namespace millrace

@@ -1,0 +1,113 @@
+#include "process/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+
+namespace millrace {
+namespace {
+
+// Where the handler writes what it heard; -1: nobody listens.
+std::atomic<int> listener = -1;
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
+
+constexpr unsigned char wake_word = 0;  // no signal has this number
+
+extern "C" void hear(int number) {
+  const int error = errno;
+  const auto word = static_cast<unsigned char>(number);
+  // A full pipe means that as much is waiting to be heard already.
+  [[maybe_unused]] const auto written = write(listener.load(), &word, 1);
+  errno = error;
+}
+
+extern "C" void leave_now(int number) {
+  _exit(128 + number);
+}
+
+Told meaning(unsigned char word) {
+  switch (word) {
+    case wake_word:
+      return Told::woken;
+    case SIGHUP:
+      return Told::reload;
+    case SIGTTIN:
+      return Told::more;
+    case SIGTTOU:
+      return Told::fewer;
+    case SIGCHLD:
+      return Told::child;
+    default:
+      return Told::stop;
+  }
+}
+
+struct sigaction action_of(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  return action;
+}
+
+}  // namespace
+
+Signals::Signals(std::initializer_list<int> also) {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files shall be an error of the write
+  int ends[2];
+  // Without it nothing can be told to stop; there is no reason for the system to refuse.
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) std::abort();
+  reads_ = ends[0];
+  writes_ = ends[1];
+  listener.store(writes_);
+  std::vector<int> heard = {SIGTERM, SIGINT};
+  heard.insert(heard.end(), also.begin(), also.end());
+  const struct sigaction action = action_of(hear);
+  for (const int number : heard) {
+    before_.emplace_back(number, action);
+    sigaction(number, &action, &before_.back().second);
+  }
+}
+
+Signals::~Signals() {
+  for (const auto& [number, action] : before_) sigaction(number, &action, nullptr);
+  listener.store(-1);
+  close(reads_);
+  close(writes_);
+}
+
+Told Signals::wait(Duration at_most) {
+  pollfd file{.fd = reads_, .events = POLLIN, .revents = 0};
+  const auto ms = std::clamp<Duration::rep>(at_most.count(), 0, std::numeric_limits<int>::max());
+  // A signal that interrupts it has written before it does.
+  poll(&file, 1, static_cast<int>(ms));
+  unsigned char word = wake_word;
+  if (read(reads_, &word, 1) != 1) return Told::nothing;
+  if (word != wake_word) return meaning(word);
+  // Many wakes are one. A signal behind them is heard at once.
+  while (read(reads_, &word, 1) == 1) {
+    if (word == wake_word) continue;
+    wake();
+    return meaning(word);
+  }
+  return Told::woken;
+}
+
+void Signals::wake() {
+  [[maybe_unused]] const auto written = write(writes_, &wake_word, 1);
+}
+
+void Signals::exit_on_the_next() {
+  const struct sigaction action = action_of(leave_now);
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+}  // namespace millrace

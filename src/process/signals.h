@@ -1,0 +1,45 @@
+// What the system tells a program: stop, read your files again, and the like.
+#pragma once
+
+#include <millrace/time.h>
+#include <signal.h>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+enum class Told : std::uint8_t {
+  nothing,  // the time is over
+  stop,     // SIGTERM or SIGINT
+  reload,   // SIGHUP
+  more,     // SIGTTIN: one process more
+  fewer,    // SIGTTOU: one less
+  child,    // SIGCHLD: a child may have ended
+  woken,    // wake() was called
+};
+
+// One at a time in a process. SIGTERM and SIGINT are heard, and those of `also`; the others do what
+// they always did. SIGPIPE and SIGXFSZ are ignored from then on.
+class Signals {
+ public:
+  explicit Signals(std::initializer_list<int> also = {});
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  ~Signals();  // as it was before
+
+  Told wait(Duration at_most);
+  // Ends a wait() now or later; from any thread.
+  void wake();
+
+  // From now on a further SIGTERM or SIGINT ends the process at once, with 128 + its number.
+  void exit_on_the_next();
+
+ private:
+  int reads_ = -1;
+  int writes_ = -1;
+  std::vector<std::pair<int, struct sigaction>> before_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,21 @@
+// How a store is opened, whichever it is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace millrace {
+
+enum class Access : std::uint8_t {
+  read,   // must be there; is not changed
+  write,  // made if it is not there
+  serve,  // the same, and may also begin empty and end with the process
+};
+
+// How far a long opening is.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+// What whoever opens it should know.
+using OpeningNotice = std::function<void(std::string_view)>;
+
+}  // namespace millrace
