@@ -9,6 +9,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -215,6 +216,10 @@ bool HttpPeer::wait_for_requests(std::size_t count) const {
 }
 
 void HttpPeer::accept_all() {
+  sigset_t pipe;  // OpenSSL writes to connections that are gone; the threads below inherit this
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
   for (;;) {
     const int socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
