@@ -18,10 +18,16 @@ struct AddressRange {
 
   friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
+// `invalid` says what is wrong with it; bits beyond the range's length must be zero.
 Result<AddressRange> parse_range(std::string_view text);
 
+// 10.0.0.1, fd00::1
+std::string to_text(const std::array<std::uint8_t, 16>& address);
+
 struct AddressGuard {
-  bool allow_private = true;               // loopback, private, link-local, shared, reserved …
+  // Whatever is not somebody's public address: loopback, private, link-local, shared, multicast,
+  // reserved; IPv6 addresses that stand for such an IPv4 address, too.
+  bool allow_private = true;
   std::vector<AddressRange> allowed = {};  // of them, these nevertheless
 
   bool allows(const std::array<std::uint8_t, 16>& address) const;

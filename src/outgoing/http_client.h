@@ -38,6 +38,7 @@ struct HttpReply {
   int status = 0;
   Headers headers = {};  // names in lower case
   std::string body = {};
+  bool clipped = false;  // the body was longer
 
   // Empty: there is none.
   std::string_view header(std::string_view name) const;
@@ -52,7 +53,12 @@ struct HttpClientOptions {
 
 // `unavailable`: no answer came, and nothing is known of what the other side did (the message says
 // why). `invalid`: it could not be sent at all: a bad URL, an address that is not allowed.
-// Redirects are not followed.
+// `too_large`: the answer was.
+//
+// HTTP/1.1, over TLS only with certificates that can be trusted. Redirects are not followed, and
+// proxies that the environment names are not used: who is connected to is the URL's host, or the
+// guard could be talked past. If a kept connection turns out to have been closed without a byte of
+// an answer, the request is sent once more over a new one.
 class HttpClient {
  public:
   using Done = std::move_only_function<void(Result<HttpReply>)>;

@@ -1,0 +1,262 @@
+#include "outgoing/http_client.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "core/clock.h"
+#include "outgoing/transfer.h"
+
+namespace millrace::outgoing {
+namespace {
+
+constexpr std::size_t most_idle = 256;  // handles that wait for the next request
+constexpr int longest_poll_ms = 60'000;
+// Libcurl's own limit comes first where it holds: it knows more about what happened.
+constexpr std::chrono::milliseconds patience(20);
+constexpr Duration longest = std::chrono::hours(24 * 20);
+
+bool libcurl_is_ready() {
+  static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  return ready;
+}
+
+// Signals are for threads that expect them; a broken connection must not raise any.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+Error closed() {
+  return {.code = ErrorCode::unavailable, .message = "the HTTP client is being closed"};
+}
+
+}  // namespace
+
+std::string_view HttpReply::header(std::string_view name) const {
+  const auto found = std::ranges::find(headers, name, &Headers::value_type::first);
+  return found == headers.end() ? std::string_view{} : found->second;
+}
+
+struct HttpClient::Parts {
+  explicit Parts(HttpClientOptions given) : options(std::move(given)) {
+    if (libcurl_is_ready()) multi = curl_multi_init();
+    if (multi == nullptr) return;
+    const auto most = static_cast<long>(
+        std::clamp<std::size_t>(options.connections, 1, std::numeric_limits<int>::max()));
+    curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, most);
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, std::max(most, 256L));
+    thread = std::thread([this] { run(); });
+  }
+
+  ~Parts() {
+    if (multi == nullptr) return;
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    curl_multi_wakeup(multi);
+    thread.join();
+    idle.clear();
+    curl_multi_cleanup(multi);
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  struct Waiting {
+    HttpRequest request;
+    Done done;
+  };
+
+  void submit(HttpRequest request, Done done) {
+    if (multi == nullptr) {
+      done(fail(ErrorCode::unavailable, "libcurl cannot be started"));
+      return;
+    }
+    bool first = false;
+    bool late = false;
+    {
+      const std::lock_guard lock(mutex);
+      late = stopping;
+      first = inbox.empty();
+      if (!late) inbox.push_back({std::move(request), std::move(done)});
+    }
+    if (late) {
+      done(std::unexpected(closed()));  // asked for by the completion of another
+    } else if (first) {
+      curl_multi_wakeup(multi);
+    }
+  }
+
+  void cancel(std::uint64_t number) {
+    {
+      const std::lock_guard lock(mutex);
+      cancelled.push_back(number);
+    }
+    curl_multi_wakeup(multi);
+  }
+
+  // ---- On the client's thread ------------------------------------------------------------------
+
+  void run() {
+    block_signals();
+    for (;;) {
+      bool stop = false;
+      {
+        const std::lock_guard lock(mutex);
+        std::swap(inbox, arrived);
+        std::swap(cancelled, given_up);
+        stop = stopping;
+      }
+      if (stop) break;
+      for (Waiting& each : arrived) begin(std::move(each));
+      arrived.clear();
+      for (const std::uint64_t number : given_up) give_up(number);
+      given_up.clear();
+      int running = 0;
+      curl_multi_perform(multi, &running);
+      if (collect()) continue;  // completions may have asked for more
+      curl_multi_poll(multi, nullptr, 0, expire(), nullptr);
+    }
+    for (Waiting& each : arrived) each.done(std::unexpected(closed()));
+    arrived.clear();
+    while (!active.empty()) end(active.begin()->second, std::unexpected(closed()));
+  }
+
+  void begin(Waiting waiting) {
+    if (waiting.request.stop.stop_requested()) {
+      waiting.done(fail(ErrorCode::unavailable, "the request was given up before it was sent"));
+      return;
+    }
+    std::unique_ptr<Transfer> transfer;
+    if (idle.empty()) {
+      transfer = std::make_unique<Transfer>(options);
+    } else {
+      transfer = std::move(idle.back());
+      idle.pop_back();
+    }
+    const std::uint64_t number = ++last_number;
+    auto begun = transfer->begin(number, std::move(waiting.request), std::move(waiting.done));
+    if (begun && curl_multi_add_handle(multi, transfer->handle()) != CURLM_OK) {
+      begun = fail(ErrorCode::unavailable, "libcurl does not take the request");
+    }
+    if (!begun) {
+      transfer->end(std::unexpected(std::move(begun).error()));
+      keep(std::move(transfer));
+      return;
+    }
+    Transfer* const added = transfer.get();
+    added->deadline = clock.steady() + std::min(added->request().timeout, longest) + patience;
+    deadlines.emplace(added->deadline, number);
+    active.emplace(number, std::move(transfer));
+    added->watch([this](std::uint64_t which) { cancel(which); });
+  }
+
+  bool collect() {
+    bool some = false;
+    int left = 0;
+    while (CURLMsg* message = curl_multi_info_read(multi, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      some = true;
+      char* owner = nullptr;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+      const CURLcode code = message->data.result;
+      auto* transfer = reinterpret_cast<Transfer*>(owner);
+      auto taken = take_out(transfer->number());
+      taken->end(code);
+      keep(std::move(taken));
+    }
+    return some;
+  }
+
+  // Ends what had no connection when its time was over: libcurl's clock runs for the others only.
+  // The result is for how long nothing else will be due, in milliseconds.
+  int expire() {
+    while (!deadlines.empty()) {
+      const auto [deadline, number] = *deadlines.begin();
+      const auto left = deadline - clock.steady();
+      if (left > std::chrono::nanoseconds(0)) {
+        return static_cast<int>(std::min<std::int64_t>(
+            longest_poll_ms, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+      }
+      const auto& late = active.at(number);
+      end(late, fail(ErrorCode::unavailable,
+                     fmt::format("{} was not asked: none of {} connections was free in {} ms",
+                                 place_of(late->request().url), options.connections,
+                                 late->request().timeout.count())));
+    }
+    return longest_poll_ms;
+  }
+
+  void give_up(std::uint64_t number) {
+    const auto found = active.find(number);
+    if (found == active.end()) return;  // it was answered meanwhile
+    end(found->second,
+        fail(ErrorCode::unavailable, "the request was given up while its answer was awaited"));
+  }
+
+  void end(const std::unique_ptr<Transfer>& transfer, Result<HttpReply> result) {
+    auto taken = take_out(transfer->number());
+    taken->end(std::move(result));
+    keep(std::move(taken));
+  }
+
+  std::unique_ptr<Transfer> take_out(std::uint64_t number) {
+    auto node = active.extract(number);
+    deadlines.erase({node.mapped()->deadline, number});
+    curl_multi_remove_handle(multi, node.mapped()->handle());
+    return std::move(node.mapped());
+  }
+
+  void keep(std::unique_ptr<Transfer> transfer) {
+    if (idle.size() < most_idle) idle.push_back(std::move(transfer));
+  }
+
+  const HttpClientOptions options;
+  CURLM* multi = nullptr;
+
+  std::mutex mutex;
+  std::vector<Waiting> inbox;
+  std::vector<std::uint64_t> cancelled;
+  bool stopping = false;
+
+  // Of the client's thread.
+  std::vector<Waiting> arrived;
+  std::vector<std::uint64_t> given_up;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Transfer>> active;
+  std::set<std::pair<std::chrono::nanoseconds, std::uint64_t>> deadlines;
+  std::vector<std::unique_ptr<Transfer>> idle;
+  SystemClock clock;
+  std::uint64_t last_number = 0;
+  std::thread thread;
+};
+
+HttpClient::HttpClient(HttpClientOptions options)
+    : parts_(std::make_unique<Parts>(std::move(options))) {}
+
+HttpClient::~HttpClient() = default;
+
+void HttpClient::send(HttpRequest request, Done done) {
+  parts_->submit(std::move(request), std::move(done));
+}
+
+Result<HttpReply> HttpClient::send(HttpRequest request) {
+  std::promise<Result<HttpReply>> promise;
+  auto answer = promise.get_future();
+  // The promise lives in the completion: it may not end before set_value has returned.
+  send(std::move(request), [promise = std::move(promise)](Result<HttpReply> result) mutable {
+    promise.set_value(std::move(result));
+  });
+  return answer.get();
+}
+
+}  // namespace millrace::outgoing
