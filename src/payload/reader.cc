@@ -145,10 +145,7 @@ bool Reader::item(bool& first) {
     return false;
   }
   ++at_;
-  // [1,] is a value that is missing, not the end of the list.
-  if (peek() != ']') return true;
-  broken(at_);
-  return false;
+  return true;
 }
 
 std::optional<std::string_view> Reader::key(std::string& scratch, bool& first) {

@@ -196,6 +196,10 @@ TEST(Refusals, depth_is_bounded) {
       message.ends_with("is nested too deeply: more than 512 lists and objects in each other"));
   EXPECT_LT(message.size(), 600U);
   EXPECT_TRUE(refusal<millrace::Value>(std::string(100'000, '[')).contains("nested too deeply"));
+  // Side by side is not deep.
+  std::string broad = "[[]";
+  for (int i = 0; i < 1000; ++i) broad += ",[],{},{\"a\":[]}";
+  EXPECT_TRUE(decode<millrace::Value>(broad + "]"));
   const std::string deepest = std::string(512, '[') + std::string(512, ']');
   EXPECT_TRUE(decode<millrace::Value>(deepest));
 }

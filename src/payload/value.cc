@@ -3,6 +3,7 @@
 #include <millrace/fields.h>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <unordered_set>
 
 #include "payload/reader.h"
@@ -21,7 +22,12 @@ struct Append {
   void operator()(bool value) const { out += value ? "true" : "false"; }
   void operator()(std::int64_t value) const { append_number(out, value); }
   void operator()(std::uint64_t value) const { append_number(out, value); }
-  void operator()(double value) const { append_number(out, value); }
+  void operator()(double value) const {
+    const std::size_t from = out.size();
+    append_number(out, value);
+    // So that it is read as what it was.
+    if (std::isfinite(value) && out.find_first_of(".e", from) == std::string::npos) out += ".0";
+  }
   void operator()(const std::string& text) const { append_text(out, text); }
   void operator()(const List& list) const {
     char before = '[';
@@ -75,10 +81,10 @@ class Known {
   bool add(const Object& object, std::string_view name) {
     constexpr std::size_t few = 16;
     if (object.size() < few) {
-      return std::ranges::none_of(object, [&](const auto& item) { return item.first == name; });
+      return std::ranges::none_of(object, [&](const auto& item) { return item.name == name; });
     }
     if (all_.empty()) {
-      for (const auto& item : object) all_.insert(item.first);
+      for (const auto& item : object) all_.insert(item.name);
     }
     return all_.emplace(name).second;
   }
@@ -95,7 +101,7 @@ void read_object(Reader& in, Object& to, const Place& at) {
   while (const auto key = in.key(scratch, first)) {
     const Place here{.kind = Place::Kind::member, .above = &at, .key = *key};
     if (!known.add(to, *key)) return refuse_second(in, here);
-    read(in, to.emplace_back(std::string(*key), Value{}).second, here);
+    read(in, to.emplace_back(std::string(*key)).value, here);
   }
 }
 

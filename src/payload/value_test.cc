@@ -34,6 +34,8 @@ TEST(Value, numbers_keep_their_value) {
                            "9223372036854775808", "0.1", "1e+300", "-2.5e-08"}) {
     EXPECT_EQ(to_json(*parse_json(text)), text);
   }
+  EXPECT_EQ(to_json(Value{1000.0}), "1000.0");
+  EXPECT_EQ(parse_json(to_json(Value{-0.0})), Value{-0.0});
   // Larger whole numbers are the nearest double.
   EXPECT_EQ(parse_json("18446744073709551616")->any, Value::Any(18446744073709551616.0));
 }
