@@ -109,6 +109,12 @@ Opens what_opens(std::string_view head) {
   return Opens::function;
 }
 
+// Macros that are a whole declaration and have no semicolon behind them.
+bool is_declaring_macro(std::string_view head) {
+  head = trim(head);
+  return head == "MILLRACE_FIELDS" || head == "MILLRACE_NAMES";
+}
+
 bool is_access_label(std::string_view head) {
   head = trim(head);
   return head == "public" || head == "private" || head == "protected";
@@ -171,7 +177,9 @@ std::vector<Function> functions_in(std::string_view whole) {
   while (i < code.size()) {
     const char c = code[i];
     if (c == '(') {
+      const bool complete = is_declaring_macro(code.substr(head, i - head));
       i = end_of_brackets(code, i);
+      if (complete) head = i;
     } else if (c == '{') {
       const std::string_view before = code.substr(head, i - head);
       switch (what_opens(before)) {

@@ -69,6 +69,12 @@ TEST(FunctionsIn, finds_them_in_namespaces_and_classes) {
               ElementsAre("m", "n", "o", "Queue::take"));
 }
 
+TEST(FunctionsIn, macros_that_declare_need_no_semicolon) {
+  EXPECT_THAT(names_in("struct A { int a; };\nMILLRACE_FIELDS(A, a)\n"
+                       "namespace b { enum E { c };\nMILLRACE_NAMES(E, c)\nvoid f() {} }"),
+              ElementsAre("f"));
+}
+
 TEST(FunctionsIn, knows_constructors_with_braced_members) {
   EXPECT_THAT(names_in("Queue::Queue(int a) : size_{a}, name_{\"x\"} { start(); }\n"
                        "Queue::Queue() : size_(0) { start(); }\n"

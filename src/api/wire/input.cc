@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <charconv>
 
 #include "api/wire/raw.h"
 #include "core/quote.h"
+#include "payload/text.h"
 
 namespace millrace::wire {
 namespace {
@@ -32,26 +32,6 @@ std::string named(const Path& at) {
   return text.empty() ? "the body" : text;
 }
 
-void append_utf8(std::string& to, unsigned code) {
-  const auto add = [&](unsigned byte) { to += static_cast<char>(byte); };
-  if (code < 0x80) return add(code);
-  if (code < 0x800) {
-    add(0xC0U | (code >> 6U));
-  } else if (code < 0x10000) {
-    add(0xE0U | (code >> 12U)), add(0x80U | ((code >> 6U) & 0x3FU));
-  } else {
-    add(0xF0U | (code >> 18U)), add(0x80U | ((code >> 12U) & 0x3FU));
-    add(0x80U | ((code >> 6U) & 0x3FU));
-  }
-  add(0x80U | (code & 0x3FU));
-}
-
-unsigned unit_at(std::string_view text, std::size_t at) {
-  unsigned unit = 0;
-  std::from_chars(text.data() + at, text.data() + at + 4, unit, 16);
-  return unit;
-}
-
 }  // namespace
 
 std::string Path::text() const {
@@ -61,28 +41,7 @@ std::string Path::text() const {
 }
 
 void unescape(std::string_view text, std::string& to) {
-  to.clear();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      to += text[i];
-      continue;
-    }
-    const char c = text[++i];
-    constexpr std::string_view from = "bfnrt";
-    if (c == 'u') {
-      unsigned code = unit_at(text, i + 1);
-      i += 4;
-      if (code >= 0xD800 && code <= 0xDBFF) {
-        code = 0x10000 + ((code - 0xD800) << 10U) + (unit_at(text, i + 3) - 0xDC00);
-        i += 6;
-      }
-      append_utf8(to, code);
-    } else if (const std::size_t which = from.find(c); which != std::string_view::npos) {
-      to += "\b\f\n\r\t"[which];
-    } else {
-      to += c;
-    }
-  }
+  json::unescape(text, to);
 }
 
 char Input::peek() {

@@ -1,4 +1,4 @@
-#include "api/wire/raw.h"
+#include "payload/raw.h"
 
 #include <array>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "core/utf8.h"
 
-namespace millrace::wire {
+namespace millrace::json {
 namespace {
 
 constexpr std::uint64_t each = 0x0101010101010101ULL;
@@ -264,4 +264,4 @@ bool is_json_type(std::string_view type) {
   return type.size() > suffix.size() && same(type.substr(type.size() - suffix.size()), suffix);
 }
 
-}  // namespace millrace::wire
+}  // namespace millrace::json
