@@ -132,8 +132,8 @@ TEST_F(KeyBookTest, the_admin_key_of_the_settings_needs_no_store) {
 }
 
 TEST_F(KeyBookTest, the_key_of_its_own_workers_guards_nothing_and_is_in_no_list) {
-  const auto made =
-      make_key({.name = "workers", .scopes = Scopes(std::vector{Scope::work})}, t0).value();
+  const MadeKey made =
+      must(make_key({.name = "workers", .scopes = Scopes(std::vector{Scope::work})}, t0));
   KeyBook book{{.open_without_keys = true, .own = made.key}};
   EXPECT_FALSE(book.guarded());
   EXPECT_EQ(book.check("", Scope::read, t0).outcome, Outcome::allowed);
@@ -175,7 +175,7 @@ TEST_F(KeyBookTest, more_keys_than_a_page_are_all_read_both_ways) {
   EXPECT_EQ(load(book_).size(), 2003U);
   std::size_t found = 0;
   all_key_memos([&](Recall recall, auto done) { done(store_.recall(recall, t0)); },
-                [&](Result<std::vector<Memo>> memos) { found = memos->size(); });
+                [&](Result<std::vector<Memo>> memos) { found = memos.value().size(); });
   EXPECT_EQ(found, 2003U);
   std::optional<Error> error;
   all_key_memos([](const Recall&, auto done) { done(fail(ErrorCode::unavailable, "gone")); },
