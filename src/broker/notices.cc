@@ -1,5 +1,7 @@
 #include "broker/notices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -136,6 +138,24 @@ std::vector<NewTask> Notices::of_cancel(const Subject& subject, const std::strin
   Notice notice = notice_about(subject, TaskState::cancelled, error, now);
   tasks.push_back(webhook(subject, std::move(notice), limits::max_follow_up_bytes, now));
   return tasks;
+}
+
+Result<NewTask> Notices::again(const Task& task, TimePoint now) const {
+  if (!compose_) return fail(ErrorCode::conflict, "nothing here delivers callbacks");
+  if (!task.callback) {
+    return fail(ErrorCode::conflict,
+                "the task has no callback: it was put without one, so there is nothing to deliver");
+  }
+  if (!is_final(task.state)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the task is {}; only the webhook of a task that has ended (completed, "
+                            "failed, dead, cancelled) can be delivered again",
+                            name_of(task.state)));
+  }
+  const Subject subject = subject_of(task);
+  Notice notice = notice_about(subject, task.state, task.error, task.finished_at.value_or(now));
+  notice.result = task.result;
+  return webhook(subject, std::move(notice), limits::max_follow_up_bytes, now);
 }
 
 NewTask Notices::webhook(const Subject& subject, Notice notice, std::size_t room,

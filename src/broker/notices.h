@@ -3,6 +3,7 @@
 #pragma once
 
 #include <millrace/ids.h>
+#include <millrace/result.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <millrace/work.h>
@@ -49,6 +50,9 @@ class Notices {
   // What goes along with the cancellation of a waiting task.
   std::vector<NewTask> of_cancel(const Subject& subject, const std::string& reason,
                                  TimePoint now) const;
+
+  // The webhook of a finished task once more, from what is stored of it.
+  Result<NewTask> again(const Task& task, TimePoint now) const;
 
  private:
   NewTask webhook(const Subject& subject, Notice notice, std::size_t room, TimePoint now) const;
