@@ -231,7 +231,8 @@ class MissingFields {
 
 // The names of a list, for an error.
 struct FieldNames {
-  std::vector<std::string_view> names = {};
+  std::vector<std::string_view> names = {};  // each once
+  std::size_t count = 0;                     // of fields
 
   void operator()(std::string_view name, auto&&) { add(name); }
   template <class T>
@@ -239,9 +240,22 @@ struct FieldNames {
     add(name);
   }
   void add(std::string_view name) {
+    ++count;
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
 };
+
+// Whether every name stands in the list once. Where one hides another, the first must be found.
+template <HasFields T>
+bool names_are_unique() {
+  static const bool unique = [] {
+    T value{};
+    FieldNames all;
+    fields(value, all);
+    return all.count == all.names.size();
+  }();
+  return unique;
+}
 
 template <HasFields T>
 void read(Input& in, T& to, const Path& at) {
@@ -249,10 +263,12 @@ void read(Input& in, T& to, const Path& at) {
   // The one value that is not empty where it stands by default: no limit means no limit.
   if constexpr (std::is_same_v<T, Keep>) to = {};
   Seen seen;
+  const bool in_order = names_are_unique<T>();
   std::string scratch;
   bool first = true;
   while (const auto key = in.key(scratch, first)) {
     const Path here{.above = &at, .key = *key};
+    if (!in_order) seen.next = 0;
     KeyReader reader(in, *key, here, seen);
     do {
       fields(to, reader);
