@@ -64,6 +64,8 @@ Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patc
 Read<Schedule> patched(const Schedule& schedule, std::string_view patch);
 // The merged text of two objects.
 Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at);
+// The patch that makes one object of another. What is the same in both is not in it.
+Read<std::string> difference(std::string_view from, std::string_view to);
 
 // ---- Notices -----------------------------------------------------------------------------------
 
