@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/wire/beat.h"
 #include "api/wire/fields.h"
 #include "api/wire/input.h"
 #include "broker/broker.h"
@@ -25,6 +26,7 @@ void fields(A<WorkerView> auto& of, auto& visit) {
   visit("first_seen", of.first_seen), visit("last_seen", of.last_seen);
   visit("taken", always(of.taken)), visit("settled", always(of.settled));
   visit("holding", always(of.holding)), visit("tasks", of.tasks);
+  visit("report", of.report);
 }
 void fields(A<Handled> auto& of, auto& visit) {
   visit("done", always(of.done)), visit("refused", always(of.refused));
