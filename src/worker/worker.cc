@@ -182,6 +182,7 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     const Moment sending = std::min(moment_to_send, part);
     wait_until(lock, end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
     if (core.busy() != 0) {
+      result.interrupted = core.busy();
       ask_all_to_stop(lock);
       wait_until(lock, end - sending, [&] { return core.busy() == 0; });
     }
