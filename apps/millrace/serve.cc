@@ -215,6 +215,7 @@ class Server {
                      .create_unknown_queues = settings_.queues_create_unknown,
                      .compose = wire::compose_notice,
                      .alerts = settings_.alerts_enabled,
+                     .manager = settings_.manager_enabled,
                      .seed = (std::uint64_t{device()} << 32U) | device(),
                      .log = log_};
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);

@@ -33,6 +33,7 @@ struct BooksOptions {
   QueueSettings new_queue = {};  // what a queue that nobody configured looks like
   ComposeNotice compose = {};
   bool alerts = false;
+  bool manager = false;  // moves processors between queues
   // Of ids and jitter. Nullopt: drawn at random, since two brokers with one seed make the same ids.
   std::optional<std::uint64_t> seed = std::nullopt;
   LeaseBookOptions leases = {};

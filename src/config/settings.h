@@ -53,6 +53,7 @@ struct Settings {
   Count retry_max_retries{3};
   std::string retry_retryable = "all";
   bool alerts_enabled = false;
+  bool manager_enabled = true;
   Duration shutdown_timeout = std::chrono::seconds(30);
   std::uint32_t shutdown_timeout_exit_code = 0;
 
