@@ -23,6 +23,28 @@
 
 namespace millrace::test {
 
+// A task about which everything is said.
+inline NewTask with_everything() {
+  return {.type = "send",
+          .payload = R"({"to":  1})",
+          .content_type = "application/vnd.shop+json",
+          .priority = 0,
+          .start = t0 - 1s,
+          .start_by = t0 + 1h,
+          .timeout = 90s,
+          .max_lost = unlimited,
+          .retry = RetryRules{.base = 1s, .jitter = Jitter::none, .max_retries = 1},
+          .unique = UniqueKey{.key = "k", .scope = UniqueScope::window, .window = 5s},
+          .callback = Callback{.url = "https://example.org/hook", .events = 31, .max_attempts = 1},
+          .keep_for = 1h,
+          .client_id = "c",
+          .request_id = "r",
+          .group = "g",
+          .metadata = R"({"m": {}})",
+          .tags = {"a", "m\xc3\xbchle"},
+          .parent = fresh_id()};
+}
+
 class HttpTwins : public ::testing::Test {
  protected:
   HttpTwins() { open(); }
