@@ -476,6 +476,7 @@ TEST_F(WorkerTest, handlers_that_heed_the_request_end_in_time) {
   ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 3; }));
   const Stopped stopped = worker_->graceful_stop(1s);
   EXPECT_EQ(stopped.running, 0U);
+  EXPECT_EQ(stopped.given_back, 3U);
   EXPECT_EQ(heeded, 3);
   for (const TaskId& id : ids) {
     EXPECT_EQ(find(id).state, TaskState::queued);
