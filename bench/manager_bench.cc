@@ -18,6 +18,7 @@ void compare(const test::Scenario& scenario, std::uint64_t seeds) {
   std::vector<double> p99s;
   std::vector<double> plain_p99s;
   std::vector<double> worst;
+  std::vector<double> weighted;
   double changes = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto plain = test::simulate(scenario, false, seed);
@@ -27,6 +28,7 @@ void compare(const test::Scenario& scenario, std::uint64_t seeds) {
     p99s.push_back(managed.all.p99);
     plain_p99s.push_back(plain.all.p99);
     worst.push_back(managed.worst / plain.worst);
+    weighted.push_back(managed.weighted / plain.weighted);
     changes += static_cast<double>(managed.changes) / static_cast<double>(managed.rounds);
   }
   const auto mean = bench::ratio_of(means, plain_means);
@@ -43,6 +45,7 @@ void compare(const test::Scenario& scenario, std::uint64_t seeds) {
       .add("p99_ratio", p99.ratio)
       .add("p99_ratio_min", p99.least)
       .add("p99_ratio_max", p99.greatest)
+      .add("weighted_ratio", bench::median(weighted))
       .add("worst_queue_ratio", bench::median(worst))
       .add("changes_a_round", changes / static_cast<double>(seeds))
       .print();

@@ -18,7 +18,7 @@ constexpr double much_slower = 4;
 // Scarcity ends when nobody would have to wait for this share of the patience.
 constexpr double less_patience = 0.2;
 // Seconds for which a queue must have tasks that wait.
-constexpr double busy_for = 3;
+constexpr double busy_for = 2;
 // Processors are shared out in at most so many pieces, so that a round takes bounded time.
 constexpr std::uint64_t most_units = 4096;
 
@@ -56,7 +56,6 @@ class Planner {
   void look();
   void share_out();
   bool give(std::size_t queue);
-  std::optional<std::size_t> take_over(std::size_t queue);
   std::uint64_t desired() const;
   // More processors would help it, if there were any.
   bool must_wait(std::size_t queue) const {
@@ -146,34 +145,6 @@ bool Planner::give(std::size_t queue) {
   return true;
 }
 
-// A processor of another queue that would still be better off without it.
-std::optional<std::size_t> Planner::take_over(std::size_t queue) {
-  const double mine = wait(queue, needs_[queue].given);
-  const Spot* best = nullptr;
-  std::size_t from = 0;
-  double best_wait = mine;
-  for (const Spot& spot : spots_[queue]) {
-    const WorkerCapacity& worker = workers_[spot.worker];
-    if (given_[spot.worker][spot.line] >= worker.lines[spot.line].most) continue;
-    for (std::size_t l = 0; l < worker.lines.size(); ++l) {
-      const std::size_t other = worker.lines[l].queue;
-      if (given_[spot.worker][l] == 0 || other == queue || needs_[other].given < 2) continue;
-      const double theirs = wait(other, needs_[other].given - 1);
-      if (theirs >= best_wait) continue;
-      best = &spot;
-      from = l;
-      best_wait = theirs;
-    }
-  }
-  if (best == nullptr) return std::nullopt;
-  const std::size_t other = workers_[best->worker].lines[from].queue;
-  --given_[best->worker][from];
-  --needs_[other].given;
-  ++given_[best->worker][best->line];
-  ++needs_[queue].given;
-  return other;
-}
-
 // One at a time, always to the queue that waits longest.
 void Planner::share_out() {
   struct Turn {
@@ -195,24 +166,12 @@ void Planner::share_out() {
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     if (needs_[q].active) turns.push(turn(q));
   }
-  std::uint64_t take_overs = most_units;
   while (!turns.empty()) {
     const Turn next = turns.top();
     turns.pop();
-    const std::size_t q = next.queue;
-    const Turn is = turn(q);
-    if (is.wait != next.wait) {  // it has lost some since
-      turns.push(is);
-      continue;
-    }
-    if (is.wait <= 0 || needs_[q].given >= needs_[q].limit) continue;
-    if (!give(q)) {
-      if (take_overs-- == 0) return;
-      const auto other = take_over(q);
-      if (!other) continue;
-      turns.push(turn(*other));
-    }
-    turns.push(turn(q));
+    const Need& need = needs_[next.queue];
+    if (next.wait <= 0 || need.given >= need.limit || !give(next.queue)) continue;
+    turns.push(turn(next.queue));
   }
 }
 
@@ -311,7 +270,8 @@ std::vector<std::uint32_t> Planner::scarce_bounds(std::size_t w) const {
     if (needs_[queue].active && needs_[queue].given == 0) {
       bound = 1;  // everywhere: processors turn to it in its turn
     } else if (must_wait(queue)) {
-      if (first && first != l) bound = given + unused;
+      const bool idle = queues_[queue].ready == 0;  // its own part is in there, too
+      if (first && first != l) bound = unused + (idle ? 0 : given);
     } else if (contested && needs_[queue].active) {
       // It has enough; where others wait, it keeps to that, with room for chance.
       bound = given + static_cast<std::uint32_t>(std::ceil(std::sqrt(given)));

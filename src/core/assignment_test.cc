@@ -126,10 +126,13 @@ TEST(Assignment, with_fewer_processors_than_queues_each_gets_its_turn) {
   AssignmentPlan plan;
   EXPECT_GT(settle(loads, workers, plan), 0);
   EXPECT_THAT(plan.most[0], Each(Ge(1)));
-  // With next to nothing to do, none of them is held up at all.
-  for (auto& load : loads) load = {.arrivals = 0.1, .service = 0.01};
-  auto calm = crew(1, 2, 5);
-  EXPECT_THAT(plan_assignment(loads, calm).most[0], Each(2));
+}
+
+TEST(Assignment, queues_with_next_to_nothing_to_do_are_not_held_up) {
+  const std::vector<QueueLoad> loads(20, {.arrivals = 0.1, .service = 0.01});
+  const auto plan = plan_assignment(loads, crew(1, 8, 20));
+  EXPECT_FALSE(plan.scarce);
+  EXPECT_THAT(plan.most[0], Each(8));
 }
 
 TEST(Assignment, a_round_moves_half_of_a_worker_at_most) {
@@ -172,6 +175,20 @@ TEST(Assignment, bounds_go_when_scarcity_does) {
   ASSERT_GT(settle(loads, workers, plan), 0);
   EXPECT_FALSE(plan.scarce);
   EXPECT_THAT(plan.most, Each(ElementsAre(8, 8)));
+}
+
+TEST(Assignment, scarcity_begins_later_than_it_ends) {
+  // With 8 processors, in ten seconds: about three seconds of work a processor are left.
+  const std::vector<QueueLoad> some = {{.ready = 1'000, .service = 0.1},
+                                       {.ready = 40, .service = 0.1}};
+  auto workers = crew(1, 8, 2);
+  EXPECT_FALSE(plan_assignment(some, workers).scarce);
+  const std::vector<QueueLoad> more = {{.ready = 2'000, .service = 0.1},
+                                       {.ready = 80, .service = 0.1}};
+  AssignmentPlan plan;
+  ASSERT_GT(settle(more, workers, plan), 0);
+  EXPECT_TRUE(plan.scarce);
+  EXPECT_TRUE(plan_assignment(some, workers).scarce);
 }
 
 TEST(Assignment, the_desired_number_keeps_waits_below_the_target) {

@@ -316,9 +316,9 @@ std::vector<Scenario> scenarios(double seconds) {
     even.push_back({.name = name, .rate = 32, .service = 0.2});
   all.push_back({"even", even, workers(4), seconds});
   for (auto& queue : even) queue.rate = 38;
-  all.push_back({"even, nearly full", even, workers(4), seconds});
+  all.push_back({"even-full", even, workers(4), seconds});
   // Nine tasks of ten in one queue; now and then more than can be done.
-  all.push_back({"skewed 90/10",
+  all.push_back({"skewed",
                  {{.name = "many",
                    .rate = 115,
                    .service = 0.2,
@@ -334,7 +334,7 @@ std::vector<Scenario> scenarios(double seconds) {
                  workers(2),
                  seconds});
   // A tenth of the tasks is nine tenths of the work.
-  all.push_back({"slow and fast",
+  all.push_back({"slow-and-fast",
                  {{.name = "fast", .rate = 60, .service = 0.05},
                   {.name = "slow",
                    .rate = 0.7,
@@ -376,7 +376,7 @@ std::vector<Scenario> scenarios(double seconds) {
                  workers(3),
                  seconds});
   // Two kinds of workers, of which both can work on the queue in the middle.
-  all.push_back({"overlapping workers",
+  all.push_back({"overlapping",
                  {{.name = "left",
                    .rate = 60,
                    .service = 0.2,
@@ -396,7 +396,7 @@ std::vector<Scenario> scenarios(double seconds) {
                   {.processors = 8, .most = {0, 8, 8}}},
                  seconds});
   for (auto& queue : even) queue.rate = 26;
-  all.push_back({"one worker dies", even, workers(4), seconds});
+  all.push_back({"dead-worker", even, workers(4), seconds});
   all.back().workers[0].dies = seconds / 3;
   return all;
 }
