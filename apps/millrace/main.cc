@@ -10,6 +10,7 @@
 #include "app/stores.h"
 #include "apps/millrace/serve.h"
 #include "apps/millrace/verify.h"
+#include "apps/millrace/work.h"
 #include "cli/cli.h"
 #include "config/find_file.h"
 #include "core/clock.h"
@@ -49,6 +50,10 @@ int main(int argc, char** argv) {
   with.serve = [&](const millrace::config::Config& config) {
     return millrace::serve(config,
                            {.clock = clock, .version = with.version, .colours = with.colours});
+  };
+  with.work = [&](const millrace::cli::WorkerProgram& program) {
+    return millrace::work(program,
+                          {.clock = clock, .version = with.version, .colours = with.colours});
   };
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   return static_cast<int>(millrace::cli::run(arguments, with));

@@ -16,6 +16,8 @@
 #include "api/server/stored_keys.h"
 #include "api/wire/views.h"
 #include "app/stores.h"
+#include "apps/millrace/work.h"
+#include "apps/millrace/worker_processes.h"
 #include "broker/local_broker.h"
 #include "cli/first_steps.h"
 #include "cli/output_file.h"
@@ -23,6 +25,7 @@
 #include "log/log_writer.h"
 #include "outgoing/signature.h"
 #include "process/signals.h"
+#include "process/supervisor.h"
 #include "store/save.h"
 #include "worker/deliverer.h"
 
@@ -128,18 +131,30 @@ std::int64_t ms(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
+// For its own worker processes, as long as this process lives.
+access::MadeKey key_of_workers(TimePoint now) {
+  access::Scopes scopes;
+  scopes.add(access::Scope::work);
+  auto made = access::make_key({.name = "worker processes", .scopes = scopes}, now);
+  // Without random numbers there is no key, and nobody can come in with it.
+  return made ? std::move(*made) : access::MadeKey{};
+}
+
 class Server {
  public:
-  Server(const config::Settings& settings, const ServeContext& context, LogWriter& writer,
+  Server(const config::Config& config, const ServeContext& context, LogWriter& writer,
          Signals& signals)
-      : settings_(settings),
+      : config_(config),
+        settings_(config.settings),
         context_(context),
         clock_(context.clock),
         writer_(writer),
         log_(writer.log()),
         signals_(signals),
-        book_({.open_without_keys = config::is_loopback(settings.listen.host),
-               .admin_key = settings.admin_key}),
+        own_key_(key_of_workers(context.clock.now())),
+        book_({.open_without_keys = config::is_loopback(settings_.listen.host),
+               .admin_key = settings_.admin_key,
+               .own = own_key_.key}),
         api_(api_options()) {}
 
   Exit run() {
@@ -150,6 +165,7 @@ class Server {
     if (auto failed = open()) return *failed;
     if (auto failed = guard()) return *failed;
     begin();
+    if (auto failed = begin_workers()) return *failed;
     const bool healthy = wait();
     return end(healthy);
   }
@@ -239,6 +255,9 @@ class Server {
 
   // Nobody may come in from outside as long as nobody needs a key.
   std::optional<Exit> guard() {
+    if (settings_.role == "scheduler" && !store_->traits().several_processes) {
+      return fail(cli::alone_error(settings_), cli::alone_advice());
+    }
     const auto memos = access::all_key_memos(
         [this](const Recall& recall) { return store_->recall(recall, clock_.now()); });
     if (!memos) return fail(memos.error(), "");
@@ -276,6 +295,50 @@ class Server {
     if (settings_.log_format == "text") writer_.plain(cli::first_steps(place));
   }
 
+  // Worker processes come in from this machine, without TLS.
+  Result<std::string> inner_address() {
+    if (settings_.tls_key.empty() && config::is_loopback(settings_.listen.host)) {
+      return config::to_text(address());
+    }
+    auto started = api::Listener::start({.address = "127.0.0.1", .port = 0, .threads = 1},
+                                        api_.handler(), clock_, log_);
+    if (!started) return std::unexpected(std::move(started.error()));
+    inner_ = std::move(*started);
+    return config::to_text({"127.0.0.1", inner_->port()});
+  }
+
+  std::optional<Exit> begin_workers() {
+    if (settings_.role != "all" || config_.handlers.empty()) return std::nullopt;
+    const auto inner = inner_address();
+    if (!inner) return fail(inner.error(), "");
+    workers_.emplace(clock_, worker_processes(config_, "http://" + *inner, own_key_.text, log_));
+    workers_->set_count(processes_of(settings_));
+    workers_->tend();
+    return std::nullopt;
+  }
+
+  void change_workers(Told told) {
+    if (!workers_) return;
+    const std::size_t now = workers_->count();
+    workers_->set_count(told == Told::more ? now + 1 : std::max<std::size_t>(now, 1) - 1);
+    log_(LogLevel::info, "the number of worker processes was changed",
+         {{"processes", static_cast<std::int64_t>(workers_->count())}});
+  }
+
+  // While the API still answers them: they settle or give back what they have.
+  bool end_workers(Duration most) {
+    if (!workers_) return true;
+    workers_->stop();
+    const auto began = clock_.steady();
+    for (workers_->tend(); workers_->running() != 0; workers_->tend()) {
+      if (most != Duration::zero() && clock_.steady() - began >= most) break;
+      signals_.wait(std::min<Duration>(tick, 100ms));
+    }
+    const bool in_time = workers_->running() == 0 && !workers_->ended_badly();
+    workers_.reset();
+    return in_time;
+  }
+
   // False: the store has failed.
   bool wait() {
     auto keys_read = clock_.steady();
@@ -284,6 +347,8 @@ class Server {
       const Told told = signals_.wait(tick);
       if (told == Told::stop) return true;
       if (told == Told::reload) reload();
+      if (told == Told::more || told == Told::fewer) change_workers(told);
+      if (workers_) workers_->tend();
       if (const auto failure = broker_->failure()) {
         log_(LogLevel::error, failure->message);
         return false;
@@ -325,13 +390,17 @@ class Server {
     log_(LogLevel::info, "shutting down",
          {{"connections", static_cast<std::int64_t>(listener_->counts().open)}});
     const auto began = clock_.steady();
+    const bool workers_in_time = end_workers(healthy ? settings_.shutdown_timeout : last_words);
     api_.stop();
+    if (inner_) inner_->stop();
     listener_->stop_accepting();
     if (deliverer_) deliverer_->stop(healthy ? deliveries_patience : 1ms);
     const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
-    const bool in_time = drain(!healthy         ? last_words
-                               : unlimited_time ? without_end
-                                                : settings_.shutdown_timeout);
+    const Duration spent = std::chrono::floor<Duration>(clock_.steady() - began);
+    const bool in_time =
+        drain(!healthy         ? last_words
+              : unlimited_time ? without_end
+                               : std::max(settings_.shutdown_timeout - spent, tick));
     listener_->stop();
     broker_->stop();
     if (healthy) {
@@ -347,36 +416,42 @@ class Server {
          in_time ? "stopped" : "stopped; some connections were cut after shutdown.timeout",
          {{"took_ms", ms(clock_.steady() - began)}});
     if (!healthy) return Exit::store;
-    return in_time ? Exit::ok : static_cast<Exit>(settings_.shutdown_timeout_exit_code);
+    return in_time && workers_in_time ? Exit::ok
+                                      : static_cast<Exit>(settings_.shutdown_timeout_exit_code);
   }
 
+  const config::Config& config_;
   const config::Settings& settings_;
   const ServeContext& context_;
   Clock& clock_;
   LogWriter& writer_;
   const Log log_;
   Signals& signals_;
+  const access::MadeKey own_key_;
   access::KeyBook book_;
   api::Api api_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<LocalBroker> broker_;
   worker::DelivererOptions deliverer_options_;
   std::optional<worker::Deliverer> deliverer_;
-  std::unique_ptr<api::Listener> listener_;  // last, so that it goes first
+  std::unique_ptr<api::Listener> listener_;
+  std::unique_ptr<api::Listener> inner_;  // for worker processes, where the other is not for them
+  std::optional<Supervisor> workers_;     // last, so that it goes first
   std::chrono::nanoseconds opened_in_{};
 };
 
 }  // namespace
 
 Exit serve(const config::Config& config, const ServeContext& context) {
-  Signals signals({SIGHUP});
+  if (config.settings.role == "worker") return serve_as_worker(config, context);
+  Signals signals({SIGHUP, SIGCHLD, SIGTTIN, SIGTTOU});
   const bool text = config.settings.log_format == "text";
   LogWriter writer(context.clock,
                    {.least = config::log_level_of(config.settings),
                     .format = text ? LogFormat::text : LogFormat::json,
                     .colours = context.colours},
                    write_to_standard_error);
-  const Exit exit = Server(config.settings, context, writer, signals).run();
+  const Exit exit = Server(config, context, writer, signals).run();
   writer.stop(log_patience);
   return exit;
 }

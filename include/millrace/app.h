@@ -44,6 +44,9 @@ struct AppOptions {
   std::uint32_t processors = 0;  // threads for handlers; 0: as many as the handlers' concurrency
   QueueOrder order = QueueOrder::round_robin;
   RetryPolicy retry = {};  // where neither task, type nor queue says; not with a server
+  // A queue that is there keeps its stored settings, which operators may have changed; a difference
+  // is logged. True: what handlers say is stored at every start.
+  bool overwrite_settings = false;
   Duration idle = std::chrono::seconds(1);         // how long to wait where there are no tasks
   Duration error_pause = std::chrono::seconds(5);  // after an error; doubles up to
   Duration longest_pause = std::chrono::seconds(30);
@@ -214,7 +217,7 @@ class App {
   //
   // Where the store is away a put is an error, unless the handler is `critical`: then it runs at
   // once in the caller's thread, without retries or a record, and the answer is a task that is
-  // completed and was never stored (number 0).
+  // completed and was never stored (number 0). It cannot put follow-ups there.
   Client& client();
   QueueMetrics metrics(const std::string& queue) const;
   HandlerStats stats(const std::string& queue) const;  // S1's five figures

@@ -43,9 +43,13 @@ class Context {
   std::optional<TimePoint> deadline() const;  // when its time is up
 
   // ---- Time and stopping ----
+  //
+  // A handler that stops early should throw, or return Failed or GiveBack: a return without a word
+  // says that the work is done, whatever the reason to stop was.
   TimePoint now() const;
   bool stop_requested() const { return stop_reason() != StopReason::none; }
   StopReason stop_reason() const;
+  // Its callbacks run on the thread of the heartbeats: keep them short.
   std::stop_token stop_token() const;
   // Waits; false: was asked to stop before the time was over. In App::step() virtual time passes.
   bool wait_for(Duration time);

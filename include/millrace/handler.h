@@ -69,7 +69,7 @@ struct HandlerOptions {
   // Where the store is away, run the handler in place of a put. See App::put.
   bool critical = false;
 
-  // ---- Of the queue, for all processes: set when the app starts ----
+  // ---- Of the queue, for all processes: set when the app creates it ----
   std::optional<Duration> timeout = std::nullopt;
   std::optional<Duration> lease = std::nullopt;
   Rate process_rate = no_limit;

@@ -45,7 +45,7 @@ void App::set_options(const std::string& queue, HandlerOptions options) {
 
 void App::set_batch_options(const std::string& queue, HandlerOptions options) {
   set_options(queue, std::move(options));
-  parts_->plan.queues[queue].batch = true;
+  must(parts_->plan.set_batch(queue));
 }
 
 void App::add(const std::string& queue, const std::string& type, TypeOptions options,
@@ -79,6 +79,7 @@ void App::shutdown() {
 }
 
 int App::stop() {
+  shutdown();
   return parts_->end();
 }
 
@@ -89,7 +90,7 @@ int App::run() {
     parts_->signals = &signals;
   }
   int code = EXIT_SUCCESS;
-  if (const auto started = start(); !started) {
+  if (const auto started = parts_->begin_when_there(signals); !started) {
     parts_->log(LogLevel::error, started.error().message);
     code = EXIT_FAILURE;
   }

@@ -102,14 +102,15 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
   if (!views && views.error().code != ErrorCode::not_found) {
     return std::unexpected(std::move(views.error()));
   }
-  QueueSettings settings = views ? views->front().queue.settings : QueueSettings{.name = name};
+  const bool known = views.has_value();
+  QueueSettings settings = known ? views->front().queue.settings : QueueSettings{.name = name};
   apply(planned, settings);
-  Result<Queue> queue = views ? std::move(views->front().queue) : Queue{};
-  if (!views) {
+  Result<Queue> queue = known ? std::move(views->front().queue) : Queue{};
+  if (!known) {
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
       to.put_queue(ask, settings, PutQueue::create, std::move(done));
     });
-  } else if (settings != queue->settings) {
+  } else if (settings != queue->settings && options.overwrite_settings) {
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
       const auto change = [&planned](QueueSettings& stored) -> Result<void> {
         apply(planned, stored);
@@ -117,6 +118,12 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
       };
       to.change_queue(ask, name, change, std::move(done));
     });
+  } else if (settings != queue->settings) {
+    log(LogLevel::warning,
+        fmt::format("the stored settings of queue {} are not those of the program, and hold; "
+                    "change the queue, or start once with overwrite_settings",
+                    name),
+        {{"queue", name}});
   }
   if (!queue) {
     queue.error().message = fmt::format("queue {}: {}", name, queue.error().message);
@@ -180,11 +187,26 @@ Result<void> App::Parts::begin(bool threads) {
   return {};
 }
 
+Result<void> App::Parts::begin_when_there(Signals& told) {
+  Duration pause = options.error_pause;
+  while (true) {
+    auto good = begin(true);
+    const bool away = !good && good.error().code == ErrorCode::unavailable;
+    if (!away || shared->opened.owns_store()) return good;
+    log(LogLevel::warning, good.error().message,
+        {{"again_in_ms", static_cast<std::int64_t>(pause.count())}});
+    const Told heard = told.wait(pause);
+    if (heard == Told::stop) told_to_stop = true;
+    if (told_to_stop) return {};
+    pause = std::min(pause * 2, options.longest_pause);
+  }
+}
+
 // ---- Ending ------------------------------------------------------------------------------------
 
 int App::Parts::end() {
-  if (ended) return EXIT_SUCCESS;
-  ended = true;
+  const std::scoped_lock lock(end_mutex);
+  if (ended) return *ended;
   int code = EXIT_SUCCESS;
   if (worker) {
     const worker::Stopped stopped = worker->graceful_stop(options.shutdown_timeout);
@@ -198,6 +220,7 @@ int App::Parts::end() {
     code = EXIT_FAILURE;
   }
   writer->stop(log_patience);
+  ended = code;
   return code;
 }
 
@@ -262,6 +285,19 @@ std::optional<Put> App::Parts::run_in_place(const NewTask& task) {
     alone.find({.caller = alone.new_caller()}, put->front()->id, std::move(done));
   });
   if (!after || after->state != TaskState::completed) return std::nullopt;
+  // What it put would be gone with the store. Nobody can put it now, so it is an error.
+  const auto counts = wait_for_answer<std::vector<QueueView>>([&](auto done) {
+    alone.queues({.caller = alone.new_caller()}, std::nullopt, std::move(done));
+  });
+  std::uint64_t left = 0;
+  for (const QueueView& view : counts.value_or(std::vector<QueueView>())) {
+    left += view.counts.waiting();
+  }
+  if (left != 0) {
+    log(LogLevel::error, "a critical task was run in place, but what it put is lost",
+        {{"queue", *queue}, {"tasks", static_cast<std::int64_t>(left)}});
+    return std::nullopt;
+  }
   log(LogLevel::warning, "the store is away: a critical task was run in place",
       {{"queue", *queue}, {"type", task.type}});
   return Put{.id = put->front()->id, .number = {}, .state = TaskState::completed};

@@ -45,6 +45,8 @@ struct App::Parts {
   std::optional<Put> run_in_place(const NewTask& task);
 
   Result<void> begin(bool threads);
+  // The same, as often as it takes for a server that is away; until a signal ends it.
+  Result<void> begin_when_there(Signals& told);
   int end();
   // The moment at which something may be due next, at most `most`.
   TimePoint next_moment(TimePoint most);
@@ -65,8 +67,9 @@ struct App::Parts {
   std::unique_ptr<api::Listener> listener;
   Client client;
   bool begun = false;
-  bool ended = false;
-  bool stuck = false;  // handlers have not returned
+  std::mutex end_mutex;
+  std::optional<int> ended;         // the code to exit with
+  std::atomic<bool> stuck = false;  // handlers have not returned
   std::mutex signals_mutex;
   Signals* signals = nullptr;  // of run(), to be woken
   std::atomic<bool> told_to_stop = false;

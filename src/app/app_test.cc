@@ -341,6 +341,44 @@ TEST(App, works_on_threads_until_it_is_stopped) {
   EXPECT_EQ(app.metrics("emails").completed, 50U);
 }
 
+TEST(App, stored_settings_hold_over_those_of_the_program_unless_it_says_otherwise) {
+  const test::TemporaryDirectory directory;
+  const std::string url = "journal:" + directory.path();
+  std::vector<std::string> lines;
+  const auto start = [&](Duration timeout, bool overwrite) {
+    AppOptions options = in_virtual_time();
+    options.overwrite_settings = overwrite;
+    options.log = [&](std::string_view line) { lines.emplace_back(line); };
+    App app(url, options);
+    app.handle<Email>("emails", {.timeout = timeout}, [](const Email&) {});
+    step_to(app, monday);
+    app.stop();
+  };
+  start(30s, false);
+  start(40s, false);
+  EXPECT_THAT(lines, ::testing::Contains(HasSubstr("stored settings of queue emails")));
+  lines.clear();
+  start(30s, false);
+  EXPECT_THAT(lines, ::testing::Not(::testing::Contains(HasSubstr("stored settings"))));
+  start(40s, true);
+  lines.clear();
+  start(40s, false);
+  EXPECT_THAT(lines, ::testing::Not(::testing::Contains(HasSubstr("stored settings"))));
+}
+
+TEST(App, a_stop_from_elsewhere_ends_a_run) {
+  App app("memory:", quiet());
+  std::promise<void> running;
+  const auto emails = app.handle<Email>("emails", [&](const Email&) { running.set_value(); });
+  emails({"a", "b"});
+  std::thread elsewhere([&] {
+    running.get_future().wait();
+    EXPECT_EQ(app.stop(), 0);
+  });
+  EXPECT_EQ(app.run(), 0);
+  elsewhere.join();
+}
+
 // S2-048, S2-049
 TEST(App, what_was_running_or_waiting_is_worked_by_the_next_process) {
   const test::TemporaryDirectory directory;
@@ -478,10 +516,15 @@ TEST(App, whoever_does_not_stop_in_time_has_its_task_given_back) {
 
 TEST(App, what_makes_no_sense_is_told_before_it_starts) {
   EXPECT_THROW(App("ftp://nonsense"), Failure);
+  EXPECT_THROW(App("127.0.0.1:7070"), Failure);
   EXPECT_THROW(App("http://127.0.0.1:1", in_virtual_time()), Failure);
   App app("memory:", in_virtual_time());
   app.handle<Email>("emails", [](const Email&) {});
   EXPECT_THROW(app.handle<Email>("emails", [](const Email&) {}), Failure);
+  app.handle_type<Email>("typed", "a", [](const Email&) {});
+  EXPECT_THROW(app.handle_batch<Email>("typed", {}, [](std::span<Item<Email>>) {}), Failure);
+  app.handle_batch<Email>("batches", {}, [](std::span<Item<Email>>) {});
+  EXPECT_THROW(app.handle_type<Email>("batches", "a", [](const Email&) {}), Failure);
   EXPECT_EQ(app.start().error().code, ErrorCode::invalid);
   step_to(app, monday);
   EXPECT_THROW(app.handle<Email>("more", [](const Email&) {}), Failure);

@@ -1,6 +1,8 @@
 #include <millrace/client.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "app/client_parts.h"
@@ -117,17 +119,25 @@ Result<TaskState> Client::cancel(TaskId task, std::string reason) {
 // ---- Dead letters ------------------------------------------------------------------------------
 
 Result<std::vector<Task>> Client::dead(DeadFilter filter) {
-  auto page = parts_->call<TaskPage>([&](Broker& broker, Ask ask, auto done) {
-    broker.list(ask,
-                {.queue = std::move(filter.queue),
-                 .states = {TaskState::failed, TaskState::dead},
-                 .type = std::move(filter.type),
-                 .limit = filter.limit,
-                 .full = true},
-                std::move(done));
-  });
-  if (!page) return std::unexpected(std::move(page.error()));
-  return std::move(page->tasks);
+  std::vector<Task> tasks;
+  std::optional<TaskNumber> before;
+  // A page may be short and still have a next one.
+  do {
+    auto page = parts_->call<TaskPage>([&](Broker& broker, Ask ask, auto done) {
+      broker.list(ask,
+                  {.queue = filter.queue,
+                   .states = {TaskState::failed, TaskState::dead},
+                   .type = filter.type,
+                   .before = before,
+                   .limit = filter.limit - static_cast<std::uint32_t>(tasks.size()),
+                   .full = true},
+                  std::move(done));
+    });
+    if (!page) return std::unexpected(std::move(page.error()));
+    std::ranges::move(page->tasks, std::back_inserter(tasks));
+    before = page->next;
+  } while (before && tasks.size() < filter.limit);
+  return tasks;
 }
 
 Result<TaskState> Client::retry(TaskId task) {

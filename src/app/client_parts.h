@@ -19,17 +19,19 @@ struct Client::Parts {
   // What to do with a task that the store cannot take; nullopt: nothing, the error stands.
   std::function<std::optional<Put>(const NewTask& task)> run_in_place = {};
 
-  // One caller a call: calls of several threads do not wait for each other.
-  Ask ask() const {
-    Broker& broker = opened.broker();
-    return {.caller = broker.new_caller(), .deadline = later(broker.now(), timeout)};
-  }
-
   // call<Task>([&](Broker& broker, Ask ask, auto done) { broker.find(ask, id, std::move(done)); })
+  //
+  // One caller a call: calls of several threads do not wait for each other.
   template <class T, class Start>
   Result<T> call(const Start& start) const {
-    return wait_for_answer<T>(
-        [&](Completion<T> done) { start(opened.broker(), ask(), std::move(done)); });
+    Broker& broker = opened.broker();
+    const CallerId caller = broker.new_caller();
+    auto answer = wait_for_answer<T>([&](Completion<T> done) {
+      start(broker, Ask{.caller = caller, .deadline = later(broker.now(), timeout)},
+            std::move(done));
+    });
+    broker.leave(caller);
+    return answer;
   }
 };
 

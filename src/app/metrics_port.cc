@@ -115,6 +115,11 @@ std::string App::Parts::metrics_text() const {
   text.sample({}, std::uint64_t{worker->running_processors() > 0 ? 1U : 0U});
   text.family("queue_running_job_processors", MetricKind::gauge, "Running processors.");
   text.sample({}, number(worker->running_processors()));
+  if (shared->opened.local && options.manager) {
+    text.family("millrace_processors_desired", MetricKind::gauge,
+                "Processors that would keep waiting short, in all workers; for autoscalers.");
+    text.sample({}, shared->opened.local->desired_processors());
+  }
   return text.text();
 }
 

@@ -21,6 +21,7 @@ Result<Opened> open_local(Clock& clock, std::string_view url, const OpenOptions&
   LocalBrokerOptions broker;
   broker.rules.retry = options.retry;
   broker.rules.compose = wire::compose_notice;
+  broker.rules.manager = options.manager;
   broker.rules.log = options.log;
   // What is tried in virtual time should come out the same every time.
   if (options.virtual_time) broker.rules.seed = 1;

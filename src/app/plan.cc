@@ -26,7 +26,22 @@ TypePolicy& policy_of(QueueSettings& settings, const std::string& type) {
   return settings.types.back();
 }
 
+// A batch is of one queue, whatever the types of its tasks.
+std::unexpected<Error> batches_have_no_types(const std::string& queue) {
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("queue {} is worked in batches, so its types have no handlers of their own",
+                  queue));
+}
+
 }  // namespace
+
+Result<void> Plan::set_batch(const std::string& queue) {
+  PlannedQueue& planned = queues[queue];
+  if (!planned.by_type.empty()) return batches_have_no_types(queue);
+  planned.batch = true;
+  return {};
+}
 
 Result<void> Plan::add(const std::string& queue, const std::string& type, TypeOptions options,
                        HandlerFunction handler) {
@@ -38,6 +53,7 @@ Result<void> Plan::add(const std::string& queue, const std::string& type, TypeOp
     planned.any = std::move(handler);
     return {};
   }
+  if (planned.batch) return batches_have_no_types(queue);
   if (!planned.by_type.try_emplace(type, std::move(handler)).second) {
     return fail(ErrorCode::conflict,
                 fmt::format("queue {} has a handler for tasks of type {} already", queue, type));

@@ -32,6 +32,9 @@ struct Plan {
   Result<void> add(const std::string& queue, const std::string& type, TypeOptions options,
                    HandlerFunction handler);
 
+  // Its handler gets many tasks at once; a `conflict` where types have handlers of their own.
+  Result<void> set_batch(const std::string& queue);
+
   // Whether a task of this queue and type may be run in place of a put.
   bool is_critical(const std::string& queue, const std::string& type) const;
 };

@@ -23,6 +23,7 @@ constexpr const char* examples =
     "Examples:\n"
     "  millrace serve                                  a server on 127.0.0.1:7070, tasks in "
     "./data\n"
+    "  millrace work emails -- ./send-mail             a command for every task of a queue\n"
     "  millrace config                                 its settings, and where each comes from\n"
     "  millrace keys create --name ops --scope admin   an API key\n"
     "  millrace export ./data --output backup.jsonl    everything in ./data, as lines of JSON\n"
@@ -39,6 +40,7 @@ constexpr const char* examples =
 // What the arguments ask for.
 struct Asked {
   ConfigOptions serving;
+  WorkOptions working;
   ConfigOptions config;
   KeysOptions keys;
   ExportOptions exporting;
@@ -151,8 +153,9 @@ std::optional<std::string> mistyped_flag(const CLI::App& command,
     for (const std::string& name : each->get_lnames()) flags.push_back("--" + name);
   }
   for (const std::string& each : arguments) {
+    if (each == "--") break;
     const std::string flag = each.substr(0, each.find('='));
-    if (!flag.starts_with("--") || flag == "--" || flags.empty()) continue;
+    if (!flag.starts_with("--") || flags.empty()) continue;
     if (std::ranges::find(flags, flag) != flags.end()) continue;
     return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
                        nearest_of(flag, flags));
@@ -188,6 +191,7 @@ Exit run(std::span<const std::string> arguments, Surroundings& with) {
   app.require_subcommand(1);
   Asked asked;
   const auto* serving = add_serve(app, asked.serving);
+  const auto* working = add_work(app, asked.working);
   const auto* config = add_config(app, asked.config);
   const KeysCommands keys = add_keys(app, asked.keys);
   const auto* exporting = add_export(app, asked.exporting);
@@ -211,6 +215,7 @@ Exit run(std::span<const std::string> arguments, Surroundings& with) {
   }
   Console console(with);
   if (serving->parsed()) return serve_command(asked.serving, with, console);
+  if (working->parsed()) return work_command(asked.working, with, console);
   if (config->parsed()) return config_command(asked.config, with, console);
   if (keys.create->parsed()) return create_key_command(asked.keys, with, console);
   if (keys.list->parsed()) return list_keys_command(asked.keys, with, console);

@@ -42,6 +42,8 @@ struct Verified {
   std::vector<std::string> damage = {};
 };
 
+struct WorkerProgram;  // worker_program.h
+
 // Everything the commands know of the world.
 struct Surroundings {
   std::istream& in;
@@ -60,6 +62,8 @@ struct Surroundings {
   std::vector<std::string> config_places = {};  // where a settings file may be
   // Serves until it is told to stop.
   std::function<Exit(const config::Config& config)> serve = nullptr;
+  // Works until it is told to stop.
+  std::function<Exit(const WorkerProgram& program)> work = nullptr;
 };
 
 // The arguments without the program's name.

@@ -1,6 +1,7 @@
 // One function a command; cli.cc fills their options in.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,11 +41,26 @@ struct KeysOptions {
   std::string id = {};  // of the key to revoke
 };
 
+struct WorkOptions {
+  std::string queue = {};
+  std::vector<std::string> command = {};
+  std::string server = {};    // empty: MILLRACE_URL, or this machine's
+  std::string key_file = {};  // empty: MILLRACE_KEY
+  std::string name = {};
+  std::uint32_t concurrency = 1;
+  std::string timeout = {};
+  std::string grace = {};
+  std::string memory = {};
+  std::string directory = {};
+  bool until_empty = false;
+};
+
 // Says what is wrong, if anything is; nullopt then.
 std::optional<config::Config> load_config(const ConfigOptions& options, Surroundings& with,
                                           Console& console);
 
 Exit serve_command(const ConfigOptions& options, Surroundings& with, Console& console);
+Exit work_command(const WorkOptions& options, Surroundings& with, Console& console);
 Exit config_command(const ConfigOptions& options, Surroundings& with, Console& console);
 Exit create_key_command(const KeysOptions& options, Surroundings& with, Console& console);
 Exit list_keys_command(const KeysOptions& options, Surroundings& with, Console& console);

@@ -4,9 +4,9 @@
 
 #include "access/key_book.h"
 #include "cli/commands.h"
-#include "store/save.h"
 #include "core/quote.h"
 #include "core/time_text.h"
+#include "store/save.h"
 
 namespace millrace::cli {
 namespace {

@@ -31,8 +31,21 @@ std::string store_advice(const Error& error, const config::Settings& settings) {
         settings.store);
   }
   if (error.code != ErrorCode::conflict) return "";
-  return "One process has a store at a time. If that is a server, speak to it over HTTP; or serve\n"
-         "another store: millrace serve --store ./other";
+  return "One process has a store at a time. If that is a server, others speak to it over HTTP:\n"
+         "  millrace serve --role worker --server http://127.0.0.1:7070    works its tasks\n"
+         "Or serve another store: millrace serve --store ./other";
+}
+
+Error alone_error(const config::Settings& settings) {
+  return {ErrorCode::invalid,
+          fmt::format("{} belongs to one process, which keeps its time itself: there is nothing "
+                      "for a separate scheduler to do",
+                      settings.store)};
+}
+
+std::string alone_advice() {
+  return "Run it with the role all or api, and workers beside it:\n"
+         "  millrace serve --role worker --server http://127.0.0.1:7070";
 }
 
 bool too_open(const config::Settings& settings, bool guarded) {

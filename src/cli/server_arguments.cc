@@ -96,6 +96,51 @@ CLI::App* add_serve(CLI::App& app, ConfigOptions& options) {
   return command;
 }
 
+CLI::App* add_work(CLI::App& app, WorkOptions& options) {
+  auto* command = app.add_subcommand("work", "Run a command for every task of a queue");
+  command->add_option("QUEUE", options.queue, "Whose tasks to work")->type_name("")->required();
+  command->add_option("COMMAND", options.command, "The command and its arguments, behind --")
+      ->type_name("")
+      ->required();
+  command
+      ->add_option("--server", options.server,
+                   "The server (else MILLRACE_URL, else http://127.0.0.1:7070)")
+      ->type_name("URL");
+  command->add_option("--key-file", options.key_file, "A file with the API key (else MILLRACE_KEY)")
+      ->type_name("FILE");
+  command->add_option("-j,--concurrency", options.concurrency, "Commands at the same time [1]")
+      ->type_name("N");
+  command
+      ->add_option("--timeout", options.timeout,
+                   "How long one may take where neither task nor queue says")
+      ->type_name("DURATION");
+  command->add_option("--grace", options.grace, "From SIGTERM to SIGKILL [5s]")
+      ->type_name("DURATION");
+  command->add_option("--memory", options.memory, "How much memory one may have")
+      ->type_name("SIZE");
+  command->add_option("--directory", options.directory, "Where to run it")->type_name("DIR");
+  command->add_option("--name", options.name, "Of this worker, for people (else host and process)")
+      ->type_name("TEXT");
+  command->add_flag("--until-empty", options.until_empty, "End when nothing is left to do");
+  command->footer(
+      "The command gets the task's payload on its standard input. What it prints is the result.\n"
+      "Exit code 0 is done, 75 is \"try again\", 64, 65 and 78 are final failures, any other is a\n"
+      "failure that is retried as the queue says. Lines on standard error are log lines of the "
+      "task;\n"
+      "`@progress 40` there sets its progress. MILLRACE_TASK_ID, MILLRACE_QUEUE, MILLRACE_TYPE "
+      "and\n"
+      "MILLRACE_ATTEMPT say which task it is. docs/workers.md has the rest.\n"
+      "\n"
+      "Signals: TERM and INT take no more tasks, wait for those that run (30 s) and give back the "
+      "rest.\n"
+      "\n"
+      "Examples:\n"
+      "  millrace work thumbnails -- python3 thumbnail.py\n"
+      "  millrace work -j 4 --timeout 30s emails -- ./send-mail\n"
+      "  millrace work --until-empty import -- sh -c 'jq .url | xargs curl -fsS'\n");
+  return command;
+}
+
 CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   auto* command =
       app.add_subcommand("config", "Show the settings in force and where each came from");

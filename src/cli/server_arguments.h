@@ -10,6 +10,7 @@ class App;
 namespace millrace::cli {
 
 CLI::App* add_serve(CLI::App& app, ConfigOptions& options);
+CLI::App* add_work(CLI::App& app, WorkOptions& options);
 CLI::App* add_config(CLI::App& app, ConfigOptions& options);
 
 struct KeysCommands {

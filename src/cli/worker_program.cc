@@ -11,6 +11,8 @@
 #include "api/client/http_broker.h"
 #include "broker/wait_for_answer.h"
 #include "outgoing/http_client.h"
+#include "process/supervisor.h"
+#include "worker/deliverer.h"
 #include "worker/handlers.h"
 #include "worker/worker.h"
 
@@ -21,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration look = 500ms;        // how often it looks whether there is anything to do
 constexpr Duration empty_for = 1s;      // so long nothing to do is the end of --until-empty
+constexpr Duration time_to_kill = 2s;   // a command that does not end after its grace
 constexpr Duration first_answer = 10s;  // of the server, before anything is run
 
 std::string default_name() {
@@ -29,22 +32,31 @@ std::string default_name() {
   return fmt::format("{}-{}", host.data(), getpid());
 }
 
-worker::QueueHandlers handlers_of(const config::HandlerSettings& settings,
-                                  outgoing::HttpClient& client) {
+// What the handlers call out with, one for each that does.
+using Clients = std::vector<std::unique_ptr<outgoing::HttpClient>>;
+
+Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& settings, Clock& clock,
+                                          const std::string& version, Clients& clients) {
   worker::QueueHandlers queue{.queue = settings.queue,
                               .concurrency = settings.concurrency,
                               .prefetch = 0,
                               .timeout = settings.timeout,
-                              .grace = settings.grace};
+                              .grace = settings.grace + time_to_kill};
   if (settings.http.empty()) {
-    queue.any = worker::run_commands(
-        {.command = settings.exec,
-         .directory = settings.directory,
-         .memory = settings.memory ? std::optional(settings.memory->bytes) : std::nullopt,
-         .grace = settings.grace});
-  } else {
-    queue.any = worker::call_endpoint(client, {.url = settings.http});
+    queue.any = worker::run_commands(clock, {.argv = settings.exec,
+                                             .directory = settings.directory,
+                                             .memory = settings.memory ? settings.memory->bytes : 0,
+                                             .grace = settings.grace});
+    return queue;
   }
+  auto guard = worker::parse_guard(settings.allow_private);
+  if (!guard) {
+    return fail(ErrorCode::invalid, fmt::format("{}: handlers.{}.allow_private: {}", settings.where,
+                                                settings.queue, guard.error().message));
+  }
+  clients.push_back(std::make_unique<outgoing::HttpClient>(outgoing::HttpClientOptions{
+      .guard = std::move(*guard), .user_agent = fmt::format("millrace/{}", version)}));
+  queue.any = worker::call_endpoint(*clients.back(), {.url = settings.http});
   return queue;
 }
 
@@ -81,9 +93,16 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
     log(LogLevel::error, in.error().message, {{"server", program.server}});
     return Exit::failed;
   }
-  outgoing::HttpClient client({.user_agent = fmt::format("millrace/{}", program.version)});
+  Clients clients;
   std::vector<worker::QueueHandlers> queues;
-  for (const auto& each : program.handlers) queues.push_back(handlers_of(each, client));
+  for (const auto& each : program.handlers) {
+    auto queue = handlers_of(each, clock, program.version, clients);
+    if (!queue) {
+      log(LogLevel::error, queue.error().message);
+      return Exit::usage;
+    }
+    queues.push_back(std::move(*queue));
+  }
   worker::Worker worker(clock, **broker, {.name = name, .log = log}, std::move(queues));
   log(LogLevel::info, "working",
       {{"server", program.server},
@@ -96,7 +115,9 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
     if (busy(worker, processed)) last_busy = clock.steady();
     if (program.until_empty && clock.steady() - last_busy >= empty_for) break;
   }
-  signals.exit_on_the_next();
+  // Whoever stops a group of processes tells each of them, and then its supervisor does: that is
+  // one wish and not two.
+  if (!supervised()) signals.exit_on_the_next();
   worker.shutdown();
   const worker::Stopped stopped = worker.graceful_stop(program.shutdown_timeout);
   log(LogLevel::info, "stopped",

@@ -101,17 +101,26 @@ Result<void> read_directory(HandlerSettings& to, const TomlValue& value) {
   return {};
 }
 
+Result<void> read_allow_private(HandlerSettings& to, const TomlValue& value) {
+  if (value.kind != TomlKind::text && value.kind != TomlKind::boolean) {
+    return bad(value, R"(true, false, or ranges: allow_private = "10.1.0.0/16,fd00:1::/32")");
+  }
+  to.allow_private = value.text;
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*read)(HandlerSettings&, const TomlValue&);
 };
-constexpr std::array<Key, 7> keys = {{{"exec", read_exec},
+constexpr std::array<Key, 8> keys = {{{"exec", read_exec},
                                       {"http", read_http},
                                       {"concurrency", read_concurrency},
                                       {"timeout", read_timeout},
                                       {"grace", read_grace},
                                       {"memory", read_memory},
-                                      {"directory", read_directory}}};
+                                      {"directory", read_directory},
+                                      {"allow_private", read_allow_private}}};
 
 HandlerSettings& handler_of(std::vector<HandlerSettings>& handlers, const std::string& queue,
                             const std::string& where) {
@@ -178,7 +187,10 @@ std::string as_toml(const HandlerSettings& handler) {
     for (const std::string& word : handler.exec) words.push_back(quoted(word));
     text += fmt::format("exec = [{}]\n", fmt::join(words, ", "));
   }
-  if (!handler.http.empty()) text += fmt::format("http = {}\n", quoted(handler.http));
+  if (!handler.http.empty()) {
+    text += fmt::format("http = {}\nallow_private = {}\n", quoted(handler.http),
+                        quoted(handler.allow_private));
+  }
   text += fmt::format("concurrency = {}\n", handler.concurrency);
   if (handler.timeout) text += fmt::format("timeout = \"{}\"\n", format_duration(*handler.timeout));
   text += fmt::format("grace = \"{}\"\n", format_duration(handler.grace));

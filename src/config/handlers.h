@@ -28,7 +28,9 @@ struct HandlerSettings {
   Duration grace = std::chrono::seconds(5);
   std::optional<Size> memory = std::nullopt;  // of a command
   std::string directory = {};                 // to run a command in
-  std::string where = {};                     // millrace.toml:3
+  // Private addresses that an endpoint may have: "false", "true", or ranges with commas.
+  std::string allow_private = "false";
+  std::string where = {};  // millrace.toml:3
 
   friend bool operator==(const HandlerSettings&, const HandlerSettings&) = default;
 };

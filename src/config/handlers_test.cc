@@ -34,6 +34,7 @@ directory = "/srv/work"
 
 [handlers."shop.emails"]
 http = "https://example.com/emails"
+allow_private = true
 )");
   EXPECT_THAT(config.problems, IsEmpty());
   EXPECT_THAT(config.handlers,
@@ -47,6 +48,7 @@ http = "https://example.com/emails"
                                           .where = "millrace.toml:3"},
                           HandlerSettings{.queue = "shop.emails",
                                           .http = "https://example.com/emails",
+                                          .allow_private = "true",
                                           .where = "millrace.toml:11"}));
   EXPECT_THAT(as_table(config), HasSubstr("python3 thumbnail.py --size 200"));
 }
@@ -59,6 +61,7 @@ memory = "2MiB"
 directory = "/tmp"
 [handlers.c]
 http = "http://127.0.0.1:8080/x"
+allow_private = "127.0.0.0/8"
 concurrency = 7
 )");
   std::string text;
@@ -84,6 +87,8 @@ TEST(Handlers, that_make_no_sense_are_told_with_line_and_remedy) {
               HasSubstr("a duration from 1ms to 24h, such as \"30s\""));
   EXPECT_THAT(problem_with("[handlers.a]\nexec = [\"x\"]\nmemory = \"1B\"\n"),
               HasSubstr("a size of at least 1MiB"));
+  EXPECT_THAT(problem_with("[handlers.a]\nhttp = \"http://x\"\nallow_private = 1\n"),
+              HasSubstr("true, false, or ranges"));
   EXPECT_THAT(problem_with("[handlers.a]\nexce = [\"x\"]\n"),
               HasSubstr("a handler has no \"exce\"; the nearest is exec"));
   EXPECT_THAT(problem_with("[handlers]\nexec = [\"x\"]\n"), HasSubstr("write [handlers.QUEUE]"));

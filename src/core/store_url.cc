@@ -131,6 +131,13 @@ Result<StoreUrl> parse_store_url(std::string_view text) {
   StoreUrl url;
   const std::string_view scheme = scheme_of(text);
   if (scheme.empty()) {
+    // host:7070 is what people write for a server; a directory of that name would surprise them.
+    if (text.contains(':') && !text.starts_with('.') && !text.starts_with('/')) {
+      return bad(
+          fmt::format("{} is neither a store nor a server; write http://{} for a server, or "
+                      "./{} for a directory",
+                      in_quotes(text), text, text));
+    }
     // A plain path has no options and no encoding.
     return StoreUrl{.kind = StoreKind::journal, .path = std::string(text)};
   }

@@ -67,5 +67,14 @@ TEST(StoreUrl, that_makes_no_sense_is_told_how_it_is_written) {
   EXPECT_THAT(error("jurnal:./data"), HasSubstr("./jurnal:./data"));
 }
 
+TEST(StoreUrl, what_looks_like_a_server_is_no_directory) {
+  for (const char* text : {"127.0.0.1:7070", "queue.internal:7070", "a1:b", "http//x:"}) {
+    EXPECT_THAT(parse_store_url(text).error().message,
+                ::testing::HasSubstr(std::string("write http://") + text));
+  }
+  EXPECT_EQ(parse_store_url("./a1:b").value().path, "./a1:b");
+  EXPECT_EQ(parse_store_url("/a1:b").value().path, "/a1:b");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -66,6 +66,10 @@ struct FreshSignals {
 
 }  // namespace
 
+bool supervised() {
+  return std::getenv(supervisor_variable) != nullptr;
+}
+
 void stop_with_supervisor() {
   const char* text = std::getenv(supervisor_variable);
   if (text == nullptr) return;
@@ -135,6 +139,7 @@ void Supervisor::ended(Child& child, int status) {
     options_.log(LogLevel::info, "worker process stopped", {{"process", std::int64_t{pid}}});
     return;
   }
+  ended_badly_ = ended_badly_ || expected;
   child.young_deaths = settled ? 0 : child.young_deaths + 1;
   const Duration pause = pause_of(child);
   child.due = now + pause;

@@ -33,6 +33,7 @@ struct SupervisorOptions {
 // Children have the number of their supervisor in this variable.
 inline constexpr const char* supervisor_variable = "MILLRACE_SUPERVISOR";
 void stop_with_supervisor();
+bool supervised();
 
 // Not safe to use from several threads. Nothing happens but in its calls.
 class Supervisor {
@@ -56,6 +57,8 @@ class Supervisor {
   // Those that are still there get no more time.
   void kill_all();
   std::size_t running() const;
+  // Whether one that was told to stop ended otherwise than with 0.
+  bool ended_badly() const { return ended_badly_; }
   // Process numbers, for people and tests.
   std::vector<pid_t> pids() const;
 
@@ -76,6 +79,7 @@ class Supervisor {
   SupervisorOptions options_;
   std::size_t count_ = 0;
   bool stopping_ = false;
+  bool ended_badly_ = false;
   std::vector<Child> children_;
 };
 

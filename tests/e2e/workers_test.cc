@@ -1,9 +1,11 @@
 // Workers that need no C++: commands, scripts in other languages, and the server's own processes.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -177,6 +179,26 @@ TEST_F(Workers, of_the_settings_run_in_processes_that_are_replaced_when_they_die
   server.signal(SIGTERM);
   EXPECT_EQ(server.exit(), 0) << server.said();
   for (const pid_t pid : started(server)) EXPECT_EQ(kill(pid, 0), -1) << pid << " is left";
+}
+
+TEST_F(Workers, that_are_told_to_stop_with_their_server_finish_what_they_have) {
+  ServerProcess server(
+      with_settings("processes = 1\n[handlers.slow]\nexec = [\"sh\", \"-c\", \"echo > began; "
+                    "sleep 1; echo 7\"]\ndirectory = \"" +
+                    directory_.path() + "\"\n"));
+  ASSERT_EQ(mkfifo((directory_ / "began").c_str(), 0600), 0);
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string id = put(server, "slow", "1");
+  const int began = open((directory_ / "began").c_str(), O_RDONLY | O_CLOEXEC);
+  // As a terminal does with Ctrl-C, and systemd with everything in a service.
+  for (const pid_t pid : started(server)) kill(pid, SIGINT);
+  server.signal(SIGINT);
+  EXPECT_EQ(server.exit(), 0) << server.said();
+  close(began);
+  ServerProcess again(on_data());
+  ASSERT_TRUE(again.ready()) << again.said();
+  const std::string task = again.ask({.path = "/v1/tasks/" + id}).body;
+  EXPECT_EQ(field(task, "state"), "completed") << task << server.said();
 }
 
 TEST_F(Workers, grow_and_shrink_in_number_while_the_server_runs) {
