@@ -78,6 +78,26 @@ TEST_F(DispatcherTest, signs_of_life_are_sent_within_a_second) {
   EXPECT_TRUE(core().next_pulse(now_));
 }
 
+TEST_F(DispatcherTest, an_end_does_not_overtake_a_heartbeat_with_signs) {
+  queue("a", 1, 0);
+  answer(core().next_order(now_), {{"a", 1}});
+  const auto hand = core().next_hand(now_);
+  const RunPtr run = begin(hand);
+  run->log("nearly done");
+  now_ += 1s;
+  auto pulse = core().next_pulse(now_);
+  ASSERT_TRUE(pulse);
+  EXPECT_TRUE(hand->returned());
+  run->end(Done{}, true);
+  core().finished(hand);
+  EXPECT_THAT(core().next_order(now_)->reports, IsEmpty()) << "takes only";
+  Due due;
+  Result<WorkResult> result = WorkResult{};
+  result->extended.emplace_back(Extended{});
+  core().pulse_answered(*pulse, result, now_, due);
+  EXPECT_TRUE(core().sending());
+}
+
 TEST_F(DispatcherTest, a_waiting_task_that_was_cancelled_is_not_run) {
   queue("a", 1, 5);
   answer(core().next_order(now_), {{"a", 2}});
