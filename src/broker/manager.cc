@@ -140,12 +140,17 @@ Instructions Manager::instructions(const WorkerReport& report) {
   const std::scoped_lock lock(mutex_);
   const auto found = told_.find(report.worker);
   if (found == told_.end() || report.stopping) return {};
+  // About the queues that it reports and no others: whoever uses its name learns nothing.
+  std::vector<Assignment> assignments;
+  bool differs = false;
   for (const QueueReport& queue : report.queues) {
     const auto told = std::ranges::find(found->second, queue.queue, &Assignment::queue);
-    if (told == found->second.end()) return {};  // it has changed: the next round will know
-    if (told->processors != queue.processors) return {.assignments = found->second};
+    if (told == found->second.end()) continue;  // new: the next round will know it
+    differs = differs || told->processors != queue.processors;
+    assignments.push_back(*told);
   }
-  return {};
+  if (!differs) return {};
+  return {.assignments = std::move(assignments)};
 }
 
 std::uint64_t Manager::desired() {

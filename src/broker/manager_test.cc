@@ -79,6 +79,21 @@ TEST(Manager, tells_workers_where_their_processors_should_go) {
               ::testing::Contains(HasSubstr("more to do than 8 processors can")));
 }
 
+TEST(Manager, speaks_of_reported_queues_only) {
+  BrokerDriver driver(with_manager());
+  put_many(driver, "many", 9'000);
+  put_many(driver, "few", 300);
+  Obedient worker("w", 8, {"many", "few"});
+  worker.did("many", 10, 10s);
+  worker.did("few", 10, 10s);
+  worker.beat(driver);
+  driver.live(5s);
+  Obedient namesake("w", 8, {"few", "new"});
+  const auto told = namesake.beat(driver);
+  ASSERT_TRUE(told.assignments);
+  EXPECT_THAT(*told.assignments, ::testing::ElementsAre(Assignment{"few", 4}));
+}
+
 TEST(Manager, says_nothing_while_there_is_enough) {
   BrokerDriver driver(with_manager());
   put_many(driver, "a", 3);

@@ -152,6 +152,7 @@ TEST(Routes, keys_for_some_queues_touch_no_others) {
            {"POST", "/v1/queues/secret/tasks", "{}"},
            {"POST", "/v1/queues/9/tasks", "{}"},
            {"POST", "/v1/take", R"({"queue":"secret"})"},
+           {"POST", "/v1/workers/w/beat", R"({"processors":1,"queues":[{"queue":"secret"}]})"},
            {"POST", "/v1/work", R"({"take":{"queues":[{"queue":"emails"},{"queue":9}]}})"},
            {"POST", "/v1/work",
             fmt::format(
@@ -215,6 +216,15 @@ TEST(Routes, keys_for_some_queues_work_with_theirs) {
   EXPECT_EQ(server.post("/v1/work", with_queue("secret")).status, 403U);
   EXPECT_EQ(server.post("/v1/work", with_queue("shop.orders")).status, 200U);
   EXPECT_EQ(server.post("/v1/queues/7/tasks", "{}").status, 201U);
+  EXPECT_EQ(server
+                .ask(as_admin({"POST", "/v1/workers/w1/beat",
+                               R"({"processors":1,"queues":[{"queue":"emails"},
+                                     {"queue":"secret"}]})"}))
+                .status,
+            200U);
+  const std::string worker = server.ask({.target = "/v1/workers/w1"}).body;
+  EXPECT_THAT(worker, HasSubstr(R"("report":{"processors":1,"queues":[{"queue":"emails")"));
+  EXPECT_EQ(worker.find("secret"), std::string::npos);
   EXPECT_EQ(server.ask({.target = "/v1/tasks?queue=emails"}).status, 200U);
   EXPECT_EQ(server.ask({.target = "/v1/tasks/" + id}).status, 200U);
   for (const auto* path : {"/v1/queues", "/v1/stats"}) {
