@@ -77,8 +77,9 @@ void LocalBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> do
   for (QueueReport& queue : report.queues) {
     queue.last_error = clip(std::move(queue.last_error), shown_error);
   }
+  Instructions told = manager_.instructions(report);
   LeaseBook::Writing(books_.leases).reported(std::move(report), clock_.now());
-  done(Instructions{});
+  done(std::move(told));
 }
 
 }  // namespace millrace

@@ -50,6 +50,7 @@ struct Order {
 // What an answer has brought, still to be put into place. Made without the lock.
 struct Arrived {
   std::vector<std::vector<RunPtr>> by_line = {};
+  Moment first_heartbeat = no_moment;
 };
 
 // An end that is stored, for the hooks.
@@ -82,7 +83,7 @@ class Dispatcher {
   // Whether a free processor would get something now.
   bool has_work() const;
   // Its processor is free again; all its calls came back.
-  void finished(const HandPtr& hand, Moment now);
+  void finished(const HandPtr& hand);
   // A call that was abandoned has come back after all.
   void came_back(const Hand& hand);
   // One call of a handler has ended. Needs no lock.
@@ -114,6 +115,8 @@ class Dispatcher {
   bool paused(Moment now) const { return now < resume_at_; }
   // Whether an order or poll is on its way, or an end waits to be sent.
   bool sending() const { return order_out_ || !outbox_.empty(); }
+  // No order is on its way: what has changed may call for one.
+  bool may_send() const { return !order_out_; }
   bool has_reports() const { return !order_out_ && !outbox_.empty(); }
 
   // ---- Upkeep (upkeep.cc) ----
@@ -125,8 +128,8 @@ class Dispatcher {
   // When look() or next_pulse() must be called again.
   Moment next_upkeep(Moment now) const;
   void assign(const std::vector<Assignment>& assignments);
-  // It has answered something else: worth another try.
-  void broker_answers() { resume_at_ = Moment::zero(); }
+  // It has answered something else. True: so orders are worth another try.
+  bool broker_answers();
   WorkerReport report() const;
 
   // ---- Stepping: one thread, nothing ahead, nobody is given up ----
@@ -144,6 +147,7 @@ class Dispatcher {
   std::size_t give_up();
   // What could not be sent will not be.
   void drop_all(const Error& why);
+  // Since the start, or since the shut-down.
   std::uint64_t given_back() const { return given_back_; }
 
  private:
@@ -198,6 +202,7 @@ class Dispatcher {
   bool apart_ = false;
 
   bool broker_lost_ = false;
+  bool broker_away_ = false;  // it did not answer at all
   Moment resume_at_{};
   Moment pause_{};
   std::minstd_rand random_;

@@ -1,6 +1,7 @@
 // The threads that run handlers.
 #include <fmt/format.h>
 
+#include <system_error>
 #include <utility>
 
 #include "core/uuid.h"
@@ -20,8 +21,13 @@ void Worker::Parts::add_processor() {
     each = processors.erase(each);
   }
   Processor& own = processors.emplace_back();
-  ++live;
-  own.thread = std::thread([self = shared_from_this(), &own] { self->process(own); });
+  try {
+    own.thread = std::thread([self = shared_from_this(), &own] { self->process(own); });
+    ++live;
+  } catch (const std::system_error& e) {
+    processors.pop_back();
+    options.log(LogLevel::error, fmt::format("cannot start a processor: {}", e.what()));
+  }
 }
 
 // S1-059…061: works until told to stop, and looks anew after each hand. Stopped, it ends with the
@@ -42,13 +48,14 @@ void Worker::Parts::process(Processor& own) {
     const bool back = work_through(*hand);
     lock.lock();
     if (!back) {  // somebody else has this one's place
+      if (stopped) return;
       core.came_back(*hand);
       own.ended = true;
       news.notify_one();
       return;
     }
-    core.finished(hand, Moment::zero());
-    if (core.has_reports()) news.notify_one();
+    core.finished(hand);
+    if (core.may_send()) news.notify_one();
     if (core.stopping()) rested.notify_all();
     // What is not reported any more is freed without the lock.
     lock.unlock();

@@ -109,10 +109,10 @@ RunHost Worker::Parts::host_functions() {
               [this](Run&) {
                 if (started) wake_keeper_by(steady_time() + std::chrono::seconds(1));
               },
-          .send =
-              [this] {
-                if (!started) static_cast<void>(send_now(false));
-              }};
+          .send = [this]() -> Result<void> {
+            if (started) return {};
+            return send_now(false);
+          }};
 }
 
 TimePoint Worker::Parts::wall_time() {
@@ -122,7 +122,7 @@ TimePoint Worker::Parts::wall_time() {
 
 Moment Worker::Parts::steady_time() {
   const std::shared_lock lock(outside);
-  return clock == nullptr ? no_moment : clock->steady();
+  return clock == nullptr ? no_moment / 2 : clock->steady();
 }
 
 void Worker::Parts::start() {
@@ -182,6 +182,7 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     const Moment sending = std::min(moment_to_send, part);
     wait_until(lock, end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
     if (core.busy() != 0) {
+      result.interrupted = core.busy();
       ask_all_to_stop(lock);
       wait_until(lock, end - sending, [&] { return core.busy() == 0; });
     }
