@@ -188,6 +188,23 @@ TEST_F(ExecTest, children_that_keep_its_output_open_do_not_keep_it) {
   while (is_alive(std::stoi(end.output))) std::this_thread::yield();
 }
 
+TEST_F(ExecTest, a_command_ends_with_a_worker_that_was_killed) {
+  TemporaryDirectory directory;
+  const std::string file = directory / "pid";
+  const pid_t worker = fork();
+  if (worker == 0) {
+    run("echo $$ > " + file + ".new; mv " + file + ".new " + file + "; exec sleep 1000");
+    _exit(0);
+  }
+  while (!std::filesystem::exists(file)) std::this_thread::yield();
+  kill(worker, SIGKILL);
+  waitpid(worker, nullptr, 0);
+  pid_t command = 0;
+  std::ifstream(file) >> command;
+  ASSERT_GT(command, 0);
+  while (is_alive(command)) std::this_thread::yield();
+}
+
 TEST_F(ExecTest, it_gets_the_environment_but_nothing_of_the_servers_settings) {
   setenv("MILLRACE_ADMIN_KEY", "hush", 1);
   setenv("MILLRACE_WEBHOOKS_SECRET", "hush", 1);
