@@ -60,6 +60,17 @@ api::ListenerOptions listener_options(const config::Settings& settings) {
   return options;
 }
 
+WatchOptions watch_options(const config::Settings& settings) {
+  WatchOptions options;
+  options.limits.depth = settings.alerts_depth;
+  options.limits.no_take_after = settings.alerts_no_take_after;
+  options.limits.lost.reset();
+  if (settings.alerts_lost.value != unlimited) options.limits.lost = settings.alerts_lost.value;
+  options.limits.disk_free = settings.alerts_disk_free.bytes;
+  options.disk = [url = *parse_store_url(settings.store)] { return space_of(url); };
+  return options;
+}
+
 std::string durability_of(const Traits& traits) {
   switch (traits.durability) {
     case Durability::none:
@@ -213,9 +224,11 @@ class Server {
     options.rules = {.retry = config::retry_policy_of(settings_),
                      .create_unknown_queues = settings_.queues_create_unknown,
                      .compose = wire::compose_notice,
-                     .alerts = settings_.alerts_enabled,
+                     .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
+                     .alert_window = settings_.alerts_window,
                      .seed = (std::uint64_t{device()} << 32U) | device(),
                      .log = log_};
+    options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
     api_.start(*broker_);
     const cli::Place place{

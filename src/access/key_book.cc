@@ -68,7 +68,9 @@ struct Walk : std::enable_shared_from_this<Walk> {
 
 KeyBook::KeyBook(const KeyBookOptions& options)
     : open_without_keys_(options.open_without_keys),
-      admin_(options.admin_key.empty() ? nullptr : std::make_shared<Entry>()) {
+      admin_(options.admin_key.empty() ? nullptr : std::make_shared<Entry>()),
+      own_(options.own ? std::make_shared<Entry>() : nullptr) {
+  if (own_) own_->key = std::make_shared<const Key>(*options.own);
   if (!admin_) return;
   Key key{.id = "admin_key", .hash = hash_of(options.admin_key)};
   key.about.name = "the setting admin_key";
@@ -79,7 +81,9 @@ KeyBook::KeyBook(const KeyBookOptions& options)
 std::shared_ptr<KeyBook::Entry> KeyBook::find(std::string_view text) const {
   const std::string_view id = id_of(text);
   std::shared_ptr<Entry> entry = admin_;
-  if (!id.empty()) {
+  if (own_ && id == own_->key->id) {
+    entry = own_;
+  } else if (!id.empty()) {
     const std::shared_lock lock(mutex_);
     const auto found = entries_.find(id);
     if (found != entries_.end()) entry = found->second;

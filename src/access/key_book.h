@@ -36,6 +36,9 @@ struct KeyBookOptions {
   // With no keys at all everybody may do everything: only where nobody but this machine listens.
   bool open_without_keys = false;
   std::string admin_key = {};  // may do everything and is in no store; empty: none
+  // For the server's own worker processes, in no store either. A server that has no other key stays
+  // open.
+  std::optional<Key> own = std::nullopt;
 };
 
 // Safe to use from several threads.
@@ -78,6 +81,7 @@ class KeyBook {
 
   const bool open_without_keys_;
   const std::shared_ptr<Entry> admin_;  // null: none
+  const std::shared_ptr<Entry> own_;    // null: none
   mutable std::shared_mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
   std::uint64_t begun_ = 0;     // readings; guarded by mutex_

@@ -131,6 +131,21 @@ TEST_F(KeyBookTest, the_admin_key_of_the_settings_needs_no_store) {
   EXPECT_EQ(book.list().size(), 1U) << "the setting is in no list";
 }
 
+TEST_F(KeyBookTest, the_key_of_its_own_workers_guards_nothing_and_is_in_no_list) {
+  const MadeKey made =
+      must(make_key({.name = "workers", .scopes = Scopes(std::vector{Scope::work})}, t0));
+  KeyBook book{{.open_without_keys = true, .own = made.key}};
+  EXPECT_FALSE(book.guarded());
+  EXPECT_EQ(book.check("", Scope::read, t0).outcome, Outcome::allowed);
+  const std::string key = make(Scope::put);
+  load(book);
+  EXPECT_TRUE(book.guarded());
+  EXPECT_EQ(ask(book, made.text, Scope::work), Outcome::allowed);
+  EXPECT_EQ(ask(book, made.text, Scope::admin), Outcome::forbidden);
+  EXPECT_EQ(ask(book, made.text + "x", Scope::work), Outcome::unauthorized);
+  EXPECT_EQ(book.list().size(), 1U);
+}
+
 TEST_F(KeyBookTest, what_cannot_be_read_locks_nobody_out_and_opens_nothing) {
   must(store_.remember({.key = "key/bad", .value = "{}"}, t0));
   const auto errors = load(book_);
@@ -160,7 +175,7 @@ TEST_F(KeyBookTest, more_keys_than_a_page_are_all_read_both_ways) {
   EXPECT_EQ(load(book_).size(), 2003U);
   std::size_t found = 0;
   all_key_memos([&](Recall recall, auto done) { done(store_.recall(recall, t0)); },
-                [&](Result<std::vector<Memo>> memos) { found = memos->size(); });
+                [&](Result<std::vector<Memo>> memos) { found = memos.value().size(); });
   EXPECT_EQ(found, 2003U);
   std::optional<Error> error;
   all_key_memos([](const Recall&, auto done) { done(fail(ErrorCode::unavailable, "gone")); },

@@ -95,4 +95,14 @@ Result<std::unique_ptr<Store>> open_store(const StoreUrl& url, Access access,
               "write memory:?snapshot=FILE");
 }
 
+std::optional<DiskSpace> space_of(const StoreUrl& url) {
+  std::filesystem::path path(url.path);
+  if (path.empty()) return std::nullopt;
+  if (url.kind == StoreKind::memory) path = path.parent_path();
+  std::error_code error;
+  const auto space = std::filesystem::space(path.empty() ? "." : path, error);
+  if (error) return std::nullopt;
+  return DiskSpace{.free = space.available, .total = space.capacity};
+}
+
 }  // namespace millrace

@@ -53,7 +53,8 @@ Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint no
       ids(seed),
       leases(given.leases),
       figures(now),
-      notices(given.compose, given.alerts, ids),
+      alerts_sent(given.alert_window),
+      notices(given.compose, given.alerts, alerts_sent, ids),
       waiters({.most = given.waiters, .poll = store_traits.several_processes}),
       random_(mixed(seed + 1)) {}
 
@@ -141,8 +142,12 @@ Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& 
 }
 
 void log_settled(const Log& log, const std::string& queue, const Settlement& settlement) {
+  // What alerts are about is in the log whether or not somebody is sent them.
+  const TaskAlert alert = alert_about(settlement.event, settlement.error);
   const bool ends_badly = settlement.event == Event::fail || settlement.event == Event::exhaust;
-  const LogLevel level = ends_badly ? LogLevel::warning
+  const bool is_grave = ends_badly && alert.kind != AlertKind::task_failed;
+  const LogLevel level = is_grave     ? LogLevel::error
+                         : ends_badly ? LogLevel::warning
                          : settlement.event == Event::retry || settlement.event == Event::lose
                              ? LogLevel::info
                              : LogLevel::debug;
@@ -182,6 +187,7 @@ void log_settled(const Log& log, const std::string& queue, const Settlement& set
       return;
   }
   std::vector<std::pair<std::string_view, LogValue>> facts = {{"task", task}, {"queue", queue}};
+  if (!alert.message.empty()) facts.emplace_back("alert", std::string(alert.message));
   if (settlement.error) {
     facts.emplace_back("code", settlement.error->code);
     facts.emplace_back("error", settlement.error->message);

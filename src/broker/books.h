@@ -8,6 +8,7 @@
 #include <millrace/time.h>
 #include <millrace/work.h>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/alert_book.h"
 #include "broker/figures.h"
 #include "broker/ids.h"
 #include "broker/lease_book.h"
@@ -33,6 +35,7 @@ struct BooksOptions {
   QueueSettings new_queue = {};  // what a queue that nobody configured looks like
   ComposeNotice compose = {};
   bool alerts = false;
+  Duration alert_window = std::chrono::minutes(10);  // the same alert at most once in it
   // Of ids and jitter. Nullopt: drawn at random, since two brokers with one seed make the same ids.
   std::optional<std::uint64_t> seed = std::nullopt;
   LeaseBookOptions leases = {};
@@ -50,6 +53,7 @@ struct Books {
   QueueBook queues;
   LeaseBook leases;
   Figures figures;
+  AlertBook alerts_sent;
   Notices notices;
   Waiters waiters;
 

@@ -56,6 +56,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   runner_.add("upkeep", sweeper_);
   runner_.add("schedules", scheduler_);
   runner_.add("waiting for results", books_.waiters);
+  if (options.watch) runner_.add("looking for alerts", watch_.emplace(books_, *options.watch));
   if (books_.traits.several_processes) runner_.add("reading queues", reader_);
   if (options.keep_time) runner_.start();
   books_.log()(LogLevel::info, fmt::format("broker started over the {} store", books_.traits.name),

@@ -24,6 +24,7 @@
 #include "broker/scheduler.h"
 #include "broker/service_runner.h"
 #include "broker/sweeper.h"
+#include "broker/watch.h"
 #include "core/clock.h"
 #include "store/store.h"
 
@@ -32,6 +33,8 @@ namespace millrace {
 struct LocalBrokerOptions {
   BooksOptions rules = {};
   CoalescerOptions coalescer = {};
+  // Alerts about queues and the disk; nullopt: nobody looks.
+  std::optional<WatchOptions> watch = std::nullopt;
   // False: nothing happens by itself; call run_services().
   bool keep_time = true;
 };
@@ -170,6 +173,7 @@ class LocalBroker final : public Broker {
   Reader reader_;
   Sweeper sweeper_;
   Scheduler scheduler_;
+  std::optional<Watch> watch_;
   Coalescer coalescer_;
   ServiceRunner runner_;
   const CallerId self_;

@@ -209,10 +209,6 @@ struct LocalBroker::Rounds {
   bool more = true;
 };
 
-void LocalBroker::redeliver(Ask /*ask*/, TaskId /*task*/, Completion<Put> done) {
-  done(fail(ErrorCode::conflict, "this task has no webhook"));
-}
-
 void LocalBroker::retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
   handle_dead(ask, std::move(which), true, std::move(done));
 }

@@ -1,14 +1,19 @@
-// What the world is told of a task's end: the content of a webhook or of an alert, before somebody
-// puts it into JSON.
+// What the world is told: of a task's end, or of what whoever runs the server should know. The
+// content of a webhook or of an alert, before somebody puts it into JSON.
 #pragma once
 
 #include <millrace/ids.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+
+#include "core/log.h"
 
 namespace millrace {
 
@@ -17,10 +22,36 @@ enum class NoticeKind : std::uint8_t {
   alert = 1,    // to whoever runs the server
 };
 
+enum class AlertKind : std::uint8_t {
+  task_dead = 0,    // every retry used up
+  task_failed = 1,  // a retry cannot help
+  key_refused = 2,  // somebody whom a task called did not take our key
+  queue_deep = 3,   // more tasks wait than should
+  no_take = 4,      // tasks are ready and nobody takes them
+  leases_lost = 5,  // workers vanished with their tasks
+  disk_low = 6,     // the disk is nearly full
+};
+constexpr std::string_view name_of(AlertKind kind) {
+  constexpr std::array<std::string_view, 7> names = {
+      "task_dead", "task_failed", "key_refused", "queue_deep", "no_take", "leases_lost", "disk_low",
+  };
+  return names[static_cast<std::size_t>(kind)];
+}
+
+struct AlertFacts {
+  AlertKind kind = AlertKind::task_dead;
+  LogLevel level = LogLevel::error;
+  std::string title = {};                         // a headline: "Queue over its depth: emails"
+  bool resolved = false;                          // what was alerted about is over
+  std::uint64_t held_back = 0;                    // alerts like this one that were not sent
+  std::optional<TimePoint> since = std::nullopt;  // when it began
+};
+
 struct Notice {
   NoticeKind kind = NoticeKind::webhook;
   std::string url = {};      // webhook: where to
-  std::string subject = {};  // alert: "Task failed after maximum retries"
+  std::string subject = {};  // alert: its message, "Task failed after maximum retries"
+  AlertFacts alert = {};
   TaskId task = {};
   std::string queue = {};
   std::string type = {};

@@ -1,5 +1,7 @@
 #include "broker/notices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -40,15 +42,6 @@ bool wants(const Callback* callback, TaskState state) {
   }
 }
 
-// What whoever runs the server should hear of; empty: nothing.
-std::string_view alert_about(Event event, const std::optional<TaskError>& error) {
-  if (event == Event::exhaust) return "Task failed after maximum retries";
-  const bool refused_key =
-      error && (error->code == "authentication_error" || error->code == "claude_api_401");
-  if (event == Event::fail && refused_key) return "API key validation failure";
-  return {};
-}
-
 Notice notice_about(const Subject& subject, TaskState state, const std::optional<TaskError>& error,
                     TimePoint now) {
   return {.task = subject.id,
@@ -77,6 +70,33 @@ Subject subject_from(const T& task) {
 
 }  // namespace
 
+std::string_view message_of(AlertKind kind) {
+  switch (kind) {
+    case AlertKind::task_dead:
+      return "Task failed after maximum retries";
+    case AlertKind::task_failed:
+      return "Task failed and cannot be retried";
+    case AlertKind::key_refused:
+      return "API key validation failure";
+    default:
+      return {};
+  }
+}
+
+std::string title_of(const std::string& queue, const std::string& type) {
+  return fmt::format("Job permanently failed: {}", type.empty() ? queue : type);
+}
+
+TaskAlert alert_about(Event event, const std::optional<TaskError>& error) {
+  if (event != Event::exhaust && event != Event::fail) return {};
+  const bool refused_key =
+      error && (error->code == "authentication_error" || error->code == "claude_api_401");
+  const AlertKind kind = event == Event::exhaust ? AlertKind::task_dead
+                         : refused_key           ? AlertKind::key_refused
+                                                 : AlertKind::task_failed;
+  return {kind, message_of(kind)};
+}
+
 Subject subject_of(const LeaseNote& note) {
   Subject subject{.id = note.id, .queue = note.queue, .type = note.type, .counters = note.counters};
   if (note.extras && note.extras->callback) {
@@ -101,10 +121,15 @@ void Notices::add_to(Settlement& settlement, const Subject& subject, TimePoint n
   const auto state = state_after(settlement.event);
   if (!state) return;
   const bool calls_back = wants(subject.callback, *state);
-  const std::string_view about = alerts_ && !is_internal(subject.queue)
-                                     ? alert_about(settlement.event, settlement.error)
-                                     : std::string_view();
-  if (!calls_back && about.empty()) return;
+  const TaskAlert about = alerts_ && !is_internal(subject.queue)
+                              ? alert_about(settlement.event, settlement.error)
+                              : TaskAlert();
+  std::optional<std::uint64_t> alerts;
+  if (!about.message.empty()) {
+    alerts =
+        sent_.let_through({about.kind, std::string(subject.queue), std::string(subject.type)}, now);
+  }
+  if (!calls_back && !alerts) return;
   Notice notice = notice_about(subject, *state, settlement.error, now);
   const bool decided = settlement.event == Event::retry || settlement.event == Event::exhaust;
   if (decided) {
@@ -112,10 +137,12 @@ void Notices::add_to(Settlement& settlement, const Subject& subject, TimePoint n
     notice.counters = settlement.counters;
     notice.counters.deliveries = deliveries;
   }
-  if (!about.empty()) {
-    notice.subject = about;
-    settlement.follow_ups.push_back(alert(subject, notice, now));
-    notice.subject.clear();
+  if (alerts) {
+    Notice told = notice;
+    told.subject = about.message;
+    told.alert = {
+        .kind = about.kind, .title = title_of(notice.queue, notice.type), .held_back = *alerts};
+    settlement.follow_ups.push_back(alert(std::move(told), now));
   }
   if (!calls_back) return;
   std::size_t used = 0;
@@ -136,6 +163,24 @@ std::vector<NewTask> Notices::of_cancel(const Subject& subject, const std::strin
   Notice notice = notice_about(subject, TaskState::cancelled, error, now);
   tasks.push_back(webhook(subject, std::move(notice), limits::max_follow_up_bytes, now));
   return tasks;
+}
+
+Result<NewTask> Notices::again(const Task& task, TimePoint now) const {
+  if (!compose_) return fail(ErrorCode::conflict, "nothing here delivers callbacks");
+  if (!task.callback) {
+    return fail(ErrorCode::conflict,
+                "the task has no callback: it was put without one, so there is nothing to deliver");
+  }
+  if (!is_final(task.state)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("the task is {}; only the webhook of a task that has ended (completed, "
+                            "failed, dead, cancelled) can be delivered again",
+                            name_of(task.state)));
+  }
+  const Subject subject = subject_of(task);
+  Notice notice = notice_about(subject, task.state, task.error, task.finished_at.value_or(now));
+  notice.result = task.result;
+  return webhook(subject, std::move(notice), limits::max_follow_up_bytes, now);
 }
 
 NewTask Notices::webhook(const Subject& subject, Notice notice, std::size_t room,
@@ -163,15 +208,15 @@ NewTask Notices::webhook(const Subject& subject, Notice notice, std::size_t room
           .parent = subject.id};
 }
 
-NewTask Notices::alert(const Subject& subject, Notice notice, TimePoint now) const {
+NewTask Notices::alert(Notice notice, TimePoint now) const {
   notice.kind = NoticeKind::alert;
   return {.id = {ids_.next(now)},
           .queue = std::string(alerts_queue),
           .type = "alert",
           .payload = compose_(notice),
-          .client_id = std::string(subject.client_id),
-          .request_id = std::string(subject.request_id),
-          .parent = subject.id};
+          .client_id = notice.client_id,
+          .request_id = notice.request_id,
+          .parent = notice.task};
 }
 
 }  // namespace millrace

@@ -219,5 +219,79 @@ TEST(Notices, nobody_is_alerted_about_internal_tasks_or_where_alerts_are_off) {
   EXPECT_THAT(d.notices("$alerts"), SizeIs(1));
 }
 
+// ---- Redelivery
+// ----------------------------------------------------------------------------------
+
+class RedeliverTest : public ::testing::Test {
+ protected:
+  Result<Put> redeliver(TaskId id) {
+    return d.wait<Put>([&](auto done) { d.broker->redeliver(d.ask(), id, std::move(done)); });
+  }
+
+  BrokerDriver d;
+};
+
+// S0-138
+TEST_F(RedeliverTest, a_webhook_goes_out_once_more_as_the_task_is_stored) {
+  NewTask task = with_callback();
+  task.callback->max_attempts = 5;
+  const Put put = d.put(task);
+  d.settle(d.take_one("q"), Done{"42"});
+  d.live(1min);
+  const Put again = must(redeliver(put.id));
+  EXPECT_EQ(again.state, TaskState::queued);
+  EXPECT_THAT(d.notices("$webhooks"),
+              ElementsAre("webhook|completed|http://x|42||r", "webhook|completed|http://x|42||r"));
+  const Task webhook = d.find(again.id);
+  EXPECT_EQ(webhook.queue, "$webhooks");
+  EXPECT_EQ(webhook.type, "webhook");
+  EXPECT_EQ(webhook.parent, put.id);
+  EXPECT_EQ(webhook.retry->max_retries, 4U);
+  EXPECT_EQ(d.queue("$webhooks").figures.put, 1U);
+  EXPECT_EQ(d.find(put.id).state, TaskState::completed);
+}
+
+TEST_F(RedeliverTest, failures_and_cancellations_go_out_with_their_error) {
+  // Not even an event that was not wished keeps it back: somebody asks for it now.
+  const Put failed = d.put(with_callback({}, static_cast<std::uint8_t>(CallbackOn::completed)));
+  d.settle(d.take_one("q"), Failed{error("no", "bad"), false});
+  const Put cancelled = d.put(with_callback());
+  must(d.try_cancel(cancelled.id));
+  must(redeliver(failed.id));
+  must(redeliver(cancelled.id));
+  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||cancelled|r",
+                                                  "webhook|failed|http://x||bad|r",
+                                                  "webhook|cancelled|http://x||cancelled|r"));
+}
+
+TEST_F(RedeliverTest, what_has_no_webhook_or_has_not_ended_is_refused_with_a_sentence) {
+  const Put plain = d.put({.queue = "q"});
+  d.settle(d.take_one("q"), Done{});
+  EXPECT_THAT(redeliver(plain.id),
+              FailsWith(ErrorCode::conflict, ::testing::HasSubstr("has no callback")));
+  const Put waiting = d.put(with_callback());
+  EXPECT_THAT(redeliver(waiting.id),
+              FailsWith(ErrorCode::conflict, ::testing::HasSubstr("the task is queued")));
+  d.take_one("q");
+  EXPECT_THAT(redeliver(waiting.id),
+              FailsWith(ErrorCode::conflict, ::testing::HasSubstr("the task is processing")));
+  EXPECT_THAT(redeliver(fresh_id()), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(d.notices("$webhooks"), IsEmpty());
+}
+
+TEST_F(RedeliverTest, a_delivery_cannot_be_delivered) {
+  const Put put = d.put(with_callback());
+  d.settle(d.take_one("q"), Done{});
+  EXPECT_THAT(redeliver(d.all("$webhooks").front().id), FailsWith(ErrorCode::conflict));
+  EXPECT_THAT(redeliver(put.id), IsOk());
+}
+
+TEST_F(RedeliverTest, a_result_that_does_not_fit_is_left_out) {
+  const Put put = d.put(with_callback());
+  d.settle(d.take_one("q"), Done{std::string(1'000'000, 'r')});
+  must(redeliver(put.id));
+  EXPECT_EQ(d.notices("$webhooks").back(), "webhook|completed|http://x|left out||r");
+}
+
 }  // namespace
 }  // namespace millrace

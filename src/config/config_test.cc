@@ -175,6 +175,17 @@ TEST(Config, a_printed_file_with_its_comments_removed_holds_the_defaults) {
   EXPECT_EQ(config.settings, Settings{});
 }
 
+TEST(Config, an_address_for_alerts_must_be_one_and_is_not_shown) {
+  const auto problems = [](std::string_view url) {
+    return read_config({.environment = {{"MILLRACE_ALERTS_URL", std::string(url)}}}).problems;
+  };
+  EXPECT_THAT(problems("https://hooks.example.org/T0/secret"), IsEmpty());
+  for (const auto* url : {"hooks.example.org/secret", "ftp://x/secret", "http://x/secret part"}) {
+    EXPECT_THAT(problems(url), ElementsAre(AllOf(HasSubstr("alerts.url"), HasSubstr("https://"),
+                                                 Not(HasSubstr("secret")))));
+  }
+}
+
 TEST(Config, a_secret_of_the_wrong_kind_is_not_shown) {
   EXPECT_THAT(from_file("admin_key = 123456").problems,
               ElementsAre(AllOf(HasSubstr("admin_key"), Not(HasSubstr("123456")))));

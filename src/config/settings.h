@@ -56,7 +56,18 @@ struct Settings {
   bool retry_cap_after_jitter = false;
   Count retry_max_retries{3};
   std::string retry_retryable = "all";
+  std::string webhooks_secret = {};
+  std::string webhooks_old_secret = {};
+  Duration webhooks_timeout = std::chrono::seconds(10);
+  std::uint32_t webhooks_concurrency = 8;
+  std::string webhooks_allow_private = "false";
   bool alerts_enabled = false;
+  std::string alerts_url = {};
+  std::uint32_t alerts_depth = 1000;
+  Duration alerts_no_take_after = std::chrono::minutes(5);
+  Count alerts_lost{0};
+  Size alerts_disk_free{1U << 30U};
+  Duration alerts_window = std::chrono::minutes(10);
   Duration shutdown_timeout = std::chrono::seconds(30);
   std::uint32_t shutdown_timeout_exit_code = 0;
 

@@ -11,6 +11,7 @@
 #include <millrace/time.h>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,6 +54,8 @@ struct WorkerOptions {
   Duration longest_pause = std::chrono::seconds(30);
   Duration beat = std::chrono::seconds(5);         // how often it reports and asks for instructions
   Duration slow_cycle = std::chrono::seconds(10);  // a longer one is counted (S1-066)
+  // In step(), where a handler waits: lets virtual time pass. ManualClock::advance.
+  std::function<void(Duration)> pass_time = {};
   Log log = {};
 };
 
@@ -60,12 +63,14 @@ struct WorkerOptions {
 struct RunFigures {
   std::string queue = {};
   HandlerStats stats = {};
-  std::uint64_t completed = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t timed_out = 0;
-  std::uint64_t lost = 0;  // leases that were gone before the handler ended
+  std::uint64_t completed = 0;  // tasks that ended so
+  std::uint64_t failed = 0;     // tasks that ended failed or dead
+  std::uint64_t timed_out = 0;  // runs whose time was up
+  std::uint64_t lost = 0;       // leases that were gone before the handler ended
+  std::uint64_t refused = 0;    // ends that could not be stored
+  std::uint64_t left = 0;       // by handlers that acknowledge themselves and did not
   std::uint64_t slow_cycles = 0;
-  std::uint32_t running = 0;
+  std::uint32_t running = 0;    // calls of handlers
   std::uint32_t waiting = 0;    // prefetched
   std::uint32_t abandoned = 0;  // threads whose handler does not come back
 };

@@ -171,6 +171,7 @@ TEST(Routes, keys_for_some_queues_touch_no_others) {
            {"GET", "/v1/tasks/" + hidden + "/explain"},
            {"POST", "/v1/tasks/" + hidden + "/cancel"},
            {"POST", "/v1/tasks/" + hidden + "/retry"},
+           {"POST", "/v1/tasks/" + hidden + "/redeliver"},
            {"PATCH", "/v1/tasks/" + hidden, R"({"priority":1})"},
            {"DELETE", "/v1/tasks/" + hidden},
            {"POST", "/v1/dead/retry", R"({"all":true})"},

@@ -96,6 +96,7 @@ void add_not_found(std::vector<Case>& cases) {
   cases.push_back(simple("getLog", 404, got(none("/log"))));
   cases.push_back(simple("cancelTask", 404, posted(none("/cancel"))));
   cases.push_back(simple("retryTask", 404, posted(none("/retry"))));
+  cases.push_back(simple("redeliverWebhook", 404, posted(none("/redeliver"))));
   cases.push_back(simple("releaseTask", 404, posted(none("/release"))));
   cases.push_back(simple("changeTask", 404,
                          {.method = "PATCH", .target = none(""), .body = R"({"priority":1})"}));
@@ -174,11 +175,19 @@ void add_changing(std::vector<Case>& cases) {
   const auto dead = [](ApiClient& server) {
     return server.settled(R"("outcome":"failed","retryable":false,"error":{"message":"m"})");
   };
+  const auto called_back = [](ApiClient& server) {
+    const std::string id = server.put(R"(,"callback":{"url":"https://example.org/hook"})");
+    server.must_post(at(id, "/cancel"), "");
+    return id;
+  };
   on("cancelTask", 200, waiting, posted("/cancel", R"({"reason":"why"})"));
   on("cancelTask", 200, running, posted("/cancel"));
   on("cancelTask", 409, done, posted("/cancel"));
   on("retryTask", 200, dead, posted("/retry"));
   on("retryTask", 409, waiting, posted("/retry"));
+  on("redeliverWebhook", 201, called_back, posted("/redeliver"));
+  on("redeliverWebhook", 409, done, posted("/redeliver"));
+  on("redeliverWebhook", 409, waiting, posted("/redeliver"));
   on("releaseTask", 200, held, posted("/release"));
   on("releaseTask", 409, waiting, posted("/release"));
   on("changeTask", 200, waiting,

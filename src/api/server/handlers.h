@@ -29,6 +29,7 @@ void get_history(CallPtr call);
 void get_log(CallPtr call);
 void cancel_task(CallPtr call);
 void retry_task(CallPtr call);
+void redeliver_webhook(CallPtr call);
 void release_task(CallPtr call);
 void change_task(CallPtr call);
 void remove_task(CallPtr call);

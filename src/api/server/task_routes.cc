@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "api/server/handlers.h"
+#include "api/wire/put.h"
 #include "api/wire/raw.h"
 #include "api/wire/tasks.h"
 #include "api/wire/text_writer.h"
@@ -175,6 +176,19 @@ void retry_task(CallPtr call) {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
     broker.retry(ask, {id}, answered<Broker::States>(std::move(back), one_state(id)));
+  });
+}
+
+void redeliver_webhook(CallPtr call) {
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.redeliver(ask, id, answered<Put>(std::move(back), [](CallPtr again, const Put& put) {
+                       std::string out;
+                       wire::append(out, put);
+                       again->answer(std::move(out), 201);
+                     }));
   });
 }
 

@@ -1,0 +1,104 @@
+#include "broker/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "broker/queue_book.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t most_unsent = 200;
+
+bool is_stopped(const QueueSettings& settings, TimePoint now) {
+  return !settings.active || (settings.paused_until && *settings.paused_until > now);
+}
+
+}  // namespace
+
+Result<TimePoint> Watch::run_once(Store& store, TimePoint now) {
+  const auto seen = look(store, now);
+  if (!seen) return std::unexpected(seen.error());
+  for (Alert& alert : conditions_.look(*seen)) tell(std::move(alert), now);
+  for (HeldBack& held : books_.alerts_sent.ended(now)) {
+    Alert alert{.facts = {.kind = held.key.kind,
+                          .title = title_of(held.key.queue, held.key.type),
+                          .held_back = held.count,
+                          .since = held.since},
+                .queue = std::move(held.key.queue),
+                .type = std::move(held.key.type)};
+    alert.message =
+        fmt::format("{}: {} more since the last alert", message_of(held.key.kind), held.count);
+    tell(std::move(alert), now);
+  }
+  if (auto sent = send(store, now); !sent) return std::unexpected(std::move(sent.error()));
+  return later(now, options_.every);
+}
+
+Result<Look> Watch::look(Store& store, TimePoint now) {
+  Look look{.at = now};
+  const auto counts = store.counts(std::nullopt, now);
+  if (!counts) return std::unexpected(counts.error());
+  look.queues.reserve(counts->size());
+  for (const QueueCounts& each : *counts) {
+    const auto queue = books_.queues.find(each.queue);
+    // Alerts about alerts would be alerts about themselves.
+    if (!queue || each.queue == alerts_queue) continue;
+    const QueueSettings& settings = queue->settings;
+    const QueueFigures figures = books_.figures.of(each.queue, now);
+    QueueLook& one = look.queues.emplace_back();
+    one.name = each.queue;
+    one.ready = each.ready();
+    one.waiting = one.ready + each.later();
+    one.running = each.taken();
+    one.taken = figures.taken;
+    one.lost = figures.lost;
+    one.max_depth = settings.max_depth;
+    one.last_asked = figures.last_asked;
+    if (settings.process_rate) one.rate_per = settings.process_rate->per;
+    // What other processes take is not counted here; what runs was taken by somebody.
+    const bool taken_elsewhere = books_.traits.several_processes && one.running != 0;
+    one.takes_stopped = is_stopped(settings, now) || taken_elsewhere;
+  }
+  if (options_.disk) look.disk = options_.disk();
+  return look;
+}
+
+void Watch::tell(Alert alert, TimePoint now) {
+  books_.log()(alert.facts.level, fmt::format("{}: {}", alert.facts.title, alert.message),
+               {{"alert", std::string(name_of(alert.facts.kind))},
+                {"queue", alert.queue},
+                {"resolved", alert.facts.resolved},
+                {"held_back", static_cast<std::int64_t>(alert.facts.held_back)}});
+  if (!books_.notices.can_alert()) return;
+  Notice notice{.subject = std::move(alert.message),
+                .alert = std::move(alert.facts),
+                .queue = std::move(alert.queue),
+                .type = std::move(alert.type),
+                .at = now};
+  unsent_.push_back(books_.notices.alert(std::move(notice), now));
+  if (unsent_.size() > most_unsent) unsent_.pop_front();
+}
+
+// A disk that is full takes no alert about it: it goes out when there is room, and is in the log.
+Result<void> Watch::send(Store& store, TimePoint now) {
+  while (!unsent_.empty()) {
+    const auto puts = store.put({&unsent_.front(), 1}, now);
+    if (!puts) return std::unexpected(puts.error());
+    const auto& put = puts->front();
+    if (!put && put.error().code == ErrorCode::limited) return {};
+    if (!put) {
+      books_.log()(LogLevel::error,
+                   fmt::format("an alert could not be stored: {}", put.error().message));
+    } else {
+      Figures::Writing(books_.figures).of(alerts_queue).put(1, now);
+    }
+    unsent_.pop_front();
+  }
+  return {};
+}
+
+}  // namespace millrace

@@ -1,0 +1,188 @@
+// The thread that talks to the broker: settles what has ended and takes what there is room for, in
+// one order; and polls queues that had nothing. Hooks are called here, too.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "core/uuid.h"
+#include "worker/parts.h"
+
+namespace millrace::worker {
+namespace {
+
+// Ends of runs whose call goes on wait so long for the call to end, too.
+constexpr Moment settle_within = std::chrono::milliseconds(5);
+
+constexpr Moment longest_wait = std::chrono::seconds(1);
+
+const Hook* hook_of(const QueueHandlers& how, TaskState state) {
+  switch (state) {
+    case TaskState::completed:
+      return &how.on_completed;
+    case TaskState::failed:
+      return &how.on_failed;
+    case TaskState::dead:
+      return &how.on_dead;
+    case TaskState::retrying:
+    case TaskState::delayed:
+    case TaskState::queued:
+      return &how.on_requeued;
+    default:
+      return nullptr;
+  }
+}
+
+std::string_view word_of(TaskState state) {
+  switch (state) {
+    case TaskState::completed:
+      return "completed";
+    case TaskState::failed:
+    case TaskState::dead:
+      return "failed";
+    case TaskState::cancelled:
+      return "was cancelled";
+    default:
+      return "will run again";
+  }
+}
+
+const TaskError* error_of(const Outcome& outcome) {
+  if (const auto* failed = std::get_if<Failed>(&outcome)) return &failed->error;
+  if (const auto* retry = std::get_if<RetryAt>(&outcome)) return &retry->error;
+  return nullptr;
+}
+
+}  // namespace
+
+void Worker::Parts::feed() {
+  std::vector<Told> told;
+  std::unique_lock lock(mutex);
+  while (!feeder_stops) {
+    take_answers(lock, told);
+    const Moment now = clock->steady();
+    if (stirred.load() && stirred_at == no_moment) stirred_at = now + settle_within;
+    const bool all = stirred_at <= now;
+    if (all) {
+      stirred_at = no_moment;
+      stirred = false;
+    }
+    core.collect(now, all);
+    std::optional<CallerId> leaving;
+    if (core.should_replace_poll(now)) {
+      leaving = poll_caller;
+      core.poll_left();
+      ++poll_number;
+      poll_caller = broker->new_caller();
+    }
+    auto order = core.next_order(now);
+    auto poll = core.next_poll(now);
+    const bool wake = idle != 0 && core.has_work();
+    const std::uint64_t number = poll_number;
+    const CallerId poller = poll_caller;
+    if (!order && !poll && !leaving && told.empty()) {
+      if (wake) work.notify_one();
+      if (core.stopping()) rested.notify_all();
+      wait_for_news(lock, now);
+      continue;
+    }
+    lock.unlock();
+    if (wake) work.notify_one();
+    if (leaving) broker->leave(*leaving);
+    if (order) send(std::move(*order), order_caller, 0);
+    if (poll) send(std::move(*poll), poller, number);
+    tell(told);
+    told.clear();
+    lock.lock();
+  }
+  feeder_gone = true;
+}
+
+// Answers are turned into runs, and old runs freed, without the lock.
+void Worker::Parts::take_answers(std::unique_lock<std::mutex>& lock, std::vector<Told>& told) {
+  while (!inbox.empty()) {
+    auto answers = std::exchange(inbox, {});
+    for (Answer& answer : answers) {
+      if (answer.poll != 0 && answer.poll != poll_number) {  // it was left
+        lock.unlock();
+        if (answer.result) broker->give_back(*answer.result);
+        lock.lock();
+        continue;
+      }
+      lock.unlock();
+      const Moment now = clock->steady();
+      Arrived arrived = core.arrived(answer.order, answer.result, now);
+      lock.lock();
+      core.answered(answer.order, answer.result, std::move(arrived), now, told);
+    }
+    lock.unlock();
+    answers.clear();
+    lock.lock();
+  }
+}
+
+void Worker::Parts::send(Order order, CallerId caller, std::uint64_t poll) {
+  WorkOrder words = core.words_of(order);
+  auto answer = std::make_shared<Answer>(Answer{.order = std::move(order), .poll = poll});
+  broker->work(ask(caller), std::move(words),
+               [self = shared_from_this(), answer](Result<WorkResult> result) {
+                 answer->result = std::move(result);
+                 self->answer_came(std::move(*answer));
+               });
+}
+
+// On a thread of the broker.
+void Worker::Parts::answer_came(Answer answer) {
+  {
+    const std::scoped_lock lock(mutex);
+    if (!feeder_gone) {
+      inbox.push_back(std::move(answer));
+      news.notify_one();
+      return;
+    }
+  }
+  if (answer.result) broker->give_back(*answer.result);
+}
+
+void Worker::Parts::wait_for_news(std::unique_lock<std::mutex>& lock, Moment now) {
+  if (!inbox.empty() || feeder_stops) return;
+  const Moment next = std::min({core.next_order_due(), core.next_collect(), stirred_at});
+  if (next == no_moment && !stirred.load()) {
+    news.wait(lock);
+  } else {
+    news.wait_for(lock,
+                  std::clamp<Moment>(next - now, std::chrono::microseconds(100), longest_wait));
+  }
+}
+
+void Worker::Parts::tell(const std::vector<Told>& told) const {
+  const LogLevel failures = options.internal ? LogLevel::debug : LogLevel::info;
+  for (const auto& [run, state] : told) {
+    const QueueHandlers& how = core.lines()[run->line].how;
+    const TaskError* error = error_of(run->ending().outcome);
+    const LogLevel level = error == nullptr ? LogLevel::debug : failures;
+    if (options.log.wants(level)) {
+      options.log(level,
+                  fmt::format("task {} {}{}{}", to_text(run->lease.id.value), word_of(state),
+                              error == nullptr ? "" : ": ", error == nullptr ? "" : error->message),
+                  {{"queue", run->lease.queue}});
+    }
+    const Hook* hook = hook_of(how, state);
+    if (hook == nullptr || !*hook) continue;
+    std::string why;
+    try {
+      (*hook)({.task = run->lease, .state = state, .outcome = run->ending().outcome});
+      continue;
+    } catch (const std::exception& e) {
+      why = e.what();
+    } catch (...) {
+      why = "unknown exception";
+    }
+    options.log(LogLevel::error,
+                fmt::format("a hook of queue {} failed: {}", run->lease.queue, why),
+                {{"task", to_text(run->lease.id.value)}});
+  }
+}
+
+}  // namespace millrace::worker

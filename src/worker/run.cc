@@ -1,0 +1,269 @@
+#include "worker/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/clip.h"
+#include "core/limits.h"
+#include "core/utf8.h"
+#include "core/validate.h"
+
+namespace millrace::worker {
+namespace {
+
+// The clock decides, but the condition variable waits in real time: so that a clock that a test
+// moves is noticed soon.
+constexpr std::chrono::milliseconds longest_wait{250};
+
+// The webhook and the alert of a task are among its follow-ups.
+constexpr std::size_t most_follow_ups = limits::max_follow_ups - 2;
+
+// As much of it as is text.
+std::string printable(std::string line) {
+  if (is_utf8(line)) return line;
+  std::string text;
+  for (std::string_view rest = line; !rest.empty();) {
+    const std::size_t length = utf8_character(rest);
+    text += length == 0 ? "?" : rest.substr(0, length);
+    rest.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return text;
+}
+
+}  // namespace
+
+Run::Run(Lease what, std::size_t of_line, const RunHost& host, std::optional<Duration> limit,
+         Acknowledge acknowledge)
+    : lease(std::move(what)),
+      line(of_line),
+      timeout(limit),
+      host_(host),
+      acknowledge_(acknowledge) {}
+
+// ---- Time and stopping
+// ---------------------------------------------------------------------------
+
+Moment Run::time_up() const {
+  const Moment begun = started();
+  if (!timeout || begun == no_moment) return no_moment;
+  return begun + *timeout;
+}
+
+std::optional<TimePoint> Run::deadline() const {
+  const Moment end = time_up();
+  if (end == no_moment) return std::nullopt;
+  return later(host_.now(), std::chrono::ceil<Duration>(end - host_.steady()));
+}
+
+bool Run::ask_to_stop(StopReason reason) {
+  std::optional<std::stop_source> source;
+  {
+    const std::scoped_lock lock(mutex_);
+    const StopReason now = reason_.load(std::memory_order_relaxed);
+    if (now == reason || (now != StopReason::none && reason != StopReason::lease_lost)) {
+      return false;
+    }
+    reason_.store(reason, std::memory_order_release);
+    source = stop_;
+    changed_.notify_all();
+  }
+  // Its callbacks are the handler's code: no lock is held meanwhile.
+  if (source) source->request_stop();
+  return true;
+}
+
+std::stop_token Run::stop_token() {
+  const std::scoped_lock lock(mutex_);
+  if (!stop_) {
+    stop_.emplace();
+    if (stop_reason() != StopReason::none) stop_->request_stop();
+  }
+  return stop_->get_token();
+}
+
+bool Run::wait_for(Duration time) {
+  const Moment until = host_.steady() + std::max(time, Duration::zero());
+  if (stop_reason() != StopReason::none) return false;
+  if (host_.pass_time && host_.pass_time(*this, time)) return stop_reason() == StopReason::none;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (stop_reason() != StopReason::none) return false;
+    const Moment left = until - host_.steady();
+    if (left <= Moment::zero()) return true;
+    changed_.wait_for(lock, std::min<Moment>(left, longest_wait));
+  }
+}
+
+// ---- Signs of life
+// -------------------------------------------------------------------------------
+
+void Run::progress(double percent) {
+  if (std::isnan(percent)) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (closed_) return;
+    signs_.progress = std::clamp(percent, 0.0, 100.0);
+    if (signs_waiting_.exchange(true)) return;
+  }
+  if (host_.has_signs) host_.has_signs(*this);
+}
+
+void Run::log(std::string text) {
+  text = clip(printable(std::move(text)), limits::max_log_line);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (closed_) return;
+    // The newest stay, as in the store.
+    if (signs_.log.size() == limits::max_log_lines) signs_.log.erase(signs_.log.begin());
+    signs_.log.push_back(std::move(text));
+    if (signs_waiting_.exchange(true)) return;
+  }
+  if (host_.has_signs) host_.has_signs(*this);
+}
+
+Signs Run::take_signs() {
+  const std::scoped_lock lock(mutex_);
+  signs_waiting_ = false;
+  return std::exchange(signs_, {});
+}
+
+// Older than what was said meanwhile.
+void Run::return_signs(Signs signs) {
+  const std::scoped_lock lock(mutex_);
+  if (!signs_.progress) signs_.progress = signs.progress;
+  signs.log.insert(signs.log.end(), signs_.log.begin(), signs_.log.end());
+  const std::size_t count = signs.log.size();
+  if (count > limits::max_log_lines) {
+    signs.log.erase(signs.log.begin(),
+                    signs.log.begin() + static_cast<std::ptrdiff_t>(count - limits::max_log_lines));
+  }
+  signs_.log = std::move(signs.log);
+  signs_waiting_ = signs_.progress || !signs_.log.empty();
+}
+
+// ---- The end
+// -------------------------------------------------------------------------------------
+
+Result<void> Run::put(NewTask task) {
+  TimePoint now = host_.now();
+  const bool named = !task.id.value.is_nil();
+  if (!named) task.id.value.bytes[0] = 1;  // the broker makes one
+  if (auto good = validate(task, now); !good) return good;
+  if (!named) task.id = {};
+  const std::scoped_lock lock(mutex_);
+  if (closed_) return fail(ErrorCode::conflict, "the task is settled: nothing can follow any more");
+  if (follow_ups_.size() == most_follow_ups) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a task can have {} follow-ups, not more", most_follow_ups));
+  }
+  const std::size_t bytes = task.payload.size() + task.metadata.size();
+  if (follow_up_bytes_ + bytes > limits::max_follow_up_bytes) {
+    return fail(ErrorCode::invalid, fmt::format("the follow-ups of a task can have {} bytes in all",
+                                                limits::max_follow_up_bytes));
+  }
+  follow_up_bytes_ += bytes;
+  follow_ups_.push_back(std::move(task));
+  return {};
+}
+
+// After its time was up only a `done` is taken at its word.
+Outcome Run::heard(Outcome outcome) const {
+  if (stop_reason() != StopReason::timed_out || std::holds_alternative<Done>(outcome)) {
+    return outcome;
+  }
+  Failed late{.error = timeout_error(*this)};
+  if (auto* failed = std::get_if<Failed>(&outcome)) {
+    late.error.details = std::move(failed->error.message);
+  } else if (auto* retry = std::get_if<RetryAt>(&outcome)) {
+    late.error.details = std::move(retry->error.message);
+  }
+  return late;
+}
+
+void Run::close(Outcome outcome, bool with_follow_ups, bool by_handler) {
+  closed_ = true;
+  ending_.emplace(Ending{.outcome = std::move(outcome), .by_handler = by_handler});
+  if (with_follow_ups) ending_->follow_ups = follow_ups_;
+}
+
+Result<TaskState> Run::settle(Outcome outcome) {
+  std::unique_lock lock(mutex_);
+  if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
+  close(heard(std::move(outcome)), true, true);
+  answer_.reset();
+  lock.unlock();
+  if (host_.ended) host_.ended(*this);
+  if (acknowledge_ == Acknowledge::automatic) return TaskState::processing;
+  if (host_.send) host_.send();
+  lock.lock();
+  return wait_until_stored(lock);
+}
+
+Result<TaskState> Run::wait_until_stored(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [&] { return answer_.has_value(); });
+  const Result<Settled> answer = *answer_;
+  if (!answer) return std::unexpected(answer.error());
+  return answer->state;
+}
+
+bool Run::settled() const {
+  const std::scoped_lock lock(mutex_);
+  return closed_;
+}
+
+bool Run::end(Outcome outcome, bool returned, bool by_handler) {
+  const std::scoped_lock lock(mutex_);
+  if (closed_) return false;
+  close(std::move(outcome), returned, by_handler);
+  return true;
+}
+
+void Run::end_by_failure(Failed failure) {
+  const std::scoped_lock lock(mutex_);
+  if (closed_) return;
+  // It was asked to go, and has gone: nothing is charged.
+  if (stop_reason() == StopReason::stopping) return close(GiveBack{}, false, false);
+  close(heard(std::move(failure)), false, true);
+}
+
+void Run::drop(Error why) {
+  const std::scoped_lock lock(mutex_);
+  closed_ = true;
+  ending_.reset();
+  if (!answer_) answer_ = std::unexpected(std::move(why));
+  changed_.notify_all();
+}
+
+bool Run::has_ending() const {
+  const std::scoped_lock lock(mutex_);
+  return ending_.has_value();
+}
+
+void Run::replace_ending(Outcome outcome) {
+  const std::scoped_lock lock(mutex_);
+  ending_.emplace(Ending{.outcome = std::move(outcome)});
+}
+
+bool Run::answered(const Result<Settled>& settled) {
+  const std::scoped_lock lock(mutex_);
+  const bool refused = !settled && settled.error().code != ErrorCode::lease_lost &&
+                       settled.error().code != ErrorCode::not_found;
+  const bool again = manual() && refused && ending_ && ending_->by_handler;
+  if (again) {
+    closed_ = false;
+    ending_.reset();
+  }
+  answer_ = settled;
+  changed_.notify_all();
+  return again;
+}
+
+TaskError timeout_error(const Run& run) {
+  const double seconds = std::chrono::duration<double>(run.timeout.value_or(Duration{})).count();
+  return {.code = "timeout", .message = fmt::format("timed out after {:g} s", seconds)};
+}
+
+}  // namespace millrace::worker

@@ -1,0 +1,80 @@
+// The worker on the caller's thread: one round after the other, in virtual time.
+#include <algorithm>
+#include <utility>
+
+#include "broker/wait_for_answer.h"
+#include "worker/parts.h"
+
+namespace millrace::worker {
+
+Result<std::size_t> Worker::Parts::step() {
+  if (started)
+    return fail(ErrorCode::conflict, "the worker has been started: it cannot be stepped");
+  if (core.stopping()) return fail(ErrorCode::conflict, "the worker has been shut down");
+  core.begin_step();
+  if (next_beat <= clock->steady()) {
+    next_beat = clock->steady() + options.beat;
+    const auto told = wait_for_answer<Instructions>(
+        [&](auto done) { broker->beat(ask(beat_caller), core.report(), std::move(done)); });
+    if (told && told->assignments) core.assign(*told->assignments);
+  }
+  if (auto good = send_now(true); !good) return std::unexpected(std::move(good.error()));
+  std::size_t runs = 0;
+  while (HandPtr hand = core.next_hand(clock->steady(), true)) {
+    runs += hand->runs.size();
+    work_through(*hand);
+    core.finished(hand, clock->steady());
+  }
+  if (auto good = send_now(false); !good) return std::unexpected(std::move(good.error()));
+  return runs;
+}
+
+// Sends until nothing is left to be sent; what an answer brings is not more than was asked for
+// once.
+Result<void> Worker::Parts::send_now(bool take) {
+  core.broker_answers();
+  for (;;) {
+    if (!take && !core.has_reports()) return {};
+    auto order = core.next_order(clock->steady(), take);
+    if (!order) return {};
+    take = false;
+    WorkOrder words = core.words_of(*order);
+    auto result = wait_for_answer<WorkResult>(
+        [&](auto done) { broker->work(ask(order_caller), std::move(words), std::move(done)); });
+    const Moment now = clock->steady();
+    Arrived arrived = core.arrived(*order, result, now);
+    std::vector<Told> told;
+    core.answered(*order, result, std::move(arrived), now, told);
+    tell(told);
+    if (!result) return std::unexpected(result.error());
+    if (core.paused(now)) return fail(ErrorCode::unavailable, "the broker could not store all");
+  }
+}
+
+// A handler waits: its time passes, and what falls due on the way is done.
+void Worker::Parts::pass_time(Run& run, Duration time) {
+  if (!options.pass_time) return;
+  const Moment end = clock->steady() + time;
+  for (;;) {
+    look_now();
+    const Moment now = clock->steady();
+    if (now >= end || run.stop_reason() != StopReason::none) return;
+    const Moment next = std::min({end, core.next_upkeep(now), run.time_up()});
+    options.pass_time(std::max(std::chrono::ceil<Duration>(next - now), Duration(1)));
+  }
+}
+
+void Worker::Parts::look_now() {
+  const Moment now = clock->steady();
+  Due found;
+  core.look(now, found);
+  if (auto pulse = core.next_pulse(now)) {
+    auto result = wait_for_answer<WorkResult>([&](auto done) {
+      broker->work(ask(keeper_caller), {.extensions = pulse->extensions}, std::move(done));
+    });
+    core.pulse_answered(*pulse, result, now, found);
+  }
+  for (const auto& [run, reason] : found.stops) run->ask_to_stop(reason);
+}
+
+}  // namespace millrace::worker

@@ -1,0 +1,235 @@
+#include "worker/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/parts.h"
+
+namespace millrace::worker {
+namespace {
+
+// What the destructor of a worker that was not stopped allows running handlers.
+constexpr Duration limit_of_destructor = std::chrono::seconds(10);
+
+// Of the limit of a stop: for handlers that heed the request, and for sending what ended so.
+constexpr Moment moment_to_stop = std::chrono::seconds(1);
+constexpr Moment moment_to_send = std::chrono::seconds(1);
+
+// A stop without a limit waits for handlers, but not for a broker that does not answer.
+constexpr Moment longest_send = std::chrono::seconds(30);
+
+constexpr Moment longest_wait = std::chrono::milliseconds(250);
+
+WorkerOptions with_name(WorkerOptions options) {
+  if (options.name.empty()) options.name = options.internal ? local_worker : "worker";
+  return options;
+}
+
+}  // namespace
+
+// ---- Outside
+// -------------------------------------------------------------------------------------
+
+Worker::Worker(Clock& clock, Broker& broker, WorkerOptions options,
+               std::vector<QueueHandlers> queues)
+    : parts_(std::make_shared<Parts>(clock, broker, std::move(options), std::move(queues))) {}
+
+Worker::~Worker() {
+  parts_->graceful_stop(limit_of_destructor);
+  const std::scoped_lock lock(parts_->outside);
+  parts_->last_time = parts_->clock->now();
+  parts_->clock = nullptr;
+}
+
+void Worker::start() {
+  parts_->start();
+}
+
+void Worker::shutdown() {
+  parts_->shut_down();
+}
+
+Stopped Worker::graceful_stop(Duration limit) {
+  return parts_->graceful_stop(limit);
+}
+
+Result<std::size_t> Worker::step() {
+  return parts_->step();
+}
+
+std::vector<RunFigures> Worker::figures() const {
+  const std::scoped_lock lock(parts_->mutex);
+  std::vector<RunFigures> all;
+  for (const Line& line : parts_->core.lines()) all.push_back(line.figures());
+  return all;
+}
+
+HistogramSnapshot Worker::cycles(const std::string& queue) const {
+  for (const Line& line : parts_->core.lines()) {
+    if (line.how.queue == queue) return line.cycles.snapshot();
+  }
+  return {};
+}
+
+std::uint32_t Worker::running_processors() const {
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->live;
+}
+
+// ---- Starting
+// ------------------------------------------------------------------------------------
+
+Worker::Parts::Parts(Clock& its_clock, Broker& its_broker, WorkerOptions its_options,
+                     std::vector<QueueHandlers> queues)
+    : clock(&its_clock),
+      broker(&its_broker),
+      options(with_name(std::move(its_options))),
+      host(host_functions()),
+      core(options, std::move(queues), host),
+      order_caller(broker->new_caller()),
+      poll_caller(broker->new_caller()),
+      keeper_caller(broker->new_caller()),
+      beat_caller(broker->new_caller()) {}
+
+// `started` decides in the handler's hour which of them apply: a worker that is stepped passes time
+// itself and sends what was settled; one with threads leaves both to them.
+RunHost Worker::Parts::host_functions() {
+  return {.now = [this] { return wall_time(); },
+          .steady = [this] { return steady_time(); },
+          .pass_time =
+              [this](Run& run, Duration time) {
+                if (started) return false;
+                pass_time(run, time);
+                return true;
+              },
+          .ended = [this](Run& run) { run_ended(run); },
+          .has_signs =
+              [this](Run&) {
+                if (started) wake_keeper_by(steady_time() + std::chrono::seconds(1));
+              },
+          .send =
+              [this] {
+                if (!started) static_cast<void>(send_now(false));
+              }};
+}
+
+TimePoint Worker::Parts::wall_time() {
+  const std::shared_lock lock(outside);
+  return clock == nullptr ? last_time : clock->now();
+}
+
+Moment Worker::Parts::steady_time() {
+  const std::shared_lock lock(outside);
+  return clock == nullptr ? no_moment : clock->steady();
+}
+
+void Worker::Parts::start() {
+  const std::scoped_lock lock(mutex);
+  if (started || core.stopping()) return;
+  started = true;
+  next_beat = clock->steady();
+  for (std::uint32_t i = 0; i < core.processors(); ++i) add_processor();
+  feeder = std::thread([self = shared_from_this()] { self->feed(); });
+  keeper = std::thread([self = shared_from_this()] { self->keep(); });
+  options.log(LogLevel::info,
+              fmt::format("worker {} started: {} processors, {} queues", options.name,
+                          core.processors(), core.lines().size()),
+              {{"worker", options.name}, {"processors", std::int64_t{core.processors()}}});
+}
+
+// ---- Stopping
+// ------------------------------------------------------------------------------------
+
+void Worker::Parts::shut_down() {
+  {
+    const std::scoped_lock lock(mutex);
+    if (std::exchange(shutting_down, true)) return;
+    core.shut_down();
+    next_beat = Moment::min();
+    keeper_next = Moment::min();
+    work.notify_all();
+    news.notify_one();
+    due.notify_one();
+  }
+  options.log(LogLevel::info, "Shutting down workers...", {{"worker", options.name}});
+}
+
+void Worker::Parts::wait_until(std::unique_lock<std::mutex>& lock, Moment end,
+                               const std::function<bool()>& condition) {
+  while (!condition()) {
+    const Moment now = clock->steady();
+    if (now >= end) return;
+    rested.wait_for(lock, std::min(end - now, longest_wait));
+  }
+}
+
+// S1-064, S1-088, S2-027, S3-064, C-23: running handlers end by themselves, then on request, then
+// without being asked.
+Stopped Worker::Parts::graceful_stop(Duration limit) {
+  const std::scoped_lock stopping(stop_mutex);
+  shut_down();
+  std::unique_lock lock(mutex);
+  if (stopped) return *stopped;
+  Stopped result;
+  if (started) {
+    const Moment begin = clock->steady();
+    const Moment end = limit == Duration::zero() ? no_moment : begin + limit;
+    const Moment part = limit == Duration::zero() ? Moment::zero() : Moment(limit) / 4;
+    Moment grace = moment_to_stop;
+    for (const Line& line : core.lines()) grace = std::min<Moment>(grace, line.how.grace);
+    const Moment sending = std::min(moment_to_send, part);
+    wait_until(lock, end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
+    if (core.busy() != 0) {
+      ask_all_to_stop(lock);
+      wait_until(lock, end - sending, [&] { return core.busy() == 0; });
+    }
+    live -= std::min(live, static_cast<std::uint32_t>(core.give_up()));
+    news.notify_one();
+    wait_until(lock, end == no_moment ? clock->steady() + longest_send : end,
+               [&] { return live == 0 && !core.sending(); });
+    for (const Line& line : core.lines()) result.running += line.abandoned;
+    end_threads(lock);
+  }
+  result.given_back = core.given_back();
+  stopped = result;
+  lock.unlock();
+  options.log(LogLevel::info, "Workers stopped",
+              {{"worker", options.name},
+               {"given_back", static_cast<std::int64_t>(result.given_back)},
+               {"running", static_cast<std::int64_t>(result.running)}});
+  return result;
+}
+
+void Worker::Parts::ask_all_to_stop(std::unique_lock<std::mutex>& lock) {
+  const auto runs = core.running();
+  lock.unlock();
+  for (const RunPtr& run : runs) run->ask_to_stop(StopReason::stopping);
+  lock.lock();
+}
+
+void Worker::Parts::end_threads(std::unique_lock<std::mutex>& lock) {
+  feeder_stops = true;
+  keeper_stops = true;
+  news.notify_all();
+  due.notify_all();
+  work.notify_all();
+  lock.unlock();
+  feeder.join();
+  keeper.join();
+  lock.lock();
+  core.drop_all({ErrorCode::unavailable, "the worker has stopped"});
+  std::vector<std::thread> over;
+  for (Processor& each : processors) {
+    if (each.ended)
+      over.push_back(std::move(each.thread));
+    else if (each.thread.joinable())
+      each.thread.detach();
+  }
+  lock.unlock();
+  for (std::thread& thread : over) thread.join();
+  lock.lock();
+}
+
+}  // namespace millrace::worker
