@@ -72,7 +72,8 @@ class Client {
 
   // ---- Tasks ----
   Result<Put> put(NewTask task);
-  Result<std::vector<Result<Put>>> put(std::vector<NewTask> tasks);
+  // Each has a result of its own.
+  Result<std::vector<Result<Put>>> put_all(std::vector<NewTask> tasks);
   template <class T>
   Result<Put> put(QueueRef queue, const T& payload, PutOptions options = {}) {
     return put(new_task(std::move(queue), encode(payload), std::move(options)));

@@ -86,6 +86,18 @@ void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, Ti
   book_.make_room();
 }
 
+bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now) {
+  Worker* worker = book_.worker(report.worker, now);
+  if (worker == nullptr) return false;
+  book_.drop_report(*worker);
+  const std::size_t queues = report.queues.size();
+  if (book_.reports_ + queues > book_.options_.reports) return false;
+  book_.reports_ += queues;
+  worker->report = std::move(report);
+  worker->reported = now;
+  return true;
+}
+
 void LeaseBook::Writing::extended(Token token, TimePoint now) {
   const auto found = book_.notes_.find(token.value);
   if (found == book_.notes_.end() || found->second.worker == nullptr) return;
@@ -101,6 +113,12 @@ void LeaseBook::Writing::ended(Token token, bool settled, TimePoint now) {
     holder->last_seen = std::max(holder->last_seen, now);
   }
   book_.erase(found);
+}
+
+void LeaseBook::drop_report(Worker& worker) {
+  if (!worker.report) return;
+  reports_ -= worker.report->queues.size();
+  worker.report.reset();
 }
 
 void LeaseBook::erase(std::unordered_map<std::uint64_t, Entry>::iterator at) {
@@ -139,16 +157,24 @@ LeaseBook::Worker* LeaseBook::worker(const std::string& name, TimePoint now) {
 // Those that were idle for too long; and where that is not enough, the one idle for longest, so
 // that workers with ever new names do not keep others out.
 void LeaseBook::forget_idle(TimePoint now) {
-  std::erase_if(workers_, [&](const auto& entry) {
-    return entry.second.holding == 0 && now - entry.second.last_seen > options_.idle;
-  });
+  for (auto at = workers_.begin(); at != workers_.end();) {
+    Worker& worker = at->second;
+    if (worker.holding != 0 || now - worker.last_seen <= options_.idle) {
+      ++at;
+      continue;
+    }
+    drop_report(worker);
+    at = workers_.erase(at);
+  }
   if (workers_.size() < options_.workers) return;
   auto longest = workers_.end();
   for (auto at = workers_.begin(); at != workers_.end(); ++at) {
     if (at->second.holding != 0) continue;
     if (longest == workers_.end() || at->second.last_seen < longest->second.last_seen) longest = at;
   }
-  if (longest != workers_.end()) workers_.erase(longest);
+  if (longest == workers_.end()) return;
+  drop_report(longest->second);
+  workers_.erase(longest);
 }
 
 std::vector<WorkerView> LeaseBook::workers() {
@@ -162,13 +188,23 @@ std::vector<WorkerView> LeaseBook::workers() {
                                                      .last_seen = worker.last_seen,
                                                      .taken = worker.taken,
                                                      .settled = worker.settled,
-                                                     .holding = worker.holding});
+                                                     .holding = worker.holding,
+                                                     .report = worker.report});
     for (const Entry* at = worker.last; at != nullptr && view.tasks.size() < listed_tasks;
          at = at->before) {
       view.tasks.push_back(at->note.id);
     }
   }
   return views;
+}
+
+std::vector<WorkerReport> LeaseBook::reports(TimePoint since) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<WorkerReport> reports;
+  for (const auto& [name, worker] : workers_) {
+    if (worker.report && worker.reported >= since) reports.push_back(*worker.report);
+  }
+  return reports;
 }
 
 std::size_t LeaseBook::size() {

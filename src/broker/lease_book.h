@@ -57,6 +57,7 @@ Lease lease_of(const LeaseNote& note);
 struct LeaseBookOptions {
   std::size_t notes = 200'000;
   std::size_t workers = 10'000;
+  std::size_t reports = 100'000;           // of workers about a queue each, kept of all together
   Duration idle = std::chrono::hours(24);  // after which a worker that holds nothing is forgotten
 };
 
@@ -76,6 +77,8 @@ class LeaseBook {
     void taken(const std::string& worker, const Lease& lease, TimePoint now);
     // Its holder sent a sign of life.
     void extended(Token token, TimePoint now);
+    // A worker reported; false: there was no room to keep it.
+    bool reported(WorkerReport report, TimePoint now);
     // The lease is over; `settled`: by its holder.
     void ended(Token token, bool settled, TimePoint now);
 
@@ -85,6 +88,8 @@ class LeaseBook {
   };
 
   std::vector<WorkerView> workers();
+  // Of those that have reported since.
+  std::vector<WorkerReport> reports(TimePoint since);
   std::size_t size();
 
  private:
@@ -104,10 +109,13 @@ class LeaseBook {
     std::uint64_t settled = 0;
     std::uint64_t holding = 0;
     Entry* last = nullptr;  // the newest lease it holds
+    std::optional<WorkerReport> report = std::nullopt;
+    TimePoint reported{};
   };
 
   Worker* worker(const std::string& name, TimePoint now);
   void forget_idle(TimePoint now);
+  void drop_report(Worker& worker);
   void erase(std::unordered_map<std::uint64_t, Entry>::iterator at);
   void make_room();
 
@@ -116,6 +124,7 @@ class LeaseBook {
   std::unordered_map<std::uint64_t, Entry> notes_;  // by token
   std::deque<std::uint64_t> ages_;                  // oldest first; some have ended
   std::map<std::string, Worker> workers_;
+  std::size_t reports_ = 0;  // queues that are reported about
 };
 
 }  // namespace millrace

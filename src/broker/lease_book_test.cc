@@ -119,5 +119,25 @@ TEST(LeaseBook, where_all_places_are_taken_leases_are_remembered_without_their_w
   writing.ended({2}, true, t0);
 }
 
+TEST(LeaseBook, keeps_the_last_report_of_each_worker_within_bounds) {
+  LeaseBook book({.workers = 3, .reports = 4});
+  const auto report = [&](std::string worker, std::size_t queues, TimePoint at) {
+    return LeaseBook::Writing(book).reported(
+        {.worker = std::move(worker), .queues = std::vector<QueueReport>(queues)}, at);
+  };
+  EXPECT_TRUE(report("a", 2, t0));
+  EXPECT_TRUE(report("a", 2, t0 + Duration(1)));  // instead of the first
+  EXPECT_TRUE(report("b", 2, t0 + Duration(2)));
+  EXPECT_FALSE(report("c", 1, t0 + Duration(3)));  // no room for more
+  EXPECT_THAT(book.reports(t0), SizeIs(2));
+  EXPECT_THAT(book.reports(t0 + Duration(2)), SizeIs(1));
+  EXPECT_THAT(book.reports(t0 + Duration(3)), SizeIs(0));
+  // A worker that is forgotten makes room.
+  EXPECT_TRUE(report("d", 2, t0 + Duration(4)));
+  EXPECT_THAT(book.reports(t0), SizeIs(2));
+  EXPECT_FALSE(report("b", 3, t0 + Duration(5)));  // what was there is out of date
+  EXPECT_THAT(book.reports(t0), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace millrace

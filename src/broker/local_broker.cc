@@ -46,11 +46,12 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
     : clock_(clock),
       books_(options.rules, store.traits(), clock.now()),
       reader_(books_),
-      sweeper_(clock, books_),
+      sweeper_(clock, books_, options.time_jumps),
       scheduler_(books_),
       coalescer_(clock, prepared(store), options.coalescer),
       runner_(clock, coalescer_, books_.log()),
-      self_(coalescer_.new_caller()) {
+      self_(coalescer_.new_caller()),
+      time_jumps_(options.time_jumps) {
   const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
   sweeper_.on_awaited = wake_waiters;
   runner_.add("upkeep", sweeper_);
@@ -61,6 +62,12 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   if (options.keep_time) runner_.start();
   books_.log()(LogLevel::info, fmt::format("broker started over the {} store", books_.traits.name),
                {{"store", books_.traits.name}});
+}
+
+void LocalBroker::run_services() {
+  // Whatever was done since may be due earlier than was known.
+  if (time_jumps_) runner_.wake_at(sweeper_, TimePoint::min());
+  runner_.run_due();
 }
 
 void LocalBroker::stop() {

@@ -37,6 +37,8 @@ struct LocalBrokerOptions {
   std::optional<WatchOptions> watch = std::nullopt;
   // False: nothing happens by itself; call run_services().
   bool keep_time = true;
+  // With keep_time off: time goes from next_due() to next_due(), however far that is.
+  bool time_jumps = false;
 };
 
 class LocalBroker final : public Broker {
@@ -53,7 +55,7 @@ class LocalBroker final : public Broker {
   void stop();
 
   // Does all upkeep that is due now. Only with keep_time off; blocks.
-  void run_services() { runner_.run_due(); }
+  void run_services();
   // The next moment at which upkeep is due; `never`: none is.
   TimePoint next_due() { return runner_.next_due(); }
 
@@ -177,6 +179,7 @@ class LocalBroker final : public Broker {
   Coalescer coalescer_;
   ServiceRunner runner_;
   const CallerId self_;
+  const bool time_jumps_;
   std::atomic<bool> stopped_ = false;
 };
 

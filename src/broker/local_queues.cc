@@ -1,4 +1,4 @@
-// Queues, workers and memos of LocalBroker.
+// Queues and memos of LocalBroker.
 #include <fmt/format.h>
 
 #include <string>
@@ -125,14 +125,6 @@ void LocalBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<v
         if (result) runner_.wake_at(sweeper_, TimePoint::min());
         done(std::move(result));
       });
-}
-
-void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done) {
-  done(books_.leases.workers());
-}
-
-void LocalBroker::beat(Ask /*ask*/, WorkerReport /*report*/, Completion<Instructions> done) {
-  done(Instructions{});
 }
 
 void LocalBroker::remember(Ask ask, Remember request, Completion<Memo> done) {

@@ -62,6 +62,7 @@ Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
   const auto more = settle_overdue(store, now);
   if (!more) return std::unexpected(more.error());
   if (*more || advanced->more) return now;
+  if (jumps_) return advanced->next.value_or(never);
   // A lease given out meanwhile may end earlier than what was known just now.
   const TimePoint next = later(now, at_least_every);
   return advanced->next ? std::min(*advanced->next, next) : next;
@@ -83,7 +84,7 @@ Settlement Sweeper::decide(Store& store, const Overdue& overdue, TimePoint now) 
 
 Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   const std::size_t step = std::min(settle_step, books_.traits.batch);
-  const bool may_lose = guard_.may_lose();
+  const bool may_lose = jumps_ || guard_.may_lose();
   // Those that may not be lost yet are returned, too, and must not hide what may be settled.
   const auto due = store.due(now, may_lose ? step : limits::max_due);
   if (!due) return std::unexpected(due.error());

@@ -35,7 +35,9 @@ class LossGuard {
 
 class Sweeper final : public Service {
  public:
-  Sweeper(Clock& clock, Books& books) : books_(books), guard_(clock) {}
+  // `jumps`: time is moved by hand from one due moment to the next. Then nobody stands still, and
+  // there is nothing to look at in between.
+  Sweeper(Clock& clock, Books& books, bool jumps) : books_(books), guard_(clock), jumps_(jumps) {}
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
 
@@ -52,6 +54,7 @@ class Sweeper final : public Service {
 
   Books& books_;
   LossGuard guard_;
+  const bool jumps_;
 };
 
 }  // namespace millrace

@@ -34,7 +34,7 @@ class SweeperTest : public ::testing::Test {
   std::unique_ptr<Store> store_ = open_memory();
   StoreDriver driver_{*store_};
   Books books_{{}, store_->traits(), t0};
-  Sweeper sweeper_{clock_, books_};
+  Sweeper sweeper_{clock_, books_, false};
 };
 
 TEST_F(SweeperTest, promotes_what_is_due_and_says_when_to_come_again) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include "core/quote.h"
 
 namespace millrace {
@@ -222,7 +223,32 @@ bool read_duration(TextReader& in, Duration& total) {
 
 }  // namespace
 
+namespace {
+
+// The form that format_time() writes, which is what comes most often by far; nullopt: another one.
+std::optional<TimePoint> parse_usual(std::string_view text) {
+  constexpr std::string_view form = "0000-00-00T00:00:00.000Z";
+  if (text.size() != form.size()) return std::nullopt;
+  std::array<unsigned, form.size()> digit{};
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    digit[i] = static_cast<unsigned char>(text[i]) - unsigned{'0'};
+    if (form[i] == '0' ? digit[i] > 9 : text[i] != form[i]) return std::nullopt;
+  }
+  const auto two = [&](std::size_t at) { return digit[at] * 10 + digit[at + 1]; };
+  const chrono::year_month_day date{chrono::year(static_cast<int>(two(0) * 100 + two(2))),
+                                    chrono::month(two(5)), chrono::day(two(8))};
+  const unsigned hour = two(11);
+  const unsigned minute = two(14);
+  const unsigned second = two(17);
+  if (!date.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
+  return chrono::sys_days{date} + chrono::hours(hour) + chrono::minutes(minute) +
+         chrono::seconds(second) + Duration(digit[20] * 100 + two(21));
+}
+
+}  // namespace
+
 Result<TimePoint> parse_time(std::string_view text) {
+  if (const auto usual = parse_usual(text)) return *usual;
   TextReader in{"time", text};
   DateTime read;
   if (!read_date_time(in, read)) return in.error();

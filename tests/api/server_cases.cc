@@ -65,6 +65,7 @@ std::vector<Case> server_cases() {
     cases.push_back(
         {path.ends_with("w1") ? "getWorker" : "listWorkers", 200, [path](ApiClient& server) {
            server.taken();
+           server.must_post("/v1/workers/w1/beat", R"({"processors":1,"queues":[{"queue":"a"}]})");
            return Request{.target = path};
          }});
   }

@@ -50,6 +50,20 @@ std::vector<Case> work_cases() {
   add_lease_cases(cases, "reportProgress", "progress", R"({{"token":"{}","progress":55.5}})");
   add_lease_cases(cases, "addLogLines", "log", R"({{"token":"{}","lines":["a","b"]}})");
 
+  const auto beat = [&](unsigned status, const std::string& worker, std::string body) {
+    cases.push_back({"beat", status,
+                     [target = "/v1/workers/" + worker + "/beat",
+                      body = std::move(body)](ApiClient&) { return posted(target, body); }});
+  };
+  beat(200, "w1", R"({"processors":4,"queues":[{"queue":"emails","processors":2,"most":4,"busy":1,
+                      "processed":7,"errors":1,"retried":1,"busy_ms":700,"last_error":"x"}]})");
+  beat(200, "w1", R"({"processors":4,"stopping":true})");
+  beat(422, "w1", R"({"processors":4,"queues":[{"queue":"no spaces"}]})");
+  beat(422, "w1", R"({"processors":4,"queues":[{"queue":"a"},{"queue":"a"}]})");
+  beat(422, "w1", R"({"processors":4,"queues":[{}]})");
+  beat(422, "$local", R"({"processors":4})");
+  beat(400, "w1", R"({"processors":)");
+
   cases.push_back({"take", 200, [](ApiClient& server) {
                      server.put(R"(,"type":"t","tags":["a"],"metadata":{"a":1},"group":"g",
                          "timeout_ms":5000,"client_id":"c","retry":{"base_ms":1},

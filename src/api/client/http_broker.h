@@ -1,13 +1,37 @@
 // The Broker of a server somewhere else: every verb is a request of its HTTP API.
+//
+// What differs from a LocalBroker, since it is another process and there is a network between:
+//   * Every verb may end with `unavailable`: nothing is known then of what the server did. Puts
+//     carry ids, so they are repeated by themselves when the connection is lost, and may be
+//     repeated by anybody; settling twice is answered `already`.
+//   * Requests of one caller that are under way at the same time may overtake each other.
+//   * Ask::deadline is looked at before a request is sent. Ask::internal, memos, delivery notes and
+//     names that begin with $ are not for who comes over a wire: `invalid`.
+//   * A take waits for a minute at most. An order with several takes, or with more than fits into
+//     one request, becomes several requests, one after another.
+//   * change_queue and change_schedule read and write in two steps. Only what the change touched
+//     of a queue is written; a schedule is replaced.
+//   * Counters by state and priority: see wire/answers.h.
 #pragma once
 
+#include <millrace/result.h>
 #include <millrace/time.h>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
+#include "api/wire/answers.h"
 #include "broker/broker.h"
 #include "core/clock.h"
+#include "core/uuid.h"
+#include "outgoing/http_client.h"
 
 namespace millrace {
 
@@ -18,7 +42,119 @@ struct HttpBrokerOptions {
   std::string ca_file = {};                     // empty: the system's
 };
 
-// Class HttpBroker final : public Broker, opened by
-//   Result<std::unique_ptr<Broker>> connect(Clock&, HttpBrokerOptions);
+class HttpBroker final : public Broker {
+ public:
+  // Looks at the options and connects to nobody: a server may come later. `invalid`: the URL or the
+  // key cannot be right. The clock must outlive the broker.
+  static Result<std::unique_ptr<HttpBroker>> open(Clock& clock, HttpBrokerOptions options);
+  HttpBroker(const HttpBroker&) = delete;
+  HttpBroker& operator=(const HttpBroker&) = delete;
+  // What is under way ends with `unavailable`.
+  ~HttpBroker() override;
+
+  // Asks the server who it is; from then on traits() are its store's.
+  void check(Completion<wire::ServerInfo> done);
+
+  TimePoint now() override { return clock_.now(); }
+  CallerId new_caller() override;
+  void leave(CallerId caller) override;
+  void give_back(const WorkResult& result) override;
+
+  void put(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Result<Put>>> done) override;
+  void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override;
+
+  void find(Ask ask, TaskRef task, Completion<Task> done) override;
+  void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override;
+  void list(Ask ask, ListRequest request, Completion<TaskPage> done) override;
+  void explain(Ask ask, TaskRef task, Completion<Explanation> done) override;
+  void cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
+              Completion<States> done) override;
+  void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
+  void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
+  void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) override;
+  void redeliver(Ask ask, TaskId task, Completion<Put> done) override;
+  void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
+  void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
+
+  void queues(Ask ask, std::optional<QueueRef> queue,
+              Completion<std::vector<QueueView>> done) override;
+  void put_queue(Ask ask, QueueSettings settings, PutQueue mode, Completion<Queue> done) override;
+  void change_queue(Ask ask, QueueRef queue, QueueChange change, Completion<Queue> done) override;
+  void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) override;
+  void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) override;
+
+  void schedules(Ask ask, std::optional<std::string> name,
+                 Completion<std::vector<Schedule>> done) override;
+  void put_schedule(Ask ask, Schedule schedule, PutQueue mode, Completion<Schedule> done) override;
+  void change_schedule(Ask ask, std::string name, ScheduleChange change,
+                       Completion<Schedule> done) override;
+  void remove_schedule(Ask ask, std::string name, Completion<void> done) override;
+  void run_schedule(Ask ask, std::string name, Completion<Put> done) override;
+
+  void workers(Ask ask, Completion<std::vector<WorkerView>> done) override;
+  void beat(Ask ask, WorkerReport report, Completion<Instructions> done) override;
+  void remember(Ask ask, Remember request, Completion<Memo> done) override;
+  void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
+  Traits traits() override;
+  // A server that is away may come back, so nothing has failed for good.
+  std::optional<Error> failure() override { return std::nullopt; }
+
+ private:
+  struct Request {
+    std::string method = "GET";
+    std::string target = {};  // behind the URL: /v1/tasks?limit=1
+    std::string body = {};
+    Duration wait{};       // that the server may take beside the timeout
+    unsigned repeats = 0;  // if no answer comes
+  };
+  struct PutJob;    // a put on its way
+  struct WorkJob;   // a WorkOrder on its way
+  struct StateJob;  // one request for each of many tasks
+  using Reply = outgoing::HttpReply;
+  using OneState = std::move_only_function<void(std::size_t, Completion<TaskState>)>;
+
+  HttpBroker(Clock& clock, HttpBrokerOptions options);
+
+  // ---- Requests (http_broker.cc) ----
+  std::stop_token token_of(CallerId caller);
+  // Answers that mean an error become one. Nobody is answered whose caller has left.
+  void send(const Ask& ask, Request request, Completion<Reply> done);
+  void send_on(Request request, std::stop_token stop, std::chrono::nanoseconds until,
+               Completion<Reply> done);
+  // Sends, and reads the answer's body with `read`, a function Result<T>(std::string_view).
+  template <class T, class ReadAnswer>
+  void call(const Ask& ask, Request request, ReadAnswer read, Completion<T> done) {
+    send(ask, std::move(request), [read, done = std::move(done)](Result<Reply> reply) mutable {
+      if (!reply) return done(std::unexpected(std::move(reply.error())));
+      done(read(reply->body));
+    });
+  }
+  void call(const Ask& ask, Request request, Completion<void> done);
+
+  // ---- Put and work (http_work.cc) ----
+  void next_put(std::shared_ptr<PutJob> job);
+  void next_work(std::shared_ptr<WorkJob> job);
+  // Of an answer that came too late.
+  void give_back_unread(std::string_view answer);
+
+  // ---- Tasks (http_tasks.cc) ----
+  void await_more(Ask ask, TaskRef task, Duration left, Completion<Task> done);
+  void each(std::size_t count, OneState one, Completion<States> done);
+  void update_one(const Ask& ask, const TaskUpdate& update, Completion<TaskState> done);
+  void state_of(const Ask& ask, Request request, Completion<TaskState> done);
+
+  Clock& clock_;
+  const HttpBrokerOptions options_;
+  std::mutex mutex_;
+  std::uint64_t last_caller_ = 0;
+  std::unordered_map<std::uint64_t, std::stop_source> callers_;
+  UuidSource ids_;
+  Traits traits_;
+  // The last: its completions use the others until it is gone.
+  outgoing::HttpClient client_;
+};
+
+// The same as a Broker.
+Result<std::unique_ptr<Broker>> connect(Clock& clock, HttpBrokerOptions options);
 
 }  // namespace millrace

@@ -19,6 +19,7 @@ void settle_task(CallPtr call);
 void extend_task(CallPtr call);
 void report_progress(CallPtr call);
 void add_log_lines(CallPtr call);
+void beat(CallPtr call);
 
 // task_routes.cc
 void list_tasks(CallPtr call);

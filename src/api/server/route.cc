@@ -19,6 +19,7 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/tasks/{id}/extend", Scope::work, "extendTask", extend_task, Body::json},
     {post, "/v1/tasks/{id}/progress", Scope::work, "reportProgress", report_progress, Body::json},
     {post, "/v1/tasks/{id}/log", Scope::work, "addLogLines", add_log_lines, Body::json},
+    {post, "/v1/workers/{name}/beat", Scope::work, "beat", beat, Body::json},
 
     {get, "/v1/tasks", Scope::read, "listTasks", list_tasks},
     {get, "/v1/tasks/{id}", Scope::read, "getTask", get_task},

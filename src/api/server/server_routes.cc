@@ -19,6 +19,9 @@ std::vector<WorkerView> visible(const Call& call, std::vector<WorkerView> worker
   for (WorkerView& worker : workers) {
     std::erase_if(worker.queues, [&](const auto& queue) { return !call.may_touch(queue); });
     worker.tasks.clear();
+    if (!worker.report) continue;
+    std::erase_if(worker.report->queues,
+                  [&](const QueueReport& each) { return !call.may_touch(each.queue); });
   }
   std::erase_if(workers, [](const WorkerView& worker) { return worker.queues.empty(); });
   return workers;

@@ -225,7 +225,9 @@ void remove_task(CallPtr call) {
     broker.remove(ask, {id},
                   answered<Broker::States>(std::move(back), [](CallPtr again, const auto& states) {
                     if (!states.front()) return again->refuse(states.front().error());
-                    again->answer(HttpResponse{.status = 204});
+                    HttpResponse response{.status = 204};
+                    response.headers.emplace_back("X-Task-State", name_of(*states.front()));
+                    again->answer(std::move(response));
                   }));
   });
 }

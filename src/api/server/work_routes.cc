@@ -3,6 +3,7 @@
 
 #include "api/server/handlers.h"
 #include "api/server/put_marks.h"
+#include "api/wire/beat.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/work.h"
 
@@ -144,6 +145,26 @@ void report_progress(CallPtr call) {
 
 void add_log_lines(CallPtr call) {
   extend<wire::LogBody>(std::move(call));
+}
+
+void beat(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto report = call->good(wire::read_report(call->request.body, call->path[0]));
+  if (!report) return;
+  std::vector<QueueRef> queues;
+  for (const QueueReport& queue : report->queues) queues.emplace_back(queue.queue);
+  with_queues(
+      std::move(call), std::move(queues), [report = std::move(*report)](CallPtr back) mutable {
+        Broker& broker = *back->broker;
+        const Ask ask = back->ask();
+        broker.beat(
+            ask, std::move(report),
+            answered<Instructions>(std::move(back), [](CallPtr again, const Instructions& told) {
+              std::string out;
+              wire::append(out, told);
+              again->answer(std::move(out));
+            }));
+      });
 }
 
 }  // namespace millrace::api

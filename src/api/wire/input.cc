@@ -92,6 +92,13 @@ std::optional<std::string_view> Input::raw() {
   return text;
 }
 
+std::optional<std::string_view> Input::raw_with_space() {
+  const char* const from = at_;
+  if (!raw()) return std::nullopt;
+  peek();
+  return std::string_view(from, static_cast<std::size_t>(at_ - from));
+}
+
 bool Input::open(char bracket, const Path& at) {
   if (!good()) return false;
   if (peek() != bracket) {

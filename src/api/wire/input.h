@@ -25,12 +25,20 @@ struct Refusal {
 template <class T>
 using Read = std::expected<T, Refusal>;
 
+// Who wrote a text. A caller must hear of every key that nobody knows; an answer may come from a
+// newer server than we are, and says exactly which bytes are stored.
+enum class Source : bool { request, answer };
+
 class Input {
  public:
-  explicit Input(std::string_view text)
-      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
+  explicit Input(std::string_view text, Source source = Source::request)
+      : begin_(text.data()),
+        at_(text.data()),
+        end_(text.data() + text.size()),
+        is_answer_(source == Source::answer) {}
 
   bool good() const { return !error_; }
+  bool is_answer() const { return is_answer_; }
   Refusal& refusal() { return *error_; }
 
   // The first character of the next value; 0 at the end of the text.
@@ -45,6 +53,8 @@ class Input {
                                          std::string_view allowed);
   // The text of the next value, whatever it is.
   std::optional<std::string_view> raw();
+  // The same with the white space around it: what stands between a colon and a comma.
+  std::optional<std::string_view> raw_with_space();
 
   // Into an object or a list; false: it is none (refused).
   bool open(char bracket, const Path& at);
@@ -79,6 +89,7 @@ class Input {
   const char* begin_;
   const char* at_;
   const char* end_;
+  bool is_answer_;
   std::optional<Refusal> error_;
 };
 

@@ -183,6 +183,39 @@ Read<Schedule> patched(const Schedule& schedule, std::string_view patch) {
   return patched_by(schedule, patch, read_schedule);
 }
 
+Read<std::string> difference(std::string_view from, std::string_view to) {
+  Input before(from);
+  Input after(to);
+  const auto old_members = members_of(before, Path{});
+  const auto new_members = members_of(after, Path{});
+  before.finish(), after.finish();
+  if (!before.good()) return std::unexpected(std::move(before.refusal()));
+  if (!after.good()) return std::unexpected(std::move(after.refusal()));
+  std::string out;
+  TextWriter writer(out);
+  for (const Member& old : old_members) {
+    if (std::ranges::find(new_members, old.key, &Member::key) == new_members.end()) {
+      writer.raw(old.key, "null");
+    }
+  }
+  for (const Member& member : new_members) {
+    const auto old = std::ranges::find(old_members, member.key, &Member::key);
+    if (old == old_members.end()) {
+      writer.raw(member.key, member.value);
+    } else if (old->value == member.value) {
+      continue;
+    } else if (is_object(old->value) && is_object(member.value) && !is_opaque(member.key)) {
+      auto inner = difference(old->value, member.value);
+      if (!inner) return inner;
+      writer.raw(member.key, *inner);
+    } else {
+      writer.raw(member.key, member.value);
+    }
+  }
+  writer.close();
+  return out;
+}
+
 Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at) {
   Input from(target);
   Input with(patch);

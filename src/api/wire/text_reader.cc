@@ -188,6 +188,11 @@ std::string_view type_of(Form form) {
 }
 
 bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const Path& at) {
+  if (in.is_answer() && form == Form::json) {
+    const auto text = in.raw_with_space();
+    if (text) bytes.assign(*text);
+    return text.has_value();
+  }
   if (in.null() || !in.good()) return false;
   if (form == Form::json) {
     if (object && in.peek() != '{') {

@@ -80,14 +80,17 @@ template <class T>
 inline constexpr std::size_t longest_list = limits::max_batch;
 template <>
 inline constexpr std::size_t longest_list<std::string> = limits::max_log_lines;
+// Lists that a server made itself may be longer: all queues, all workers.
+inline constexpr std::size_t longest_answered_list = 100'000;
 
 template <class T>
 void read(Input& in, std::vector<T>& to, const Path& at) {
   to.clear();
   if (!in.open('[', at)) return;
   bool first = true;
+  const std::size_t most = in.is_answer() ? longest_answered_list : longest_list<T>;
   for (std::size_t i = 0; in.item(first); ++i) {
-    if (i == longest_list<T>) return in.too_long(at, longest_list<T>);
+    if (i == most) return in.too_long(at, most);
     read(in, to.emplace_back(), Path{.above = &at, .index = i});
   }
 }
@@ -107,41 +110,64 @@ std::string_view type_of(Form form);
 struct Seen {
   std::uint64_t given = 0;
   std::uint64_t null = 0;
+  unsigned next = 0;  // the place behind the last that came; keys mostly come in order
 };
 
 // Finds the field that a key belongs to and reads it.
 class KeyReader {
  public:
   KeyReader(Input& in, std::string_view key, const Path& at, Seen& seen)
-      : in_(in), key_(key), at_(at), seen_(seen) {}
+      : in_(in), key_(key), at_(at), seen_(seen), from_(seen.next) {}
 
-  bool matched() const { return matched_; }
+  bool matched() const { return from_ == done; }
+  // True: the front of the list is still to be looked at.
+  bool look_again() {
+    if (matched() || from_ == 0) return false;
+    from_ = place_ = 0;
+    return true;
+  }
+
+  // Called for every field with every key, so nothing but the comparison is in these.
+  template <class T>
+  [[gnu::always_inline]] void operator()(std::string_view name, T&& field) {
+    const unsigned place = place_++;
+    if (place < from_ || name != key_) return;
+    found(place, field);
+  }
+  template <class T>
+  [[gnu::always_inline]] void operator()(std::string_view name, Embedded<T>&& field) {
+    const unsigned place = place_++;
+    if (place < from_ || !key_.starts_with(name)) return;
+    found_embedded(place, name, field);
+  }
+
+ private:
+  static constexpr unsigned done = std::numeric_limits<unsigned>::max();
 
   template <class T>
-  void operator()(std::string_view name, T&& field) {
-    const unsigned place = place_++;
-    if (matched_ || name != key_) return;
+  void found(unsigned place, T& field) {
     if (begin(place)) read_field(field);
   }
   template <class T>
-  void operator()(std::string_view name, Embedded<T>&& field) {
-    const unsigned place = place_++;
-    if (matched_ || !key_.starts_with(name)) return;
+  void found_embedded(unsigned place, std::string_view name, Embedded<T>& field) {
     const Form form = form_of(key_, name);
     if (form == Form::none) return;
-    matched_ = true;
+    match(place);
     const std::uint64_t bit = std::uint64_t{1} << place;
     if (!read_embedded(in_, form, field.bytes, field.object, at_)) return;
     if ((seen_.given & bit) != 0) return again(name);
     seen_.given |= bit;
-    if (field.type == nullptr) return;
+    // An answer names the type itself if there is one.
+    if (field.type == nullptr || in_.is_answer()) return;
     if (field.type->empty()) *field.type = type_of(form);
   }
-
- private:
+  void match(unsigned place) {
+    from_ = done;
+    seen_.next = place + 1;
+  }
   // False: it is null, or it was there before.
   bool begin(unsigned place) {
-    matched_ = true;
+    match(place);
     const std::uint64_t bit = std::uint64_t{1} << place;
     if (((seen_.given | seen_.null) & bit) != 0) {
       in_.twice(at_);
@@ -177,8 +203,8 @@ class KeyReader {
   std::string_view key_;
   const Path& at_;
   Seen& seen_;
+  unsigned from_;  // places before it are not looked at; `done`: the field was found
   unsigned place_ = 0;
-  bool matched_ = false;
 };
 
 // Complains about the first required field that has not come.
@@ -205,7 +231,8 @@ class MissingFields {
 
 // The names of a list, for an error.
 struct FieldNames {
-  std::vector<std::string_view> names = {};
+  std::vector<std::string_view> names = {};  // each once
+  std::size_t count = 0;                     // of fields
 
   void operator()(std::string_view name, auto&&) { add(name); }
   template <class T>
@@ -213,21 +240,42 @@ struct FieldNames {
     add(name);
   }
   void add(std::string_view name) {
+    ++count;
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
 };
 
+// Whether every name stands in the list once. Where one hides another, the first must be found.
+template <HasFields T>
+bool names_are_unique() {
+  static const bool unique = [] {
+    T value{};
+    FieldNames all;
+    fields(value, all);
+    return all.count == all.names.size();
+  }();
+  return unique;
+}
+
 template <HasFields T>
 void read(Input& in, T& to, const Path& at) {
   if (!in.open('{', at)) return;
+  // The one value that is not empty where it stands by default: no limit means no limit.
+  if constexpr (std::is_same_v<T, Keep>) to = {};
   Seen seen;
+  const bool in_order = names_are_unique<T>();
   std::string scratch;
   bool first = true;
   while (const auto key = in.key(scratch, first)) {
     const Path here{.above = &at, .key = *key};
+    if (!in_order) seen.next = 0;
     KeyReader reader(in, *key, here, seen);
-    fields(to, reader);
-    if (!reader.matched()) {
+    do {
+      fields(to, reader);
+    } while (reader.look_again());
+    if (!reader.matched() && in.is_answer()) {
+      in.raw();
+    } else if (!reader.matched()) {
       FieldNames known;
       fields(to, known);
       return in.not_known(here, known.names);
@@ -240,8 +288,9 @@ void read(Input& in, T& to, const Path& at) {
 
 // The whole of a text as one value. `what` is how errors call it; empty: fields only.
 template <class T>
-Read<T> read_text(std::string_view text, std::string_view what = {}) {
-  Input in(text);
+Read<T> read_text(std::string_view text, std::string_view what = {},
+                  Source source = Source::request) {
+  Input in(text, source);
   T value{};
   read(in, value, Path{.key = what});
   in.finish();

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/wire/beat.h"
 #include "api/wire/fields.h"
 #include "api/wire/input.h"
 #include "broker/broker.h"
@@ -25,6 +26,7 @@ void fields(A<WorkerView> auto& of, auto& visit) {
   visit("first_seen", of.first_seen), visit("last_seen", of.last_seen);
   visit("taken", always(of.taken)), visit("settled", always(of.settled));
   visit("holding", always(of.holding)), visit("tasks", of.tasks);
+  visit("report", of.report);
 }
 void fields(A<Handled> auto& of, auto& visit) {
   visit("done", always(of.done)), visit("refused", always(of.refused));
@@ -64,6 +66,8 @@ Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patc
 Read<Schedule> patched(const Schedule& schedule, std::string_view patch);
 // The merged text of two objects.
 Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at);
+// The patch that makes one object of another. What is the same in both is not in it.
+Read<std::string> difference(std::string_view from, std::string_view to);
 
 // ---- Notices -----------------------------------------------------------------------------------
 

@@ -1,0 +1,231 @@
+#include "api/client/http_broker.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "core/quote.h"
+
+namespace millrace {
+namespace {
+
+// More than any answer can have: 17 MiB of payloads, each byte as \u00XX.
+constexpr std::size_t most_bytes = std::size_t{192} << 20U;
+// With less time than this a request is not sent again.
+constexpr std::chrono::milliseconds least_again(100);
+
+std::unexpected<Error> bad_url(std::string_view url, std::string_view why) {
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is no address of a server: {}; allowed are http://host:port and "
+                          "https://host:port",
+                          url.contains('@') ? "the URL" : in_quotes(url), why));
+}
+
+// Without the slash at its end.
+Result<std::string> checked_url(std::string_view url) {
+  const bool known = url.starts_with("http://") || url.starts_with("https://");
+  if (!known) return bad_url(url, "it does not begin with http:// or https://");
+  std::string_view host = url.substr(url.find("//") + 2);
+  if (host.ends_with('/')) host.remove_suffix(1), url.remove_suffix(1);
+  if (host.empty()) return bad_url(url, "it has no host");
+  if (host.contains('@')) return bad_url(url, "it has a name or a password; give a key instead");
+  if (host.find_first_of("/?#") != std::string_view::npos) return bad_url(url, "it has a path");
+  const bool plain = std::ranges::all_of(host, [](char c) { return c > ' ' && c < 0x7f; });
+  if (!plain) return bad_url(url, "it has characters that are not allowed");
+  return std::string(url);
+}
+
+Result<void> check_key(std::string_view key) {
+  if (std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; })) return {};
+  // The key itself stays unsaid.
+  return fail(ErrorCode::invalid,
+              "the API key has spaces, line ends or other characters that no key has");
+}
+
+std::uint64_t new_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+std::string_view host_of(std::string_view url) {
+  return url.substr(url.find("//") + 2);
+}
+
+bool is_json(const outgoing::HttpReply& reply) {
+  return reply.header("content-type").starts_with("application/json") ||
+         reply.header("content-type").starts_with("application/problem+json");
+}
+
+// An answer that is not of a Millrace server: a proxy's, or somebody else's.
+Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
+  const std::string_view type = reply.header("content-type");
+  std::string message =
+      fmt::format("{} answered {} with {}", host, reply.status,
+                  type.empty() ? "no content type" : in_quotes(type.substr(0, type.find(';'))));
+  if (reply.status == 429) {
+    return {.code = ErrorCode::limited, .message = std::move(message)};
+  }
+  if (reply.status >= 500 || reply.status == 408) {
+    return {.code = ErrorCode::unavailable, .message = std::move(message)};
+  }
+  if (reply.status >= 300 && reply.status < 400) {
+    message += fmt::format(" and sends us to {}", in_quotes(reply.header("location")));
+  }
+  return {.code = ErrorCode::invalid, .message = message + "; it is not a Millrace server"};
+}
+
+Result<outgoing::HttpReply> judged(Result<outgoing::HttpReply> reply, std::string_view host) {
+  if (!reply) return reply;
+  if (reply->status >= 200 && reply->status < 300) {
+    if (reply->body.empty() || is_json(*reply)) return reply;
+    return std::unexpected(stranger(*reply, host));
+  }
+  if (is_json(*reply)) {
+    if (auto problem = wire::problem_from(reply->body)) {
+      if (reply->status == 401 || reply->status == 403) {
+        problem->message = fmt::format("{} does not let us: {}", host, problem->message);
+      }
+      return std::unexpected(std::move(*problem));
+    }
+  }
+  return std::unexpected(stranger(*reply, host));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpBroker>> HttpBroker::open(Clock& clock, HttpBrokerOptions options) {
+  auto url = checked_url(options.url);
+  if (!url) return std::unexpected(std::move(url.error()));
+  if (auto good = check_key(options.key); !good) return std::unexpected(std::move(good.error()));
+  options.url = std::move(*url);
+  options.timeout = std::clamp<Duration>(options.timeout, Duration(1), std::chrono::hours(24));
+  return std::unique_ptr<HttpBroker>(new HttpBroker(clock, std::move(options)));
+}
+
+Result<std::unique_ptr<Broker>> connect(Clock& clock, HttpBrokerOptions options) {
+  auto opened = HttpBroker::open(clock, std::move(options));
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::unique_ptr<Broker>(std::move(*opened));
+}
+
+HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
+    : clock_(clock),
+      options_(std::move(options)),
+      ids_(new_seed()),
+      traits_({.name = "server"}),
+      client_({.ca_file = options_.ca_file}) {}
+
+HttpBroker::~HttpBroker() = default;
+
+// ---- Callers -----------------------------------------------------------------------------------
+
+CallerId HttpBroker::new_caller() {
+  const std::scoped_lock lock(mutex_);
+  return {++last_caller_};
+}
+
+std::stop_token HttpBroker::token_of(CallerId caller) {
+  if (caller == CallerId{}) return {};
+  const std::scoped_lock lock(mutex_);
+  return callers_[caller.value].get_token();
+}
+
+// Closes the connections on which the caller waits: the server notices, drops what has not begun
+// and gives back what was taken.
+void HttpBroker::leave(CallerId caller) {
+  std::optional<std::stop_source> source;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = callers_.find(caller.value);
+    if (found == callers_.end()) return;
+    source = std::move(found->second);
+    callers_.erase(found);
+  }
+  source->request_stop();
+}
+
+// ---- Requests ----------------------------------------------------------------------------------
+
+void HttpBroker::send(const Ask& ask, Request request, Completion<Reply> done) {
+  if (ask.internal) {
+    return done(fail(ErrorCode::invalid,
+                     "what is internal to a server can only be asked inside its process"));
+  }
+  if (ask.deadline != never && clock_.now() >= ask.deadline) {
+    return done(fail(ErrorCode::unavailable, "the deadline passed before the request was sent"));
+  }
+  const auto until = clock_.steady() + options_.timeout + request.wait;
+  send_on(std::move(request), token_of(ask.caller), until, std::move(done));
+}
+
+void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nanoseconds until,
+                         Completion<Reply> done) {
+  outgoing::HttpRequest http{.method = request.method, .url = options_.url + request.target};
+  if (!options_.key.empty()) http.headers.emplace_back("Authorization", "Bearer " + options_.key);
+  if (!request.body.empty()) http.headers.emplace_back("Content-Type", "application/json");
+  http.timeout = std::chrono::ceil<Duration>(until - clock_.steady());
+  http.most = most_bytes;
+  http.stop = stop;
+  const bool last = request.repeats == 0;
+  http.body = last ? std::move(request.body) : request.body;
+  auto answered = [this, request = std::move(request), stop, until,
+                   done = std::move(done)](Result<outgoing::HttpReply> reply) mutable {
+    if (stop.stop_requested()) {
+      // The caller has left. What was taken for it would be lost with the answer.
+      if (reply && request.target == "/v1/work") give_back_unread(reply->body);
+      return;
+    }
+    const bool lost = !reply && reply.error().code == ErrorCode::unavailable;
+    if (lost && request.repeats > 0 && until - clock_.steady() > least_again) {
+      --request.repeats;
+      return send_on(std::move(request), std::move(stop), until, std::move(done));
+    }
+    done(judged(std::move(reply), host_of(options_.url)));
+  };
+  client_.send(std::move(http), std::move(answered));
+}
+
+void HttpBroker::call(const Ask& ask, Request request, Completion<void> done) {
+  send(ask, std::move(request), [done = std::move(done)](Result<Reply> reply) mutable {
+    if (!reply) return done(std::unexpected(std::move(reply.error())));
+    done({});
+  });
+}
+
+// ---- The server --------------------------------------------------------------------------------
+
+void HttpBroker::check(Completion<wire::ServerInfo> done) {
+  call<wire::ServerInfo>({}, {.target = "/v1/server"}, wire::server_from,
+                         [this, done = std::move(done)](Result<wire::ServerInfo> info) mutable {
+                           if (info) {
+                             const std::scoped_lock lock(mutex_);
+                             traits_ = info->store;
+                           }
+                           done(std::move(info));
+                         });
+}
+
+Traits HttpBroker::traits() {
+  const std::scoped_lock lock(mutex_);
+  return traits_;
+}
+
+void HttpBroker::workers(Ask ask, Completion<std::vector<WorkerView>> done) {
+  call<std::vector<WorkerView>>(ask, {.target = "/v1/workers"}, wire::workers_from,
+                                std::move(done));
+}
+
+void HttpBroker::beat(Ask, WorkerReport, Completion<Instructions> done) {
+  done(Instructions{});
+}
+
+void HttpBroker::remember(Ask, Remember, Completion<Memo> done) {
+  done(fail(ErrorCode::invalid, "memos are kept inside a server and not offered over HTTP"));
+}
+
+void HttpBroker::recall(Ask, Recall, Completion<std::vector<Memo>> done) {
+  done(fail(ErrorCode::invalid, "memos are kept inside a server and not offered over HTTP"));
+}
+
+}  // namespace millrace

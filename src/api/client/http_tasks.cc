@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <utility>
+
+#include "api/client/http_broker.h"
+#include "api/client/target.h"
+#include "api/wire/requests.h"
+#include "api/wire/work.h"
+#include "core/time_text.h"
+#include "core/transition.h"
+
+namespace millrace {
+
+using client::task_target;
+
+namespace {
+
+// Requests for single tasks that are under way at the same time.
+constexpr std::size_t most_at_once = 8;
+
+}  // namespace
+
+void HttpBroker::find(Ask ask, TaskRef task, Completion<Task> done) {
+  call<Task>(ask, {.target = task_target(task)}, wire::task_from, std::move(done));
+}
+
+void HttpBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {
+  await_more(ask, task, std::max(wait, Duration{}), std::move(done));
+}
+
+// A server waits for a minute at most, so a longer wait is asked for in pieces.
+void HttpBroker::await_more(Ask ask, TaskRef task, Duration left, Completion<Task> done) {
+  const Duration piece = std::min(left, wire::max_wait);
+  Request request{.target = task_target(task, "?wait=" + format_duration(piece)), .wait = piece};
+  call<Task>(
+      ask, std::move(request), wire::task_from,
+      [this, ask, task, left = left - piece, done = std::move(done)](Result<Task> found) mutable {
+        if (!found || is_final(found->state) || left <= Duration{}) {
+          return done(std::move(found));
+        }
+        await_more(ask, task, left, std::move(done));
+      });
+}
+
+void HttpBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) {
+  call<TaskPage>(ask, {.target = client::list_target(request)}, wire::page_from, std::move(done));
+}
+
+void HttpBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
+  call<Explanation>(ask, {.target = task_target(task, "/explain")}, wire::explanation_from,
+                    std::move(done));
+}
+
+// ---- One request for each task -----------------------------------------------------------------
+
+struct HttpBroker::StateJob {
+  std::mutex mutex = {};
+  OneState one = {};
+  Completion<States> done = {};
+  std::vector<std::optional<Result<TaskState>>> results = {};
+  std::size_t begun = 0;
+  std::size_t answered = 0;
+
+  // The next to be asked for; nullopt: all are.
+  std::optional<std::size_t> next() {
+    const std::scoped_lock lock(mutex);
+    if (begun == results.size()) return std::nullopt;
+    return begun++;
+  }
+  // True: that was the last.
+  bool answer(std::size_t place, Result<TaskState> state) {
+    const std::scoped_lock lock(mutex);
+    results[place] = std::move(state);
+    return ++answered == results.size();
+  }
+  void finish() {
+    States states;
+    states.reserve(results.size());
+    for (auto& result : results) states.push_back(std::move(*result));
+    done(std::move(states));
+  }
+
+  static void begin_next(const std::shared_ptr<StateJob>& job) {
+    const auto place = job->next();
+    if (!place) return;
+    job->one(*place, [job, place = *place](Result<TaskState> state) {
+      if (job->answer(place, std::move(state))) return job->finish();
+      begin_next(job);
+    });
+  }
+};
+
+void HttpBroker::each(std::size_t count, OneState one, Completion<States> done) {
+  if (count == 0) return done(States{});
+  auto job = std::make_shared<StateJob>();
+  job->one = std::move(one), job->done = std::move(done);
+  job->results.resize(count);
+  for (std::size_t i = 0; i < std::min(count, most_at_once); ++i) StateJob::begin_next(job);
+}
+
+void HttpBroker::state_of(const Ask& ask, Request request, Completion<TaskState> done) {
+  call<TaskState>(ask, std::move(request), wire::state_from, std::move(done));
+}
+
+void HttpBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
+                        Completion<States> done) {
+  const std::size_t count = tasks.size();
+  each(
+      count,
+      [this, ask, tasks = std::move(tasks), body = wire::cancel_text(reason)](
+          std::size_t i, Completion<TaskState> one) {
+        state_of(ask, {.method = "POST", .target = task_target(tasks[i], "/cancel"), .body = body},
+                 std::move(one));
+      },
+      std::move(done));
+}
+
+void HttpBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) {
+  const std::size_t count = tasks.size();
+  each(
+      count,
+      [this, ask, tasks = std::move(tasks)](std::size_t i, Completion<TaskState> one) {
+        state_of(ask, {.method = "POST", .target = task_target(tasks[i], "/retry")},
+                 std::move(one));
+      },
+      std::move(done));
+}
+
+void HttpBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) {
+  const std::size_t count = tasks.size();
+  each(
+      count,
+      [this, ask, tasks = std::move(tasks)](std::size_t i, Completion<TaskState> one) {
+        send(ask, {.method = "DELETE", .target = task_target(tasks[i])},
+             [one = std::move(one)](Result<Reply> reply) mutable {
+               if (!reply) return one(std::unexpected(std::move(reply.error())));
+               // The state it had stands in a header: a removal has no body.
+               const std::string_view name = reply->header("x-task-state");
+               for (std::size_t state = 0; state < state_count; ++state) {
+                 if (name == name_of(TaskState(state))) return one(TaskState(state));
+               }
+               one(fail(ErrorCode::unavailable, "the answer does not say which state it had"));
+             });
+      },
+      std::move(done));
+}
+
+void HttpBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) {
+  const std::size_t count = updates.size();
+  each(
+      count,
+      [this, ask, updates = std::move(updates)](std::size_t i, Completion<TaskState> one) {
+        update_one(ask, updates[i], std::move(one));
+      },
+      std::move(done));
+}
+
+void HttpBroker::update_one(const Ask& ask, const TaskUpdate& update, Completion<TaskState> done) {
+  if (update.delivery) {
+    return done(fail(ErrorCode::invalid,
+                     "notes of deliveries are made inside a server and not offered over HTTP"));
+  }
+  Request release{.method = "POST", .target = task_target(update.id, "/release")};
+  if (update.release && !update.priority && !update.start) {
+    return state_of(ask, std::move(release), std::move(done));
+  }
+  Request change{
+      .method = "PATCH", .target = task_target(update.id), .body = wire::update_text(update)};
+  if (!update.release) return state_of(ask, std::move(change), std::move(done));
+  state_of(ask, std::move(change),
+           [this, ask, release = std::move(release),
+            done = std::move(done)](Result<TaskState> state) mutable {
+             if (!state) return done(std::move(state));
+             state_of(ask, std::move(release), std::move(done));
+           });
+}
+
+void HttpBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
+  call<Put>(ask, {.method = "POST", .target = task_target(task, "/redeliver")}, wire::put_from,
+            std::move(done));
+}
+
+// ---- Dead letters ------------------------------------------------------------------------------
+
+void HttpBroker::retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
+  call<Handled>(
+      ask, {.method = "POST", .target = "/v1/dead/retry", .body = wire::dead_letters_text(which)},
+      wire::handled_from, std::move(done));
+}
+
+void HttpBroker::remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
+  call<Handled>(
+      ask, {.method = "POST", .target = "/v1/dead/remove", .body = wire::dead_letters_text(which)},
+      wire::handled_from, std::move(done));
+}
+
+}  // namespace millrace

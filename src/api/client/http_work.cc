@@ -1,0 +1,201 @@
+// Put and work: what is asked most, in batches that fit into a request.
+#include <fmt/format.h>
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "api/client/http_broker.h"
+#include "api/wire/requests.h"
+#include "api/wire/work.h"
+#include "core/limits.h"
+
+namespace millrace {
+namespace {
+
+// Of payloads, results and the like in one request. As JSON they can be six times as long, and a
+// server takes 8 MiB.
+constexpr std::size_t most_bytes = 1 << 20;
+
+// How often a put is sent again while no answer comes: the ids make that safe.
+constexpr unsigned put_repeats = 2;
+
+std::size_t bytes_of(const NewTask& task) {
+  return 256 + task.payload.size() + task.metadata.size();
+}
+
+std::size_t bytes_of(const Report& report) {
+  std::size_t bytes = 128;
+  if (const auto* done = std::get_if<Done>(&report.outcome)) bytes += done->result.size();
+  if (const auto* failed = std::get_if<Failed>(&report.outcome)) {
+    bytes += failed->error.details.size() + failed->error.stack.size();
+  }
+  for (const NewTask& task : report.follow_ups) bytes += bytes_of(task);
+  return bytes;
+}
+
+std::size_t bytes_of(const Extension& extension) {
+  std::size_t bytes = 128;
+  for (const std::string& line : extension.log) bytes += line.size();
+  return bytes;
+}
+
+// How many of them, from the first on, go into one request: at least one.
+template <class T>
+std::size_t fitting(std::span<const T> items, std::size_t& bytes) {
+  std::size_t count = 0;
+  while (count < items.size() && count < limits::max_batch) {
+    bytes += bytes_of(items[count]);
+    if (bytes > most_bytes && count > 0) break;
+    ++count;
+  }
+  return count;
+}
+
+bool brings_tasks(const WorkResult& result) {
+  return std::ranges::any_of(result.taken,
+                             [](const auto& taken) { return taken && !taken->empty(); });
+}
+
+}  // namespace
+
+// ---- Put ---------------------------------------------------------------------------------------
+
+struct HttpBroker::PutJob {
+  Ask ask = {};
+  std::vector<NewTask> tasks = {};
+  std::vector<bool> made = {};  // the id is ours
+  Completion<std::vector<Result<Put>>> done = {};
+  std::vector<Result<Put>> results = {};
+};
+
+void HttpBroker::put(Ask ask, std::vector<NewTask> tasks,
+                     Completion<std::vector<Result<Put>>> done) {
+  if (tasks.empty()) return done(std::vector<Result<Put>>{});
+  auto job = std::make_shared<PutJob>();
+  job->ask = ask, job->done = std::move(done);
+  job->made.resize(tasks.size());
+  {
+    const TimePoint moment = clock_.now();
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      job->made[i] = tasks[i].id.value.is_nil();
+      if (job->made[i]) tasks[i].id = {ids_.next(moment)};
+    }
+  }
+  job->tasks = std::move(tasks);
+  next_put(std::move(job));
+}
+
+void HttpBroker::next_put(std::shared_ptr<PutJob> job) {
+  const std::size_t from = job->results.size();
+  if (from == job->tasks.size()) return job->done(std::move(job->results));
+  const auto left = std::span<const NewTask>(job->tasks).subspan(from);
+  std::size_t bytes = 0;
+  const auto part = left.first(fitting(left, bytes));
+  Request request{.method = "POST",
+                  .target = "/v1/tasks",
+                  .body = wire::put_text(part),
+                  .repeats = put_repeats};
+  const Ask ask = job->ask;
+  const auto read = [count = part.size()](std::string_view text) {
+    return wire::puts_from(text, count);
+  };
+  auto then = [this, job = std::move(job), from](Result<std::vector<Result<Put>>> puts) mutable {
+    if (!puts && from == 0) return job->done(std::unexpected(std::move(puts.error())));
+    if (!puts) {
+      // What was put before is put: the others have their own results.
+      job->results.resize(job->tasks.size(), std::unexpected(puts.error()));
+      return job->done(std::move(job->results));
+    }
+    for (Result<Put>& put : *puts) {
+      const std::size_t place = job->results.size();
+      // An id that we made and that is there already is there because of us: no answer came at
+      // first.
+      if (put && job->made[place] && put->id == job->tasks[place].id) put->existing = false;
+      job->results.push_back(std::move(put));
+    }
+    next_put(std::move(job));
+  };
+  call<std::vector<Result<Put>>>(ask, std::move(request), read, std::move(then));
+}
+
+// ---- Work --------------------------------------------------------------------------------------
+
+struct HttpBroker::WorkJob {
+  Ask ask = {};
+  WorkOrder order = {};
+  Completion<WorkResult> done = {};
+  WorkResult result = {};
+};
+
+void HttpBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
+  auto job = std::make_shared<WorkJob>();
+  job->ask = ask, job->order = std::move(order), job->done = std::move(done);
+  if (job->order.reports.empty() && job->order.extensions.empty() && job->order.takes.empty()) {
+    return job->done(WorkResult{});
+  }
+  next_work(std::move(job));
+}
+
+// Settles, extends and takes as much of the order as one request can hold.
+void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
+  const WorkOrder& order = job->order;
+  WorkResult& so_far = job->result;
+  const auto reports = std::span<const Report>(order.reports).subspan(so_far.settled.size());
+  const auto extensions =
+      std::span<const Extension>(order.extensions).subspan(so_far.extended.size());
+  std::size_t bytes = 0;
+  const auto settled = reports.first(fitting(reports, bytes));
+  const bool all_settled = settled.size() == reports.size();
+  const auto extended =
+      extensions.first(all_settled && bytes <= most_bytes ? fitting(extensions, bytes) : 0);
+  const bool all_extended = extended.size() == extensions.size();
+  const std::size_t taken = so_far.taken.size();
+  const bool takes = all_settled && all_extended && taken < order.takes.size();
+  if (settled.empty() && extended.empty() && !takes) return job->done(std::move(so_far));
+
+  // Only orders with nothing but takes wait, and of several only the last.
+  const bool waits = order.reports.empty() && order.extensions.empty() && takes &&
+                     taken + 1 == order.takes.size() && !brings_tasks(so_far);
+  const Duration wait = waits ? std::min(order.wait, wire::max_wait) : Duration{};
+  Request request{.method = "POST", .target = "/v1/work", .wait = wait};
+  request.body = wire::work_text(settled, extended, takes ? &order.takes[taken] : nullptr, wait);
+  const wire::WorkCounts asked{
+      .reports = settled.size(), .extensions = extended.size(), .take = takes};
+  const Ask ask = job->ask;
+  auto then = [this, job = std::move(job), takes](Result<WorkResult> part) mutable {
+    WorkResult& result = job->result;
+    if (!part && takes && !result.taken.empty()) {
+      // Tasks that came before must not get lost.
+      result.taken.resize(job->order.takes.size(), std::unexpected(part.error()));
+      return job->done(std::move(result));
+    }
+    if (!part) return job->done(std::unexpected(std::move(part.error())));
+    std::ranges::move(part->settled, std::back_inserter(result.settled));
+    std::ranges::move(part->extended, std::back_inserter(result.extended));
+    std::ranges::move(part->taken, std::back_inserter(result.taken));
+    next_work(std::move(job));
+  };
+  const auto read = [asked](std::string_view text) { return wire::work_from(text, asked); };
+  call<WorkResult>(ask, std::move(request), read, std::move(then));
+}
+
+void HttpBroker::give_back(const WorkResult& result) {
+  std::vector<Report> reports;
+  for (const auto& taken : result.taken) {
+    if (!taken) continue;
+    for (const Lease& lease : *taken) {
+      reports.push_back({.id = lease.id, .token = lease.token, .outcome = GiveBack{}});
+    }
+  }
+  if (reports.empty()) return;
+  // If the server does not hear of it, the leases end by themselves.
+  work({}, {.reports = std::move(reports)}, [](const Result<WorkResult>&) {});
+}
+
+void HttpBroker::give_back_unread(std::string_view answer) {
+  const auto result = wire::leases_from(answer);
+  if (result) give_back(*result);
+}
+
+}  // namespace millrace

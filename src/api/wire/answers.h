@@ -1,0 +1,64 @@
+// What a server answers, on the side of the client that asked.
+//
+// Keys that are not known are passed over: the server may be newer. An answer that cannot be read
+// is `unavailable`, since nothing is known of what was done; the message says what was wrong with
+// it.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <millrace/work.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/broker.h"
+#include "store/store.h"
+
+namespace millrace::wire {
+
+// application/problem+json, as an error; nullopt: it is none.
+std::optional<Error> problem_from(std::string_view text);
+
+// What an answer must have: one item for each that was asked about.
+Result<std::vector<Result<Put>>> puts_from(std::string_view text, std::size_t count);
+Result<Put> put_from(std::string_view text);
+
+struct WorkCounts {
+  std::size_t reports = 0;
+  std::size_t extensions = 0;
+  bool take = false;
+};
+Result<WorkResult> work_from(std::string_view text, const WorkCounts& asked);
+// Of the same answer only the tasks, whatever was asked beside them.
+Result<WorkResult> leases_from(std::string_view text);
+
+Result<Task> task_from(std::string_view text);
+Result<TaskPage> page_from(std::string_view text);
+Result<Explanation> explanation_from(std::string_view text);
+Result<TaskState> state_from(std::string_view text);
+Result<Handled> handled_from(std::string_view text);
+
+Result<Queue> queue_from(std::string_view text);
+// From the views and from the statistics of the same queues, one or a list of each. Counters of
+// states other than `queued` are not told by priority: they stand under the default priority.
+Result<std::vector<QueueView>> queue_view_from(std::string_view view, std::string_view stats);
+Result<std::vector<QueueView>> queue_views_from(std::string_view views, std::string_view stats);
+Result<std::uint64_t> removed_from(std::string_view text);
+
+Result<Schedule> schedule_from(std::string_view text);
+Result<std::vector<Schedule>> schedules_from(std::string_view text);
+Result<std::vector<WorkerView>> workers_from(std::string_view text);
+
+struct ServerInfo {
+  std::string version = {};
+  Traits store = {};
+};
+Result<ServerInfo> server_from(std::string_view text);
+
+}  // namespace millrace::wire

@@ -1,0 +1,34 @@
+// What a client says to a server: the other direction of put.h, work.h, tasks.h and views.h.
+//
+// Whatever bytes a payload or a result has, the server stores exactly these.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "broker/broker.h"
+#include "store/store.h"
+
+namespace millrace::wire {
+
+// A list, whatever its length.
+std::string put_text(std::span<const NewTask> tasks);
+
+// `take`, if any, is the only one: a server does one a request.
+std::string work_text(std::span<const Report> reports, std::span<const Extension> extensions,
+                      const TakeRequest* take, Duration wait);
+
+std::string cancel_text(std::string_view reason);
+// Priority and start; releases and delivery notes are not said in this way.
+std::string update_text(const TaskUpdate& update);
+std::string dead_letters_text(const DeadLetters& which);
+std::string queue_text(const QueueSettings& settings);
+std::string schedule_text(const Schedule& schedule);
+
+}  // namespace millrace::wire

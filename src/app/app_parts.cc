@@ -1,0 +1,248 @@
+#include "app/app_parts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "store/embedded/memory.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration answer_time = 30s;
+constexpr Duration log_patience = 5s;
+
+// Which worker this is, for people: host and process. Those in the process of the store are marked,
+// so that their leases end with it.
+std::string name_of_worker(const AppOptions& options, bool owns_store) {
+  std::string name = options.name;
+  if (name.empty()) {
+    std::array<char, 65> host = {};
+    if (gethostname(host.data(), host.size() - 1) != 0) host = {'a', 'p', 'p'};
+    name = fmt::format("{}-{}", host.data(), getpid());
+  }
+  return owns_store ? fmt::format("{}-{}", local_worker, name) : name;
+}
+
+std::string key_of(const AppOptions& options) {
+  if (!options.key.empty()) return options.key;
+  const char* set = std::getenv("MILLRACE_KEY");
+  return set == nullptr ? std::string() : std::string(set);
+}
+
+LogWriter::Sink sink_of(const AppOptions& options) {
+  if (!options.log) return write_to_standard_error;
+  return [log = options.log](std::string_view lines) {
+    while (!lines.empty()) {
+      const std::size_t end = lines.find('\n');
+      log(lines.substr(0, end));
+      lines.remove_prefix(end == lines.npos ? lines.size() : end + 1);
+    }
+  };
+}
+
+}  // namespace
+
+App::Parts::Parts(std::string_view address, AppOptions given)
+    : url(address), options(std::move(given)), client(shared) {
+  if (options.virtual_time) {
+    if (is_server(url)) {
+      throw Failure({.code = ErrorCode::invalid,
+                     .message = "a server keeps time itself; virtual time needs a store, such as "
+                                "memory:"});
+    }
+    auto clock = std::make_unique<ManualClock>(*options.virtual_time);
+    manual = clock.get();
+    shared->clock = std::move(clock);
+  } else {
+    shared->clock = std::make_unique<SystemClock>();
+  }
+  writer = std::make_unique<LogWriter>(clock(), LogOptions{}, sink_of(options));
+  log = writer->log();
+  shared->timeout = answer_time;
+  auto opened = open_broker(clock(), url,
+                            {.key = key_of(options),
+                             .timeout = answer_time,
+                             .retry = options.retry,
+                             .manager = options.manager,
+                             .virtual_time = manual != nullptr,
+                             .log = log});
+  if (!opened) throw Failure(std::move(opened.error()));
+  shared->opened = std::move(*opened);
+  shared->run_in_place = [this](const NewTask& task) { return run_in_place(task); };
+}
+
+// ---- Beginning ---------------------------------------------------------------------------------
+
+worker::WorkerOptions App::Parts::worker_options() const {
+  worker::WorkerOptions with{.name = name_of_worker(options, shared->opened.owns_store()),
+                             .internal = shared->opened.owns_store(),
+                             .processors = options.processors,
+                             .order = options.order,
+                             .idle = options.idle,
+                             .error_pause = options.error_pause,
+                             .longest_pause = options.longest_pause,
+                             .log = log};
+  if (manual != nullptr) with.pass_time = [this](Duration time) { manual->advance(time); };
+  return with;
+}
+
+Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQueue& planned,
+                                       std::vector<worker::QueueHandlers>& handlers) {
+  auto views = shared->call<std::vector<QueueView>>(
+      [&](Broker& to, Ask ask, auto done) { to.queues(ask, name, std::move(done)); });
+  if (!views && views.error().code != ErrorCode::not_found) {
+    return std::unexpected(std::move(views.error()));
+  }
+  QueueSettings settings = views ? views->front().queue.settings : QueueSettings{.name = name};
+  apply(planned, settings);
+  Result<Queue> queue = views ? std::move(views->front().queue) : Queue{};
+  if (!views) {
+    queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
+      to.put_queue(ask, settings, PutQueue::create, std::move(done));
+    });
+  } else if (settings != queue->settings) {
+    queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
+      const auto change = [&planned](QueueSettings& stored) -> Result<void> {
+        apply(planned, stored);
+        return {};
+      };
+      to.change_queue(ask, name, change, std::move(done));
+    });
+  }
+  if (!queue) {
+    queue.error().message = fmt::format("queue {}: {}", name, queue.error().message);
+    return std::unexpected(std::move(queue.error()));
+  }
+  if (queue->settings.number) numbers[name] = queue->settings.number->value;
+  if (planned.has_handler()) handlers.push_back(handlers_of(planned, queue->settings));
+  return {};
+}
+
+Result<void> App::Parts::prepare_schedule(const Schedule& schedule) {
+  auto put = shared->call<Schedule>([&](Broker& to, Ask ask, auto done) {
+    to.put_schedule(ask, schedule, PutQueue::replace, std::move(done));
+  });
+  if (put) return {};
+  put.error().message = fmt::format("schedule {}: {}", schedule.name, put.error().message);
+  return std::unexpected(std::move(put.error()));
+}
+
+Result<void> App::Parts::prepare() {
+  std::vector<worker::QueueHandlers> handlers;
+  for (const auto& [name, planned] : plan.queues) {
+    if (auto good = prepare_queue(name, planned, handlers); !good) return good;
+  }
+  for (const Schedule& schedule : plan.schedules) {
+    if (auto good = prepare_schedule(schedule); !good) return good;
+  }
+  worker =
+      std::make_unique<worker::Worker>(clock(), broker(), worker_options(), std::move(handlers));
+  return {};
+}
+
+Result<void> App::Parts::begin(bool threads) {
+  if (begun) return fail(ErrorCode::conflict, "the app has started already");
+  if (threads && manual != nullptr) {
+    return fail(ErrorCode::invalid, "an App with virtual time goes step() by step()");
+  }
+  if (auto good = prepare(); !good) return good;
+  if (auto good = listen(); !good) return good;
+  begun = true;
+  if (threads) worker->start();
+  return {};
+}
+
+// ---- Ending ------------------------------------------------------------------------------------
+
+int App::Parts::end() {
+  if (ended) return EXIT_SUCCESS;
+  ended = true;
+  int code = EXIT_SUCCESS;
+  if (worker) {
+    const worker::Stopped stopped = worker->graceful_stop(options.shutdown_timeout);
+    stuck = stopped.running != 0;
+    if (stopped.running != 0) code = options.shutdown_timeout_exit_code;
+  }
+  if (listener) listener->stop();
+  if (const auto closed = shared->opened.close(clock().now()); !closed) {
+    log(LogLevel::error, closed.error().message);
+    code = EXIT_FAILURE;
+  }
+  writer->stop(log_patience);
+  return code;
+}
+
+// ---- Virtual time ------------------------------------------------------------------------------
+
+Result<std::uint64_t> App::Parts::run_ready() {
+  std::uint64_t runs = 0;
+  while (true) {
+    const auto ended_now = worker->step();
+    if (!ended_now) return std::unexpected(ended_now.error());
+    if (*ended_now == 0) return runs;
+    runs += *ended_now;
+    shared->opened.local->run_services();
+  }
+}
+
+TimePoint App::Parts::next_moment(TimePoint most) {
+  const TimePoint now = clock().now();
+  TimePoint next = std::min(most, shared->opened.local->next_due());
+  // What waits for a rate is due when the next may start, of which upkeep knows nothing.
+  for (const auto& [name, planned] : plan.queues) {
+    if (!planned.has_handler()) continue;
+    const auto views = shared->call<std::vector<QueueView>>(
+        [&](Broker& to, Ask ask, auto done) { to.queues(ask, name, std::move(done)); });
+    if (!views) continue;
+    const QueueSettings& settings = views->front().queue.settings;
+    if (!settings.process_rate || views->front().counts.ready() == 0) continue;
+    if (settings.paused_until && *settings.paused_until > now) continue;
+    const Duration step = settings.process_rate->per / settings.process_rate->max;
+    next = std::min(next, later(now, std::max(step, Duration(1))));
+  }
+  return std::max(next, now);
+}
+
+// ---- Where the store is away -------------------------------------------------------------------
+
+std::optional<Put> App::Parts::run_in_place(const NewTask& task) {
+  const auto* queue = std::get_if<std::string>(&task.queue);
+  if (queue == nullptr || !plan.is_critical(*queue, task.type)) return std::nullopt;
+  // A store of its own for this one task, gone when it has ended.
+  const auto store = open_memory();
+  LocalBrokerOptions rules;
+  rules.keep_time = false;
+  LocalBroker alone(clock(), *store, rules);
+  const QueueSettings settings{.name = *queue, .retry = {.max_retries = 0}};
+  std::vector<worker::QueueHandlers> handlers;
+  handlers.push_back(handlers_of(plan.queues.at(*queue), settings));
+  worker::Worker one(clock(), alone, {.name = std::string(local_worker), .internal = true},
+                     std::move(handlers));
+  NewTask now = task;
+  now.start = std::nullopt;
+  now.delay = std::nullopt;
+  now.callback = std::nullopt;
+  now.retry = RetryRules{.max_retries = 0};
+  const auto put = wait_for_answer<std::vector<Result<Put>>>([&](auto done) {
+    alone.put({.caller = alone.new_caller()}, {std::move(now)}, std::move(done));
+  });
+  if (!put || !put->front()) return std::nullopt;
+  const auto ran = one.step();
+  if (!ran || *ran == 0) return std::nullopt;
+  const auto after = wait_for_answer<Task>([&](auto done) {
+    alone.find({.caller = alone.new_caller()}, put->front()->id, std::move(done));
+  });
+  if (!after || after->state != TaskState::completed) return std::nullopt;
+  log(LogLevel::warning, "the store is away: a critical task was run in place",
+      {{"queue", *queue}, {"type", task.type}});
+  return Put{.id = put->front()->id, .number = {}, .state = TaskState::completed};
+}
+
+}  // namespace millrace

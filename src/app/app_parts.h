@@ -1,0 +1,71 @@
+// What is behind an App.
+#pragma once
+
+#include <millrace/app.h>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/server/listener.h"
+#include "app/client_parts.h"
+#include "app/plan.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "log/log_writer.h"
+#include "process/signals.h"
+#include "worker/worker.h"
+
+namespace millrace {
+
+struct App::Parts {
+  Parts(std::string_view address, AppOptions given);
+
+  // Settings and schedules into the store, then the worker that goes with them.
+  Result<void> prepare();
+  Result<void> prepare_queue(const std::string& name, const PlannedQueue& planned,
+                             std::vector<worker::QueueHandlers>& handlers);
+  Result<void> prepare_schedule(const Schedule& schedule);
+  worker::WorkerOptions worker_options() const;
+
+  // Answers /metrics where that was asked for.
+  Result<void> listen();
+  std::string metrics_text() const;
+  // What the label `queue_num` says of a queue: its number, or its name.
+  std::string number_of(const std::string& queue) const;
+
+  // A task that the store cannot take, run at once.
+  std::optional<Put> run_in_place(const NewTask& task);
+
+  Result<void> begin(bool threads);
+  int end();
+  // The moment at which something may be due next, at most `most`.
+  TimePoint next_moment(TimePoint most);
+  Result<std::uint64_t> run_ready();
+  Clock& clock() const { return *shared->clock; }
+  Broker& broker() const { return shared->opened.broker(); }
+
+  const std::string url;
+  const AppOptions options;
+  ManualClock* manual = nullptr;  // with virtual time
+  std::shared_ptr<Client::Parts> shared = std::make_shared<Client::Parts>();
+  std::unique_ptr<LogWriter> writer;
+  Log log = {};
+  Plan plan = {};
+  std::map<std::string, std::int64_t> numbers = {};  // of queues that have one
+  std::unique_ptr<worker::Worker> worker;
+  std::unique_ptr<api::Listener> listener;
+  Client client;
+  bool begun = false;
+  bool ended = false;
+  bool stuck = false;  // handlers have not returned
+  std::mutex signals_mutex;
+  Signals* signals = nullptr;  // of run(), to be woken
+  std::atomic<bool> told_to_stop = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,121 @@
+// The figures of an App, and the port they may be read from.
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "app/app_parts.h"
+#include "core/metrics_text.h"
+
+namespace millrace {
+namespace {
+
+Result<api::ListenerOptions> address_of(const std::string& text) {
+  api::ListenerOptions options;
+  const std::size_t colon = text.rfind(':');
+  const std::string_view port =
+      colon == text.npos ? std::string_view() : std::string_view(text).substr(colon + 1);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), options.port);
+  if (port.empty() || error != std::errc() || end != port.data() + port.size()) {
+    return fail(ErrorCode::invalid,
+                "metrics must be an address and a port, such as "
+                "127.0.0.1:9100, but is " +
+                    text);
+  }
+  options.address = text.substr(0, colon);
+  if (options.address.starts_with('[') && options.address.ends_with(']')) {
+    options.address = options.address.substr(1, options.address.size() - 2);
+  }
+  return options;
+}
+
+api::HttpResponse answer(unsigned status, std::string_view type, std::string body) {
+  api::HttpResponse response;
+  response.status = status;
+  response.content_type = type;
+  response.body = std::move(body);
+  return response;
+}
+
+}  // namespace
+
+Result<void> App::Parts::listen() {
+  if (options.metrics.empty()) return {};
+  const auto address = address_of(options.metrics);
+  if (!address) return std::unexpected(address.error());
+  api::HttpHandler handler;
+  handler.plan = [](const api::HttpRequest&) { return api::Whole{.most = 0}; };
+  handler.handle = [this](api::HttpRequest request, api::Respond respond) {
+    const bool known = request.target == "/metrics" || request.target.starts_with("/metrics?");
+    const bool reads = request.method == api::Method::get || request.method == api::Method::head;
+    if (!known) return respond(answer(404, "text/plain", "only /metrics is here\n"));
+    if (!reads) return respond(answer(405, "text/plain", "/metrics can only be read\n"));
+    respond(answer(200, metrics_content_type, metrics_text()));
+  };
+  handler.closed = [](api::ConnectionId) {};
+  handler.problem = [](unsigned status, std::string_view detail) {
+    return answer(status, "text/plain", std::string(detail) + "\n");
+  };
+  auto started = api::Listener::start(*address, std::move(handler), clock(), log);
+  if (!started) return std::unexpected(std::move(started.error()));
+  listener = std::move(*started);
+  log(LogLevel::info, "metrics can be read",
+      {{"address", address->address}, {"port", std::int64_t{listener->port()}}});
+  return {};
+}
+
+std::string App::Parts::number_of(const std::string& queue) const {
+  const auto found = numbers.find(queue);
+  return found == numbers.end() ? queue : std::to_string(found->second);
+}
+
+std::string App::Parts::metrics_text() const {
+  MetricsText text;
+  if (!worker) return text.text();
+  const auto all = worker->figures();
+  const auto family = [&](std::string_view name, MetricKind kind, std::string_view help,
+                          auto figure) {
+    text.family(name, kind, help);
+    for (const auto& queue : all) text.sample({{"queue", queue.queue}}, figure(queue));
+  };
+  // Under the names and labels of the source documents: by the queue's number, if it has one.
+  const auto by_number = [&](std::string_view name, MetricKind kind, std::string_view help,
+                             auto figure) {
+    text.family(name, kind, help);
+    for (const auto& queue : all)
+      text.sample({{"queue_num", number_of(queue.queue)}}, figure(queue));
+  };
+  using Of = worker::RunFigures;
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  family("millrace_worker_processed_total", MetricKind::counter, "Tasks whose handler ended.",
+         [](const Of& of) { return of.stats.processed; });
+  family("millrace_worker_completed_total", MetricKind::counter, "Tasks completed.",
+         [](const Of& of) { return of.completed; });
+  family("millrace_worker_errors_total", MetricKind::counter, "Runs that did not succeed.",
+         [](const Of& of) { return of.stats.errors; });
+  family("millrace_worker_retried_total", MetricKind::counter, "Tasks that will be tried again.",
+         [](const Of& of) { return of.stats.retried; });
+  family("millrace_worker_timed_out_total", MetricKind::counter, "Runs that took too long.",
+         [](const Of& of) { return of.timed_out; });
+  family("millrace_worker_lost_total", MetricKind::counter,
+         "Leases that were gone before their handler ended.", [](const Of& of) { return of.lost; });
+  family("millrace_worker_slow_cycles_total", MetricKind::counter,
+         "Cycles of take and handling that took longer than 10 s.",
+         [](const Of& of) { return of.slow_cycles; });
+  by_number("queue_tasks_in_progress", MetricKind::gauge, "Tasks being processed.",
+            [&](const Of& of) { return number(of.running); });
+  family("millrace_worker_prefetched", MetricKind::gauge, "Tasks taken ahead.",
+         [&](const Of& of) { return number(of.waiting); });
+  family("millrace_worker_abandoned", MetricKind::gauge,
+         "Threads whose handler did not come back after its timeout.",
+         [&](const Of& of) { return number(of.abandoned); });
+  by_number("queue_job_processor_cycle_duration_seconds", MetricKind::histogram,
+            "Time of one cycle of a processor: take and handling of a batch.",
+            [&](const Of& of) { return worker->cycles(of.queue); });
+  text.family("queue_running_workers", MetricKind::gauge, "Running workers.");
+  text.sample({}, std::uint64_t{worker->running_processors() > 0 ? 1U : 0U});
+  text.family("queue_running_job_processors", MetricKind::gauge, "Running processors.");
+  text.sample({}, number(worker->running_processors()));
+  return text.text();
+}
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+#include "app/open_broker.h"
+
+#include <utility>
+
+#include "api/client/http_broker.h"
+#include "api/wire/views.h"
+#include "app/stores.h"
+#include "core/store_url.h"
+#include "store/save.h"
+
+namespace millrace {
+namespace {
+
+Result<Opened> open_local(Clock& clock, std::string_view url, const OpenOptions& options) {
+  const auto parsed = parse_store_url(url);
+  if (!parsed) return std::unexpected(parsed.error());
+  auto store = open_store(*parsed, Access::serve, {}, [&](std::string_view notice) {
+    options.log(LogLevel::warning, std::string(notice));
+  });
+  if (!store) return std::unexpected(std::move(store.error()));
+  LocalBrokerOptions broker;
+  broker.rules.retry = options.retry;
+  broker.rules.compose = wire::compose_notice;
+  broker.rules.log = options.log;
+  // What is tried in virtual time should come out the same every time.
+  if (options.virtual_time) broker.rules.seed = 1;
+  broker.keep_time = !options.virtual_time;
+  broker.time_jumps = options.virtual_time;
+  Opened opened;
+  opened.store = std::move(*store);
+  opened.local = std::make_unique<LocalBroker>(clock, *opened.store, broker);
+  return opened;
+}
+
+}  // namespace
+
+bool is_server(std::string_view url) {
+  return url.starts_with("http://") || url.starts_with("https://");
+}
+
+Result<Opened> open_broker(Clock& clock, std::string_view url, const OpenOptions& options) {
+  if (!is_server(url)) return open_local(clock, url, options);
+  auto remote =
+      connect(clock, {.url = std::string(url), .key = options.key, .timeout = options.timeout});
+  if (!remote) return std::unexpected(std::move(remote.error()));
+  Opened opened;
+  opened.remote = std::move(*remote);
+  return opened;
+}
+
+Result<void> Opened::close(TimePoint now) {
+  if (closed_ || !local) return {};
+  closed_ = true;
+  local->stop();
+  return save(*store, now);
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+// A broker by its URL: over a store of this process, or of a server somewhere else.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/retry.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/broker.h"
+#include "broker/local_broker.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct OpenOptions {
+  std::string key = {};  // of a server
+  Duration timeout = std::chrono::seconds(30);
+  RetryPolicy retry = {};     // the default, of a store
+  bool manager = false;       // of a store
+  bool virtual_time = false;  // of a store: nothing happens by itself, and always the same
+  Log log = {};
+};
+
+struct Opened {
+  std::unique_ptr<Store> store = nullptr;  // null: a server has it
+  std::unique_ptr<LocalBroker> local = nullptr;
+  std::unique_ptr<Broker> remote = nullptr;
+
+  Broker& broker() const { return local ? *local : *remote; }
+  bool owns_store() const { return store != nullptr; }
+  // Refuses what comes, finishes what was begun, and makes it durable. Again is no error.
+  Result<void> close(TimePoint now);
+
+ private:
+  bool closed_ = false;
+};
+
+bool is_server(std::string_view url);
+
+// The clock must outlive what is opened.
+Result<Opened> open_broker(Clock& clock, std::string_view url, const OpenOptions& options);
+
+}  // namespace millrace

@@ -1,0 +1,45 @@
+// What an App was told to do before it starts: queues with their handlers, and schedules.
+#pragma once
+
+#include <millrace/app.h>
+#include <millrace/handler.h>
+#include <millrace/queue.h>
+#include <millrace/schedule.h>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/worker.h"
+
+namespace millrace {
+
+struct PlannedQueue {
+  HandlerOptions options = {};
+  bool batch = false;
+  HandlerFunction any = {};
+  std::map<std::string, HandlerFunction> by_type = {};
+  std::map<std::string, TypeOptions> types = {};
+
+  bool has_handler() const { return any || !by_type.empty(); }
+};
+
+struct Plan {
+  std::map<std::string, PlannedQueue> queues = {};
+  std::vector<Schedule> schedules = {};
+
+  // A second handler for the same queue and type is a `conflict`.
+  Result<void> add(const std::string& queue, const std::string& type, TypeOptions options,
+                   HandlerFunction handler);
+
+  // Whether a task of this queue and type may be run in place of a put.
+  bool is_critical(const std::string& queue, const std::string& type) const;
+};
+
+// Changes of the settings what the plan says, and leaves the rest alone.
+void apply(const PlannedQueue& planned, QueueSettings& settings);
+
+// Where the settings are what the queue has by now.
+worker::QueueHandlers handlers_of(const PlannedQueue& planned, const QueueSettings& settings);
+
+}  // namespace millrace

@@ -1,0 +1,73 @@
+// Workers of LocalBroker: who they are, and what they are told.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "broker/local_broker.h"
+#include "core/check.h"
+#include "core/clip.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/validate.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t shown_error = 500;
+
+Result<void> check_numbers(const QueueReport& queue) {
+  for (const auto& [what, number] :
+       {std::pair{"processors", queue.processors}, std::pair{"most", queue.most},
+        std::pair{"busy", queue.busy}}) {
+    if (auto good = check::number(what, number, 0, limits::max_processors); !good) return good;
+  }
+  return check::duration("busy time", queue.busy_time, Duration::zero(), Duration::max());
+}
+
+Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
+  if (report.worker.empty()) return fail(ErrorCode::invalid, "a beat needs the worker's name");
+  if (auto good = check::text("worker", report.worker, limits::max_label); !good) return good;
+  if (!ask.internal && is_internal(report.worker)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("worker {} begins with $, which is kept for workers inside the server",
+                            report.worker));
+  }
+  if (auto good = check::number("processors", report.processors, 0, limits::max_processors);
+      !good) {
+    return good;
+  }
+  if (auto good = check::count("queues", report.queues.size(), limits::max_batch); !good) {
+    return good;
+  }
+  std::set<std::string_view> names;
+  for (const QueueReport& queue : report.queues) {
+    if (auto good = validate_name("queue name", queue.queue, ask.internal); !good) return good;
+    if (!names.insert(queue.queue).second) {
+      return fail(ErrorCode::invalid, fmt::format("queue {} is reported twice; once is enough",
+                                                  in_quotes(queue.queue)));
+    }
+    if (auto good = check_numbers(queue); !good) return good;
+  }
+  return {};
+}
+
+}  // namespace
+
+void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done) {
+  done(books_.leases.workers());
+}
+
+void LocalBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> done) {
+  if (auto good = check_beat(ask, report); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  for (QueueReport& queue : report.queues) {
+    queue.last_error = clip(std::move(queue.last_error), shown_error);
+  }
+  LeaseBook::Writing(books_.leases).reported(std::move(report), clock_.now());
+  done(Instructions{});
+}
+
+}  // namespace millrace
