@@ -16,6 +16,9 @@ namespace partizap {
 // May be used from any thread.
 class Database {
  public:
+  // Databases go away. While it is, every call throws.
+  void set_available(bool available);
+
   void set_image_status(const std::string& image, const std::string& status);
   std::string image_status(const std::string& image) const;  // empty: not known
 
@@ -39,7 +42,10 @@ class Database {
  private:
   using Counters = std::map<std::pair<Counter, std::string>, std::uint64_t>;
 
+  std::unique_lock<std::mutex> lock() const;
+
   mutable std::mutex mutex_;
+  bool available_ = true;
   std::map<std::string, std::string> images_;
   std::map<std::string, millrace::TimePoint> sessions_;
   std::map<std::string, millrace::TimePoint> codes_;

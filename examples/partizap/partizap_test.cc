@@ -388,13 +388,18 @@ TEST_F(PartizapTest, one_table_can_be_synchronised_alone) {
               ElementsAre(::testing::Pair(Table::products, ElementsAre(t0))));
 }
 
-// S3-059
+// S3-059, S3-062
 TEST_F(PartizapTest, cleaning_is_not_tried_again) {
-  const auto put = s_.client().put(
-      {.queue = "cleanup", .type = "cleanup-sessions", .payload = R"({"olderThan":"soon"})"});
-  ASSERT_THAT(put, IsOk());
+  s_.shop();
+  s_.services.database.set_available(false);
+  const Put put = s_.shop().cleanup.sessions({.olderThan = t0});
   s_.step(10min);
-  EXPECT_EQ(s_.find(put->id).counters.deliveries, 1U);
+  const Task task = s_.find(put.id);
+  EXPECT_EQ(task.state, TaskState::dead);
+  EXPECT_EQ(task.error->message, "the database does not answer");
+  EXPECT_EQ(task.counters.deliveries, 1U);
+  ASSERT_THAT(s_.alerts, SizeIs(1));
+  EXPECT_EQ(s_.alerts[0].message, "Job permanently failed: cleanup-sessions");
 }
 
 // S3-022
