@@ -19,10 +19,12 @@
 #include "broker/local_broker.h"
 #include "cli/first_steps.h"
 #include "cli/output_file.h"
-#include "store/save.h"
 #include "cli/serve_advice.h"
 #include "log/log_writer.h"
+#include "outgoing/signature.h"
 #include "process/signals.h"
+#include "store/save.h"
+#include "worker/deliverer.h"
 
 namespace millrace {
 namespace {
@@ -33,9 +35,10 @@ using namespace std::chrono_literals;
 constexpr Duration tick = 500ms;     // how often it looks whether the store has failed
 constexpr Duration keys_every = 5s;  // how often keys of a shared store are read anew
 constexpr Duration without_end = std::chrono::days(365);
-constexpr Duration last_words = 5s;    // for answers after the store has failed
-constexpr Duration log_patience = 5s;  // for whoever reads the log
-constexpr unsigned most_threads = 4;   // of the listener, unless told otherwise
+constexpr Duration last_words = 5s;           // for answers after the store has failed
+constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
+constexpr Duration log_patience = 5s;         // for whoever reads the log
+constexpr unsigned most_threads = 4;          // of the listener, unless told otherwise
 
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
@@ -68,6 +71,31 @@ WatchOptions watch_options(const config::Settings& settings) {
   if (settings.alerts_lost.value != unlimited) options.limits.lost = settings.alerts_lost.value;
   options.limits.disk_free = settings.alerts_disk_free.bytes;
   options.disk = [url = *parse_store_url(settings.store)] { return space_of(url); };
+  return options;
+}
+
+// `invalid` names the setting.
+Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
+                                                   const std::string& version, Log log) {
+  worker::DelivererOptions options{.concurrency = settings.webhooks_concurrency,
+                                   .alerts_url = settings.alerts_url,
+                                   .user_agent = fmt::format("millrace/{}", version),
+                                   .log = std::move(log)};
+  options.deliver.timeout = settings.webhooks_timeout;
+  const auto wrong = [](std::string_view setting, const Error& error) {
+    return fail(ErrorCode::invalid, fmt::format("{}: {}", setting, error.message));
+  };
+  for (const auto& [setting, text] : {std::pair<std::string_view, const std::string&>{
+                                          "webhooks.secret", settings.webhooks_secret},
+                                      {"webhooks.old_secret", settings.webhooks_old_secret}}) {
+    if (text.empty()) continue;
+    auto secret = outgoing::parse_secret(text);
+    if (!secret) return wrong(setting, secret.error());
+    options.deliver.secrets.push_back(std::move(*secret));
+  }
+  auto guard = worker::parse_guard(settings.webhooks_allow_private);
+  if (!guard) return wrong("webhooks.allow_private", guard.error());
+  options.guard = std::move(*guard);
   return options;
 }
 
@@ -115,6 +143,9 @@ class Server {
         api_(api_options()) {}
 
   Exit run() {
+    auto deliverer = deliverer_options(settings_, context_.version, log_);
+    if (!deliverer) return fail(deliverer.error(), "");
+    deliverer_options_ = std::move(*deliverer);
     if (auto failed = listen()) return *failed;
     if (auto failed = open()) return *failed;
     if (auto failed = guard()) return *failed;
@@ -230,6 +261,8 @@ class Server {
                      .log = log_};
     options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
+    if (settings_.webhooks_concurrency != 0)
+      deliverer_.emplace(clock_, *broker_, deliverer_options_);
     api_.start(*broker_);
     const cli::Place place{
         .address = address(), .tls = !settings_.tls_key.empty(), .needs_key = book_.guarded()};
@@ -293,6 +326,7 @@ class Server {
     const auto began = clock_.steady();
     api_.stop();
     listener_->stop_accepting();
+    if (deliverer_) deliverer_->stop(healthy ? deliveries_patience : 1ms);
     const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
     const bool in_time = drain(!healthy         ? last_words
                                : unlimited_time ? without_end
@@ -305,6 +339,7 @@ class Server {
         healthy = false;
       }
     }
+    deliverer_.reset();
     broker_.reset();
     store_.reset();
     log_(in_time ? LogLevel::info : LogLevel::warning,
@@ -324,6 +359,8 @@ class Server {
   api::Api api_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<LocalBroker> broker_;
+  worker::DelivererOptions deliverer_options_;
+  std::optional<worker::Deliverer> deliverer_;
   std::unique_ptr<api::Listener> listener_;  // last, so that it goes first
   std::chrono::nanoseconds opened_in_{};
 };

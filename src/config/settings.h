@@ -59,7 +59,7 @@ struct Settings {
   std::string webhooks_secret = {};
   std::string webhooks_old_secret = {};
   Duration webhooks_timeout = std::chrono::seconds(10);
-  std::uint32_t webhooks_concurrency = 8;
+  std::uint32_t webhooks_concurrency = 16;
   std::string webhooks_allow_private = "false";
   bool alerts_enabled = false;
   std::string alerts_url = {};

@@ -4,10 +4,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -24,11 +27,13 @@ std::vector<std::string> variables(const std::vector<std::pair<std::string, std:
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view text = *each;
     const std::string_view name = text.substr(0, text.find('='));
+    if (name == supervisor_variable) continue;
     const bool replaced =
         std::ranges::any_of(others, [&](const auto& other) { return other.first == name; });
     if (!replaced) all.emplace_back(text);
   }
   for (const auto& [name, value] : others) all.push_back(name + "=" + value);
+  all.push_back(fmt::format("{}={}", supervisor_variable, getpid()));
   return all;
 }
 
@@ -60,6 +65,14 @@ struct FreshSignals {
 };
 
 }  // namespace
+
+void stop_with_supervisor() {
+  const char* text = std::getenv(supervisor_variable);
+  if (text == nullptr) return;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have gone before that was asked for.
+  if (std::to_string(getppid()) != text) raise(SIGTERM);
+}
 
 Supervisor::Supervisor(Clock& clock, SupervisorOptions options)
     : clock_(clock), options_(std::move(options)) {}

@@ -29,6 +29,11 @@ struct SupervisorOptions {
   Log log = {};
 };
 
+// In a child: if whoever started it is gone, or goes, this process is told to stop (SIGTERM).
+// Children have the number of their supervisor in this variable.
+inline constexpr const char* supervisor_variable = "MILLRACE_SUPERVISOR";
+void stop_with_supervisor();
+
 // Not safe to use from several threads. Nothing happens but in its calls.
 class Supervisor {
  public:

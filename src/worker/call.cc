@@ -37,6 +37,7 @@ CallResult call_handler(const Line& line, std::span<const RunPtr> runs) {
                    false);
   }
   if (runs.size() == 1) {
+    if (runs.front()->settled()) return {};
     Context context(*runs.front());
     Context* const only = &context;
     return call(*handler, {&only, 1});
@@ -44,8 +45,10 @@ CallResult call_handler(const Line& line, std::span<const RunPtr> runs) {
   std::vector<Context> contexts;
   std::vector<Context*> pointers;
   contexts.reserve(runs.size());
-  for (const RunPtr& run : runs) pointers.push_back(&contexts.emplace_back(*run));
-  return call(*handler, pointers);
+  for (const RunPtr& run : runs) {
+    if (!run->settled()) pointers.push_back(&contexts.emplace_back(*run));
+  }
+  return pointers.empty() ? CallResult{} : call(*handler, pointers);
 }
 
 void speak_for(const Line& line, std::span<const RunPtr> runs, const CallResult& result) {

@@ -15,8 +15,8 @@ struct CallResult {
   Failed failure = {};
 };
 
-// Runs the handler that this queue has for the type of these tasks, which all have the same. Never
-// throws.
+// Runs the handler that this queue has for the type of these tasks, which all have the same; but
+// not with those whose lease was lost before. Never throws.
 CallResult call_handler(const Line& line, std::span<const RunPtr> runs);
 
 // Speaks for the runs that have no end yet. Not for a call that was abandoned: its runs have one.

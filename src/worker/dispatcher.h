@@ -125,8 +125,8 @@ class Dispatcher {
   // When look() or next_pulse() must be called again.
   Moment next_upkeep(Moment now) const;
   void assign(const std::vector<Assignment>& assignments);
-  // It has answered something else: worth another try.
-  void broker_answers() { resume_at_ = Moment::zero(); }
+  // It has answered something else. True: so orders are worth another try.
+  bool broker_answers();
   WorkerReport report() const;
 
   // ---- Stepping: one thread, nothing ahead, nobody is given up ----
@@ -198,6 +198,7 @@ class Dispatcher {
   bool apart_ = false;
 
   bool broker_lost_ = false;
+  bool broker_away_ = false;  // it did not answer at all
   Moment resume_at_{};
   Moment pause_{};
   std::minstd_rand random_;

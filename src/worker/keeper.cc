@@ -24,7 +24,7 @@ void Worker::Parts::keep() {
     if (const auto told = std::exchange(instructions, std::nullopt); told && told->assignments) {
       core.assign(*told->assignments);
     }
-    if (std::exchange(beat_answered, false)) core.broker_answers();
+    if (std::exchange(beat_answered, false) && core.broker_answers()) news.notify_one();
     core.look(now, found);
     for (std::uint32_t i = 0; i < found.abandoned && !core.stopping(); ++i) add_processor();
     live -= std::min(found.abandoned, live);
@@ -51,6 +51,9 @@ void Worker::Parts::keep() {
     keeper_next = std::min(keeper_next.load(), next);
     due.wait_for(lock, std::min(keeper_next.load() - now, longest_wait));
   }
+  if (beat_out) return;
+  lock.unlock();
+  send_beat();  // the last word: it stops
 }
 
 void Worker::Parts::wake_keeper_by(Moment moment) {

@@ -326,14 +326,15 @@ void Dispatcher::failed(Order& order, const Error& error, Moment now) {
     run.telling = false;
     run.return_signs({order.extensions[i].progress, std::move(order.extensions[i].log)});
   }
-  const bool senseless = error.code == ErrorCode::invalid || error.code == ErrorCode::too_large;
+  const bool senseless = !order.reports.empty() &&
+                         (error.code == ErrorCode::invalid || error.code == ErrorCode::too_large);
   if (senseless && order.reports.size() == 1) {
     std::vector<RunPtr> again;
     refused(order.reports.front(), error, again);
     order.reports = std::move(again);
   }
   outbox_.insert(outbox_.begin(), order.reports.begin(), order.reports.end());
-  if (senseless && !order.reports.empty()) {
+  if (senseless) {
     most_reports_ = std::max<std::size_t>(1, order.reports.size() / 2);
     return;
   }
@@ -346,6 +347,7 @@ void Dispatcher::pause(const Error& error, Moment now) {
                  {{"code", std::string(name_of(error.code))}});
   }
   broker_lost_ = true;
+  broker_away_ = error.code == ErrorCode::unavailable;
   pause_ = std::clamp<Moment>(2 * pause_, options_.error_pause,
                               std::max(options_.error_pause, options_.longest_pause));
   // Many workers lose a broker at the same moment, and should not all come back at one.
@@ -356,9 +358,16 @@ void Dispatcher::pause(const Error& error, Moment now) {
   resume_at_ = now + pause;
 }
 
+bool Dispatcher::broker_answers() {
+  if (!broker_away_ || resume_at_ == Moment::zero()) return false;
+  resume_at_ = Moment::zero();
+  return true;
+}
+
 void Dispatcher::broker_is_there() {
   if (broker_lost_) options_.log(LogLevel::info, "the broker answers again");
   broker_lost_ = false;
+  broker_away_ = false;
   pause_ = Moment::zero();
   resume_at_ = Moment::zero();
 }

@@ -1,6 +1,7 @@
 // The threads that run handlers.
 #include <fmt/format.h>
 
+#include <system_error>
 #include <utility>
 
 #include "core/uuid.h"
@@ -20,8 +21,13 @@ void Worker::Parts::add_processor() {
     each = processors.erase(each);
   }
   Processor& own = processors.emplace_back();
-  ++live;
-  own.thread = std::thread([self = shared_from_this(), &own] { self->process(own); });
+  try {
+    own.thread = std::thread([self = shared_from_this(), &own] { self->process(own); });
+    ++live;
+  } catch (const std::system_error& e) {
+    processors.pop_back();
+    options.log(LogLevel::error, fmt::format("cannot start a processor: {}", e.what()));
+  }
 }
 
 // S1-059…061: works until told to stop, and looks anew after each hand. Stopped, it ends with the
@@ -42,6 +48,7 @@ void Worker::Parts::process(Processor& own) {
     const bool back = work_through(*hand);
     lock.lock();
     if (!back) {  // somebody else has this one's place
+      if (stopped) return;
       core.came_back(*hand);
       own.ended = true;
       news.notify_one();

@@ -197,7 +197,10 @@ Result<TaskState> Run::settle(Outcome outcome) {
   lock.unlock();
   if (host_.ended) host_.ended(*this);
   if (acknowledge_ == Acknowledge::automatic) return TaskState::processing;
-  if (host_.send) host_.send();
+  if (host_.send) {
+    // It is sent again with the next step; nobody waits for that here.
+    if (auto sent = host_.send(); !sent) return std::unexpected(std::move(sent.error()));
+  }
   lock.lock();
   return wait_until_stored(lock);
 }

@@ -42,7 +42,7 @@ struct RunHost {
   std::function<void(Run&)> ended = {};
   std::function<void(Run&)> has_signs = {};
   // Sends what has ended, where no other thread does: in step().
-  std::function<void()> send = {};
+  std::function<Result<void>()> send = {};
 };
 
 // How a run ended, in the words that are sent.

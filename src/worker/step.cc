@@ -32,10 +32,10 @@ Result<std::size_t> Worker::Parts::step() {
 // Sends until nothing is left to be sent; what an answer brings is not more than was asked for
 // once.
 Result<void> Worker::Parts::send_now(bool take) {
-  core.broker_answers();
   for (;;) {
     if (!take && !core.has_reports()) return {};
     auto order = core.next_order(clock->steady(), take);
+    if (!order && core.has_reports()) return fail(ErrorCode::unavailable, "the broker is away");
     if (!order) return {};
     take = false;
     WorkOrder words = core.words_of(*order);

@@ -48,8 +48,8 @@ void Dispatcher::look_at(const HandPtr& hand, Moment now, Due& due) {
     const Moment up = run->time_up();
     if (up == no_moment || up > now) continue;
     const bool open = !run->settled();
-    if (open && run->stop_reason() == StopReason::none) {
-      ++line.timed_out;
+    if (run->stop_reason() == StopReason::none) {
+      if (open) ++line.timed_out;
       due.stops.emplace_back(run, StopReason::timed_out);
     }
     if (!open || up + line.how.grace > now) continue;

@@ -109,10 +109,10 @@ RunHost Worker::Parts::host_functions() {
               [this](Run&) {
                 if (started) wake_keeper_by(steady_time() + std::chrono::seconds(1));
               },
-          .send =
-              [this] {
-                if (!started) static_cast<void>(send_now(false));
-              }};
+          .send = [this]() -> Result<void> {
+            if (started) return {};
+            return send_now(false);
+          }};
 }
 
 TimePoint Worker::Parts::wall_time() {
@@ -122,7 +122,7 @@ TimePoint Worker::Parts::wall_time() {
 
 Moment Worker::Parts::steady_time() {
   const std::shared_lock lock(outside);
-  return clock == nullptr ? no_moment : clock->steady();
+  return clock == nullptr ? no_moment / 2 : clock->steady();
 }
 
 void Worker::Parts::start() {

@@ -14,12 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/local_broker.h"
 #include "broker/wait_for_answer.h"
-#include "core/clock.h"
-#include "store/embedded/memory.h"
 #include "tests/support/broker_driver.h"
-#include "tests/support/builders.h"
 #include "tests/support/matchers.h"
 
 namespace millrace::worker {

@@ -1,0 +1,151 @@
+#include "worker/deliver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/uuid.h"
+#include "payload/reader.h"
+#include "worker/reply.h"
+
+namespace millrace::worker {
+namespace {
+
+constexpr std::size_t most_of_an_answer = 1024;
+
+// What the broker has composed: api/wire/views.h, compose_notice().
+struct Composed {
+  std::string url = {};
+  std::string queue = {};
+  std::string type = {};
+  std::string state = {};
+  std::string client_id = {};
+  std::string request_id = {};
+  std::string body = {};  // as it stands there: a number read and written again may look different
+};
+
+void read_text(json::Reader& in, std::string& to) {
+  std::string scratch;
+  if (const auto text = in.string(scratch)) {
+    to = *text;
+  } else {
+    in.raw();
+  }
+}
+
+void read_about(json::Reader& in, Composed& to) {
+  std::string scratch;
+  bool first = true;
+  if (!in.open('{', {})) return;
+  while (const auto key = in.key(scratch, first)) {
+    if (*key == "queue") {
+      read_text(in, to.queue);
+    } else if (*key == "type") {
+      read_text(in, to.type);
+    } else if (*key == "state") {
+      read_text(in, to.state);
+    } else if (*key == "clientId") {
+      read_text(in, to.client_id);
+    } else if (*key == "requestId") {
+      read_text(in, to.request_id);
+    } else {
+      in.raw();
+    }
+  }
+}
+
+Result<Composed> read(std::string_view payload) {
+  Composed composed;
+  json::Reader in(payload);
+  std::string scratch;
+  bool first = true;
+  if (in.open('{', {})) {
+    while (const auto key = in.key(scratch, first)) {
+      if (*key == "url") {
+        read_text(in, composed.url);
+      } else if (*key == "about") {
+        read_about(in, composed);
+      } else if (*key == "body") {
+        composed.body = in.raw().value_or(std::string_view());
+      } else {
+        in.raw();
+      }
+    }
+  }
+  if (auto error = in.finish("payload")) return std::unexpected(std::move(*error));
+  if (composed.body.empty()) return fail(ErrorCode::invalid, "payload has no body to be sent");
+  return composed;
+}
+
+void add(outgoing::Headers& headers, std::string_view name, std::string value) {
+  if (value.empty() || !fits_header(value)) return;
+  headers.emplace_back(name, std::move(value));
+}
+
+}  // namespace
+
+// S0-136
+Result<Delivery> webhook_of(const Lease& task) {
+  auto composed = read(task.payload);
+  if (!composed) return std::unexpected(std::move(composed.error()));
+  if (composed->url.empty()) return fail(ErrorCode::invalid, "payload has no url to send to");
+  Delivery delivery{
+      .id = task.id, .url = std::move(composed->url), .body = std::move(composed->body)};
+  auto& headers = delivery.headers;
+  headers = {{"Content-Type", "application/json"}, {"X-Task-ID", to_text(task.parent.value)}};
+  add(headers, "X-Task-Queue", std::move(composed->queue));
+  add(headers, "X-Task-Type", std::move(composed->type));
+  add(headers, "X-Task-State", std::move(composed->state));
+  add(headers, "X-Client-ID", std::move(composed->client_id));
+  add(headers, "X-Request-ID", std::move(composed->request_id));
+  return delivery;
+}
+
+Result<Delivery> alert_of(const Lease& task, const std::string& url) {
+  auto composed = read(task.payload);
+  if (!composed) return std::unexpected(std::move(composed.error()));
+  Delivery delivery{.id = task.id, .url = url, .body = std::move(composed->body)};
+  delivery.headers = {{"Content-Type", "application/json"}};
+  if (!task.parent.value.is_nil()) {
+    add(delivery.headers, "X-Task-ID", to_text(task.parent.value));
+  }
+  return delivery;
+}
+
+Delivered deliver(outgoing::HttpClient& client, const Delivery& delivery,
+                  const DeliverOptions& options, TimePoint now, std::stop_token stop) {
+  outgoing::HttpRequest request{.method = "POST",
+                                .url = delivery.url,
+                                .headers = delivery.headers,
+                                .body = delivery.body,
+                                .timeout = options.timeout,
+                                .connect_timeout = options.timeout,
+                                .most = most_of_an_answer,
+                                .clip = true,
+                                .stop = std::move(stop)};
+  for (auto& header : outgoing::signature_headers(options.secrets, to_text(delivery.id.value), now,
+                                                  delivery.body)) {
+    request.headers.push_back(std::move(header));
+  }
+  const auto reply = client.send(std::move(request));
+  Delivered delivered{.outcome = judge(reply, "the receiver", now), .status = status_of(reply)};
+  // What it answered is nobody's result.
+  if (auto* done = std::get_if<Done>(&delivered.outcome)) done->result.clear();
+  return delivered;
+}
+
+std::string origin_of(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return "an address that is none";
+  const std::size_t begin = scheme + 3;
+  const std::size_t end = std::min(url.find_first_of("/?#\\", begin), url.size());
+  std::string_view place = url.substr(begin, end - begin);
+  if (const std::size_t at = place.rfind('@'); at != std::string_view::npos) {
+    place.remove_prefix(at + 1);
+  }
+  return fmt::format("{}://{}", url.substr(0, scheme), place);
+}
+
+}  // namespace millrace::worker

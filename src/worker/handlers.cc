@@ -1,0 +1,126 @@
+#include "worker/handlers.h"
+
+#include <fmt/format.h>
+#include <millrace/context.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "broker/wait_for_answer.h"
+#include "core/uuid.h"
+
+namespace millrace::worker {
+namespace {
+
+// What a run that was asked to stop ends with; nullopt: it was not.
+std::optional<Outcome> when_stopped(const Context& task) {
+  switch (task.stop_reason()) {
+    case StopReason::cancelled:
+      return Cancel{"cancelled while it was running"};
+    case StopReason::lease_lost:
+    case StopReason::stopping:
+      return GiveBack{};
+    default:  // of a timeout the worker itself speaks, if nothing else was heard
+      return std::nullopt;
+  }
+}
+
+// Attempts of all deliveries of a task together: of a redelivery, and of failed tries, too.
+void note(Broker& broker, CallerId caller, TaskId task, const std::string& status) {
+  const Ask ask{.caller = caller, .internal = true};
+  const auto found =
+      wait_for_answer<Task>([&](auto done) { broker.find(ask, task, std::move(done)); });
+  if (!found) return;  // its retention has ended
+  DeliveryNote noted = found->delivery.value_or(DeliveryNote{});
+  ++noted.attempts;
+  noted.last_status = status;
+  std::vector<TaskUpdate> updates(1);
+  updates[0].id = task;
+  updates[0].delivery = std::move(noted);
+  (void)wait_for_answer<Broker::States>(
+      [&](auto done) { broker.update(ask, std::move(updates), std::move(done)); });
+}
+
+// Neither secrets nor what may hold them: only where it went, and what came back.
+void log_delivery(const Log& log, std::string_view what, const Context& context,
+                  const Delivery& delivery, const Outcome& outcome) {
+  const std::string about = to_text(context.task().parent.value);
+  const bool done = std::holds_alternative<Done>(outcome);
+  const auto* failed = std::get_if<Failed>(&outcome);
+  const bool given_up = failed != nullptr && failed->retryable == false;
+  const LogLevel level = done ? LogLevel::debug : given_up ? LogLevel::warning : LogLevel::info;
+  if (!log.wants(level)) return;
+  const auto* later = std::get_if<RetryAt>(&outcome);
+  const std::string code = failed != nullptr  ? failed->error.code
+                           : later != nullptr ? later->error.code
+                                              : std::string();
+  log(level,
+      fmt::format("{} {} {}", what, done ? "delivered to" : "not delivered to",
+                  origin_of(delivery.url)),
+      {{"task", about},
+       {"delivery", to_text(delivery.id.value)},
+       {"attempt", std::int64_t{context.attempt()}},
+       {"code", code}});
+}
+
+Outcome undeliverable(const Error& error) {
+  return Failed{.error = {.code = "invalid_payload", .message = error.message}, .retryable = false};
+}
+
+}  // namespace
+
+HandlerFunction deliver_webhooks(Broker& broker, outgoing::HttpClient& client,
+                                 DeliverOptions options, Log log) {
+  const CallerId caller = broker.new_caller();
+  return [&broker, &client, caller, options = std::move(options),
+          log = std::move(log)](std::span<Context* const> tasks) {
+    for (Context* task : tasks) {
+      const auto delivery = webhook_of(task->task());
+      if (!delivery) {
+        (void)task->settle(undeliverable(delivery.error()));
+        continue;
+      }
+      Delivered sent = deliver(client, *delivery, options, task->now(), task->stop_token());
+      const bool delivered = std::holds_alternative<Done>(sent.outcome);
+      if (auto stopped = when_stopped(*task); stopped && !delivered) {
+        (void)task->settle(std::move(*stopped));
+        continue;
+      }
+      note(broker, caller, task->task().parent, sent.status);
+      log_delivery(log, "webhook", *task, *delivery, sent.outcome);
+      (void)task->settle(std::move(sent.outcome));
+    }
+  };
+}
+
+HandlerFunction deliver_alerts(outgoing::HttpClient& client, std::string url,
+                               DeliverOptions options, Log log) {
+  return [&client, url = std::move(url), options = std::move(options),
+          log = std::move(log)](std::span<Context* const> tasks) {
+    for (Context* task : tasks) {
+      if (url.empty()) {
+        (void)task->settle(Done{});
+        continue;
+      }
+      const auto delivery = alert_of(task->task(), url);
+      if (!delivery) {
+        (void)task->settle(undeliverable(delivery.error()));
+        continue;
+      }
+      Delivered sent = deliver(client, *delivery, options, task->now(), task->stop_token());
+      const bool delivered = std::holds_alternative<Done>(sent.outcome);
+      if (auto stopped = when_stopped(*task); stopped && !delivered) {
+        (void)task->settle(std::move(*stopped));
+        continue;
+      }
+      log_delivery(log, "alert", *task, *delivery, sent.outcome);
+      (void)task->settle(std::move(sent.outcome));
+    }
+  };
+}
+
+}  // namespace millrace::worker

@@ -1,0 +1,23 @@
+// Handlers that need no C++ of a user: what the server itself delivers, commands and endpoints.
+#pragma once
+
+#include <millrace/handler.h>
+#include <string>
+
+#include "broker/broker.h"
+#include "core/log.h"
+#include "outgoing/http_client.h"
+#include "worker/deliver.h"
+
+namespace millrace::worker {
+
+// Of $webhooks. What came of each attempt is noted on the task that the webhook is about. The
+// client's guard says where webhooks may go. All must outlive the handler.
+HandlerFunction deliver_webhooks(Broker& broker, outgoing::HttpClient& client,
+                                 DeliverOptions options, Log log);
+
+// Of $alerts. Without a url they are done: the log has them.
+HandlerFunction deliver_alerts(outgoing::HttpClient& client, std::string url,
+                               DeliverOptions options, Log log);
+
+}  // namespace millrace::worker

@@ -1,0 +1,163 @@
+// The worker without its threads: what it sends, and what it makes of the answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/driven_dispatcher.h"
+#include "tests/support/matchers.h"
+
+namespace millrace::worker {
+namespace {
+
+using namespace millrace::test;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+// ---- Sending
+// -------------------------------------------------------------------------------------
+
+// S2-047
+TEST_F(DispatcherTest, keeps_what_ended_while_the_broker_is_away_and_takes_no_more) {
+  queue("a", 2, 0);
+  answer(core().next_order(now_), {{"a", 2}});
+  run(core().next_hand(now_), 1s);
+  const auto away = [] { return fail(ErrorCode::unavailable, "no route"); };
+  auto order = core().next_order(now_);
+  answer(std::move(*order), away());
+  const Moment first = core().next_order_due() - now_;
+  EXPECT_GE(first, 4s);
+  EXPECT_LE(first, 6s);
+  EXPECT_FALSE(core().next_order(now_ + first - 1ms));
+  EXPECT_FALSE(core().next_poll(now_ + first - 1ms));
+  EXPECT_TRUE(core().sending());
+  Moment pause = first;
+  for (int i = 0; i < 5; ++i) {
+    now_ = core().next_order_due();
+    order = core().next_order(now_);
+    ASSERT_THAT(order->reports, SizeIs(1));
+    answer(std::move(*order), away());
+    pause = core().next_order_due() - now_;
+  }
+  EXPECT_GE(pause, 24s);
+  EXPECT_LE(pause, 36s);
+  now_ = core().next_order_due();
+  answer(core().next_order(now_));
+  EXPECT_FALSE(core().sending());
+  EXPECT_THAT(told_, SizeIs(1));
+  // S0-120: once when it is lost, once when it is back.
+  EXPECT_THAT(logged_.lines(),
+              ElementsAre("Error in worker loop: no route", "the broker answers again"));
+}
+
+TEST_F(DispatcherTest, a_beat_that_is_answered_ends_the_pause) {
+  queue("a", 1);
+  EXPECT_FALSE(core().broker_answers());
+  answer(*core().next_order(now_), fail(ErrorCode::unavailable, "no route"));
+  EXPECT_FALSE(core().next_order(now_));
+  EXPECT_TRUE(core().broker_answers());
+  EXPECT_TRUE(core().next_order(now_));
+}
+
+TEST_F(DispatcherTest, an_order_that_is_too_large_is_sent_in_pieces) {
+  queue("a", 4, 0);
+  answer(core().next_order(now_), {{"a", 4}});
+  for (int i = 0; i < 4; ++i) run(core().next_hand(now_), 1s);
+  const auto too_large = [] { return fail(ErrorCode::too_large, "a body of 8 MiB"); };
+  auto order = core().next_order(now_);
+  answer(std::move(*order), too_large());
+  order = core().next_order(now_);
+  EXPECT_THAT(order->reports, SizeIs(2));
+  answer(std::move(*order), too_large());
+  order = core().next_order(now_);
+  EXPECT_THAT(order->reports, SizeIs(1));
+  answer(std::move(*order), too_large());
+  // The one that cannot be sent has failed; if not even that is heard, its lease will end.
+  order = core().next_order(now_);
+  ASSERT_THAT(order->reports, SizeIs(1));
+  EXPECT_EQ(std::get<Failed>(order->reports.front()->ending().outcome).error.code,
+            "settlement_refused");
+  answer(std::move(*order), too_large());
+  answer(core().next_order(now_));
+  answer(core().next_order(now_));
+  EXPECT_FALSE(core().sending());
+  EXPECT_EQ(line().refused, 2U);
+}
+
+TEST_F(DispatcherTest, results_of_one_order_are_bounded_in_bytes) {
+  queue("a", 10, 0);
+  answer(core().next_order(now_), {{"a", 10}});
+  for (int i = 0; i < 10; ++i) run(core().next_hand(now_), 1s, Done{std::string(1 << 20, 'x')});
+  EXPECT_THAT(core().next_order(now_)->reports, SizeIs(4));
+}
+
+TEST_F(DispatcherTest, a_queue_that_is_refused_is_found_and_left_alone_for_a_while) {
+  queue("good", 1, 0);
+  queue("gone", 1, 0);
+  const auto refuse = [&](Order order, std::vector<std::string> refused) {
+    WorkResult result;
+    const WorkOrder words = core().words_of(order);
+    for (const TakeRequest& take : words.takes) {
+      const bool bad = std::ranges::any_of(take.queues, [&](const Want& want) {
+        return std::ranges::find(refused, std::get<std::string>(want.queue)) != refused.end();
+      });
+      if (bad) {
+        result.taken.emplace_back(fail(ErrorCode::not_found, "no queue \"gone\""));
+      } else {
+        result.taken.emplace_back();
+      }
+    }
+    answer(std::move(order), std::move(result));
+  };
+  refuse(*core().next_order(now_), {"gone"});
+  auto order = core().next_order(now_);
+  EXPECT_THAT(core().words_of(*order).takes, SizeIs(2)) << "to learn which it is";
+  refuse(std::move(*order), {"gone"});
+  EXPECT_THAT(wanted(core().next_poll(now_)), ElementsAre(Pair("good", 1)));
+  EXPECT_FALSE(core().next_order(now_));
+  EXPECT_EQ(core().next_order_due(), now_ + 5s);
+  EXPECT_THAT(logged_.lines(),
+              ElementsAre("Error in worker loop: cannot take from queue gone: no queue \"gone\""));
+  now_ += 5s;
+  EXPECT_THAT(wanted(core().next_order(now_)), ElementsAre(Pair("gone", 1)));
+}
+
+TEST_F(DispatcherTest, a_settlement_of_a_lost_lease_is_counted_and_forgotten) {
+  queue("a", 1, 0);
+  answer(core().next_order(now_), {{"a", 1}});
+  run(core().next_hand(now_), 1s);
+  WorkResult result;
+  result.settled.emplace_back(fail(ErrorCode::lease_lost, "another token"));
+  result.taken.emplace_back();
+  answer(*core().next_order(now_), std::move(result));
+  EXPECT_FALSE(core().sending());
+  EXPECT_EQ(line().lost, 1U);
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+TEST_F(DispatcherTest, what_a_run_said_is_sent_before_its_end) {
+  queue("a", 1, 0);
+  answer(core().next_order(now_), {{"a", 1}});
+  const auto hand = core().next_hand(now_);
+  hand->runs.front()->log("hello");
+  run(hand, 1ms);
+  auto order = core().next_order(now_);
+  EXPECT_THAT(order->reports, IsEmpty());
+  ASSERT_THAT(order->extensions, SizeIs(1));
+  EXPECT_THAT(order->extensions.front().log, ElementsAre("hello"));
+  answer(std::move(*order), fail(ErrorCode::unavailable, "away"));
+  now_ = core().next_order_due();
+  order = core().next_order(now_);
+  EXPECT_THAT(order->extensions.front().log, ElementsAre("hello")) << "nothing is lost";
+  answer(std::move(order));
+  order = core().next_order(now_);
+  EXPECT_THAT(order->reports, SizeIs(1));
+  EXPECT_THAT(order->extensions, IsEmpty());
+}
+
+}  // namespace
+}  // namespace millrace::worker

@@ -1,0 +1,115 @@
+// Drives a Dispatcher in a test: answers its orders, and does what processors do, at a time that
+// the test moves by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/broker_driver.h"
+#include "worker/dispatcher.h"
+
+namespace millrace::worker {
+
+using namespace std::chrono_literals;
+
+class DispatcherTest : public ::testing::Test {
+ protected:
+  using Counts = std::map<std::string, std::size_t>;
+
+  Moment now_ = 1000s;
+  test::LogLines logged_;
+  WorkerOptions options_{.name = "w", .log = logged_.log()};
+  std::vector<QueueHandlers> queues_;
+  RunHost host_{.now = [] { return test::t0; }, .steady = [this] { return now_; }};
+  std::unique_ptr<Dispatcher> core_;
+  std::vector<Told> told_;
+  std::uint64_t last_ = 0;
+  std::optional<Duration> timeout_;
+
+  QueueHandlers& queue(std::string name, std::uint32_t concurrency,
+                       std::optional<std::uint32_t> prefetch = std::nullopt) {
+    queues_.push_back({.queue = std::move(name), .concurrency = concurrency, .prefetch = prefetch});
+    queues_.back().any = [](auto) {};
+    return queues_.back();
+  }
+  Dispatcher& core() {
+    if (!core_) core_ = std::make_unique<Dispatcher>(options_, queues_, host_);
+    return *core_;
+  }
+  Line& line(std::size_t i = 0) { return core().lines()[i]; }
+
+  static Counts wanted(const Dispatcher& core, const std::optional<Order>& order) {
+    Counts counts;
+    if (!order) return counts;
+    for (const Wanted& each : order->wanted) counts[core.lines()[each.line].how.queue] = each.most;
+    return counts;
+  }
+  Counts wanted(const std::optional<Order>& order) { return wanted(core(), order); }
+
+  // Answers with so many tasks of each queue; all reports and extensions are good.
+  void answer(std::optional<Order> order, const Counts& counts = {},
+              TaskState state = TaskState::completed) {
+    ASSERT_TRUE(order);
+    WorkResult result;
+    for (std::size_t i = 0; i < order->reports.size(); ++i) {
+      result.settled.emplace_back(Settled{.state = state});
+    }
+    for (std::size_t i = 0; i < order->extended.size(); ++i)
+      result.extended.emplace_back(Extended{});
+    if (!order->wanted.empty()) result.taken.emplace_back();
+    for (const auto& [name, count] : counts) {
+      if (result.taken.empty()) test::give_up("nothing was asked for", test::Where::current());
+      for (std::size_t i = 0; i < count; ++i) {
+        result.taken.front()->push_back({.id = test::fresh_id(),
+                                         .number = {++last_},
+                                         .token = {16 * last_},
+                                         .until = test::t0 + 60s,
+                                         .queue = name,
+                                         .started_at = test::t0,
+                                         .timeout = timeout_});
+      }
+    }
+    answer(std::move(*order), std::move(result));
+  }
+  void answer(Order order, Result<WorkResult> result) {
+    Arrived arrived = core().arrived(order, result, now_);
+    core().answered(order, result, std::move(arrived), now_, told_);
+  }
+  // What a processor does, but for the handler.
+  void run(const HandPtr& hand, Moment takes, const Outcome& outcome = Done{}) {
+    for (auto runs = hand->next_call(); !runs.empty(); runs = hand->next_call()) {
+      for (const RunPtr& run : runs) run->begin(now_);
+      now_ += takes;
+      EXPECT_TRUE(hand->returned());
+      for (const RunPtr& run : runs) run->end(outcome, true);
+      core().note_cycle(*hand, *runs.front(), takes);
+    }
+    core().finished(hand, now_);
+  }
+  // Begins its first call and leaves it there.
+  RunPtr begin(const HandPtr& hand) {
+    const auto runs = hand->next_call();
+    for (const RunPtr& run : runs) run->begin(now_);
+    return runs.front();
+  }
+  std::vector<StopReason> look() {
+    Due due;
+    core().look(now_, due);
+    abandoned_ += due.abandoned;
+    std::vector<StopReason> reasons;
+    for (const auto& [run, reason] : due.stops) {
+      if (run->ask_to_stop(reason)) reasons.push_back(reason);
+    }
+    return reasons;
+  }
+  std::uint32_t abandoned_ = 0;
+};
+
+}  // namespace millrace::worker
