@@ -168,7 +168,7 @@ int App::Parts::end() {
   if (worker) {
     const worker::Stopped stopped = worker->graceful_stop(options.shutdown_timeout);
     stuck = stopped.running != 0;
-    if (stopped.running != 0) code = options.shutdown_timeout_exit_code;
+    if (stopped.unfinished != 0) code = options.shutdown_timeout_exit_code;
   }
   if (listener) listener->stop();
   if (const auto closed = shared->opened.close(clock().now()); !closed) {
