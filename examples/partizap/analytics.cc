@@ -53,11 +53,10 @@ Analytics add_analytics(App& app, Services& services) {
             .payload = millrace::encode(
                 SyncTablesJob{{Table::users, Table::products, Table::categories}})});
 
-  app.handle_type<WatchQueuesJob>(
-      "analytics", "watch-queues",
-      [&app, &services, crowded = std::set<std::string>()]() mutable {
-        watch_queues(app.client(), services, crowded);
-      });
+  app.handle_type<WatchQueuesJob>("analytics", "watch-queues",
+                                  [&app, &services, crowded = std::set<std::string>()]() mutable {
+                                    watch_queues(app.client(), services, crowded);
+                                  });
   app.every(1min, "scheduled-watch-queues", {},
             {.queue = "analytics", .type = "watch-queues", .payload = "{}"});
 

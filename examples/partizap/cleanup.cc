@@ -32,10 +32,10 @@ Cleanup add_cleanup(App& app, Services& services) {
         services.database.remove_codes(job.olderThan.value_or(task.now() - life_of_a_code))};
   };
   return {
-      .sessions = app.handle_type<CleanupExpiredSessionsJob>(
-          "cleanup", "cleanup-sessions", {.retry = attempts(1)}, sessions),
-      .codes = app.handle_type<CleanupVerificationCodesJob>(
-          "cleanup", "cleanup-verification-codes", {.retry = attempts(1)}, codes),
+      .sessions = app.handle_type<CleanupExpiredSessionsJob>("cleanup", "cleanup-sessions",
+                                                             {.retry = attempts(1)}, sessions),
+      .codes = app.handle_type<CleanupVerificationCodesJob>("cleanup", "cleanup-verification-codes",
+                                                            {.retry = attempts(1)}, codes),
   };
 }
 

@@ -39,9 +39,9 @@ ImageResult process_image(const ProcessImageJob& job, Services& services,
   progress(20);
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const Bytes variant = must(make_variant(original, variants[i]));
-    must(services.storage.upload(fmt::format("products/{}/{}/{}.webp", variants[i].name,
-                                             job.productId, job.imageId),
-                                 variant));
+    must(services.storage.upload(
+        fmt::format("products/{}/{}/{}.webp", variants[i].name, job.productId, job.imageId),
+        variant));
     progress(20 + static_cast<double>(i + 1) / variants.size() * 60);
   }
   services.database.set_image_status(job.imageId, "ready");

@@ -40,9 +40,9 @@ Notifications add_notifications(App& app, Services& services) {
       .send_sms = app.handle_type<SendSmsJob>(
           "notifications", "send-sms",
           {.retry = attempts(3, Backoff::exponential, 1s), .critical = true}, send_sms),
-      .send_email = app.handle_type<SendEmailJob>(
-          "notifications", "send-email", {.retry = attempts(5, Backoff::exponential, 2s)},
-          send_email),
+      .send_email = app.handle_type<SendEmailJob>("notifications", "send-email",
+                                                  {.retry = attempts(5, Backoff::exponential, 2s)},
+                                                  send_email),
   };
 }
 

@@ -57,9 +57,9 @@ void add_queue(millrace::App& app, Services& services, const std::string& name,
   options.on_dead = options.on_failed;
   app.handle<millrace::Value>(
       name, std::move(options), [](const millrace::Value&, millrace::Context& task) {
-        throw millrace::TaskFailure({.code = "unknown_job",
-                                     .message = fmt::format("Unknown job: {}", task.task().type)},
-                                    false);
+        throw millrace::TaskFailure(
+            {.code = "unknown_job", .message = fmt::format("Unknown job: {}", task.task().type)},
+            false);
       });
 }
 

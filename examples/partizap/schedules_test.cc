@@ -13,8 +13,8 @@ namespace {
 using millrace::Duration;
 using millrace::TimePoint;
 using millrace::test::TemporaryDirectory;
-using ::testing::ElementsAre;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Pair;

@@ -51,8 +51,8 @@ class TestShop {
   void sleep_until(millrace::TimePoint moment) { now_ = moment; }
   std::uint64_t step(millrace::Duration by) { return step_to(now_ + by); }
   std::uint64_t step_to(millrace::TimePoint moment) {
-    now_ = moment;
     const auto stepped = app().step(moment);
+    now_ = moment;
     if (!stepped) throw millrace::Failure(stepped.error());
     return stepped->runs;
   }
