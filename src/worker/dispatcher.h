@@ -50,6 +50,7 @@ struct Order {
 // What an answer has brought, still to be put into place. Made without the lock.
 struct Arrived {
   std::vector<std::vector<RunPtr>> by_line = {};
+  Moment first_heartbeat = no_moment;
 };
 
 // An end that is stored, for the hooks.
@@ -114,6 +115,8 @@ class Dispatcher {
   bool paused(Moment now) const { return now < resume_at_; }
   // Whether an order or poll is on its way, or an end waits to be sent.
   bool sending() const { return order_out_ || !outbox_.empty(); }
+  // No order is on its way: what has changed may call for one.
+  bool may_send() const { return !order_out_; }
   bool has_reports() const { return !order_out_ && !outbox_.empty(); }
 
   // ---- Upkeep (upkeep.cc) ----

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +115,15 @@ TEST_F(DispatcherTest, never_wants_more_than_an_order_may) {
   for (const char* name : {"a", "b", "c"}) queue(name, 1, 900);
   Counts counts = wanted(core().next_order(now_));
   EXPECT_EQ(counts["a"] + counts["b"] + counts["c"], 1000U);
+  EXPECT_GE(std::min({counts["a"], counts["b"], counts["c"]}), 333U);
+  queue("small", 1, 0);
+  core_.reset();
+  answer(core().next_order(now_));
+  // A poll that wants as many as it may asks for every queue: nobody has to replace it.
+  counts = wanted(core().next_poll(now_));
+  EXPECT_EQ(counts["small"], 1U);
+  EXPECT_EQ(counts["a"] + counts["b"] + counts["c"], 999U);
+  EXPECT_FALSE(core().should_replace_poll(now_));
 }
 
 TEST_F(DispatcherTest, a_queue_that_is_polled_does_not_hold_up_another) {
@@ -245,12 +255,27 @@ TEST_F(DispatcherTest, an_assignment_holds_from_the_next_batch_on) {
   EXPECT_FALSE(core().next_hand(now_));
   run(b1, 1s);
   EXPECT_EQ(core().next_hand(now_)->line, 1U);
-  const auto order = core().next_order(now_);
+  auto order = core().next_order(now_);
   EXPECT_FALSE(wanted(order).contains("a"));
+  answer(std::move(order));
   const auto report = core().report();
   EXPECT_EQ(report.queues[0].processors, 0U);
   EXPECT_EQ(report.queues[0].most, 3U);
   EXPECT_EQ(report.queues[1].busy, 1U);
+}
+
+TEST_F(DispatcherTest, what_comes_for_a_queue_that_lost_its_processors_is_given_back) {
+  queue("a", 2, 0);
+  queue("b", 2, 0);
+  answer(core().next_order(now_));
+  const auto poll = core().next_poll(now_);
+  EXPECT_FALSE(core().should_replace_poll(now_));
+  core().assign({{"a", 0}});
+  EXPECT_TRUE(core().should_replace_poll(now_));
+  answer(poll, {{"a", 1}, {"b", 1}});
+  EXPECT_TRUE(line(0).waiting.empty());
+  EXPECT_EQ(line(1).waiting.size(), 1U);
+  EXPECT_EQ(core().given_back(), 1U);
 }
 
 // ---- Stopping

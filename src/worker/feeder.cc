@@ -113,8 +113,10 @@ void Worker::Parts::take_answers(std::unique_lock<std::mutex>& lock, std::vector
       lock.unlock();
       const Moment now = clock->steady();
       Arrived arrived = core.arrived(answer.order, answer.result, now);
+      const Moment heartbeat = arrived.first_heartbeat;
       lock.lock();
       core.answered(answer.order, answer.result, std::move(arrived), now, told);
+      plan_upkeep(heartbeat);
     }
     lock.unlock();
     answers.clear();

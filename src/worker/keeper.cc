@@ -59,6 +59,11 @@ void Worker::Parts::keep() {
 void Worker::Parts::wake_keeper_by(Moment moment) {
   if (keeper_next.load() <= moment) return;
   const std::scoped_lock lock(mutex);
+  plan_upkeep(moment);
+}
+
+// Under the lock.
+void Worker::Parts::plan_upkeep(Moment moment) {
   if (keeper_next.load() <= moment) return;
   keeper_next = moment;
   due.notify_one();

@@ -33,6 +33,20 @@ std::string_view verb_of(const Outcome& outcome) {
   return "retry task";
 }
 
+// One order may want so many. All get something: a queue that is not asked is not heard of.
+void share_out(std::vector<Wanted>& list) {
+  if (list.size() > limits::max_batch) list.resize(limits::max_batch);
+  std::size_t left = limits::max_batch;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::size_t others = list.size() - i - 1;
+    std::size_t theirs = 0;  // what the others want, or their equal share of what is left
+    for (std::size_t j = i + 1; j < list.size(); ++j) theirs += list[j].most;
+    const std::size_t share = std::max(left / (others + 1), left - std::min(left, theirs));
+    list[i].most = static_cast<std::uint32_t>(std::min<std::size_t>(list[i].most, share));
+    left -= list[i].most;
+  }
+}
+
 Extension extension_of(const Run& run, Signs signs) {
   return {.id = run.lease.id,
           .token = run.lease.token,
@@ -60,7 +74,6 @@ std::vector<Wanted> Dispatcher::wanted(bool dry, Moment now) const {
     free -= std::min<std::size_t>({line.calls_waiting(), line.slots(), free});
     all += line.limit();
   }
-  std::size_t left = limits::max_batch;
   bool behind = false;  // in strict order, behind a queue that has work
   for (const std::size_t i : turns_.in_order()) {
     const Line& line = lines_[i];
@@ -73,12 +86,10 @@ std::vector<Wanted> Dispatcher::wanted(bool dry, Moment now) const {
     const std::size_t here =
         line.waiting.size() - std::min(line.room_of(claimed), line.waiting.size());
     const std::size_t ahead = first_there || stepping_ ? 0 : line.most_ahead();
-    const std::size_t most =
-        std::min(line.room_of(calls) + (ahead > here ? ahead - here : 0), left);
-    if (most == 0) continue;
-    left -= most;
-    list.push_back({i, static_cast<std::uint32_t>(most)});
+    const std::size_t most = line.room_of(calls) + (ahead > here ? ahead - here : 0);
+    if (most != 0) list.push_back({i, static_cast<std::uint32_t>(most)});
   }
+  share_out(list);
   return list;
 }
 
@@ -123,7 +134,11 @@ std::optional<Order> Dispatcher::next_poll(Moment now) {
 }
 
 bool Dispatcher::should_replace_poll(Moment now) {
-  return !poll_wanted_.empty() && (stopping_ || !wanted(true, now).empty());
+  if (poll_wanted_.empty()) return false;
+  for (const Wanted& each : poll_wanted_) {
+    if (lines_[each.line].stuck || lines_[each.line].limit() == 0) return true;
+  }
+  return stopping_ || (poll_wanted_.size() < limits::max_batch && !wanted(true, now).empty());
 }
 
 void Dispatcher::take_back_wanted(std::vector<Wanted>& wanted, std::uint32_t Line::* field) {
@@ -181,6 +196,7 @@ Arrived Dispatcher::arrived(const Order& order, Result<WorkResult>& result, Mome
       run->length = length;
       run->extend_at = now + heartbeat_of(*run);
       run->told_at = now;
+      all.first_heartbeat = std::min(all.first_heartbeat, run->extend_at);
       all.by_line[line].push_back(std::move(run));
     }
   }
@@ -218,8 +234,9 @@ void Dispatcher::answered(Order& order, Result<WorkResult>& result, Arrived arri
     std::ranges::move(runs, std::back_inserter(lines_[i].waiting));
   }
   trim();
-  if (!stopping_) return;
-  for (Line& line : lines_) give_back_waiting(line);
+  for (Line& line : lines_) {
+    if (stopping_ || line.stuck || line.limit() == 0) give_back_waiting(line);
+  }
 }
 
 void Dispatcher::settled(const RunPtr& run, const Result<Settled>& result, std::vector<Told>& told,

@@ -71,6 +71,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   // ---- keeper.cc ----
   void keep();
   void wake_keeper_by(Moment moment);
+  void plan_upkeep(Moment moment);
   void send_pulse(Order pulse);
   void send_beat();
 

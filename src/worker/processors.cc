@@ -55,7 +55,7 @@ void Worker::Parts::process(Processor& own) {
       return;
     }
     core.finished(hand, Moment::zero());
-    if (core.has_reports()) news.notify_one();
+    if (core.may_send()) news.notify_one();
     if (core.stopping()) rested.notify_all();
     // What is not reported any more is freed without the lock.
     lock.unlock();
