@@ -61,9 +61,7 @@ int run(const std::string& store, const std::string& pictures) {
   shop.send_verification_sms("+7 900 000-00-00", "4711");
   shop.send_welcome_email("ann@example.com", "Ann");
   put_new_pictures(shop, services.storage);
-  const int code = app.run();
-  say("Workers stopped");
-  return code;
+  return app.run();
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class SchedulesTest : public ::testing::Test {
 // S3-050, S3-051, S3-052, S3-053, D-23
 TEST_F(SchedulesTest, each_tick_of_two_days_comes_once_although_the_shop_restarts) {
   fill_tables(48);
-  s_.sleep_until(midnight + 30s);
+  s_.stay_away_until(midnight + 30s);
   std::uint64_t cleanups = 0;
   for (int quarter = 1; quarter < 4 * 48; ++quarter) {
     const TimePoint tick = midnight + quarter * 15min;
@@ -69,11 +69,11 @@ TEST_F(SchedulesTest, each_tick_of_two_days_comes_once_although_the_shop_restart
 
 // S3-053
 TEST_F(SchedulesTest, what_was_missed_is_made_up_for_once) {
-  s_.sleep_until(midnight + 30s);
+  s_.stay_away_until(midnight + 30s);
   s_.step_to(midnight + 1h + 1min);
   EXPECT_EQ(completed("cleanup"), 4U + 1);
   s_.close();
-  s_.sleep_until(midnight + 7h + 31min);
+  s_.stay_away_until(midnight + 7h + 31min);
   fill_tables(12);
   s_.step(1s);
   EXPECT_EQ(completed("cleanup"), 2U);
@@ -86,7 +86,7 @@ TEST_F(SchedulesTest, what_was_missed_is_made_up_for_once) {
 TEST_F(SchedulesTest, codes_can_be_removed_from_another_moment_on) {
   fill_tables(1);
   s_.shop().cleanup.codes({.olderThan = midnight + 15min});
-  s_.sleep_until(t0);
+  s_.stay_away_until(t0);
   s_.step(0s);
   EXPECT_EQ(database().codes(), 2U);
 }

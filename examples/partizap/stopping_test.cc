@@ -106,6 +106,15 @@ class StoppingTest : public ::testing::Test {
   }
 };
 
+// S3-018, S3-019, S3-020, S3-021, S3-022, S3-049
+TEST_F(StoppingTest, each_queue_has_its_processors) {
+  App app("memory:", options_);
+  const Partizap shop(app, services_);
+  ASSERT_THAT(app.start(), IsOk());
+  EXPECT_EQ(app.stop(), 0);
+  EXPECT_THAT(lines_, Contains(HasSubstr("12 processors, 5 queues")));  // 5 + 3 + 2 + 1 + 1
+}
+
 // S3-018, S3-040
 TEST_F(StoppingTest, five_notifications_are_on_their_way_at_once) {
   App app("memory:", options_);
@@ -176,6 +185,18 @@ TEST_F(StoppingTest, what_does_not_end_in_time_is_given_back) {
   }
   EXPECT_EQ(stored().ready(), 2U);
   EXPECT_EQ(stored().later(), 0U);
+}
+
+// S3-072
+TEST_F(StoppingTest, an_sms_goes_out_although_the_store_is_away) {
+  std::vector<std::string> sent;
+  services_.send_sms = [&](const SendSmsJob& sms, Context&) { sent.push_back(sms.phone); };
+  App app("http://127.0.0.1:1", options_);  // where nobody answers
+  const Partizap shop(app, services_);
+  const millrace::Put put = shop.send_verification_sms("+7 900", "4711");
+  EXPECT_EQ(put.state, millrace::TaskState::completed);
+  EXPECT_THAT(sent, ::testing::ElementsAre("+7 900"));
+  EXPECT_THROW(shop.send_welcome_email("ann@example.com", "Ann"), millrace::Failure);
 }
 
 // S3-008

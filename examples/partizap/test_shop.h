@@ -48,7 +48,7 @@ class TestShop {
   // ---- Time ----
   millrace::TimePoint now() const { return now_; }
   // The app is closed: time passes without it.
-  void sleep_until(millrace::TimePoint moment) { now_ = moment; }
+  void stay_away_until(millrace::TimePoint moment) { now_ = moment; }
   std::uint64_t step(millrace::Duration by) { return step_to(now_ + by); }
   std::uint64_t step_to(millrace::TimePoint moment) {
     const auto stepped = app().step(moment);
