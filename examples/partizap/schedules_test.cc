@@ -10,13 +10,11 @@
 namespace partizap {
 namespace {
 
-using millrace::Duration;
 using millrace::TimePoint;
 using millrace::test::TemporaryDirectory;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Key;
 using ::testing::Pair;
 
 const TimePoint midnight = t0 - 9h;
