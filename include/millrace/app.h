@@ -30,6 +30,14 @@
 
 namespace millrace {
 
+// How the webhooks of tasks are delivered, where this process has the store. Not in virtual time.
+struct WebhookOptions {
+  std::vector<std::string> secrets = {};  // whsec_…, to sign with; several while one is replaced
+  // Private addresses that may be called: "false", "true", or ranges such as 10.1.0.0/16,fd00::/8.
+  std::string allow_private = "false";
+  std::uint32_t concurrency = 16;  // 0: they wait for a process that delivers them
+};
+
 struct AppOptions {
   std::string name = {};         // of this worker; empty: host and process
   std::string key = {};          // of an http server; empty: MILLRACE_KEY
@@ -41,7 +49,8 @@ struct AppOptions {
   Duration longest_pause = std::chrono::seconds(30);
   Duration shutdown_timeout = std::chrono::seconds(30);  // for running handlers; zero: no limit
   int shutdown_timeout_exit_code = 0;                    // of run(), where that was not enough
-  bool manager = false;      // moves processors to where tasks wait longest; not with a server
+  bool manager = false;  // moves processors to where tasks wait longest; not with a server
+  WebhookOptions webhooks = {};
   std::string metrics = {};  // address and port for Prometheus, such as 127.0.0.1:9100; empty: none
   // Where lines of the log go; empty: standard error. Safe from any thread.
   std::function<void(std::string_view line)> log = {};
@@ -62,7 +71,7 @@ concept Scheduled = std::invocable<F> || std::invocable<F, Context&>;
 
 // What App::step() has done.
 struct Stepped {
-  std::uint64_t runs = 0;   // tasks whose handler ended
+  std::uint64_t runs = 0;     // tasks whose handler ended
   std::uint64_t moments = 0;  // at which something was due
 };
 

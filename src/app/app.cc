@@ -25,9 +25,6 @@ App::App(std::string_view url, AppOptions options)
 
 App::~App() {
   stop();
-  // Whoever does not come back still uses what is here.
-  if (parts_->stuck) [[maybe_unused]]
-    auto* left = parts_.release();
 }
 
 Client& App::client() {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "outgoing/signature.h"
 #include "store/embedded/memory.h"
 
 namespace millrace {
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration answer_time = 30s;
 constexpr Duration log_patience = 5s;
+constexpr Duration deliveries_patience = 2s;  // the rest is delivered after the next start
 
 // Which worker this is, for people: host and process. Those in the process of the store are marked,
 // so that their leases end with it.
@@ -147,6 +149,22 @@ Result<void> App::Parts::prepare() {
   return {};
 }
 
+Result<void> App::Parts::begin_delivering() {
+  const WebhookOptions& webhooks = options.webhooks;
+  if (!shared->opened.owns_store() || webhooks.concurrency == 0) return {};
+  worker::DelivererOptions with{.concurrency = webhooks.concurrency, .log = log};
+  for (const std::string& text : webhooks.secrets) {
+    auto secret = outgoing::parse_secret(text);
+    if (!secret) return std::unexpected(std::move(secret.error()));
+    with.deliver.secrets.push_back(std::move(*secret));
+  }
+  auto guard = worker::parse_guard(webhooks.allow_private);
+  if (!guard) return std::unexpected(std::move(guard.error()));
+  with.guard = std::move(*guard);
+  deliverer.emplace(clock(), broker(), std::move(with));
+  return {};
+}
+
 Result<void> App::Parts::begin(bool threads) {
   if (begun) return fail(ErrorCode::conflict, "the app has started already");
   if (threads && manual != nullptr) {
@@ -154,6 +172,9 @@ Result<void> App::Parts::begin(bool threads) {
   }
   if (auto good = prepare(); !good) return good;
   if (auto good = listen(); !good) return good;
+  if (threads) {
+    if (auto good = begin_delivering(); !good) return good;
+  }
   begun = true;
   if (threads) worker->start();
   return {};
@@ -168,9 +189,10 @@ int App::Parts::end() {
   if (worker) {
     const worker::Stopped stopped = worker->graceful_stop(options.shutdown_timeout);
     stuck = stopped.running != 0;
-    if (stopped.unfinished != 0) code = options.shutdown_timeout_exit_code;
+    if (stopped.interrupted != 0) code = options.shutdown_timeout_exit_code;
   }
   if (listener) listener->stop();
+  if (deliverer) deliverer->stop(deliveries_patience);
   if (const auto closed = shared->opened.close(clock().now()); !closed) {
     log(LogLevel::error, closed.error().message);
     code = EXIT_FAILURE;

@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "log/log_writer.h"
 #include "process/signals.h"
+#include "worker/deliverer.h"
 #include "worker/worker.h"
 
 namespace millrace {
@@ -32,6 +33,8 @@ struct App::Parts {
   Result<void> prepare_schedule(const Schedule& schedule);
   worker::WorkerOptions worker_options() const;
 
+  // Webhooks, where the store is here.
+  Result<void> begin_delivering();
   // Answers /metrics where that was asked for.
   Result<void> listen();
   std::string metrics_text() const;
@@ -58,6 +61,7 @@ struct App::Parts {
   Plan plan = {};
   std::map<std::string, std::int64_t> numbers = {};  // of queues that have one
   std::unique_ptr<worker::Worker> worker;
+  std::optional<worker::Deliverer> deliverer;
   std::unique_ptr<api::Listener> listener;
   Client client;
   bool begun = false;

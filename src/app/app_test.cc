@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/raw_client.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace {
@@ -358,6 +359,121 @@ TEST(App, what_was_running_or_waiting_is_worked_by_the_next_process) {
   ASSERT_EQ(future.wait_for(30s), std::future_status::ready);
   EXPECT_EQ(future.get(), id);
   EXPECT_EQ(app.stop(), 0);
+}
+
+// S2-026, S2-049, S1-087
+TEST(App, a_task_that_backs_off_is_stored_and_tried_on_time_after_a_restart) {
+  const test::TemporaryDirectory directory;
+  const std::string url = "journal:" + directory.path();
+  TaskId id;
+  {
+    App app(url, in_virtual_time());
+    const auto emails = app.handle<Email>(
+        "emails", {.retry = quick}, [](const Email&) { throw std::runtime_error("not now"); });
+    id = emails({"a", "b"}).id;
+    step_to(app, monday + 3s);
+    EXPECT_EQ(must(app.client().find(id)).state, TaskState::retrying);
+  }
+  AppOptions later_on = in_virtual_time();
+  later_on.virtual_time = monday + 5s;
+  App app(url, later_on);
+  std::vector<Duration> runs;
+  app.handle<Email>("emails", [&](const Email&, Context& task) {
+    EXPECT_EQ(task.attempt(), 2U);
+    EXPECT_EQ(task.previous_start(), monday);
+    runs.push_back(task.now() - monday);
+  });
+  step_to(app, monday + 1min);
+  EXPECT_THAT(runs, ElementsAre(10s));
+  EXPECT_EQ(must(app.client().find(id)).state, TaskState::completed);
+}
+
+// S3-072, C-21
+TEST(App, a_critical_task_runs_in_place_where_the_store_is_away_and_others_are_an_error) {
+  // Nobody listens there.
+  App app("http://127.0.0.1:1", quiet());
+  std::vector<std::string> sent;
+  bool fails = false;
+  const auto codes =
+      app.handle<Email>("codes", {.critical = true}, [&](const Email& email, Context& task) {
+        if (fails) throw std::runtime_error("no network at all");
+        sent.push_back(email.to);
+        task.progress(50);
+      });
+  const auto letters =
+      app.handle<Email>("letters", [&](const Email&) { sent.push_back("letter"); });
+  const Put put = codes({"ann", "1234"}, {.delay = 5s});
+  EXPECT_THAT(sent, ElementsAre("ann"));
+  EXPECT_EQ(put.state, TaskState::completed);
+  EXPECT_EQ(put.number, TaskNumber{});
+  EXPECT_EQ(letters.put({"bob", "hi"}).error().code, ErrorCode::unavailable);
+  fails = true;
+  EXPECT_EQ(codes.put({"ann", "1234"}).error().code, ErrorCode::unavailable)
+      << "what did not work in place was not put either";
+  EXPECT_THROW(letters({"bob", "hi"}), Failure);
+}
+
+TEST(App, its_figures_can_be_read_from_a_port_of_its_own) {
+  std::promise<std::string> told;
+  AppOptions options = quiet();
+  options.metrics = "127.0.0.1:0";
+  options.log = [&](std::string_view line) {
+    const auto at = line.find("port=");
+    if (at != line.npos) told.set_value(std::string(line.substr(at + 5)));
+  };
+  App app("memory:", options);
+  app.handle<Email>("emails", [](const Email&) {});
+  must(app.start());
+  const auto port = static_cast<std::uint16_t>(std::stoi(told.get_future().get()));
+  test::RawClient client(port);
+  client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const test::Reply reply = client.reply();
+  EXPECT_EQ(reply.status, 200U);
+  EXPECT_THAT(reply.body, HasSubstr("queue_running_job_processors 1\n"));
+  client.send("GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 404U);
+  client.send("DELETE /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 405U);
+  App wrong("memory:", {.metrics = "9100", .log = [](std::string_view) {}});
+  EXPECT_THAT(wrong.start().error().message, HasSubstr("such as 127.0.0.1:9100"));
+}
+
+// S1-063, S1-085, S2-045
+TEST(App, a_handler_may_end_it_all) {
+  App app("memory:", quiet());
+  const auto emails = app.handle<Email>("emails", [&](const Email&) { app.shutdown(); });
+  emails({"a", "b"});
+  EXPECT_EQ(app.run(), 0);
+}
+
+TEST(App, whoever_does_not_stop_in_time_has_its_task_given_back) {
+  std::promise<void> let_go;
+  std::atomic<bool> left = false;
+  AppOptions options = quiet();
+  options.shutdown_timeout = 50ms;
+  options.shutdown_timeout_exit_code = 7;
+  const test::TemporaryDirectory directory;
+  const std::string url = "journal:" + directory.path();
+  TaskId id;
+  {
+    App app(url, options);
+    std::promise<void> running;
+    const auto emails = app.handle<Email>("emails", {.grace = 10ms}, [&](const Email&) {
+      running.set_value();
+      let_go.get_future().wait();
+      left = true;
+    });
+    id = emails({"a", "b"}).id;
+    must(app.start());
+    running.get_future().wait();
+    EXPECT_EQ(app.stop(), 7);
+  }
+  Client client(url);
+  const Task task = must(client.find(id));
+  EXPECT_EQ(task.state, TaskState::queued);
+  EXPECT_EQ(task.counters.retries, 0U) << "nothing is charged";
+  let_go.set_value();
+  while (!left) std::this_thread::yield();
 }
 
 TEST(App, what_makes_no_sense_is_told_before_it_starts) {

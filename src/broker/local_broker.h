@@ -21,6 +21,7 @@
 #include "broker/books.h"
 #include "broker/broker.h"
 #include "broker/coalescer.h"
+#include "broker/manager.h"
 #include "broker/scheduler.h"
 #include "broker/service_runner.h"
 #include "broker/sweeper.h"
@@ -60,6 +61,9 @@ class LocalBroker final : public Broker {
   TimePoint next_due() { return runner_.next_due(); }
 
   CoalescerStats stats() { return coalescer_.stats(); }
+  // How many processors would keep waiting times short, for whoever starts workers; 0 without a
+  // manager.
+  std::uint64_t desired_processors() { return manager_.desired(); }
 
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override { return coalescer_.new_caller(); }
@@ -176,6 +180,7 @@ class LocalBroker final : public Broker {
   Sweeper sweeper_;
   Scheduler scheduler_;
   std::optional<Watch> watch_;
+  Manager manager_;
   Coalescer coalescer_;
   ServiceRunner runner_;
   const CallerId self_;

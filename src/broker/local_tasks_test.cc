@@ -355,5 +355,24 @@ TEST(LocalQueues, memos_go_through) {
   EXPECT_THAT(memos, SizeIs(1));
 }
 
+TEST(LocalQueues, workers_of_internal_queues_only_are_not_shown) {
+  BrokerDriver d;
+  const Ask inside{.caller = {2}, .internal = true};
+  const auto take = [&](std::string worker, std::vector<std::string> queues) {
+    TakeRequest request{.worker = std::move(worker)};
+    for (const std::string& queue : queues) request.queues.emplace_back().queue = queue;
+    must(d.try_work({.takes = {std::move(request)}}, inside));
+  };
+  take("$local-deliver", {"$webhooks", "$alerts"});
+  take("$local-app", {"q"});
+  take("w", {"q"});
+  std::vector<std::string> names;
+  for (const WorkerView& worker : must(d.wait<std::vector<WorkerView>>(
+           [&](auto done) { d.broker->workers(d.ask(), std::move(done)); }))) {
+    names.push_back(worker.name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("$local-app", "w"));
+}
+
 }  // namespace
 }  // namespace millrace

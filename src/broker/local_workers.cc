@@ -53,10 +53,21 @@ Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
   return {};
 }
 
+// Works on internal queues only: the server's own, which nobody has started.
+bool is_own(const WorkerView& worker) {
+  if (!is_internal(worker.name)) return false;
+  const auto internal = [](const auto& queue) { return is_internal(queue); };
+  if (!std::ranges::all_of(worker.queues, internal)) return false;
+  return !worker.report ||
+         std::ranges::all_of(worker.report->queues, internal, &QueueReport::queue);
+}
+
 }  // namespace
 
 void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done) {
-  done(books_.leases.workers());
+  auto workers = books_.leases.workers();
+  std::erase_if(workers, is_own);
+  done(std::move(workers));
 }
 
 void LocalBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> done) {
@@ -66,8 +77,9 @@ void LocalBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> do
   for (QueueReport& queue : report.queues) {
     queue.last_error = clip(std::move(queue.last_error), shown_error);
   }
+  Instructions told = manager_.instructions(report);
   LeaseBook::Writing(books_.leases).reported(std::move(report), clock_.now());
-  done(Instructions{});
+  done(std::move(told));
 }
 
 }  // namespace millrace

@@ -68,6 +68,7 @@ struct Settings {
   Count alerts_lost{0};
   Size alerts_disk_free{1U << 30U};
   Duration alerts_window = std::chrono::minutes(10);
+  bool manager_enabled = true;
   Duration shutdown_timeout = std::chrono::seconds(30);
   std::uint32_t shutdown_timeout_exit_code = 0;
 

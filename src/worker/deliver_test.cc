@@ -347,7 +347,7 @@ TEST_F(DeliverTest, a_worker_that_stops_gives_back_what_is_under_way) {
   running.start();
   ASSERT_TRUE(peer.wait_for_requests(1));
   running.shutdown();
-  running.graceful_stop(1ms);
+  running.graceful_stop(2s);
   const Task task = must(wait_for_answer<Task>([&](auto done) {
     broker.find({.caller = {1}, .internal = true}, webhook.id, std::move(done));
   }));

@@ -127,7 +127,7 @@ void Dispatcher::unhand(const HandPtr& hand) {
   --busy_;
 }
 
-void Dispatcher::finished(const HandPtr& hand, Moment now) {
+void Dispatcher::finished(const HandPtr& hand) {
   Line& line = lines_[hand->line];
   unhand(hand);
   std::size_t count = 0;
@@ -149,7 +149,6 @@ void Dispatcher::finished(const HandPtr& hand, Moment now) {
   // Reclaimed at the last moment, or the worker stops: somebody else's.
   for (RunPtr& run : hand->reclaim()) line.waiting.push_front(std::move(run));
   if (stopping_) give_back_waiting(line);
-  static_cast<void>(now);
 }
 
 void Dispatcher::came_back(const Hand& hand) {
@@ -213,7 +212,10 @@ void Dispatcher::collect(const RunPtr& run) {
 
 void Dispatcher::count(Line& line, const Run& run) {
   const Ending& ending = run.ending();
-  if (!ending.by_handler) return;
+  if (!ending.by_handler) {
+    if (std::holds_alternative<GiveBack>(ending.outcome)) ++given_back_;
+    return;
+  }
   ++line.stats.processed;
   const TaskError* error = nullptr;
   if (const auto* failed = std::get_if<Failed>(&ending.outcome)) error = &failed->error;
@@ -225,9 +227,7 @@ void Dispatcher::count(Line& line, const Run& run) {
 }
 
 void Dispatcher::give_back(const RunPtr& run) {
-  if (!run->end(GiveBack{}, false, false)) return;
-  ++given_back_;
-  collect(run);
+  if (run->end(GiveBack{}, false, false)) collect(run);
 }
 
 void Dispatcher::give_back_waiting(Line& line) {
@@ -250,6 +250,7 @@ void Dispatcher::begin_step() {
 
 void Dispatcher::shut_down() {
   stopping_ = true;
+  given_back_ = 0;
   for (Line& line : lines_) give_back_waiting(line);
   for (const HandPtr& hand : hands_) {
     for (const RunPtr& run : hand->reclaim()) give_back(run);

@@ -83,7 +83,7 @@ class Dispatcher {
   // Whether a free processor would get something now.
   bool has_work() const;
   // Its processor is free again; all its calls came back.
-  void finished(const HandPtr& hand, Moment now);
+  void finished(const HandPtr& hand);
   // A call that was abandoned has come back after all.
   void came_back(const Hand& hand);
   // One call of a handler has ended. Needs no lock.
@@ -147,6 +147,7 @@ class Dispatcher {
   std::size_t give_up();
   // What could not be sent will not be.
   void drop_all(const Error& why);
+  // Since the start, or since the shut-down.
   std::uint64_t given_back() const { return given_back_; }
 
  private:

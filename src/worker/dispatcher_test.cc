@@ -237,7 +237,7 @@ TEST_F(DispatcherTest, an_end_is_sent_once_although_it_is_collected_twice) {
   core().collect(now_, true);
   core().collect(now_, true);
   EXPECT_TRUE(hand->returned());
-  core().finished(hand, now_);
+  core().finished(hand);
   EXPECT_THAT(core().next_order(now_)->reports, SizeIs(1));
 }
 
@@ -330,7 +330,7 @@ TEST_F(DispatcherTest, an_exception_after_a_request_to_stop_is_no_failure) {
   run->ask_to_stop(StopReason::stopping);
   EXPECT_TRUE(hand->returned());
   run->end_by_failure({.error = {.message = "interrupted"}});
-  core().finished(hand, now_);
+  core().finished(hand);
   EXPECT_TRUE(std::holds_alternative<GiveBack>(run->ending().outcome));
   EXPECT_EQ(line().stats.errors, 0U);
 }

@@ -67,6 +67,11 @@ void log_delivery(const Log& log, std::string_view what, const Context& context,
        {"code", code}});
 }
 
+// The worker says that the time was up; what the command had said by then becomes the details.
+Outcome timed_out(ExecEnd& end) {
+  return Failed{.error = {.code = "timeout", .message = std::move(end.errors)}};
+}
+
 Outcome undeliverable(const Error& error) {
   return Failed{.error = {.code = "invalid_payload", .message = error.message}, .retryable = false};
 }
@@ -119,6 +124,37 @@ HandlerFunction deliver_alerts(outgoing::HttpClient& client, std::string url,
       }
       log_delivery(log, "alert", *task, *delivery, sent.outcome);
       (void)task->settle(std::move(sent.outcome));
+    }
+  };
+}
+
+HandlerFunction run_commands(Clock& clock, ExecOptions options) {
+  return [&clock, options = std::move(options)](std::span<Context* const> tasks) {
+    for (Context* task : tasks) {
+      const ExecInput input{
+          .payload = task->task().payload,
+          .environment = variables_of(task->task(), task->attempt(), task->deadline())};
+      const ExecEvents events{.log = [task](std::string line) { task->log(std::move(line)); },
+                              .progress = [task](double percent) { task->progress(percent); }};
+      ExecEnd end = run_command(clock, options, input, task->stop_token(), events);
+      // Of one that was stopped because its time was up the worker speaks.
+      auto stopped = end.kind == ExecEnd::Kind::stopped ? when_stopped(*task) : std::nullopt;
+      if (end.kind == ExecEnd::Kind::stopped && !stopped) stopped = timed_out(end);
+      (void)task->settle(stopped ? std::move(*stopped) : outcome_of(std::move(end), options));
+    }
+  };
+}
+
+HandlerFunction call_endpoint(outgoing::HttpClient& client, EndpointOptions options) {
+  return [&client, options = std::move(options)](std::span<Context* const> tasks) {
+    for (Context* task : tasks) {
+      auto request =
+          request_of(options, task->task(), task->attempt(), task->deadline(), task->now());
+      request.stop = task->stop_token();
+      const auto reply = client.send(std::move(request));
+      Outcome outcome = outcome_of(reply, task->now());
+      auto stopped = reply ? std::nullopt : when_stopped(*task);
+      (void)task->settle(stopped ? std::move(*stopped) : std::move(outcome));
     }
   };
 }

@@ -5,9 +5,12 @@
 #include <string>
 
 #include "broker/broker.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "outgoing/http_client.h"
 #include "worker/deliver.h"
+#include "worker/endpoint.h"
+#include "worker/exec.h"
 
 namespace millrace::worker {
 
@@ -19,5 +22,11 @@ HandlerFunction deliver_webhooks(Broker& broker, outgoing::HttpClient& client,
 // Of $alerts. Without a url they are done: the log has them.
 HandlerFunction deliver_alerts(outgoing::HttpClient& client, std::string url,
                                DeliverOptions options, Log log);
+
+// Runs a command for each task. The clock must outlive the handler.
+HandlerFunction run_commands(Clock& clock, ExecOptions options);
+
+// Posts each task to an endpoint. The client must outlive the handler.
+HandlerFunction call_endpoint(outgoing::HttpClient& client, EndpointOptions options);
 
 }  // namespace millrace::worker

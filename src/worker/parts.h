@@ -36,7 +36,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   Stopped graceful_stop(Duration limit);
   void wait_until(std::unique_lock<std::mutex>& lock, Moment end,
                   const std::function<bool()>& condition);
-  std::vector<RunPtr> ask_all_to_stop(std::unique_lock<std::mutex>& lock);
+  void ask_all_to_stop(std::unique_lock<std::mutex>& lock);
   void end_threads(std::unique_lock<std::mutex>& lock);
   RunHost host_functions();
   // Of the clock, also for handlers that outlive the worker.

@@ -54,7 +54,7 @@ void Worker::Parts::process(Processor& own) {
       news.notify_one();
       return;
     }
-    core.finished(hand, Moment::zero());
+    core.finished(hand);
     if (core.may_send()) news.notify_one();
     if (core.stopping()) rested.notify_all();
     // What is not reported any more is freed without the lock.

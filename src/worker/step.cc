@@ -25,7 +25,7 @@ Result<std::size_t> Worker::Parts::step() {
     while (HandPtr hand = core.next_hand(clock->steady(), true)) {
       runs += hand->runs.size();
       work_through(*hand);
-      core.finished(hand, clock->steady());
+      core.finished(hand);
     }
   }
   if (auto good = send_now(false); !good) return std::unexpected(std::move(good.error()));

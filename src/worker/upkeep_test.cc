@@ -46,7 +46,7 @@ TEST_F(DispatcherTest, leases_are_extended_long_before_they_end) {
   now_ += 10s;
   EXPECT_TRUE(hand->returned());
   hand->runs.front()->end(Done{}, true);
-  core().finished(hand, now_);
+  core().finished(hand);
   EXPECT_THAT(core().next_pulse(now_)->extensions, SizeIs(2));
 }
 
@@ -111,7 +111,7 @@ TEST_F(DispatcherTest, of_a_lost_lease_nothing_is_sent) {
   EXPECT_TRUE(line().waiting.empty());
   EXPECT_TRUE(hand->returned());
   EXPECT_FALSE(running->end(Done{}, true));
-  core().finished(hand, now_);
+  core().finished(hand);
   EXPECT_FALSE(core().has_reports());
   EXPECT_EQ(line().lost, 2U);
   EXPECT_EQ(line().left, 0U);

@@ -181,9 +181,9 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     for (const Line& line : core.lines()) grace = std::min<Moment>(grace, line.how.grace);
     const Moment sending = std::min(moment_to_send, part);
     wait_until(lock, end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
-    std::vector<RunPtr> asked;
     if (core.busy() != 0) {
-      asked = ask_all_to_stop(lock);
+      result.interrupted = core.busy();
+      ask_all_to_stop(lock);
       wait_until(lock, end - sending, [&] { return core.busy() == 0; });
     }
     live -= std::min(live, static_cast<std::uint32_t>(core.give_up()));
@@ -191,11 +191,6 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     wait_until(lock, end == no_moment ? clock->steady() + longest_send : end,
                [&] { return live == 0 && !core.sending(); });
     for (const Line& line : core.lines()) result.running += line.abandoned;
-    for (const RunPtr& run : asked) {
-      if (!run->has_ending() || std::holds_alternative<GiveBack>(run->ending().outcome)) {
-        ++result.unfinished;
-      }
-    }
     end_threads(lock);
   }
   result.given_back = core.given_back();
@@ -208,12 +203,11 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
   return result;
 }
 
-std::vector<RunPtr> Worker::Parts::ask_all_to_stop(std::unique_lock<std::mutex>& lock) {
-  auto runs = core.running();
+void Worker::Parts::ask_all_to_stop(std::unique_lock<std::mutex>& lock) {
+  const auto runs = core.running();
   lock.unlock();
   for (const RunPtr& run : runs) run->ask_to_stop(StopReason::stopping);
   lock.lock();
-  return runs;
 }
 
 void Worker::Parts::end_threads(std::unique_lock<std::mutex>& lock) {

@@ -76,9 +76,9 @@ struct RunFigures {
 };
 
 struct Stopped {
-  std::uint64_t given_back = 0;  // prefetched, or still running at the limit
-  std::uint64_t running = 0;     // handlers that have still not returned
-  std::uint64_t unfinished = 0;  // given back although they had begun: the limit was too short
+  std::uint64_t given_back = 0;   // prefetched, or still running at the limit
+  std::uint64_t interrupted = 0;  // calls of handlers that the limit did not suffice for
+  std::uint64_t running = 0;      // handlers that have still not returned
 };
 
 class Worker {

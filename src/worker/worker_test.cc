@@ -353,11 +353,12 @@ TEST_F(WorkerTest, a_lease_is_extended_and_progress_is_seen_while_a_handler_runs
 TEST_F(WorkerTest, a_cancel_reaches_the_handler) {
   make_queue(queue("q", {.lease = 1s}));
   handle("q", [&](Context& task) {
-    std::atomic<bool> called = false;
-    const std::stop_callback callback(task.stop_token(), [&] { called = true; });
+    bool called = false;
+    const std::stop_callback callback(task.stop_token(),
+                                      [&] { seen_.note([&] { called = true; }); });
     EXPECT_FALSE(task.wait_for(30s));
     EXPECT_EQ(task.stop_reason(), StopReason::cancelled);
-    EXPECT_TRUE(called);
+    EXPECT_TRUE(seen_.eventually([&] { return called; }));
     throw std::runtime_error("stopped");
   });
   start();
@@ -427,6 +428,7 @@ TEST_F(WorkerTest, a_stop_waits_for_what_runs) {
   how.prefetch = 8;
   start();
   const auto ids = put("q", 10);
+  ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 2; }));
   ASSERT_TRUE(shows([](const RunFigures& now) { return now.running == 2 && now.waiting == 8; }));
   worker_->shutdown();
   worker_->shutdown();
@@ -450,6 +452,7 @@ TEST_F(WorkerTest, a_thousand_tasks_are_given_back_within_the_limit) {
   how.prefetch = 800;
   start();
   put("q", 1200);
+  ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 200; }));
   ASSERT_TRUE(
       shows([](const RunFigures& now) { return now.running == 200 && now.waiting == 800; }));
   const Moment before = steady();
@@ -473,6 +476,8 @@ TEST_F(WorkerTest, handlers_that_heed_the_request_end_in_time) {
   ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 3; }));
   const Stopped stopped = worker_->graceful_stop(1s);
   EXPECT_EQ(stopped.running, 0U);
+  EXPECT_EQ(stopped.interrupted, 3U);
+  EXPECT_EQ(stopped.given_back, 3U);
   EXPECT_EQ(heeded, 3);
   for (const TaskId& id : ids) {
     EXPECT_EQ(find(id).state, TaskState::queued);
@@ -543,6 +548,7 @@ TEST_F(WorkerTest, what_ended_while_the_broker_was_away_is_settled_when_it_is_ba
   EXPECT_EQ(counts("q").taken(), 5U);
   door_.closed = false;
   for (const TaskId& id : ids) EXPECT_EQ(end_of(id), TaskState::completed);
+  EXPECT_TRUE(shows([](const RunFigures& now) { return now.completed == 5; }));
   EXPECT_EQ(seen_.runs, 5);
   const auto lines = logged_.lines();
   EXPECT_EQ(std::ranges::count(lines, "Error in worker loop: the door is closed"), 1);

@@ -40,6 +40,7 @@ class ApiClient {
   Reply post(const std::string& target, const std::string& body);
   std::string must_post(const std::string& target, const std::string& body);
   RawClient connect() { return RawClient(port_); }
+  std::uint16_t port() const { return port_; }
 
   // A task of `emails`, in the state that a case is about; its id.
   std::string put(const std::string& more = {});

@@ -91,7 +91,7 @@ class DispatcherTest : public ::testing::Test {
       for (const RunPtr& run : runs) run->end(outcome, true);
       core().note_cycle(*hand, *runs.front(), takes);
     }
-    core().finished(hand, now_);
+    core().finished(hand);
   }
   // Begins its first call and leaves it there.
   RunPtr begin(const HandPtr& hand) {

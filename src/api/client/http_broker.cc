@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "api/client/target.h"
+#include "api/wire/requests.h"
 #include "core/quote.h"
 
 namespace millrace {
@@ -216,8 +218,12 @@ void HttpBroker::workers(Ask ask, Completion<std::vector<WorkerView>> done) {
                                 std::move(done));
 }
 
-void HttpBroker::beat(Ask, WorkerReport, Completion<Instructions> done) {
-  done(Instructions{});
+void HttpBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> done) {
+  call<Instructions>(ask,
+                     {.method = "POST",
+                      .target = client::worker_target(report.worker, "/beat"),
+                      .body = wire::beat_text(report)},
+                     wire::instructions_from, std::move(done));
 }
 
 void HttpBroker::remember(Ask, Remember, Completion<Memo> done) {

@@ -163,14 +163,20 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
   const wire::WorkCounts asked{
       .reports = settled.size(), .extensions = extended.size(), .take = takes};
   const Ask ask = job->ask;
-  auto then = [this, job = std::move(job), takes](Result<WorkResult> part) mutable {
+  const bool only_takes = takes && settled.empty() && extended.empty();
+  auto then = [this, job = std::move(job), only_takes](Result<WorkResult> part) mutable {
     WorkResult& result = job->result;
-    if (!part && takes && !result.taken.empty()) {
-      // Tasks that came before must not get lost.
-      result.taken.resize(job->order.takes.size(), std::unexpected(part.error()));
-      return job->done(std::move(result));
+    if (!part) {
+      const bool lost = part.error().code == ErrorCode::unavailable;
+      if (!only_takes || (lost && result.taken.empty())) {
+        return job->done(std::unexpected(std::move(part.error())));
+      }
+      // A take that is refused keeps nobody from the others; tasks that came before an answer that
+      // did not must not get lost.
+      const std::size_t answered = lost ? job->order.takes.size() : result.taken.size() + 1;
+      result.taken.resize(answered, std::unexpected(part.error()));
+      return next_work(std::move(job));
     }
-    if (!part) return job->done(std::unexpected(std::move(part.error())));
     std::ranges::move(part->settled, std::back_inserter(result.settled));
     std::ranges::move(part->extended, std::back_inserter(result.extended));
     std::ranges::move(part->taken, std::back_inserter(result.taken));

@@ -74,6 +74,10 @@ std::string schedule_target(std::string_view name, std::string_view more) {
   return fmt::format("/v1/schedules/{}{}", percent_encoded(name), more);
 }
 
+std::string worker_target(std::string_view name, std::string_view more) {
+  return fmt::format("/v1/workers/{}{}", percent_encoded(name), more);
+}
+
 std::string list_target(const ListRequest& request) {
   Query query("/v1/tasks");
   if (request.queue) query.add("queue", text_of(*request.queue));

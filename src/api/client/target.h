@@ -18,6 +18,8 @@ std::string task_target(const TaskRef& task, std::string_view more = {});
 std::string queue_target(const QueueRef& queue, std::string_view more = {});
 // /v1/schedules/<name><more>
 std::string schedule_target(std::string_view name, std::string_view more = {});
+// /v1/workers/<name><more>
+std::string worker_target(std::string_view name, std::string_view more = {});
 // /v1/tasks?...
 std::string list_target(const ListRequest& request);
 

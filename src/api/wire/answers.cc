@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "api/wire/beat.h"
 #include "api/wire/text_reader.h"
 #include "api/wire/views.h"
 #include "core/transition.h"
@@ -381,7 +382,16 @@ Result<std::vector<Schedule>> schedules_from(std::string_view text) {
 }
 
 Result<std::vector<WorkerView>> workers_from(std::string_view text) {
-  return read_member(text, &WorkersAnswer::workers);
+  auto workers = read_member(text, &WorkersAnswer::workers);
+  if (!workers) return workers;
+  for (WorkerView& worker : *workers) {
+    if (worker.report) worker.report->worker = worker.name;
+  }
+  return workers;
+}
+
+Result<Instructions> instructions_from(std::string_view text) {
+  return read_answer<Instructions>(text);
 }
 
 Result<ServerInfo> server_from(std::string_view text) {

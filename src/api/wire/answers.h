@@ -54,6 +54,7 @@ Result<std::uint64_t> removed_from(std::string_view text);
 Result<Schedule> schedule_from(std::string_view text);
 Result<std::vector<Schedule>> schedules_from(std::string_view text);
 Result<std::vector<WorkerView>> workers_from(std::string_view text);
+Result<Instructions> instructions_from(std::string_view text);
 
 struct ServerInfo {
   std::string version = {};

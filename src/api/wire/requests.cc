@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "api/wire/beat.h"
 #include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/work.h"
@@ -184,6 +185,12 @@ std::string schedule_text(const Schedule& schedule) {
   RequestWriter writer(out);
   fields(schedule, writer);
   writer.close();
+  return out;
+}
+
+std::string beat_text(const WorkerReport& report) {
+  std::string out;
+  append(out, report);
   return out;
 }
 

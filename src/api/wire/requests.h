@@ -30,5 +30,6 @@ std::string update_text(const TaskUpdate& update);
 std::string dead_letters_text(const DeadLetters& which);
 std::string queue_text(const QueueSettings& settings);
 std::string schedule_text(const Schedule& schedule);
+std::string beat_text(const WorkerReport& report);
 
 }  // namespace millrace::wire

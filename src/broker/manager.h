@@ -1,0 +1,72 @@
+// Moves processors between queues (S1-082…084): gathers what workers and queues report, lets
+// core/assignment.h decide, and has instructions ready for the next beat of each worker.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/books.h"
+#include "broker/broker.h"
+#include "broker/service.h"
+#include "core/assignment.h"
+#include "store/store.h"
+
+namespace millrace {
+
+class Manager final : public Service {
+ public:
+  // A worker that has not reported for so long is not counted on.
+  static constexpr Duration silence = std::chrono::seconds(30);
+  static constexpr Duration round_every = std::chrono::seconds(5);
+
+  explicit Manager(Books& books) : books_(books) {}
+
+  Result<TimePoint> run_once(Store& store, TimePoint now) override;
+
+  // For a worker that says this of itself; nothing where that is as it should be.
+  Instructions instructions(const WorkerReport& report);
+
+  // How many processors would keep waiting times short, whether there are workers or not.
+  std::uint64_t desired();
+
+ private:
+  // What a worker had done of a queue when it last reported.
+  struct Sum {
+    std::uint64_t processed = 0;
+    Duration busy_time{};
+  };
+  // What is known of a queue from round to round.
+  struct Line {
+    RecentRate arrivals = {};
+    RecentMean service = {};
+    std::uint64_t ready = 0;
+    std::uint64_t taken = 0;
+    bool known = false;
+    bool there = false;  // in this round
+  };
+  using Names = std::map<std::string, std::size_t, std::less<>>;  // places among the loads
+
+  void learn(const std::vector<WorkerReport>& reports);
+  std::vector<QueueLoad> loads(const std::vector<QueueCounts>& counts, TimePoint now);
+  QueueLoad load_of(const QueueCounts& counts, Line& line, TimePoint now) const;
+  void tell(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan);
+
+  Books& books_;
+  // Where services run.
+  std::map<std::string, std::map<std::string, Sum, std::less<>>> sums_;  // by worker and queue
+  std::map<std::string, Line, std::less<>> lines_;
+  TimePoint last_round_{};
+  bool scarce_ = false;
+
+  std::mutex mutex_;
+  std::map<std::string, std::vector<Assignment>> told_;  // by worker
+  std::uint64_t desired_ = 0;
+};
+
+}  // namespace millrace

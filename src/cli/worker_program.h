@@ -1,0 +1,31 @@
+// A process that works for a server: `millrace work`, and `millrace serve --role worker`.
+#pragma once
+
+#include <millrace/time.h>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "config/handlers.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "process/signals.h"
+
+namespace millrace::cli {
+
+struct WorkerProgram {
+  std::string server = {};
+  std::string key = {};   // empty: none
+  std::string name = {};  // empty: host and process
+  std::vector<config::HandlerSettings> handlers = {};
+  std::string version = {};
+  Duration shutdown_timeout = std::chrono::seconds(30);  // zero: as long as it takes
+  Exit shutdown_timeout_exit = Exit::ok;
+  bool until_empty = false;  // ends when there has been nothing to do for a moment
+};
+
+// Works until a signal ends it.
+Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, const Log& log);
+
+}  // namespace millrace::cli

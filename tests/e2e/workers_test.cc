@@ -1,0 +1,255 @@
+// Workers that need no C++: commands, scripts in other languages, and the server's own processes.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "tests/e2e/program.h"
+#include "tests/e2e/server.h"
+
+namespace millrace::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Asked post(std::string path, std::string body = "{}") {
+  return {.method = "POST", .path = std::move(path), .body = std::move(body)};
+}
+
+// The task when it has ended; the server waits with the answer.
+std::string ended(const ServerProcess& server, const std::string& id) {
+  return server.ask({.path = "/v1/tasks/" + id + "?wait=30s"}).body;
+}
+
+std::string put(const ServerProcess& server, const std::string& queue, const std::string& payload,
+                const std::string& more = {}) {
+  const Reply reply = server.ask(
+      post("/v1/queues/" + queue + "/tasks", fmt::format(R"({{"payload":{}{}}})", payload, more)));
+  EXPECT_EQ(reply.status, 201U) << reply.body;
+  return field(reply.body, "id");
+}
+
+// Process numbers that the server said it had started, in order.
+std::vector<pid_t> started(const ServerProcess& server) {
+  std::vector<pid_t> pids;
+  constexpr std::string_view said = "worker process started process=";
+  const std::string& text = server.said();
+  for (auto at = text.find(said); at != text.npos; at = text.find(said, at + 1)) {
+    pids.push_back(std::stoi(text.substr(at + said.size())));
+  }
+  return pids;
+}
+
+class Workers : public ::testing::Test {
+ protected:
+  std::vector<std::string> on_data(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--store", directory_ / "data"});
+    return more;
+  }
+  // With [handlers] of a settings file.
+  std::vector<std::string> with_settings(const std::string& toml,
+                                         std::vector<std::string> more = {}) const {
+    write_file(directory_ / "millrace.toml", toml);
+    more.insert(more.begin(), {"--config", directory_ / "millrace.toml"});
+    return on_data(std::move(more));
+  }
+  static std::string url(const ServerProcess& server) {
+    return fmt::format("http://127.0.0.1:{}", server.port());
+  }
+
+  TemporaryDirectory directory_;
+};
+
+// ---- millrace work -----------------------------------------------------------------------------
+
+TEST_F(Workers, a_command_works_the_tasks_of_a_queue) {
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string good = put(server, "upper", R"({"word":"mill"})");
+  const std::string bad = put(server, "upper", R"("fail")", R"(,"max_retries":0)");
+  const std::string hopeless = put(server, "upper", R"("data")");
+  const std::string script =
+      "read line; echo working on $MILLRACE_QUEUE >&2; echo @progress 50 >&2; "
+      "case \"$line\" in *fail*) echo no luck >&2; exit 3;; *data*) echo nonsense >&2; exit 65;; "
+      "esac; echo \"$line\" | tr a-z A-Z";
+  const Ran ran = run_program({"work", "--server", url(server), "--until-empty", "--timeout", "20s",
+                               "upper", "--", "sh", "-c", script});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  const std::string done = ended(server, good);
+  EXPECT_EQ(field(done, "state"), "completed") << done;
+  EXPECT_THAT(done, HasSubstr(R"("result":{"WORD":"MILL"})"));
+  EXPECT_THAT(server.ask({.path = "/v1/tasks/" + good + "/log"}).body,
+              HasSubstr("working on upper"));
+  const std::string dead = ended(server, bad);
+  EXPECT_EQ(field(dead, "state"), "dead") << dead;
+  EXPECT_THAT(dead, AllOf(HasSubstr("no luck"), HasSubstr("exit_3")));
+  const std::string failed = ended(server, hopeless);
+  EXPECT_EQ(field(failed, "state"), "failed") << failed;
+}
+
+TEST_F(Workers, a_command_that_takes_too_long_is_killed_with_its_children) {
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string file = directory_ / "pid";
+  const std::string id = put(server, "slow", "1", R"(,"max_retries":0,"timeout_ms":300)");
+  const Ran ran = run_program({"work", "--server", url(server), "--until-empty", "--grace", "100ms",
+                               "slow", "--", "sh", "-c",
+                               "trap '' TERM; sleep 1000 & echo $! > " + file + "; wait; wait"});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  const std::string dead = ended(server, id);
+  EXPECT_EQ(field(dead, "state"), "dead") << dead;
+  EXPECT_THAT(dead, HasSubstr("timeout"));
+  const pid_t grandchild = std::stoi(read_file(file));
+  EXPECT_EQ(kill(grandchild, 0), -1) << "the sleep still runs";
+}
+
+TEST_F(Workers, work_that_makes_no_sense_is_told) {
+  EXPECT_EQ(run_program({"work", "emails"}).exit, 2);
+  EXPECT_THAT(run_program({"work", "--timeout", "soon", "emails", "--", "true"}).err,
+              HasSubstr("a duration from 1ms to 24h"));
+  EXPECT_THAT(run_program({"work", "--server", "localhost", "emails", "--", "true"}).err,
+              HasSubstr("http"));
+  EXPECT_THAT(run_program({"work", "--key-file", directory_ / "none", "q", "--", "true"}).err,
+              HasSubstr("holds no key"));
+  EXPECT_THAT(run_program({"work", "--help"}).out, HasSubstr("millrace work thumbnails --"));
+}
+
+TEST_F(Workers, a_key_that_may_not_work_is_refused_before_anything_is_run) {
+  const std::string key(40, 'k');
+  ServerProcess server(on_data(), {{"MILLRACE_ADMIN_KEY", key}});
+  ASSERT_TRUE(server.ready()) << server.said();
+  const Ran without = run_program({"work", "--server", url(server), "q", "--", "true"});
+  EXPECT_EQ(without.exit, 1);
+  EXPECT_THAT(without.err, HasSubstr("API key"));
+  write_file(directory_ / "key", key + "\n");
+  EXPECT_EQ(run_program({"work", "--server", url(server), "--key-file", directory_ / "key",
+                         "--until-empty", "q", "--", "true"})
+                .exit,
+            0);
+}
+
+// ---- Other languages ---------------------------------------------------------------------------
+
+TEST_F(Workers, in_python_and_node_need_nothing_but_http) {
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  setenv("MILLRACE_URL", url(server).c_str(), 1);
+  for (const std::string& command : {std::string("python3 " MILLRACE_EXAMPLES "/python/worker.py"),
+                                     std::string("node " MILLRACE_EXAMPLES "/node/worker.mjs")}) {
+    const std::string good = put(server, "emails", R"({"to":"ann@example.com"})");
+    const std::string bad = put(server, "emails", R"({"to":"nobody"})");
+    const int status = std::system((command + " emails --until-empty").c_str());
+    EXPECT_EQ(status, 0) << command;
+    EXPECT_THAT(ended(server, good), HasSubstr(R"("result":{"sent":"ann@example.com")"));
+    EXPECT_THAT(ended(server, bad), HasSubstr("nobody is no address"));
+    EXPECT_EQ(field(ended(server, bad), "state"), "failed");
+  }
+  unsetenv("MILLRACE_URL");
+}
+
+// ---- The server's own processes ----------------------------------------------------------------
+
+// S0-139, S0-140, S0-141
+TEST_F(Workers, of_the_settings_run_in_processes_that_are_replaced_when_they_die) {
+  ServerProcess server(
+      with_settings("[handlers.echo]\nexec = [\"cat\"]\nconcurrency = 2\n", {"--processes", "2"}));
+  ASSERT_TRUE(server.ready()) << server.said();
+  ASSERT_TRUE(server.says("working")) << server.said();
+  const std::string first = put(server, "echo", R"({"n":1})");
+  EXPECT_THAT(ended(server, first), HasSubstr(R"("result":{"n":1})"));
+  const auto before = started(server);
+  ASSERT_EQ(before.size(), 2U) << server.said();
+  for (const pid_t pid : before) kill(pid, SIGKILL);
+  ASSERT_TRUE(
+      server.says(fmt::format("died and is replaced process={} code=0 signal=9", before[0])))
+      << server.said();
+  const std::string second = put(server, "echo", R"({"n":2})");
+  EXPECT_THAT(ended(server, second), HasSubstr(R"("result":{"n":2})"));
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.exit(), 0) << server.said();
+  for (const pid_t pid : started(server)) EXPECT_EQ(kill(pid, 0), -1) << pid << " is left";
+}
+
+TEST_F(Workers, grow_and_shrink_in_number_while_the_server_runs) {
+  ServerProcess server(with_settings("processes = 1\n[handlers.echo]\nexec = [\"cat\"]\n"));
+  ASSERT_TRUE(server.ready()) << server.said();
+  server.signal(SIGTTIN);
+  ASSERT_TRUE(server.says("changed processes=2")) << server.said();
+  while (started(server).size() < 2) ASSERT_TRUE(server.says("worker process started"));
+  const pid_t extra = started(server).at(1);
+  server.signal(SIGTTOU);
+  ASSERT_TRUE(server.says(fmt::format("worker process stopped process={}", extra)))
+      << server.said();
+  EXPECT_EQ(kill(started(server).at(0), 0), 0) << "the other one works on";
+}
+
+TEST_F(Workers, end_with_a_server_that_is_killed) {
+  std::vector<pid_t> pids;
+  {
+    ServerProcess server(with_settings("processes = 1\n[handlers.echo]\nexec = [\"cat\"]\n"));
+    ASSERT_TRUE(server.ready()) << server.said();
+    ASSERT_TRUE(server.says("working")) << server.said();
+    pids = started(server);
+  }  // SIGKILL
+  ASSERT_EQ(pids.size(), 1U);
+  // Readable when the process has ended.
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pids[0], 0));
+  if (process >= 0) {
+    pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
+    EXPECT_EQ(poll(&ended, 1, 40'000), 1);
+    close(process);
+  }
+}
+
+TEST_F(Workers, come_in_with_a_key_of_their_own_where_the_server_needs_one) {
+  const std::string key(40, 'k');
+  ServerProcess server(with_settings("processes = 1\n[handlers.echo]\nexec = [\"env\"]\n"),
+                       {{"MILLRACE_ADMIN_KEY", key}});
+  ASSERT_TRUE(server.ready()) << server.said();
+  const Reply reply = server.ask(
+      {.method = "POST", .path = "/v1/queues/echo/tasks", .body = R"({"payload":1})", .key = key});
+  const Reply done =
+      server.ask({.path = "/v1/tasks/" + field(reply.body, "id") + "?wait=30s", .key = key});
+  EXPECT_EQ(field(done.body, "state"), "completed") << done.body << server.said();
+  EXPECT_THAT(done.body, AllOf(HasSubstr("MILLRACE_TASK_ID"), Not(HasSubstr(key)),
+                               Not(HasSubstr("MILLRACE_SERVER_KEY"))));
+}
+
+// ---- Roles -------------------------------------------------------------------------------------
+
+TEST_F(Workers, a_role_of_its_own_works_for_a_server_somewhere_else) {
+  ServerProcess server(on_data({"--role", "api"}));
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string id = put(server, "echo", R"({"n":1})");
+  write_file(directory_ / "worker.toml", "[handlers.echo]\nexec = [\"cat\"]\n");
+  ServerProcess worker(
+      {"--role", "worker", "--server", url(server), "--config", directory_ / "worker.toml"});
+  EXPECT_THAT(ended(server, id), HasSubstr(R"("result":{"n":1})"));
+  EXPECT_TRUE(worker.says("working")) << worker.said();
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.exit(), 0) << worker.said();
+}
+
+TEST_F(Workers, a_second_owner_of_a_directory_is_refused_and_told_how_to_work_instead) {
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  ServerProcess second(on_data({"--role", "api"}));
+  EXPECT_EQ(second.exit(), 1);
+  EXPECT_THAT(second.said(), HasSubstr("millrace serve --role worker --server http://"));
+  TemporaryDirectory other;
+  ServerProcess scheduler({"--store", other / "data", "--role", "scheduler"});
+  EXPECT_EQ(scheduler.exit(), 1);
+  EXPECT_THAT(scheduler.said(), HasSubstr("keeps its time itself"));
+}
+
+}  // namespace
+}  // namespace millrace::test
