@@ -12,4 +12,11 @@ find_package(CLI11 REQUIRED CONFIG)           # libcli11-dev
 if(MILLRACE_TESTS)
   find_package(GTest REQUIRED CONFIG)         # libgtest-dev, libgmock-dev
   include(GoogleTest)
+  # examples/partizap: pictures. libwebp brings no CMake files, and stb is headers only.
+  find_path(WEBP_INCLUDE_DIR webp/encode.h REQUIRED)  # libwebp-dev
+  find_library(WEBP_LIBRARY webp REQUIRED)
+  find_path(STB_INCLUDE_DIR stb/stb_image.h REQUIRED)  # libstb-dev
+  add_library(WebP::webp UNKNOWN IMPORTED)
+  set_target_properties(WebP::webp PROPERTIES
+    IMPORTED_LOCATION ${WEBP_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${WEBP_INCLUDE_DIR})
 endif()

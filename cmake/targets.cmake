@@ -71,15 +71,15 @@ function(millrace_bench name)
   set_tests_properties(bench/${name} PROPERTIES TIMEOUT ${limit})
 endfunction()
 
-# An example: a complete program; ctest runs it and expects it to succeed.
+# An example: a complete program; ctest runs it, with ARGUMENTS, and expects it to succeed.
 function(millrace_example name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;ARGUMENTS")
   millrace_check_arguments("millrace_example(${name})" "${arg_UNPARSED_ARGUMENTS}")
   millrace_time_limit(limit "${arg_TIMEOUT}")
 
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE millrace_warnings ${arg_LINK})
-  add_test(NAME examples/${name} COMMAND ${name})
+  add_test(NAME examples/${name} COMMAND ${name} ${arg_ARGUMENTS})
   set_tests_properties(examples/${name} PROPERTIES TIMEOUT ${limit})
 endfunction()
 

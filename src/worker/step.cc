@@ -18,12 +18,15 @@ Result<std::size_t> Worker::Parts::step() {
         [&](auto done) { broker->beat(ask(beat_caller), core.report(), std::move(done)); });
     if (told && told->assignments) core.assign(*told->assignments);
   }
-  if (auto good = send_now(true); !good) return std::unexpected(std::move(good.error()));
   std::size_t runs = 0;
-  while (HandPtr hand = core.next_hand(clock->steady(), true)) {
-    runs += hand->runs.size();
-    work_through(*hand);
-    core.finished(hand);
+  // Where processors are few, some queues are asked only when others have turned out to be empty.
+  for (std::size_t left = core.lines().size(); runs == 0 && left != 0; --left) {
+    if (auto good = send_now(true); !good) return std::unexpected(std::move(good.error()));
+    while (HandPtr hand = core.next_hand(clock->steady(), true)) {
+      runs += hand->runs.size();
+      work_through(*hand);
+      core.finished(hand);
+    }
   }
   if (auto good = send_now(false); !good) return std::unexpected(std::move(good.error()));
   return runs;

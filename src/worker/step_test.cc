@@ -435,6 +435,19 @@ TEST_F(StepTest, a_lost_lease_ends_a_run_and_nothing_is_settled) {
   EXPECT_EQ(figures().lost, 1U);
 }
 
+TEST_F(StepTest, one_processor_finds_the_queue_that_has_something) {
+  std::string ran;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    handle(name, [&](Context& task) { ran += task.task().queue; });
+  }
+  options_.processors = 1;
+  for (const char* name : {"c", "a", "d"}) {
+    put(name);
+    EXPECT_EQ(steps(), 1U) << name;
+  }
+  EXPECT_EQ(ran, "cad");
+}
+
 TEST_F(StepTest, cannot_be_stepped_after_a_shutdown) {
   handle("q", [](Context&) {});
   worker().shutdown();
