@@ -104,7 +104,7 @@ TEST(Manager, says_nothing_while_there_is_enough) {
   }
 }
 
-TEST(Manager, workers_that_fall_silent_or_stop_are_not_counted_on) {
+TEST(Manager, workers_that_fall_silent_are_not_counted_on) {
   BrokerDriver driver(with_manager());
   put_many(driver, "a", 5'000);
   put_many(driver, "b", 5'000);
@@ -128,8 +128,20 @@ TEST(Manager, workers_that_fall_silent_or_stop_are_not_counted_on) {
   }
   EXPECT_GE(one.of("a").processors, 1U);
   EXPECT_GE(one.of("b").processors, 1U);
+}
+
+TEST(Manager, workers_that_stop_are_not_counted_on) {
+  BrokerDriver driver(with_manager());
+  put_many(driver, "a", 9'000);
+  Obedient one("one", 8, {"a"});
+  Obedient other("other", 90, {"a"});
+  one.did("a", 10, 10s);
   other.report.stopping = true;
+  one.beat(driver);
   EXPECT_FALSE(other.beat(driver).assignments);
+  driver.live(5s);
+  EXPECT_THAT(driver.logged.lines(),
+              ::testing::Contains(HasSubstr("more to do than 8 processors can")));
 }
 
 TEST(Manager, paused_queues_need_nobody) {
