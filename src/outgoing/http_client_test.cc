@@ -148,9 +148,9 @@ TEST(HttpClient, redirects_are_answers_like_others) {
 TEST(HttpClient, many_at_once_share_the_connections_that_there_may_be) {
   constexpr int count = 200;
   HttpPeer peer(echo);
-  HttpClient client({.connections = 4});
   std::latch all(count);
   std::atomic<int> right = 0;
+  HttpClient client({.connections = 4});
   for (int i = 0; i < count; ++i) {
     client.send({.method = "POST", .url = peer.url("/n"), .body = fmt::to_string(i)},
                 [&, i](Result<HttpReply> reply) {
@@ -183,8 +183,8 @@ TEST(HttpClient, threads_may_share_it) {
 
 TEST(HttpClient, a_completion_may_ask_for_more) {
   HttpPeer peer(echo);
-  HttpClient client;
   std::promise<std::string> second;
+  HttpClient client;
   client.send({.url = peer.url("/first")}, [&](Result<HttpReply>) {
     client.send({.url = peer.url("/second")},
                 [&](Result<HttpReply> reply) { second.set_value(reply ? reply->body : ""); });

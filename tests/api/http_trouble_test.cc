@@ -261,8 +261,6 @@ TEST_F(HttpTrouble, what_is_under_way_ends_with_the_broker) {
 }
 
 TEST_F(HttpTrouble, tasks_for_who_has_left_are_given_back) {
-  std::promise<void> left;
-  auto has_left = left.get_future().share();
   serve([&](const PeerRequest& request, PeerConnection& connection) {
     if (request.body.contains("give_back")) {
       return connection.answer(R"({"settled":[{"status":"applied","state":"queued"}],"tasks":[]})");
