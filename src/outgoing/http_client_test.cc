@@ -91,6 +91,12 @@ TEST(HttpClient, a_long_body_is_sent_without_asking_first) {
   EXPECT_FALSE(peer.requests().at(0).headers.contains("expect"));
 }
 
+TEST(HttpClient, a_path_goes_as_it_is) {
+  HttpPeer peer(echo);
+  HttpClient client;
+  EXPECT_EQ(client.send({.url = peer.url("/a/../b/./%2e%2E/c")})->body, "GET /a/../b/./%2e%2E/c ");
+}
+
 TEST(HttpClient, connections_are_used_again_and_replaced_when_closed) {
   HttpPeer peer([](const PeerRequest& request, PeerConnection& connection) {
     echo(request, connection);

@@ -113,9 +113,10 @@ TEST_F(HttpTrouble, a_proxy_in_between_speaks_for_the_server) {
   EXPECT_EQ(error().code, ErrorCode::unavailable);
   EXPECT_THAT(error().message, HasSubstr("502"));
   serve([](const PeerRequest&, PeerConnection& connection) {
-    connection.answer("slowly", "429 Too Many Requests", html);
+    connection.answer("slowly", "429 Too Many Requests", "Retry-After: 7\r\n");
   });
   EXPECT_EQ(error().code, ErrorCode::limited);
+  EXPECT_EQ(error().retry_after, 7s);
 }
 
 TEST_F(HttpTrouble, a_key_goes_with_every_request_and_into_no_message) {
@@ -247,6 +248,17 @@ TEST_F(HttpTrouble, some_of_many_tasks_fail_on_their_own) {
     EXPECT_EQ((*states)[i].has_value(), i % 4 != 0) << i;
   }
   EXPECT_LE(most, 8);
+}
+
+TEST_F(HttpTrouble, thousands_may_be_refused_at_once) {
+  serve([](const PeerRequest&, PeerConnection& connection) { connection.close(); });
+  const std::vector<TaskId> ids(100'000);
+  const auto states = wait_for_answer<Broker::States>(
+      [&](auto done) { broker->retry({.internal = true}, ids, std::move(done)); });
+  ASSERT_TRUE(states) << states.error().message;
+  EXPECT_EQ(states->size(), ids.size());
+  EXPECT_EQ(states->back().error().code, ErrorCode::invalid);
+  EXPECT_TRUE(peer->requests().empty());
 }
 
 TEST_F(HttpTrouble, what_is_under_way_ends_with_the_broker) {
