@@ -218,7 +218,9 @@ struct HttpClient::Parts {
   }
 
   void keep(std::unique_ptr<Transfer> transfer) {
-    if (idle.size() < most_idle) idle.push_back(std::move(transfer));
+    // One that libcurl had no memory for is of no use to anybody.
+    const bool usable = transfer->handle() != nullptr;
+    if (usable && idle.size() < most_idle) idle.push_back(std::move(transfer));
   }
 
   const HttpClientOptions options;

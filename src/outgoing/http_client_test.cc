@@ -91,6 +91,12 @@ TEST(HttpClient, a_long_body_is_sent_without_asking_first) {
   EXPECT_FALSE(peer.requests().at(0).headers.contains("expect"));
 }
 
+TEST(HttpClient, a_path_goes_as_it_is) {
+  HttpPeer peer(echo);
+  HttpClient client;
+  EXPECT_EQ(client.send({.url = peer.url("/a/../b/./%2e%2E/c")})->body, "GET /a/../b/./%2e%2E/c ");
+}
+
 TEST(HttpClient, connections_are_used_again_and_replaced_when_closed) {
   HttpPeer peer([](const PeerRequest& request, PeerConnection& connection) {
     echo(request, connection);
@@ -148,9 +154,9 @@ TEST(HttpClient, redirects_are_answers_like_others) {
 TEST(HttpClient, many_at_once_share_the_connections_that_there_may_be) {
   constexpr int count = 200;
   HttpPeer peer(echo);
-  HttpClient client({.connections = 4});
   std::latch all(count);
   std::atomic<int> right = 0;
+  HttpClient client({.connections = 4});
   for (int i = 0; i < count; ++i) {
     client.send({.method = "POST", .url = peer.url("/n"), .body = fmt::to_string(i)},
                 [&, i](Result<HttpReply> reply) {
@@ -183,8 +189,8 @@ TEST(HttpClient, threads_may_share_it) {
 
 TEST(HttpClient, a_completion_may_ask_for_more) {
   HttpPeer peer(echo);
-  HttpClient client;
   std::promise<std::string> second;
+  HttpClient client;
   client.send({.url = peer.url("/first")}, [&](Result<HttpReply>) {
     client.send({.url = peer.url("/second")},
                 [&](Result<HttpReply> reply) { second.set_value(reply ? reply->body : ""); });

@@ -81,8 +81,8 @@ TEST(HttpFailure, an_answer_that_does_not_end_in_time) {
 
 TEST(HttpFailure, time_runs_also_while_no_connection_is_free) {
   HttpPeer peer(say_nothing);
+  std::promise<void> first_is_done;  // outlives the client, which answers at its end
   HttpClient client({.connections = 1});
-  std::promise<void> first_is_done;
   client.send({.url = peer.url("/first"), .timeout = 10s},
               [&](Result<HttpReply>) { first_is_done.set_value(); });
   ASSERT_TRUE(peer.wait_for_requests(1));
@@ -217,9 +217,9 @@ TEST(HttpFailure, nothing_can_be_smuggled_into_the_head) {
 
 TEST(HttpFailure, a_request_can_be_given_up) {
   HttpPeer peer(say_nothing);
-  HttpClient client;
   std::stop_source source;
   std::promise<Error> given_up;
+  HttpClient client;
   client.send({.url = peer.url(), .stop = source.get_token()},
               [&](Result<HttpReply> reply) { given_up.set_value(error_of(std::move(reply))); });
   ASSERT_TRUE(peer.wait_for_requests(1));
@@ -240,7 +240,9 @@ TEST(HttpFailure, giving_up_what_was_answered_changes_nothing) {
     std::promise<Result<HttpReply>> promise;
     auto answer = promise.get_future();
     client.send({.url = peer.url(), .stop = source.get_token()},
-                [&](Result<HttpReply> reply) { promise.set_value(std::move(reply)); });
+                [promise = std::move(promise)](Result<HttpReply> reply) mutable {
+                  promise.set_value(std::move(reply));
+                });
     if (i % 2 == 0) answer.wait();
     source.request_stop();
     const auto reply = answer.get();

@@ -94,12 +94,14 @@ void Transfer::set_options() {
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_PATH_AS_IS, 1L);  // a name may be called ..
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_PROXY, "");  // an address behind a proxy could not be guarded
   set(CURLOPT_TCP_NODELAY, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   // A name whose resolver hangs would otherwise be waited for on the thread of all requests.
   set(CURLOPT_QUICK_EXIT, 1L);
+  set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
   set(CURLOPT_USERAGENT, options_.user_agent.c_str());
   if (!options_.ca_file.empty()) set(CURLOPT_CAINFO, options_.ca_file.c_str());
 

@@ -149,18 +149,20 @@ TEST_F(HttpTwins, several_takes_are_answered_each) {
 
 TEST_F(HttpTwins, a_take_waits_for_tasks) {
   server.driver.put_queue(queue("emails"));
-  std::promise<std::size_t> taken;
+  std::promise<std::size_t> promise;
+  auto taken = promise.get_future();
   WorkOrder order;
   order.takes = {{.worker = "w", .queues = {{std::string("emails"), 5}}}};
   order.wait = 10min;  // as long as the server allows
-  http->work({.caller = http->new_caller()}, order, [&](Result<WorkResult> result) {
-    taken.set_value(result && result->taken[0] ? result->taken[0]->size() : 99);
-  });
+  http->work({.caller = http->new_caller()}, order,
+             [promise = std::move(promise)](const Result<WorkResult>& result) mutable {
+               promise.set_value(result && result->taken[0] ? result->taken[0]->size() : 99);
+             });
   until([&] { return server.driver.broker->stats().rounds.parked == 1; });
   must(only(ask<std::vector<Result<Put>>>(*http, [](Broker& broker, auto done) {
     broker.put(me, {task("emails")}, std::move(done));
   })));
-  EXPECT_EQ(taken.get_future().get(), 1U);
+  EXPECT_EQ(taken.get(), 1U);
 }
 
 TEST_F(HttpTwins, what_nobody_wants_any_more_is_given_back) {
@@ -209,8 +211,9 @@ TEST_F(HttpTwins, a_result_is_awaited) {
   const auto await = [&](Broker& broker, Duration wait) {
     std::promise<Result<Task>> promise;
     auto answer = promise.get_future();
-    broker.await({.caller = broker.new_caller()}, id, wait,
-                 [&](Result<Task> task) { promise.set_value(std::move(task)); });
+    broker.await(
+        {.caller = broker.new_caller()}, id, wait,
+        [promise = std::move(promise)](Result<Task> task) mutable { promise.set_value(task); });
     until([&] {
       server.driver.broker->run_services(), local.broker->run_services();
       return answer.wait_for(0s) == std::future_status::ready;
@@ -222,7 +225,9 @@ TEST_F(HttpTwins, a_result_is_awaited) {
   std::promise<TaskState> state;
   auto ended = state.get_future();
   http->await({.caller = http->new_caller()}, id, 10min,
-              [&](Result<Task> task) { state.set_value(task ? task->state : TaskState::created); });
+              [state = std::move(state)](const Result<Task>& task) mutable {
+                state.set_value(task ? task->state : TaskState::created);
+              });
   must(settle(take().at(0), Done{}));
   until([&] {
     server.driver.broker->run_services();

@@ -129,6 +129,7 @@ TEST_F(HttpTwins, schedules_live_the_same_life) {
   };
   EXPECT_EQ(must(show(std::nullopt)).size(), 2U);
   EXPECT_EQ(must(show("nightly")).at(0).missed_most, 3U);
+  EXPECT_EQ(show("..").error().code, ErrorCode::not_found);  // not another path
   EXPECT_EQ(show("never").error().code, ErrorCode::not_found);
   const auto change = [&](const std::string& name, auto how) {
     return both<Schedule>(

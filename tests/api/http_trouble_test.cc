@@ -113,9 +113,10 @@ TEST_F(HttpTrouble, a_proxy_in_between_speaks_for_the_server) {
   EXPECT_EQ(error().code, ErrorCode::unavailable);
   EXPECT_THAT(error().message, HasSubstr("502"));
   serve([](const PeerRequest&, PeerConnection& connection) {
-    connection.answer("slowly", "429 Too Many Requests", html);
+    connection.answer("slowly", "429 Too Many Requests", "Retry-After: 7\r\n");
   });
   EXPECT_EQ(error().code, ErrorCode::limited);
+  EXPECT_EQ(error().retry_after, 7s);
 }
 
 TEST_F(HttpTrouble, a_key_goes_with_every_request_and_into_no_message) {
@@ -249,6 +250,17 @@ TEST_F(HttpTrouble, some_of_many_tasks_fail_on_their_own) {
   EXPECT_LE(most, 8);
 }
 
+TEST_F(HttpTrouble, thousands_may_be_refused_at_once) {
+  serve([](const PeerRequest&, PeerConnection& connection) { connection.close(); });
+  const std::vector<TaskId> ids(100'000);
+  const auto states = wait_for_answer<Broker::States>(
+      [&](auto done) { broker->retry({.internal = true}, ids, std::move(done)); });
+  ASSERT_TRUE(states) << states.error().message;
+  EXPECT_EQ(states->size(), ids.size());
+  EXPECT_EQ(states->back().error().code, ErrorCode::invalid);
+  EXPECT_TRUE(peer->requests().empty());
+}
+
 TEST_F(HttpTrouble, what_is_under_way_ends_with_the_broker) {
   serve([](const PeerRequest&, PeerConnection& connection) { connection.wait_until_gone(); });
   std::promise<ErrorCode> ended;
@@ -261,8 +273,6 @@ TEST_F(HttpTrouble, what_is_under_way_ends_with_the_broker) {
 }
 
 TEST_F(HttpTrouble, tasks_for_who_has_left_are_given_back) {
-  std::promise<void> left;
-  auto has_left = left.get_future().share();
   serve([&](const PeerRequest& request, PeerConnection& connection) {
     if (request.body.contains("give_back")) {
       return connection.answer(R"({"settled":[{"status":"applied","state":"queued"}],"tasks":[]})");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <charconv>
 #include <random>
 #include <utility>
 
@@ -59,6 +60,13 @@ bool is_json(const outgoing::HttpReply& reply) {
          reply.header("content-type").starts_with("application/problem+json");
 }
 
+std::optional<std::chrono::milliseconds> seconds_from(std::string_view text) {
+  unsigned seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return std::chrono::seconds(std::min(seconds, 86'400U));
+}
+
 // An answer that is not of a Millrace server: a proxy's, or somebody else's.
 Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
   const std::string_view type = reply.header("content-type");
@@ -66,7 +74,9 @@ Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
       fmt::format("{} answered {} with {}", host, reply.status,
                   type.empty() ? "no content type" : in_quotes(type.substr(0, type.find(';'))));
   if (reply.status == 429) {
-    return {.code = ErrorCode::limited, .message = std::move(message)};
+    return {.code = ErrorCode::limited,
+            .message = std::move(message),
+            .retry_after = seconds_from(reply.header("retry-after"))};
   }
   if (reply.status >= 500 || reply.status == 408) {
     return {.code = ErrorCode::unavailable, .message = std::move(message)};

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "api/client/http_broker.h"
@@ -79,13 +83,19 @@ struct HttpBroker::StateJob {
     done(std::move(states));
   }
 
+  // Begins one that is answered later. Those that are answered at once are gone through here and
+  // not from inside each other: there may be thousands.
   static void begin_next(const std::shared_ptr<StateJob>& job) {
-    const auto place = job->next();
-    if (!place) return;
-    job->one(*place, [job, place = *place](Result<TaskState> state) {
-      if (job->answer(place, std::move(state))) return job->finish();
-      begin_next(job);
-    });
+    for (;;) {
+      const auto place = job->next();
+      if (!place) return;
+      auto second = std::make_shared<std::atomic<bool>>(false);  // to come goes on
+      job->one(*place, [job, place = *place, second](Result<TaskState> state) {
+        if (job->answer(place, std::move(state))) return job->finish();
+        if (second->exchange(true)) begin_next(job);
+      });
+      if (!second->exchange(true)) return;
+    }
   }
 };
 

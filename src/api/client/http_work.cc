@@ -23,12 +23,16 @@ std::size_t bytes_of(const NewTask& task) {
   return 256 + task.payload.size() + task.metadata.size();
 }
 
+std::size_t bytes_of(const TaskError& error) {
+  return error.message.size() + error.details.size() + error.stack.size();
+}
+
 std::size_t bytes_of(const Report& report) {
   std::size_t bytes = 128;
   if (const auto* done = std::get_if<Done>(&report.outcome)) bytes += done->result.size();
-  if (const auto* failed = std::get_if<Failed>(&report.outcome)) {
-    bytes += failed->error.details.size() + failed->error.stack.size();
-  }
+  if (const auto* failed = std::get_if<Failed>(&report.outcome)) bytes += bytes_of(failed->error);
+  if (const auto* retry = std::get_if<RetryAt>(&report.outcome)) bytes += bytes_of(retry->error);
+  if (const auto* cancel = std::get_if<Cancel>(&report.outcome)) bytes += cancel->reason.size();
   for (const NewTask& task : report.follow_ups) bytes += bytes_of(task);
   return bytes;
 }
