@@ -28,7 +28,7 @@ class CannotSucceed extends Error {}
 async function handle(task) {
   const { to } = task.payload;
   if (!to.includes('@')) throw new CannotSucceed(`${to} is no address`);
-  return { sent: to, attempt: task.attempts + 1 };
+  return { sent: to, attempt: (task.counters?.attempts ?? 0) + 1 };
 }
 
 // Runs one task and says how it ended, with the token that proves the lease is ours.

@@ -32,10 +32,6 @@ class PartizapTest : public ::testing::Test {
  protected:
   TestShop s_;
 
-  static std::string text_of(TaskId id) {
-    const std::string quoted = millrace::encode(id);
-    return quoted.substr(1, quoted.size() - 2);
-  }
   static std::vector<millrace::Duration> times_of(const std::vector<TestShop::Sent>& sent) {
     std::vector<millrace::Duration> times;
     for (const auto& each : sent) times.push_back(each.at - t0);
@@ -71,7 +67,7 @@ TEST_F(PartizapTest, an_sms_that_fails_twice_goes_out_at_the_third_attempt) {
   const Put put = s_.shop().send_verification_sms("+7 900", "4711");
   s_.step(30s);
   EXPECT_THAT(times_of(s_.sms), ElementsAre(0s, 1s, 3s));
-  const std::string id = text_of(put.id);
+  const std::string id = millrace::to_text(put.id);
   EXPECT_THAT(s_.lines, ElementsAre("SMS failed: the provider does not answer",
                                     "Job " + id + " failed: the provider does not answer",
                                     "SMS failed: the provider does not answer",
@@ -162,7 +158,8 @@ TEST_F(PartizapTest, an_email_that_fails_five_times_is_a_dead_letter_with_an_ale
   EXPECT_EQ(s_.alerts[0].message, "Job permanently failed: send-email");
   EXPECT_EQ(s_.alerts[0].data.jobId, put.id);
   EXPECT_EQ(s_.alerts[0].data.error, "the provider does not answer");
-  EXPECT_THAT(millrace::encode(s_.alerts[0]), HasSubstr(R"("data":{"jobId":")" + text_of(put.id)));
+  EXPECT_THAT(millrace::encode(s_.alerts[0]),
+              HasSubstr(R"("data":{"jobId":")" + millrace::to_text(put.id)));
 }
 
 TEST_F(PartizapTest, a_dead_letter_can_be_sent_again) {
@@ -207,7 +204,7 @@ TEST_F(PartizapTest, queues_are_worked_in_the_order_of_their_priorities) {
   for (std::size_t i = queue_names.size(); i-- > 0;) {
     const auto put = s_.client().put(queue_names[i], 7, {.type = "no-such-job"});
     ASSERT_THAT(put, IsOk());
-    ids[i] = "Job " + text_of(put->id) + " failed: Unknown job: no-such-job";
+    ids[i] = "Job " + millrace::to_text(put->id) + " failed: Unknown job: no-such-job";
   }
   s_.step(0s);
   ASSERT_THAT(s_.lines, SizeIs(5));

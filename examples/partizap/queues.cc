@@ -3,30 +3,18 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <variant>
 
 namespace partizap {
 namespace {
 
 using millrace::TaskEvent;
 
-std::string text_of(millrace::TaskId id) {
-  const std::string quoted = millrace::encode(id);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 std::string error_of(const TaskEvent& event) {
-  if (const auto* failed = std::get_if<millrace::Failed>(&event.outcome)) {
-    return failed->error.message;
-  }
-  if (const auto* again = std::get_if<millrace::RetryAt>(&event.outcome)) {
-    return again->error.message;
-  }
-  return "no error was given";
+  return event.error() == nullptr ? "no error was given" : event.error()->message;
 }
 
 void log_failure(Services& services, const TaskEvent& event) {
-  services.log(fmt::format("Job {} failed: {}", text_of(event.task.id), error_of(event)));
+  services.log(fmt::format("Job {} failed: {}", millrace::to_text(event.task.id), error_of(event)));
 }
 
 // The task itself stays where it is, as a dead letter: with its payload, error and history.
@@ -50,7 +38,7 @@ millrace::RetryRules attempts(std::uint32_t most, millrace::Backoff backoff,
 void add_queue(millrace::App& app, Services& services, const std::string& name,
                millrace::HandlerOptions options) {
   options.on_completed = [&services](const TaskEvent& event) {
-    services.log(fmt::format("Job {} completed", text_of(event.task.id)));
+    services.log(fmt::format("Job {} completed", millrace::to_text(event.task.id)));
   };
   options.on_requeued = [&services](const TaskEvent& event) { log_failure(services, event); };
   options.on_failed = [&services](const TaskEvent& event) { give_up(services, event); };

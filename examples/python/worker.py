@@ -40,7 +40,7 @@ def handle(task):
     to = task["payload"]["to"]
     if "@" not in to:
         raise ValueError(f"{to} is no address")
-    return {"sent": to, "attempt": task["attempts"] + 1}
+    return {"sent": to, "attempt": task.get("counters", {}).get("attempts", 0) + 1}
 
 
 def settle(task):

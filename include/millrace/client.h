@@ -47,6 +47,9 @@ struct PutOptions {
   TaskId id = {};             // nil: one is made
 };
 
+// As everywhere people see it: 0190f0a2-….
+std::string to_text(const TaskId& id);
+
 NewTask new_task(QueueRef queue, std::string payload, PutOptions options);
 
 // Which dead letters: of one queue or of all, of one type or of any.
@@ -93,6 +96,7 @@ class Client {
   Result<void> pause(QueueRef queue, std::optional<Duration> time = std::nullopt);
   Result<void> resume(QueueRef queue);
   Result<QueueCounts> counts(QueueRef queue);
+  Result<QueueSettings> settings(QueueRef queue);
 
  private:
   friend class App;

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace millrace {
@@ -50,6 +51,13 @@ struct TaskEvent {
   const Lease& task;
   TaskState state = TaskState::completed;
   const Outcome& outcome;  // as the handler gave it
+
+  // Null: it did not fail.
+  const TaskError* error() const {
+    if (const auto* failed = std::get_if<Failed>(&outcome)) return &failed->error;
+    if (const auto* again = std::get_if<RetryAt>(&outcome)) return &again->error;
+    return nullptr;
+  }
 };
 using Hook = std::function<void(const TaskEvent&)>;
 

@@ -76,6 +76,7 @@ TEST(App, a_call_of_the_handle_puts_a_task_that_the_handler_runs) {
   EXPECT_EQ(task.state, TaskState::completed);
   EXPECT_EQ(task.result, R"({"number":7})");
   EXPECT_EQ(task.priority, 8);
+  EXPECT_THAT(to_text(put.id), SizeIs(36));
 }
 
 // S2-023, S2-024, S2-025, S2-036, S3-042
@@ -356,6 +357,7 @@ TEST(App, stored_settings_hold_over_those_of_the_program_unless_it_says_otherwis
   };
   start(30s, false);
   start(40s, false);
+  EXPECT_EQ(must(Client(url).settings("emails")).timeout, 30s);
   EXPECT_THAT(lines, ::testing::Contains(HasSubstr("stored settings of queue emails")));
   lines.clear();
   start(30s, false);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/client_parts.h"
-#include "core/transition.h"
+#include "core/uuid.h"
 
 namespace millrace {
 namespace {
@@ -37,6 +37,10 @@ Result<void> nothing(const Result<Queue>& queue) {
 }
 
 }  // namespace
+
+std::string to_text(const TaskId& id) {
+  return to_text(id.value);
+}
 
 NewTask new_task(QueueRef queue, std::string payload, PutOptions options) {
   return {.id = options.id,
@@ -180,12 +184,28 @@ Result<void> Client::resume(QueueRef queue) {
   }));
 }
 
-Result<QueueCounts> Client::counts(QueueRef queue) {
-  auto views = parts_->call<std::vector<QueueView>>([&](Broker& broker, Ask ask, auto done) {
+namespace {
+
+Result<QueueView> view_of(const auto& parts, QueueRef queue) {
+  auto views = parts.template call<std::vector<QueueView>>([&](Broker& broker, Ask ask, auto done) {
     broker.queues(ask, std::move(queue), std::move(done));
   });
   if (!views) return std::unexpected(std::move(views.error()));
-  return std::move(views->front().counts);
+  return std::move(views->front());
+}
+
+}  // namespace
+
+Result<QueueCounts> Client::counts(QueueRef queue) {
+  auto view = view_of(*parts_, std::move(queue));
+  if (!view) return std::unexpected(std::move(view.error()));
+  return std::move(view->counts);
+}
+
+Result<QueueSettings> Client::settings(QueueRef queue) {
+  auto view = view_of(*parts_, std::move(queue));
+  if (!view) return std::unexpected(std::move(view.error()));
+  return std::move(view->queue.settings);
 }
 
 }  // namespace millrace

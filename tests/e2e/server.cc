@@ -86,8 +86,13 @@ bool ServerProcess::read_more() {
   return true;
 }
 
-bool ServerProcess::says(std::string_view text) {
-  while (said_.find(text) == std::string::npos) {
+bool ServerProcess::says(std::string_view text, std::size_t times) {
+  const auto seen = [&] {
+    std::size_t count = 0;
+    for (auto at = said_.find(text); at != said_.npos; at = said_.find(text, at + 1)) ++count;
+    return count;
+  };
+  while (seen() < times) {
     if (!read_more()) return false;
   }
   return true;

@@ -37,7 +37,9 @@ class ServerProcess {
   ~ServerProcess();  // kills it
 
   // Reads what it says until `text` comes; false if it ends, or says nothing for a minute.
-  bool says(std::string_view text);
+  bool says(std::string_view text) { return says(text, 1); }
+  // The same, so many times.
+  bool says(std::string_view text, std::size_t times);
   // Until it serves; its port is known then.
   bool ready();
 
