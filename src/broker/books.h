@@ -36,7 +36,7 @@ struct BooksOptions {
   ComposeNotice compose = {};
   bool alerts = false;
   Duration alert_window = std::chrono::minutes(10);  // the same alert at most once in it
-  bool manager = false;  // moves processors between queues
+  bool manager = false;                              // moves processors between queues
   // Of ids and jitter. Nullopt: drawn at random, since two brokers with one seed make the same ids.
   std::optional<std::uint64_t> seed = std::nullopt;
   LeaseBookOptions leases = {};

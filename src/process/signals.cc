@@ -1,9 +1,9 @@
 #include "process/signals.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <cerrno>
 
 #include <algorithm>
 #include <atomic>

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,7 +112,7 @@ void Supervisor::start(Child& child) {
     child.young_deaths = std::max(child.young_deaths + 1, 2U);  // trying at once will not help
     child.due = child.started + pause_of(child);
     options_.log(LogLevel::error, "a worker process could not be started",
-                 {{"error", std::string(strerror(error))}});
+                 {{"error", std::string(std::strerror(error))}});
     return;
   }
   child.pid = pid;
