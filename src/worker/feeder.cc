@@ -97,6 +97,11 @@ void Worker::Parts::feed() {
     lock.lock();
   }
   feeder_gone = true;
+  const auto late = std::exchange(inbox, {});
+  lock.unlock();
+  for (const Answer& answer : late) {
+    if (answer.result) broker->give_back(*answer.result);
+  }
 }
 
 // Answers are turned into runs, and old runs freed, without the lock.

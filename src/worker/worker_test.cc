@@ -1,15 +1,9 @@
 // The worker with its threads, over a broker and a store that run.
-#include "worker/worker.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -17,11 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/wait_for_answer.h"
-#include "tests/support/broker_driver.h"
-#include "tests/support/forwarding_broker.h"
+#include "tests/support/driven_worker.h"
 #include "tests/support/matchers.h"
-#include "worker/run.h"
 
 namespace millrace::worker {
 namespace {
@@ -30,172 +21,6 @@ using namespace millrace::test;
 using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-// What handlers and hooks have done, for tests to wait for.
-class Seen {
- public:
-  template <class Change>
-  auto note(Change change) {
-    const std::scoped_lock lock(mutex_);
-    changed_.notify_all();
-    return change();
-  }
-  template <class Condition>
-  bool eventually(Condition condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 30s, condition);
-  }
-  // Handlers wait here until the test lets them go.
-  void wait_for_gate() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return open; });
-  }
-  void open_gate() {
-    note([&] { open = true; });
-  }
-
-  template <class Condition>
-  bool eventually_for(Duration limit, Condition condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, limit, condition);
-  }
-
-  bool open = false;
-  int runs = 0;
-  int inside = 0;  // handlers that run
-  int most_inside = 0;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
-
-// The way to the broker, which can be closed; and who gives instructions.
-class Doorway final : public ForwardingBroker {
- public:
-  Doorway(Broker& next, Seen& seen) : ForwardingBroker(next), seen_(seen) {}
-
-  void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override {
-    if (closed) {
-      seen_.note([&] { ++refused; });
-      return done(fail(ErrorCode::unavailable, "the door is closed"));
-    }
-    ForwardingBroker::work(ask, std::move(order), std::move(done));
-  }
-  void beat(Ask, WorkerReport report, Completion<Instructions> done) override {
-    Instructions told;
-    seen_.note([&] {
-      told = instructions;
-      ++beats;
-      last_report = std::move(report);
-    });
-    if (closed) return done(fail(ErrorCode::unavailable, "the door is closed"));
-    done(told);
-  }
-
-  std::atomic<bool> closed = false;
-  int refused = 0;  // these four: under the lock of Seen
-  int beats = 0;
-  Instructions instructions;
-  WorkerReport last_report;
-
- private:
-  Seen& seen_;
-};
-
-class WorkerTest : public ::testing::Test {
- protected:
-  SystemClock clock_;
-  std::unique_ptr<Store> store_ = open_memory();
-  LogLines logged_;
-  LocalBroker broker_{clock_, *store_};
-  Seen seen_;
-  Doorway door_{broker_, seen_};
-  std::vector<QueueHandlers> queues_;
-  WorkerOptions options_{.name = "$local-test", .internal = true, .log = logged_.log()};
-  std::unique_ptr<Worker> worker_;
-
-  // Handlers may have been given up and still run: they must not outlive what they use.
-  void TearDown() override {
-    seen_.open_gate();
-    worker_.reset();
-    EXPECT_TRUE(seen_.eventually([&] { return seen_.inside == 0; }));
-  }
-
-  QueueHandlers& handle(std::string queue, std::function<void(Context&)> handler) {
-    queues_.push_back({.queue = std::move(queue)});
-    queues_.back().any = [this, handler = std::move(handler)](std::span<Context* const> tasks) {
-      seen_.note([&] {
-        ++seen_.inside;
-        seen_.most_inside = std::max(seen_.most_inside, seen_.inside);
-      });
-      const Leaving leaving{seen_};
-      for (Context* each : tasks) handler(*each);
-      seen_.note([&] { seen_.runs += static_cast<int>(tasks.size()); });
-    };
-    return queues_.back();
-  }
-  Worker& start() {
-    worker_ = std::make_unique<Worker>(clock_, door_, options_, queues_);
-    worker_->start();
-    return *worker_;
-  }
-  Moment steady() { return clock_.steady(); }
-
-  Ask ask() { return {.caller = {1}, .internal = true}; }
-  std::vector<TaskId> put(const std::string& queue, std::size_t count, NewTask fields = {}) {
-    std::vector<TaskId> ids;
-    for (std::size_t done = 0; done < count;) {
-      std::vector<NewTask> tasks;
-      for (; tasks.size() < 1000 && done < count; ++done) {
-        tasks.push_back(task(queue, fields));
-        ids.push_back(tasks.back().id);
-      }
-      const auto puts = wait_for_answer<std::vector<Result<Put>>>(
-          [&](auto answer) { broker_.put(ask(), std::move(tasks), std::move(answer)); });
-      EXPECT_THAT(puts, IsOk());
-    }
-    return ids;
-  }
-  Task find(TaskId id) {
-    return must(
-        wait_for_answer<Task>([&](auto done) { broker_.find(ask(), id, std::move(done)); }));
-  }
-  TaskState end_of(TaskId id) {
-    return must(wait_for_answer<Task>(
-                    [&](auto done) { broker_.await(ask(), id, 30s, std::move(done)); }))
-        .state;
-  }
-  void make_queue(QueueSettings settings) {
-    must(wait_for_answer<Queue>([&](auto done) {
-      broker_.put_queue(ask(), std::move(settings), PutQueue::replace, std::move(done));
-    }));
-  }
-  QueueCounts counts(const std::string& queue) {
-    return must(wait_for_answer<std::vector<QueueView>>(
-                    [&](auto done) { broker_.queues(ask(), queue, std::move(done)); }))
-        .front()
-        .counts;
-  }
-  // Until what the worker says of itself is so.
-  template <class Condition>
-  bool shows(Condition condition) {
-    const Moment end = steady() + 30s;
-    while (!condition(worker_->figures().front())) {
-      if (steady() > end) return false;
-      seen_.eventually_for(2ms, [] { return false; });
-    }
-    return true;
-  }
-
- private:
-  struct Leaving {
-    Seen& seen;
-    ~Leaving() {
-      seen.note([&] { --seen.inside; });
-    }
-  };
-};
 
 // S1-051, S1-063, S1-085…087, S2-018
 TEST_F(WorkerTest, runs_what_is_put) {
@@ -288,8 +113,11 @@ TEST_F(WorkerTest, a_manual_handler_is_told_what_is_stored) {
     EXPECT_EQ(must(task.settle(Done{"7"})), TaskState::completed);
     EXPECT_EQ(find(task.id()).result, "7");
   }).acknowledge = Acknowledge::manual;
+  options_.beat = 1h;
   start();
+  const Moment before = steady();
   for (const TaskId& id : put("q", 20)) EXPECT_EQ(end_of(id), TaskState::completed);
+  EXPECT_LE(steady() - before, 10s) << "a free processor is noticed although nothing is to be sent";
 }
 
 TEST_F(WorkerTest, what_happens_by_chance_ends_as_it_should) {
@@ -416,118 +244,6 @@ TEST_F(WorkerTest, one_that_ignores_it_is_given_up_and_its_place_taken) {
   EXPECT_EQ(end_of(later), TaskState::completed);
   EXPECT_TRUE(shows([](const RunFigures& now) { return now.abandoned == 0; }));
   EXPECT_EQ(worker_->graceful_stop(10s).running, 0U);
-}
-
-// ---- Stopping
-// ------------------------------------------------------------------------------------
-
-// S1-060, S1-064, S1-088, S2-027, S3-064, S3-066
-TEST_F(WorkerTest, a_stop_waits_for_what_runs) {
-  QueueHandlers& how = handle("q", [&](Context&) { seen_.wait_for_gate(); });
-  how.concurrency = 2;
-  how.prefetch = 8;
-  start();
-  const auto ids = put("q", 10);
-  ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 2; }));
-  ASSERT_TRUE(shows([](const RunFigures& now) { return now.running == 2 && now.waiting == 8; }));
-  worker_->shutdown();
-  worker_->shutdown();
-  ASSERT_TRUE(shows([](const RunFigures& now) { return now.waiting == 0; }));
-  EXPECT_EQ(worker_->figures().front().running, 2U);
-  std::thread opener([&] { seen_.open_gate(); });
-  const Stopped stopped = worker_->graceful_stop(30s);
-  opener.join();
-  EXPECT_EQ(stopped.given_back, 8U);
-  EXPECT_EQ(stopped.running, 0U);
-  EXPECT_EQ(counts("q").of(TaskState::completed), 2U);
-  EXPECT_EQ(counts("q").ready(), 8U);
-  for (const TaskId& id : ids) EXPECT_EQ(find(id).counters.attempts, 0U);
-  EXPECT_EQ(worker_->graceful_stop(30s).given_back, 8U) << "again is no error";
-}
-
-// C-23, D-24, S3-065
-TEST_F(WorkerTest, a_thousand_tasks_are_given_back_within_the_limit) {
-  QueueHandlers& how = handle("q", [&](Context&) { seen_.wait_for_gate(); });
-  how.concurrency = 200;
-  how.prefetch = 800;
-  start();
-  put("q", 1200);
-  ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 200; }));
-  ASSERT_TRUE(
-      shows([](const RunFigures& now) { return now.running == 200 && now.waiting == 800; }));
-  const Moment before = steady();
-  const Stopped stopped = worker_->graceful_stop(2s);
-  EXPECT_LE(steady() - before, 2500ms);
-  EXPECT_EQ(stopped.given_back, 1000U);
-  EXPECT_EQ(stopped.running, 200U);
-  EXPECT_EQ(counts("q").ready(), 1200U);
-  EXPECT_EQ(counts("q").taken(), 0U);
-}
-
-TEST_F(WorkerTest, handlers_that_heed_the_request_end_in_time) {
-  std::atomic<int> heeded = 0;
-  handle("q", [&](Context& task) {
-    EXPECT_FALSE(task.wait_for(1h));
-    if (task.stop_reason() == StopReason::stopping) ++heeded;
-    throw std::runtime_error("interrupted");
-  }).concurrency = 3;
-  start();
-  const auto ids = put("q", 3);
-  ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 3; }));
-  const Stopped stopped = worker_->graceful_stop(1s);
-  EXPECT_EQ(stopped.running, 0U);
-  EXPECT_EQ(stopped.interrupted, 3U);
-  EXPECT_EQ(stopped.given_back, 3U);
-  EXPECT_EQ(heeded, 3);
-  for (const TaskId& id : ids) {
-    EXPECT_EQ(find(id).state, TaskState::queued);
-    EXPECT_EQ(find(id).counters.retries, 0U) << "nothing is charged";
-  }
-}
-
-TEST_F(WorkerTest, a_handler_may_shut_its_worker_down) {
-  handle("q", [&](Context&) { worker_->shutdown(); });
-  start();
-  EXPECT_EQ(end_of(put("q", 1).front()), TaskState::completed);
-  EXPECT_EQ(worker_->graceful_stop(10s).running, 0U);
-  worker_->start();
-  EXPECT_EQ(worker_->running_processors(), 0U) << "there is no way back";
-}
-
-TEST_F(WorkerTest, two_may_stop_it_at_the_same_time) {
-  handle("q", [](Context&) {});
-  start();
-  std::thread other([&] { worker_->graceful_stop(10s); });
-  worker_->graceful_stop(10s);
-  other.join();
-}
-
-TEST_F(WorkerTest, whatever_a_stop_meets_nothing_stays_taken) {
-  for (int round = 0; round < 30; ++round) {
-    queues_.clear();
-    handle("q", [](Context&) {}).concurrency = 2;
-    start();
-    put("q", 50);
-    std::thread putter([&] { put("q", 50); });
-    if (round % 2 == 0) worker_->shutdown();
-    worker_->graceful_stop(10s);
-    putter.join();
-    EXPECT_EQ(counts("q").taken(), 0U);
-  }
-}
-
-TEST_F(WorkerTest, without_a_limit_a_stop_waits_as_long_as_it_takes) {
-  handle("q", [&](Context& task) {
-    seen_.wait_for_gate();
-    EXPECT_FALSE(task.stop_requested());
-  });
-  start();
-  const TaskId id = put("q", 1).front();
-  ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 1; }));
-  std::thread stopper([&] { worker_->graceful_stop(0s); });
-  seen_.open_gate();
-  stopper.join();
-  EXPECT_EQ(find(id).state, TaskState::completed);
 }
 
 // ---- The broker
