@@ -177,6 +177,7 @@ TEST_F(HttpTwins, what_nobody_wants_any_more_is_given_back) {
 
 TEST_F(HttpTwins, who_leaves_is_not_answered_and_loses_nothing) {
   server.driver.put_queue(queue("emails"));
+  open({.timeout = 1h});
   const CallerId caller = http->new_caller();
   auto alive = std::make_shared<int>();
   const std::weak_ptr<int> watch = alive;
