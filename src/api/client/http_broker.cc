@@ -68,6 +68,9 @@ Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
   if (reply.status == 429) {
     return {.code = ErrorCode::limited, .message = std::move(message)};
   }
+  if (reply.status == 413) {
+    return {.code = ErrorCode::too_large, .message = std::move(message)};
+  }
   if (reply.status >= 500 || reply.status == 408) {
     return {.code = ErrorCode::unavailable, .message = std::move(message)};
   }
@@ -75,23 +78,6 @@ Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
     message += fmt::format(" and sends us to {}", in_quotes(reply.header("location")));
   }
   return {.code = ErrorCode::invalid, .message = message + "; it is not a Millrace server"};
-}
-
-Result<outgoing::HttpReply> judged(Result<outgoing::HttpReply> reply, std::string_view host) {
-  if (!reply) return reply;
-  if (reply->status >= 200 && reply->status < 300) {
-    if (reply->body.empty() || is_json(*reply)) return reply;
-    return std::unexpected(stranger(*reply, host));
-  }
-  if (is_json(*reply)) {
-    if (auto problem = wire::problem_from(reply->body)) {
-      if (reply->status == 401 || reply->status == 403) {
-        problem->message = fmt::format("{} does not let us: {}", host, problem->message);
-      }
-      return std::unexpected(std::move(*problem));
-    }
-  }
-  return std::unexpected(stranger(*reply, host));
 }
 
 }  // namespace
@@ -183,9 +169,32 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
       --request.repeats;
       return send_on(std::move(request), std::move(stop), until, std::move(done));
     }
-    done(judged(std::move(reply), host_of(options_.url)));
+    done(request.as_it_is ? std::move(reply) : judged(std::move(reply)));
   };
   client_.send(std::move(http), std::move(answered));
+}
+
+Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) const {
+  if (!reply) return reply;
+  const std::string_view host = host_of(options_.url);
+  const int status = reply->status;
+  const bool good = status >= 200 && status < 300;
+  if (good && (reply->body.empty() || is_json(*reply))) return reply;
+  std::string field;
+  auto problem = !good && is_json(*reply) ? wire::problem_from(reply->body, &field) : std::nullopt;
+  const bool by_millrace = problem.has_value();
+  if (!problem) problem = stranger(*reply, host);
+  const bool about_us = status == 401 || status == 403;
+  if (by_millrace && about_us) {
+    problem->message = fmt::format("{} does not let us: {}", host, problem->message);
+  }
+  if (denied != nullptr) {
+    const bool about_body =
+        by_millrace &&
+        (about_us ? !field.empty() : status == 400 || status == 413 || status == 422);
+    *denied = problem->code == ErrorCode::invalid && !about_body;
+  }
+  return std::unexpected(std::move(*problem));
 }
 
 void HttpBroker::call(const Ask& ask, Request request, Completion<void> done) {

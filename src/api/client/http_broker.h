@@ -7,6 +7,8 @@
 //   * Requests of one caller that are under way at the same time may overtake each other.
 //   * Ask::deadline is looked at before a request is sent. Ask::internal, memos, delivery notes and
 //     names that begin with $ are not for who comes over a wire: `invalid`.
+//   * A key that is refused, and answers of somebody who is no Millrace server, are `invalid`; but
+//     `unavailable` where results or heartbeats were sent, which make as much sense as before.
 //   * A take waits for a minute at most. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
 //   * change_queue and change_schedule read and write in two steps. Only what the change touched
@@ -104,8 +106,9 @@ class HttpBroker final : public Broker {
     std::string method = "GET";
     std::string target = {};  // behind the URL: /v1/tasks?limit=1
     std::string body = {};
-    Duration wait{};       // that the server may take beside the timeout
-    unsigned repeats = 0;  // if no answer comes
+    Duration wait{};        // that the server may take beside the timeout
+    unsigned repeats = 0;   // if no answer comes
+    bool as_it_is = false;  // the answer, also if it means an error
   };
   struct PutJob;    // a put on its way
   struct WorkJob;   // a WorkOrder on its way
@@ -121,6 +124,9 @@ class HttpBroker final : public Broker {
   void send(const Ask& ask, Request request, Completion<Reply> done);
   void send_on(Request request, std::stop_token stop, std::chrono::nanoseconds until,
                Completion<Reply> done);
+  // Answers that mean an error as that error. `denied`: nothing is said about what was sent, only
+  // that we may not, or that whoever answered is no Millrace server.
+  Result<Reply> judged(Result<Reply> reply, bool* denied = nullptr) const;
   // Sends, and reads the answer's body with `read`, a function Result<T>(std::string_view).
   template <class T, class ReadAnswer>
   void call(const Ask& ask, Request request, ReadAnswer read, Completion<T> done) {
