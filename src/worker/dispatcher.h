@@ -110,8 +110,8 @@ class Dispatcher {
   Arrived arrived(const Order& order, Result<WorkResult>& result, Moment now) const;
   void answered(Order& order, Result<WorkResult>& result, Arrived arrived, Moment now,
                 std::vector<Told>& told);
-  // When next_order() or next_poll() will find something that they do not find now.
-  Moment next_order_due() const;
+  // When next_order() or next_poll() may find something that they do not find now.
+  Moment next_order_due(Moment now) const;
   bool paused(Moment now) const { return now < resume_at_; }
   // Whether an order or poll is on its way, or an end waits to be sent.
   bool sending() const { return order_out_ || !outbox_.empty(); }

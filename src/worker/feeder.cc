@@ -149,7 +149,7 @@ void Worker::Parts::answer_came(Answer answer) {
 
 void Worker::Parts::wait_for_news(std::unique_lock<std::mutex>& lock, Moment now) {
   if (!inbox.empty() || feeder_stops) return;
-  const Moment next = std::min({core.next_order_due(), core.next_collect(), stirred_at});
+  const Moment next = std::min({core.next_order_due(now), core.next_collect(), stirred_at});
   if (next == no_moment && !stirred.load()) {
     news.wait(lock);
   } else {

@@ -146,11 +146,15 @@ void Dispatcher::take_back_wanted(std::vector<Wanted>& wanted, std::uint32_t Lin
   wanted.clear();
 }
 
-Moment Dispatcher::next_order_due() const {
+// Only what is still to come: what is past has been looked at, and an answer wakes by itself.
+Moment Dispatcher::next_order_due(Moment now) const {
   Moment next = no_moment;
-  if (broker_lost_ || resume_at_ > Moment::zero()) next = resume_at_;
+  if (resume_at_ > now && !(order_out_ && !poll_wanted_.empty())) next = resume_at_;
+  if (stopping_) return next;
   for (const Line& line : lines_) {
-    if (line.refusal_pause > Moment::zero()) next = std::min(next, line.refused_until);
+    if (line.refused_until > now && !takes_nothing(line, line.refused_until)) {
+      next = std::min(next, line.refused_until);
+    }
   }
   return next;
 }
