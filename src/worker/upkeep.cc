@@ -55,7 +55,9 @@ void Dispatcher::look_at(const HandPtr& hand, Moment now, Due& due) {
     if (!open || up + line.how.grace > now) continue;
     if (run->end(Failed{.error = timeout_error(*run)}, false)) collect(run);
   }
-  if (stepping_ || !should_abandon(*hand, *call, now) || !hand->abandon(*call)) return;
+  // No more of them than may run at once; another keeps its place, though its task has ended.
+  if (stepping_ || line.abandoned >= line.how.concurrency) return;
+  if (!should_abandon(*hand, *call, now) || !hand->abandon(*call)) return;
   ++due.abandoned;
   ++line.abandoned;
   for (const RunPtr& run : hand->runs) {

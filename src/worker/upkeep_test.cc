@@ -197,6 +197,40 @@ TEST_F(DispatcherTest, a_queue_whose_handlers_do_not_come_back_is_left_alone) {
   EXPECT_TRUE(wanted(core().next_order(now_)).contains("a"));
 }
 
+TEST_F(DispatcherTest, no_more_calls_are_abandoned_than_may_run_at_once) {
+  queue("a", 2, 0).grace = 0s;
+  timeout_ = 1s;
+  answer(core().next_order(now_), {{"a", 2}});
+  const auto first = core().next_hand(now_);
+  const auto second = core().next_hand(now_);
+  begin(first);
+  now_ += 500ms;
+  begin(second);
+  now_ += 500ms;
+  look();
+  ASSERT_EQ(line().abandoned, 1U);
+  answer(core().next_order(now_), {{"a", 1}});
+  const auto third = core().next_hand(now_);
+  begin(third);
+  now_ += 500ms;
+  look();
+  EXPECT_TRUE(line().stuck);
+  answer(core().next_order(now_));
+  now_ += 500ms;
+  look();
+  EXPECT_EQ(line().abandoned, 2U);
+  EXPECT_EQ(core().busy(), 1U) << "it keeps its thread";
+  auto order = core().next_order(now_);
+  ASSERT_TRUE(order);
+  EXPECT_THAT(order->reports, SizeIs(1)) << "but its task has ended";
+  EXPECT_THAT(order->wanted, IsEmpty());
+  answer(std::move(order));
+  core().came_back(*first);
+  look();
+  EXPECT_EQ(line().abandoned, 2U) << "now there is room for it";
+  EXPECT_EQ(core().busy(), 0U);
+}
+
 TEST_F(DispatcherTest, a_batch_is_abandoned_when_the_time_of_all_is_up) {
   queue("a", 1, 0).batch_size = 2;
   queues_[0].grace = 0s;
