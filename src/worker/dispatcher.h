@@ -173,6 +173,8 @@ class Dispatcher {
   void failed(Order& order, const Error& error, Moment now);
   void broker_is_there();
   void trim();
+  // What has ended cannot be stored now: its leases must last until it can.
+  bool ends_wait() const { return broker_lost_ || order_out_; }
   void extended(Order& order, Result<WorkResult>& result, Moment now, Due* due);
 
   void look_at(const HandPtr& hand, Moment now, Due& due);

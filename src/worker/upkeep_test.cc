@@ -66,6 +66,35 @@ TEST_F(DispatcherTest, a_heartbeat_that_fails_is_tried_again_soon) {
   EXPECT_EQ(core().next_pulse(now_)->extensions.front().progress, 12);
 }
 
+// D-16
+TEST_F(DispatcherTest, what_has_ended_but_is_not_stored_keeps_its_lease) {
+  queue("a", 1, 0);
+  answer(core().next_order(now_), {{"a", 1}});
+  run(core().next_hand(now_), 1s);
+  answer(*core().next_order(now_), fail(ErrorCode::unavailable, "settlements hang"));
+  EXPECT_FALSE(core().next_pulse(now_));
+  const Moment next = core().next_upkeep(now_);
+  EXPECT_GT(next, now_);
+  EXPECT_LE(next, now_ + 10s);
+  now_ = next;
+  auto pulse = core().next_pulse(now_);
+  ASSERT_TRUE(pulse);
+  EXPECT_THAT(pulse->extensions, SizeIs(1));
+  Due due;
+  Result<WorkResult> result = WorkResult{};
+  result->extended.emplace_back(Extended{.cancel_requested = true});
+  core().pulse_answered(*pulse, result, now_, due);
+  EXPECT_THAT(due.stops, IsEmpty()) << "it has ended";
+  EXPECT_FALSE(core().next_pulse(now_));
+  EXPECT_GT(core().next_upkeep(now_), now_);
+  now_ += 10s;
+  auto order = core().next_order(now_);
+  ASSERT_TRUE(order);
+  EXPECT_THAT(order->reports, SizeIs(1));
+  answer(std::move(order));
+  EXPECT_EQ(core().next_upkeep(now_ + 10s), no_moment);
+}
+
 TEST_F(DispatcherTest, signs_of_life_are_sent_within_a_second) {
   queue("a", 1, 0);
   answer(core().next_order(now_), {{"a", 1}});
