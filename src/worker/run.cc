@@ -88,6 +88,10 @@ bool Run::wait_for(Duration time) {
   const Moment until = host_.steady() + std::max(time, Duration::zero());
   if (stop_reason() != StopReason::none) return false;
   if (host_.pass_time && host_.pass_time(*this, time)) return stop_reason() == StopReason::none;
+  return wait_until(until);
+}
+
+bool Run::wait_until(Moment until) {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (stop_reason() != StopReason::none) return false;

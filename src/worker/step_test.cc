@@ -196,6 +196,22 @@ TEST_F(StepTest, heartbeats_go_on_while_a_handler_waits) {
   EXPECT_EQ(d_.find(id).counters.lost, 0U);
 }
 
+TEST_F(StepTest, where_nobody_moves_the_time_a_handler_waits_for_it_to_pass) {
+  SystemClock clock;
+  options_.pass_time = {};
+  handle("q", [&](Context& task) {
+    const auto before = clock.steady();
+    EXPECT_TRUE(task.wait_for(20ms));
+    EXPECT_GE(clock.steady() - before, 20ms);
+    EXPECT_FALSE(task.wait_for(1h)) << "its time is up before that";
+    EXPECT_EQ(task.stop_reason(), StopReason::timed_out);
+  });
+  const TaskId id = put("q", {.timeout = 1s});
+  Worker worker(clock, *d_.broker, options_, queues_);
+  EXPECT_EQ(must(worker.step()), 1U);
+  EXPECT_EQ(d_.find(id).state, TaskState::completed);
+}
+
 TEST_F(StepTest, a_cancel_reaches_a_handler_that_waits) {
   TaskId id;
   handle("q", [&](Context& task) {
