@@ -50,6 +50,7 @@ struct Order {
 // What an answer has brought, still to be put into place. Made without the lock.
 struct Arrived {
   std::vector<std::vector<RunPtr>> by_line = {};
+  WorkResult strays = {};  // of queues that were not asked: to be given back
   Moment first_heartbeat = no_moment;
 };
 

@@ -188,7 +188,16 @@ Arrived Dispatcher::arrived(const Order& order, Result<WorkResult>& result, Mome
         const auto place = std::ranges::find_if(order.wanted, [&](const Wanted& each) {
           return lines_[each.line].how.queue == lease.queue;
         });
-        if (place == order.wanted.end()) continue;
+        if (place == order.wanted.end()) {
+          options_.log(LogLevel::warning,
+                       fmt::format("task {} came from queue {}, which was not asked; it is given "
+                                   "back",
+                                   to_text(lease.id.value), lease.queue),
+                       {{"queue", lease.queue}});
+          if (all.strays.taken.empty()) all.strays.taken.emplace_back();
+          all.strays.taken.front()->push_back(std::move(lease));
+          continue;
+        }
         line = place->line;
       }
       const QueueHandlers& how = lines_[line].how;

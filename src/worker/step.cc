@@ -46,6 +46,7 @@ Result<void> Worker::Parts::send_now(bool take) {
         [&](auto done) { broker->work(ask(order_caller), std::move(words), std::move(done)); });
     const Moment now = clock->steady();
     Arrived arrived = core.arrived(*order, result, now);
+    if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
     std::vector<Told> told;
     core.answered(*order, result, std::move(arrived), now, told);
     tell(told);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/broker_driver.h"
+#include "tests/support/forwarding_broker.h"
 #include "tests/support/matchers.h"
 #include "worker/worker.h"
 
@@ -449,6 +450,23 @@ TEST_F(StepTest, a_lost_lease_ends_a_run_and_nothing_is_settled) {
   step();
   EXPECT_EQ(d_.find(id).state, TaskState::processing);
   EXPECT_EQ(figures().lost, 1U);
+}
+
+TEST_F(StepTest, a_task_of_a_queue_that_was_not_asked_is_given_back) {
+  struct Astray final : ForwardingBroker {
+    using ForwardingBroker::ForwardingBroker;
+    void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override {
+      for (TakeRequest& take : order.takes) take.queues = {{std::string("other"), 1}};
+      ForwardingBroker::work(ask, std::move(order), std::move(done));
+    }
+  } astray(*d_.broker);
+  handle("q", [](Context&) { FAIL() << "it is no task of this queue"; });
+  const TaskId id = put("other");
+  Worker worker(d_.clock, astray, options_, queues_);
+  EXPECT_EQ(must(worker.step()), 0U);
+  EXPECT_EQ(d_.find(id).state, TaskState::queued);
+  EXPECT_EQ(d_.find(id).counters.deliveries, 1U);
+  EXPECT_THAT(logged_.lines(), Contains(HasSubstr("came from queue other, which was not asked")));
 }
 
 TEST_F(StepTest, one_processor_finds_the_queue_that_has_something) {

@@ -87,6 +87,7 @@ class Doorway final : public ForwardingBroker {
     seen_.note([&] {
       told = instructions;
       ++beats;
+      if (report.stopping) ++last_beats;
       last_report = std::move(report);
     });
     if (closed) return done(fail(ErrorCode::unavailable, "the door is closed"));
@@ -94,8 +95,9 @@ class Doorway final : public ForwardingBroker {
   }
 
   std::atomic<bool> closed = false;
-  int refused = 0;  // these four: under the lock of Seen
+  int refused = 0;  // these five: under the lock of Seen
   int beats = 0;
+  int last_beats = 0;  // since the worker stops
   Instructions instructions;
   WorkerReport last_report;
 
@@ -514,6 +516,23 @@ TEST_F(WorkerTest, whatever_a_stop_meets_nothing_stays_taken) {
     putter.join();
     EXPECT_EQ(counts("q").taken(), 0U);
   }
+}
+
+TEST_F(WorkerTest, what_comes_while_a_hook_outlasts_the_stop_is_given_back) {
+  options_.idle = 30s;
+  std::atomic<bool> in_hook = false;
+  handle("q", [](Context&) {}).on_completed = [&](const TaskEvent&) {
+    in_hook = true;
+    // One beat when it begins to stop, and one from the keeper when nobody waits any more.
+    EXPECT_TRUE(seen_.eventually([&] { return door_.last_beats == 2; }));
+  };
+  start();
+  put("q", 1);
+  ASSERT_TRUE(shows([&](const RunFigures&) { return in_hook.load(); }));
+  const TaskId id = put("q", 1).front();
+  ASSERT_TRUE(shows([&](const RunFigures&) { return find(id).state == TaskState::processing; }));
+  worker_->graceful_stop(100ms);
+  EXPECT_TRUE(shows([&](const RunFigures&) { return find(id).state == TaskState::queued; }));
 }
 
 TEST_F(WorkerTest, without_a_limit_a_stop_waits_as_long_as_it_takes) {
