@@ -126,6 +126,7 @@ class Run : public std::enable_shared_from_this<Run> {
 
  private:
   void close(Outcome outcome, bool with_follow_ups, bool by_handler);
+  bool too_late(const Outcome& outcome) const;
   Outcome heard(Outcome outcome) const;
   Result<TaskState> wait_until_stored(std::unique_lock<std::mutex>& lock);
 
