@@ -50,6 +50,7 @@ struct Order {
 // What an answer has brought, still to be put into place. Made without the lock.
 struct Arrived {
   std::vector<std::vector<RunPtr>> by_line = {};
+  WorkResult strays = {};  // of queues that were not asked: to be given back
   Moment first_heartbeat = no_moment;
 };
 
@@ -110,8 +111,8 @@ class Dispatcher {
   Arrived arrived(const Order& order, Result<WorkResult>& result, Moment now) const;
   void answered(Order& order, Result<WorkResult>& result, Arrived arrived, Moment now,
                 std::vector<Told>& told);
-  // When next_order() or next_poll() will find something that they do not find now.
-  Moment next_order_due() const;
+  // When next_order() or next_poll() may find something that they do not find now.
+  Moment next_order_due(Moment now) const;
   bool paused(Moment now) const { return now < resume_at_; }
   // Whether an order or poll is on its way, or an end waits to be sent.
   bool sending() const { return order_out_ || !outbox_.empty(); }
@@ -173,6 +174,8 @@ class Dispatcher {
   void failed(Order& order, const Error& error, Moment now);
   void broker_is_there();
   void trim();
+  // What has ended cannot be stored now: its leases must last until it can.
+  bool ends_wait() const { return broker_lost_ || order_out_; }
   void extended(Order& order, Result<WorkResult>& result, Moment now, Due* due);
 
   void look_at(const HandPtr& hand, Moment now, Due& due);

@@ -96,6 +96,14 @@ void Worker::Parts::feed() {
     told.clear();
     lock.lock();
   }
+  while (!inbox.empty()) {  // nobody is left to run what they bring
+    const auto answers = std::exchange(inbox, {});
+    lock.unlock();
+    for (const Answer& answer : answers) {
+      if (answer.result) broker->give_back(*answer.result);
+    }
+    lock.lock();
+  }
   feeder_gone = true;
   const auto late = std::exchange(inbox, {});
   lock.unlock();
@@ -119,6 +127,7 @@ void Worker::Parts::take_answers(std::unique_lock<std::mutex>& lock, std::vector
       const Moment now = clock->steady();
       Arrived arrived = core.arrived(answer.order, answer.result, now);
       const Moment heartbeat = arrived.first_heartbeat;
+      if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
       lock.lock();
       core.answered(answer.order, answer.result, std::move(arrived), now, told);
       plan_upkeep(heartbeat);
@@ -154,7 +163,7 @@ void Worker::Parts::answer_came(Answer answer) {
 
 void Worker::Parts::wait_for_news(std::unique_lock<std::mutex>& lock, Moment now) {
   if (!inbox.empty() || feeder_stops) return;
-  const Moment next = std::min({core.next_order_due(), core.next_collect(), stirred_at});
+  const Moment next = std::min({core.next_order_due(now), core.next_collect(), stirred_at});
   if (next == no_moment && !stirred.load()) {
     news.wait(lock);
   } else {

@@ -146,11 +146,15 @@ void Dispatcher::take_back_wanted(std::vector<Wanted>& wanted, std::uint32_t Lin
   wanted.clear();
 }
 
-Moment Dispatcher::next_order_due() const {
+// Only what is still to come: what is past has been looked at, and an answer wakes by itself.
+Moment Dispatcher::next_order_due(Moment now) const {
   Moment next = no_moment;
-  if (broker_lost_ || resume_at_ > Moment::zero()) next = resume_at_;
+  if (resume_at_ > now && !(order_out_ && !poll_wanted_.empty())) next = resume_at_;
+  if (stopping_) return next;
   for (const Line& line : lines_) {
-    if (line.refusal_pause > Moment::zero()) next = std::min(next, line.refused_until);
+    if (line.refused_until > now && !takes_nothing(line, line.refused_until)) {
+      next = std::min(next, line.refused_until);
+    }
   }
   return next;
 }
@@ -184,7 +188,16 @@ Arrived Dispatcher::arrived(const Order& order, Result<WorkResult>& result, Mome
         const auto place = std::ranges::find_if(order.wanted, [&](const Wanted& each) {
           return lines_[each.line].how.queue == lease.queue;
         });
-        if (place == order.wanted.end()) continue;
+        if (place == order.wanted.end()) {
+          options_.log(LogLevel::warning,
+                       fmt::format("task {} came from queue {}, which was not asked; it is given "
+                                   "back",
+                                   to_text(lease.id.value), lease.queue),
+                       {{"queue", lease.queue}});
+          if (all.strays.taken.empty()) all.strays.taken.emplace_back();
+          all.strays.taken.front()->push_back(std::move(lease));
+          continue;
+        }
         line = place->line;
       }
       const QueueHandlers& how = lines_[line].how;

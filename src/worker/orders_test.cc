@@ -29,7 +29,7 @@ TEST_F(DispatcherTest, keeps_what_ended_while_the_broker_is_away_and_takes_no_mo
   const auto away = [] { return fail(ErrorCode::unavailable, "no route"); };
   auto order = core().next_order(now_);
   answer(std::move(*order), away());
-  const Moment first = core().next_order_due() - now_;
+  const Moment first = core().next_order_due(now_) - now_;
   EXPECT_GE(first, 4s);
   EXPECT_LE(first, 6s);
   EXPECT_FALSE(core().next_order(now_ + first - 1ms));
@@ -37,15 +37,15 @@ TEST_F(DispatcherTest, keeps_what_ended_while_the_broker_is_away_and_takes_no_mo
   EXPECT_TRUE(core().sending());
   Moment pause = first;
   for (int i = 0; i < 5; ++i) {
-    now_ = core().next_order_due();
+    now_ = core().next_order_due(now_);
     order = core().next_order(now_);
     ASSERT_THAT(order->reports, SizeIs(1));
     answer(std::move(*order), away());
-    pause = core().next_order_due() - now_;
+    pause = core().next_order_due(now_) - now_;
   }
   EXPECT_GE(pause, 24s);
   EXPECT_LE(pause, 36s);
-  now_ = core().next_order_due();
+  now_ = core().next_order_due(now_);
   answer(core().next_order(now_));
   EXPECT_FALSE(core().sending());
   EXPECT_THAT(told_, SizeIs(1));
@@ -61,6 +61,29 @@ TEST_F(DispatcherTest, a_beat_that_is_answered_ends_the_pause) {
   EXPECT_FALSE(core().next_order(now_));
   EXPECT_TRUE(core().broker_answers());
   EXPECT_TRUE(core().next_order(now_));
+}
+
+TEST_F(DispatcherTest, nothing_is_due_that_only_an_answer_can_change) {
+  queue("a", 1, 0);
+  queue("b", 1, 0);
+  answer(*core().next_order(now_), fail(ErrorCode::unavailable, "no route"));
+  now_ = core().next_order_due(now_);
+  auto order = core().next_order(now_);
+  ASSERT_TRUE(order);
+  EXPECT_EQ(core().next_order_due(now_), no_moment) << "it is on its way";
+  EXPECT_EQ(core().next_order_due(now_ + 1s), no_moment);
+  // A queue that is refused is asked again later, but not while it is being asked.
+  WorkResult refused;
+  refused.taken.emplace_back(fail(ErrorCode::not_found, "no queue \"a\""));
+  answer(std::move(*order), refused);
+  order = core().next_order(now_);
+  refused.taken.emplace_back();
+  answer(std::move(*order), refused);
+  EXPECT_EQ(core().next_order_due(now_), now_ + 5s);
+  EXPECT_GT(core().next_order_due(now_ + 5s), now_ + 5s);
+  now_ += 5s;
+  ASSERT_TRUE(core().next_order(now_));
+  EXPECT_EQ(core().next_order_due(now_), no_moment);
 }
 
 TEST_F(DispatcherTest, an_order_that_is_too_large_is_sent_in_pieces) {
@@ -119,7 +142,7 @@ TEST_F(DispatcherTest, a_queue_that_is_refused_is_found_and_left_alone_for_a_whi
   refuse(std::move(*order), {"gone"});
   EXPECT_THAT(wanted(core().next_poll(now_)), ElementsAre(Pair("good", 1)));
   EXPECT_FALSE(core().next_order(now_));
-  EXPECT_EQ(core().next_order_due(), now_ + 5s);
+  EXPECT_EQ(core().next_order_due(now_), now_ + 5s);
   EXPECT_THAT(logged_.lines(),
               ElementsAre("Error in worker loop: cannot take from queue gone: no queue \"gone\""));
   now_ += 5s;
@@ -150,7 +173,7 @@ TEST_F(DispatcherTest, what_a_run_said_is_sent_before_its_end) {
   ASSERT_THAT(order->extensions, SizeIs(1));
   EXPECT_THAT(order->extensions.front().log, ElementsAre("hello"));
   answer(std::move(*order), fail(ErrorCode::unavailable, "away"));
-  now_ = core().next_order_due();
+  now_ = core().next_order_due(now_);
   order = core().next_order(now_);
   EXPECT_THAT(order->extensions.front().log, ElementsAre("hello")) << "nothing is lost";
   answer(std::move(order));

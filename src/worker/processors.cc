@@ -69,7 +69,7 @@ void Worker::Parts::process(Processor& own) {
 
 bool Worker::Parts::work_through(Hand& hand) {
   const Line& line = core.lines()[hand.line];
-  Moment before = clock->steady();
+  Moment before = steady_time();
   for (auto runs = hand.next_call(); !runs.empty(); runs = hand.next_call()) {
     for (const RunPtr& run : runs) {
       run->begin(before);
@@ -82,7 +82,7 @@ bool Worker::Parts::work_through(Hand& hand) {
     const CallResult result = call_handler(line, runs);
     if (!hand.returned()) return false;
     speak_for(line, runs, result);
-    const Moment after = clock->steady();
+    const Moment after = steady_time();  // the worker may be gone
     core.note_cycle(hand, *runs.front(), after - before);
     before = after;
   }

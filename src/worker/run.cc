@@ -18,6 +18,9 @@ namespace {
 // moves is noticed soon.
 constexpr std::chrono::milliseconds longest_wait{250};
 
+// Longer than anybody waits, and still to be counted in nanoseconds.
+constexpr Duration for_ever = std::chrono::years(100);
+
 // The webhook and the alert of a task are among its follow-ups.
 constexpr std::size_t most_follow_ups = limits::max_follow_ups - 2;
 
@@ -85,9 +88,14 @@ std::stop_token Run::stop_token() {
 }
 
 bool Run::wait_for(Duration time) {
-  const Moment until = host_.steady() + std::max(time, Duration::zero());
+  time = std::clamp(time, Duration::zero(), for_ever);
+  const Moment until = host_.steady() + time;
   if (stop_reason() != StopReason::none) return false;
   if (host_.pass_time && host_.pass_time(*this, time)) return stop_reason() == StopReason::none;
+  return wait_until(until);
+}
+
+bool Run::wait_until(Moment until) {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (stop_reason() != StopReason::none) return false;
@@ -170,10 +178,12 @@ Result<void> Run::put(NewTask task) {
 }
 
 // After its time was up only a `done` is taken at its word.
+bool Run::too_late(const Outcome& outcome) const {
+  return stop_reason() == StopReason::timed_out && !std::holds_alternative<Done>(outcome);
+}
+
 Outcome Run::heard(Outcome outcome) const {
-  if (stop_reason() != StopReason::timed_out || std::holds_alternative<Done>(outcome)) {
-    return outcome;
-  }
+  if (!too_late(outcome)) return outcome;
   Failed late{.error = timeout_error(*this)};
   if (auto* failed = std::get_if<Failed>(&outcome)) {
     late.error.details = std::move(failed->error.message);
@@ -192,7 +202,8 @@ void Run::close(Outcome outcome, bool with_follow_ups, bool by_handler) {
 Result<TaskState> Run::settle(Outcome outcome) {
   std::unique_lock lock(mutex_);
   if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
-  close(heard(std::move(outcome)), true, true);
+  const bool follows = !too_late(outcome);  // after a timeout nothing does
+  close(heard(std::move(outcome)), follows, true);
   answer_.reset();
   lock.unlock();
   if (host_.ended) host_.ended(*this);

@@ -99,6 +99,8 @@ class Run : public std::enable_shared_from_this<Run> {
   Moment time_up() const;
   // The first reason stays, but a lost lease is news in any case. False: nothing new.
   bool ask_to_stop(StopReason reason);
+  // Waits while time passes by itself; false: it is to stop.
+  bool wait_until(Moment moment);
 
   // Speaks for a run that has not ended: without what the handler wanted to follow, unless it
   // returned. False: somebody spoke before.
@@ -124,6 +126,7 @@ class Run : public std::enable_shared_from_this<Run> {
 
  private:
   void close(Outcome outcome, bool with_follow_ups, bool by_handler);
+  bool too_late(const Outcome& outcome) const;
   Outcome heard(Outcome outcome) const;
   Result<TaskState> wait_until_stored(std::unique_lock<std::mutex>& lock);
 

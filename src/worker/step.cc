@@ -46,6 +46,7 @@ Result<void> Worker::Parts::send_now(bool take) {
         [&](auto done) { broker->work(ask(order_caller), std::move(words), std::move(done)); });
     const Moment now = clock->steady();
     Arrived arrived = core.arrived(*order, result, now);
+    if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
     std::vector<Told> told;
     core.answered(*order, result, std::move(arrived), now, told);
     tell(told);
@@ -54,15 +55,19 @@ Result<void> Worker::Parts::send_now(bool take) {
   }
 }
 
-// A handler waits: its time passes, and what falls due on the way is done.
+// A handler waits: its time passes, and what falls due on the way is done. Time that nobody moves
+// passes by itself.
 void Worker::Parts::pass_time(Run& run, Duration time) {
-  if (!options.pass_time) return;
   const Moment end = clock->steady() + time;
   for (;;) {
     look_now();
     const Moment now = clock->steady();
     if (now >= end || run.stop_reason() != StopReason::none) return;
     const Moment next = std::min({end, core.next_upkeep(now), run.time_up()});
+    if (!options.pass_time) {
+      run.wait_until(std::max(next, now + Duration(1)));
+      continue;
+    }
     options.pass_time(std::max(std::chrono::ceil<Duration>(next - now), Duration(1)));
   }
 }

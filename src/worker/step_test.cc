@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/broker_driver.h"
+#include "tests/support/forwarding_broker.h"
 #include "tests/support/matchers.h"
 #include "worker/worker.h"
 
@@ -175,12 +176,15 @@ TEST_F(StepTest, done_is_taken_at_its_word_although_it_is_late) {
 
 TEST_F(StepTest, anything_else_that_is_late_is_a_timeout) {
   handle("q", [&](Context& task) {
-    task.wait_for(1min);
+    EXPECT_THAT(task.put({.id = fresh_id(), .queue = std::string("next")}), IsOk());
+    EXPECT_FALSE(task.wait_for(Duration::max()));
     EXPECT_THAT(task.settle(Snooze{task.now() + 1h}), IsOk());
   });
+  d_.put_queue(queue("next"));
   const TaskId id = put("q", {.timeout = 1500ms});
   step();
   EXPECT_EQ(d_.find(id).error->message, "timed out after 1.5 s");
+  EXPECT_THAT(d_.take("next"), IsEmpty()) << "nothing follows a timeout";
 }
 
 // S2-048: a handler that takes long keeps its lease.
@@ -194,6 +198,22 @@ TEST_F(StepTest, heartbeats_go_on_while_a_handler_waits) {
   step();
   EXPECT_EQ(d_.find(id).state, TaskState::completed);
   EXPECT_EQ(d_.find(id).counters.lost, 0U);
+}
+
+TEST_F(StepTest, where_nobody_moves_the_time_a_handler_waits_for_it_to_pass) {
+  SystemClock clock;
+  options_.pass_time = {};
+  handle("q", [&](Context& task) {
+    const auto before = clock.steady();
+    EXPECT_TRUE(task.wait_for(20ms));
+    EXPECT_GE(clock.steady() - before, 20ms);
+    EXPECT_FALSE(task.wait_for(1h)) << "its time is up before that";
+    EXPECT_EQ(task.stop_reason(), StopReason::timed_out);
+  });
+  const TaskId id = put("q", {.timeout = 1s});
+  Worker worker(clock, *d_.broker, options_, queues_);
+  EXPECT_EQ(must(worker.step()), 1U);
+  EXPECT_EQ(d_.find(id).state, TaskState::completed);
 }
 
 TEST_F(StepTest, a_cancel_reaches_a_handler_that_waits) {
@@ -433,6 +453,23 @@ TEST_F(StepTest, a_lost_lease_ends_a_run_and_nothing_is_settled) {
   step();
   EXPECT_EQ(d_.find(id).state, TaskState::processing);
   EXPECT_EQ(figures().lost, 1U);
+}
+
+TEST_F(StepTest, a_task_of_a_queue_that_was_not_asked_is_given_back) {
+  struct Astray final : ForwardingBroker {
+    using ForwardingBroker::ForwardingBroker;
+    void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override {
+      for (TakeRequest& take : order.takes) take.queues = {{std::string("other"), 1}};
+      ForwardingBroker::work(ask, std::move(order), std::move(done));
+    }
+  } astray(*d_.broker);
+  handle("q", [](Context&) { FAIL() << "it is no task of this queue"; });
+  const TaskId id = put("other");
+  Worker worker(d_.clock, astray, options_, queues_);
+  EXPECT_EQ(must(worker.step()), 0U);
+  EXPECT_EQ(d_.find(id).state, TaskState::queued);
+  EXPECT_EQ(d_.find(id).counters.deliveries, 1U);
+  EXPECT_THAT(logged_.lines(), Contains(HasSubstr("came from queue other, which was not asked")));
 }
 
 TEST_F(StepTest, one_processor_finds_the_queue_that_has_something) {

@@ -118,6 +118,23 @@ TEST_F(WorkerTest, whatever_a_stop_meets_nothing_stays_taken) {
   }
 }
 
+TEST_F(WorkerTest, what_comes_while_a_hook_outlasts_the_stop_is_given_back) {
+  options_.idle = 30s;
+  std::atomic<bool> in_hook = false;
+  handle("q", [](Context&) {}).on_completed = [&](const TaskEvent&) {
+    in_hook = true;
+    // One beat when it begins to stop, and one from the keeper when nobody waits any more.
+    EXPECT_TRUE(seen_.eventually([&] { return door_.last_beats == 2; }));
+  };
+  start();
+  put("q", 1);
+  ASSERT_TRUE(shows([&](const RunFigures&) { return in_hook.load(); }));
+  const TaskId id = put("q", 1).front();
+  ASSERT_TRUE(shows([&](const RunFigures&) { return find(id).state == TaskState::processing; }));
+  worker_->graceful_stop(100ms);
+  EXPECT_TRUE(shows([&](const RunFigures&) { return find(id).state == TaskState::queued; }));
+}
+
 TEST_F(WorkerTest, without_a_limit_a_stop_waits_as_long_as_it_takes) {
   handle("q", [&](Context& task) {
     seen_.wait_for_gate();

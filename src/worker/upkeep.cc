@@ -55,7 +55,9 @@ void Dispatcher::look_at(const HandPtr& hand, Moment now, Due& due) {
     if (!open || up + line.how.grace > now) continue;
     if (run->end(Failed{.error = timeout_error(*run)}, false)) collect(run);
   }
-  if (stepping_ || !should_abandon(*hand, *call, now) || !hand->abandon(*call)) return;
+  // No more of them than may run at once; another keeps its place, though its task has ended.
+  if (stepping_ || line.abandoned >= line.how.concurrency) return;
+  if (!should_abandon(*hand, *call, now) || !hand->abandon(*call)) return;
   ++due.abandoned;
   ++line.abandoned;
   for (const RunPtr& run : hand->runs) {
@@ -105,11 +107,8 @@ void Dispatcher::give_back_stale(Line& line, Moment now) {
 std::optional<Order> Dispatcher::next_pulse(Moment now) {
   if (pulse_out_) return std::nullopt;
   Order pulse{.sent = now};
-  const auto add = [&](const RunPtr& run) {
-    if (!run || run->telling || run->collected || pulse.extended.size() == limits::max_batch)
-      return;
-    const bool tells = run->has_signs() && run->told_at + between_signs <= now;
-    if ((run->extend_at > now && !tells) || run->settled()) return;
+  const auto extend = [&](const RunPtr& run) {
+    if (pulse.extended.size() == limits::max_batch) return;
     Signs signs = run->take_signs();
     run->telling = true;
     run->told_at = now;
@@ -119,8 +118,18 @@ std::optional<Order> Dispatcher::next_pulse(Moment now) {
                                 .log = std::move(signs.log)});
     pulse.extended.push_back(run);
   };
+  const auto add = [&](const RunPtr& run) {
+    if (!run || run->telling || run->collected || run->settled()) return;
+    const bool tells = run->has_signs() && run->told_at + between_signs <= now;
+    if (run->extend_at <= now || tells) extend(run);
+  };
   for (const Line& line : lines_) std::ranges::for_each(line.waiting, add);
   for (const HandPtr& hand : hands_) std::ranges::for_each(hand->runs, add);
+  if (ends_wait()) {
+    for (const RunPtr& run : outbox_) {
+      if (!run->telling && run->extend_at <= now) extend(run);
+    }
+  }
   if (pulse.extended.empty()) return std::nullopt;
   pulse_out_ = true;
   return pulse;
@@ -153,7 +162,7 @@ void Dispatcher::extended(Order& order, Result<WorkResult>& result, Moment now, 
           waiting.erase(place);
           collect(run);
         }
-      } else if (due != nullptr && run->stop_reason() == StopReason::none) {
+      } else if (due != nullptr && !run->collected && run->stop_reason() == StopReason::none) {
         due->stops.emplace_back(run, StopReason::cancelled);
       }
     }
@@ -192,6 +201,11 @@ Moment Dispatcher::next_upkeep(Moment now) const {
     }
     if (run->timeout && run->started() == no_moment) next = std::min(next, now + *run->timeout);
   };
+  if (ends_wait() && !pulse_out_) {
+    for (const RunPtr& run : outbox_) {
+      if (!run->telling) next = std::min(next, run->extend_at);
+    }
+  }
   for (const Line& line : lines_) {
     std::ranges::for_each(line.waiting, add);
     if (!line.how.prefetch && !line.waiting.empty()) {

@@ -66,6 +66,35 @@ TEST_F(DispatcherTest, a_heartbeat_that_fails_is_tried_again_soon) {
   EXPECT_EQ(core().next_pulse(now_)->extensions.front().progress, 12);
 }
 
+// D-16
+TEST_F(DispatcherTest, what_has_ended_but_is_not_stored_keeps_its_lease) {
+  queue("a", 1, 0);
+  answer(core().next_order(now_), {{"a", 1}});
+  run(core().next_hand(now_), 1s);
+  answer(*core().next_order(now_), fail(ErrorCode::unavailable, "settlements hang"));
+  EXPECT_FALSE(core().next_pulse(now_));
+  const Moment next = core().next_upkeep(now_);
+  EXPECT_GT(next, now_);
+  EXPECT_LE(next, now_ + 10s);
+  now_ = next;
+  auto pulse = core().next_pulse(now_);
+  ASSERT_TRUE(pulse);
+  EXPECT_THAT(pulse->extensions, SizeIs(1));
+  Due due;
+  Result<WorkResult> result = WorkResult{};
+  result->extended.emplace_back(Extended{.cancel_requested = true});
+  core().pulse_answered(*pulse, result, now_, due);
+  EXPECT_THAT(due.stops, IsEmpty()) << "it has ended";
+  EXPECT_FALSE(core().next_pulse(now_));
+  EXPECT_GT(core().next_upkeep(now_), now_);
+  now_ += 10s;
+  auto order = core().next_order(now_);
+  ASSERT_TRUE(order);
+  EXPECT_THAT(order->reports, SizeIs(1));
+  answer(std::move(order));
+  EXPECT_EQ(core().next_upkeep(now_ + 10s), no_moment);
+}
+
 TEST_F(DispatcherTest, signs_of_life_are_sent_within_a_second) {
   queue("a", 1, 0);
   answer(core().next_order(now_), {{"a", 1}});
@@ -195,6 +224,40 @@ TEST_F(DispatcherTest, a_queue_whose_handlers_do_not_come_back_is_left_alone) {
   core().came_back(*hands[0]);
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("queue a: a handler came back")));
   EXPECT_TRUE(wanted(core().next_order(now_)).contains("a"));
+}
+
+TEST_F(DispatcherTest, no_more_calls_are_abandoned_than_may_run_at_once) {
+  queue("a", 2, 0).grace = 0s;
+  timeout_ = 1s;
+  answer(core().next_order(now_), {{"a", 2}});
+  const auto first = core().next_hand(now_);
+  const auto second = core().next_hand(now_);
+  begin(first);
+  now_ += 500ms;
+  begin(second);
+  now_ += 500ms;
+  look();
+  ASSERT_EQ(line().abandoned, 1U);
+  answer(core().next_order(now_), {{"a", 1}});
+  const auto third = core().next_hand(now_);
+  begin(third);
+  now_ += 500ms;
+  look();
+  EXPECT_TRUE(line().stuck);
+  answer(core().next_order(now_));
+  now_ += 500ms;
+  look();
+  EXPECT_EQ(line().abandoned, 2U);
+  EXPECT_EQ(core().busy(), 1U) << "it keeps its thread";
+  auto order = core().next_order(now_);
+  ASSERT_TRUE(order);
+  EXPECT_THAT(order->reports, SizeIs(1)) << "but its task has ended";
+  EXPECT_THAT(order->wanted, IsEmpty());
+  answer(std::move(order));
+  core().came_back(*first);
+  look();
+  EXPECT_EQ(line().abandoned, 2U) << "now there is room for it";
+  EXPECT_EQ(core().busy(), 0U);
 }
 
 TEST_F(DispatcherTest, a_batch_is_abandoned_when_the_time_of_all_is_up) {

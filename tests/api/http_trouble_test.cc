@@ -141,6 +141,36 @@ TEST_F(HttpTrouble, a_server_that_is_slow) {
   EXPECT_THAT(error().message, HasSubstr("did not answer in"));
 }
 
+// As many as there are connections may wait, and heartbeats still get through.
+TEST_F(HttpTrouble, who_waits_is_in_nobodys_way) {
+  constexpr std::size_t waiting = 70;
+  serve(
+      [](const PeerRequest& request, PeerConnection& connection) {
+        if (!request.body.contains("\"extend\"")) return connection.wait_until_gone();
+        connection.answer(R"({"extended":[{}],"tasks":[]})");
+      },
+      {.timeout = 20s});
+  for (std::size_t i = 0; i < waiting; ++i) {
+    broker->await({}, TaskNumber{1}, 1min, [](const Result<Task>&) {});
+  }
+  ASSERT_TRUE(peer->wait_for_requests(waiting));
+  WorkOrder order;
+  order.extensions = {{.id = fresh_id(), .token = {1}}};
+  const auto result = wait_for_answer<WorkResult>(
+      [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
+  EXPECT_TRUE(result) << result.error().message;
+}
+
+TEST_F(HttpTrouble, a_heartbeat_that_hangs_leaves_time_for_another) {
+  serve([](const PeerRequest&, PeerConnection& connection) { connection.wait_until_gone(); },
+        {.timeout = 1h, .pulse_timeout = 30ms});
+  WorkOrder order;
+  order.extensions = {{.id = fresh_id(), .token = {1}}};
+  const auto result = wait_for_answer<WorkResult>(
+      [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
+  EXPECT_EQ(result.error().code, ErrorCode::unavailable);
+}
+
 TEST_F(HttpTrouble, the_time_a_take_may_wait_is_not_counted) {
   serve(
       [](const PeerRequest& request, PeerConnection& connection) {
@@ -155,6 +185,58 @@ TEST_F(HttpTrouble, the_time_a_take_may_wait_is_not_counted) {
       [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->taken.size(), 1U);
+}
+
+// What has ended is kept and sent again, unless the server says that it makes no sense.
+TEST_F(HttpTrouble, results_are_not_refused_by_who_has_not_looked_at_them) {
+  constexpr std::string_view problem = "Content-Type: application/problem+json\r\n";
+  std::string body;
+  std::string status;
+  std::string headers;
+  serve([&](const PeerRequest&, PeerConnection& connection) {
+    connection.answer(body, status, headers);
+  });
+  const auto code_of = [&](std::string_view with, std::string_view text, std::string_view head) {
+    status = with, body = text, headers = head;
+    WorkOrder order;
+    order.reports = {{.id = fresh_id(), .token = {1}, .outcome = Done{}}};
+    const auto result = wait_for_answer<WorkResult>(
+        [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
+    return result ? ErrorCode{} : result.error().code;
+  };
+  constexpr auto away = ErrorCode::unavailable;
+  EXPECT_EQ(code_of("401 Unauthorized", R"({"code":"unauthorized","detail":"d"})", problem), away);
+  EXPECT_EQ(code_of("403 Forbidden", R"({"code":"forbidden","detail":"d"})", problem), away);
+  EXPECT_EQ(code_of("405 No", R"({"code":"method_not_allowed","detail":"d"})", problem), away);
+  EXPECT_EQ(code_of("404 Not Found", "<html>", html), away);
+  EXPECT_EQ(code_of("401 Unauthorized", "<html>", html), away);
+  EXPECT_EQ(code_of("302 Found", "", "Location: /login\r\n"), away);
+  EXPECT_EQ(code_of("200 OK", "<html>", html), away);
+  // About what was sent.
+  EXPECT_EQ(code_of("422 No", R"({"code":"invalid","detail":"d"})", problem), ErrorCode::invalid);
+  EXPECT_EQ(code_of("400 No", R"({"code":"malformed","detail":"d"})", problem), ErrorCode::invalid);
+  EXPECT_EQ(code_of("403 No", R"({"code":"forbidden","detail":"d","field":"follow_ups"})", problem),
+            ErrorCode::invalid);
+  EXPECT_EQ(code_of("413 Too Large", "<html>", html), ErrorCode::too_large);
+  EXPECT_EQ(error().code, ErrorCode::too_large);
+}
+
+TEST_F(HttpTrouble, a_take_that_is_forbidden_keeps_no_result_from_being_stored) {
+  serve([](const PeerRequest& request, PeerConnection& connection) {
+    if (request.body.contains("\"take\"")) {
+      return connection.answer(R"({"code":"forbidden","detail":"not that queue"})", "403 Forbidden",
+                               "Content-Type: application/problem+json\r\n");
+    }
+    connection.answer(R"({"settled":[{"status":"applied","state":"completed"}],"tasks":[]})");
+  });
+  WorkOrder order;
+  order.reports = {{.id = fresh_id(), .token = {1}, .outcome = Done{}}};
+  order.takes = {{.worker = "w", .queues = {{std::string("q"), 1}}}};
+  const auto result = wait_for_answer<WorkResult>(
+      [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->settled.at(0)->state, TaskState::completed);
+  EXPECT_THAT(result->taken.at(0).error().message, HasSubstr("not that queue"));
 }
 
 TEST_F(HttpTrouble, a_put_that_got_no_answer_is_sent_again) {

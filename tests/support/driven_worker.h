@@ -82,6 +82,7 @@ class Doorway final : public test::ForwardingBroker {
     seen_.note([&] {
       told = instructions;
       ++beats;
+      if (report.stopping) ++last_beats;
       last_report = std::move(report);
     });
     if (closed) return done(fail(ErrorCode::unavailable, "the door is closed"));
@@ -89,8 +90,9 @@ class Doorway final : public test::ForwardingBroker {
   }
 
   std::atomic<bool> closed = false;
-  int refused = 0;  // these four: under the lock of Seen
+  int refused = 0;  // these five: under the lock of Seen
   int beats = 0;
+  int last_beats = 0;  // since the worker stops
   Instructions instructions;
   WorkerReport last_report;
 

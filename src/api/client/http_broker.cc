@@ -15,6 +15,8 @@ namespace {
 
 // More than any answer can have: 17 MiB of payloads, each byte as \u00XX.
 constexpr std::size_t most_bytes = std::size_t{192} << 20U;
+// Who waits for results, and polls.
+constexpr std::size_t most_waiting = 256;
 // With less time than this a request is not sent again.
 constexpr std::chrono::milliseconds least_again(100);
 
@@ -78,6 +80,9 @@ Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
             .message = std::move(message),
             .retry_after = seconds_from(reply.header("retry-after"))};
   }
+  if (reply.status == 413) {
+    return {.code = ErrorCode::too_large, .message = std::move(message)};
+  }
   if (reply.status >= 500 || reply.status == 408) {
     return {.code = ErrorCode::unavailable, .message = std::move(message)};
   }
@@ -85,23 +90,6 @@ Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
     message += fmt::format(" and sends us to {}", in_quotes(reply.header("location")));
   }
   return {.code = ErrorCode::invalid, .message = message + "; it is not a Millrace server"};
-}
-
-Result<outgoing::HttpReply> judged(Result<outgoing::HttpReply> reply, std::string_view host) {
-  if (!reply) return reply;
-  if (reply->status >= 200 && reply->status < 300) {
-    if (reply->body.empty() || is_json(*reply)) return reply;
-    return std::unexpected(stranger(*reply, host));
-  }
-  if (is_json(*reply)) {
-    if (auto problem = wire::problem_from(reply->body)) {
-      if (reply->status == 401 || reply->status == 403) {
-        problem->message = fmt::format("{} does not let us: {}", host, problem->message);
-      }
-      return std::unexpected(std::move(*problem));
-    }
-  }
-  return std::unexpected(stranger(*reply, host));
 }
 
 }  // namespace
@@ -126,7 +114,8 @@ HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
       options_(std::move(options)),
       ids_(new_seed()),
       traits_({.name = "server"}),
-      client_({.ca_file = options_.ca_file}) {}
+      client_({.ca_file = options_.ca_file}),
+      waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}
 
 HttpBroker::~HttpBroker() = default;
 
@@ -167,7 +156,7 @@ void HttpBroker::send(const Ask& ask, Request request, Completion<Reply> done) {
   if (ask.deadline != never && clock_.now() >= ask.deadline) {
     return done(fail(ErrorCode::unavailable, "the deadline passed before the request was sent"));
   }
-  const auto until = clock_.steady() + options_.timeout + request.wait;
+  const auto until = clock_.steady() + std::min(options_.timeout, request.timeout) + request.wait;
   send_on(std::move(request), token_of(ask.caller), until, std::move(done));
 }
 
@@ -180,6 +169,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   http.most = most_bytes;
   http.stop = stop;
   const bool last = request.repeats == 0;
+  outgoing::HttpClient& client = request.waits ? waiting_ : client_;
   http.body = last ? std::move(request.body) : request.body;
   auto answered = [this, request = std::move(request), stop, until,
                    done = std::move(done)](Result<outgoing::HttpReply> reply) mutable {
@@ -193,9 +183,32 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
       --request.repeats;
       return send_on(std::move(request), std::move(stop), until, std::move(done));
     }
-    done(judged(std::move(reply), host_of(options_.url)));
+    done(request.as_it_is ? std::move(reply) : judged(std::move(reply)));
   };
-  client_.send(std::move(http), std::move(answered));
+  client.send(std::move(http), std::move(answered));
+}
+
+Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) const {
+  if (!reply) return reply;
+  const std::string_view host = host_of(options_.url);
+  const int status = reply->status;
+  const bool good = status >= 200 && status < 300;
+  if (good && (reply->body.empty() || is_json(*reply))) return reply;
+  std::string field;
+  auto problem = !good && is_json(*reply) ? wire::problem_from(reply->body, &field) : std::nullopt;
+  const bool by_millrace = problem.has_value();
+  if (!problem) problem = stranger(*reply, host);
+  const bool about_us = status == 401 || status == 403;
+  if (by_millrace && about_us) {
+    problem->message = fmt::format("{} does not let us: {}", host, problem->message);
+  }
+  if (denied != nullptr) {
+    const bool about_body =
+        by_millrace &&
+        (about_us ? !field.empty() : status == 400 || status == 413 || status == 422);
+    *denied = problem->code == ErrorCode::invalid && !about_body;
+  }
+  return std::unexpected(std::move(*problem));
 }
 
 void HttpBroker::call(const Ask& ask, Request request, Completion<void> done) {

@@ -7,6 +7,8 @@
 //   * Requests of one caller that are under way at the same time may overtake each other.
 //   * Ask::deadline is looked at before a request is sent. Ask::internal, memos, delivery notes and
 //     names that begin with $ are not for who comes over a wire: `invalid`.
+//   * A key that is refused, and answers of somebody who is no Millrace server, are `invalid`; but
+//     `unavailable` where results or heartbeats were sent, which make as much sense as before.
 //   * A take waits for a minute at most. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
 //   * change_queue and change_schedule read and write in two steps. Only what the change touched
@@ -39,7 +41,9 @@ struct HttpBrokerOptions {
   std::string url = {};                         // http(s)://host[:port], without a path
   std::string key = {};                         // empty: none is sent
   Duration timeout = std::chrono::seconds(30);  // of every call, beside what a take may wait
-  std::string ca_file = {};                     // empty: the system's
+  // Of calls that only extend leases, if shorter: there must be time for another before they end.
+  Duration pulse_timeout = std::chrono::seconds(10);
+  std::string ca_file = {};  // empty: the system's
 };
 
 class HttpBroker final : public Broker {
@@ -104,8 +108,11 @@ class HttpBroker final : public Broker {
     std::string method = "GET";
     std::string target = {};  // behind the URL: /v1/tasks?limit=1
     std::string body = {};
-    Duration wait{};       // that the server may take beside the timeout
-    unsigned repeats = 0;  // if no answer comes
+    Duration wait{};                     // that the server may take beside the timeout
+    bool waits = false;                  // goes where others wait, too, and is in nobody's way
+    Duration timeout = Duration::max();  // if shorter than that of all calls
+    unsigned repeats = 0;                // if no answer comes
+    bool as_it_is = false;               // the answer, also if it means an error
   };
   struct PutJob;    // a put on its way
   struct WorkJob;   // a WorkOrder on its way
@@ -121,6 +128,9 @@ class HttpBroker final : public Broker {
   void send(const Ask& ask, Request request, Completion<Reply> done);
   void send_on(Request request, std::stop_token stop, std::chrono::nanoseconds until,
                Completion<Reply> done);
+  // Answers that mean an error as that error. `denied`: nothing is said about what was sent, only
+  // that we may not, or that whoever answered is no Millrace server.
+  Result<Reply> judged(Result<Reply> reply, bool* denied = nullptr) const;
   // Sends, and reads the answer's body with `read`, a function Result<T>(std::string_view).
   template <class T, class ReadAnswer>
   void call(const Ask& ask, Request request, ReadAnswer read, Completion<T> done) {
@@ -150,8 +160,11 @@ class HttpBroker final : public Broker {
   std::unordered_map<std::uint64_t, std::stop_source> callers_;
   UuidSource ids_;
   Traits traits_;
-  // The last: its completions use the others until it is gone.
+  // The last: their completions use the others until they are gone. Calls that wait have their own,
+  // lest they hold all connections while a heartbeat is due; their completions may use both, those
+  // of the first only the first.
   outgoing::HttpClient client_;
+  outgoing::HttpClient waiting_;
 };
 
 // The same as a Broker.

@@ -130,6 +130,7 @@ struct HttpBroker::WorkJob {
   WorkOrder order = {};
   Completion<WorkResult> done = {};
   WorkResult result = {};
+  bool takes_apart = false;  // not with settlements and heartbeats in one request
 };
 
 void HttpBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
@@ -155,24 +156,37 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
       extensions.first(all_settled && bytes <= most_bytes ? fitting(extensions, bytes) : 0);
   const bool all_extended = extended.size() == extensions.size();
   const std::size_t taken = so_far.taken.size();
-  const bool takes = all_settled && all_extended && taken < order.takes.size();
-  if (settled.empty() && extended.empty() && !takes) return job->done(std::move(so_far));
+  const bool alone = settled.empty() && extended.empty();
+  const bool takes =
+      all_settled && all_extended && taken < order.takes.size() && (alone || !job->takes_apart);
+  if (alone && !takes) return job->done(std::move(so_far));
 
   // Only orders with nothing but takes wait, and of several only the last.
   const bool waits = order.reports.empty() && order.extensions.empty() && takes &&
                      taken + 1 == order.takes.size() && !brings_tasks(so_far);
   const Duration wait = waits ? std::min(order.wait, wire::max_wait) : Duration{};
-  Request request{.method = "POST", .target = "/v1/work", .wait = wait};
+  Request request{.method = "POST", .target = "/v1/work", .wait = wait, .as_it_is = true};
+  request.waits = order.wait > Duration{};  // all of the order, whichever part it is that waits
+  if (order.reports.empty() && order.takes.empty()) request.timeout = options_.pulse_timeout;
   request.body = wire::work_text(settled, extended, takes ? &order.takes[taken] : nullptr, wait);
   const wire::WorkCounts asked{
       .reports = settled.size(), .extensions = extended.size(), .take = takes};
   const Ask ask = job->ask;
-  const bool only_takes = takes && settled.empty() && extended.empty();
-  auto then = [this, job = std::move(job), only_takes](Result<WorkResult> part) mutable {
+  auto then = [this, job = std::move(job), asked, alone](Result<Reply> reply) mutable {
+    bool denied = false;
+    reply = judged(std::move(reply), &denied);
+    auto part = reply ? wire::work_from(reply->body, asked)
+                      : Result<WorkResult>(std::unexpected(std::move(reply.error())));
     WorkResult& result = job->result;
+    if (!part && !alone && denied) {
+      // A queue that the key may not take from must not keep what has ended from being stored.
+      if (asked.take) return job->takes_apart = true, next_work(std::move(job));
+      // It makes as much sense as before: whoever sent it keeps it and tries again.
+      part.error().code = ErrorCode::unavailable;
+    }
     if (!part) {
       const bool lost = part.error().code == ErrorCode::unavailable;
-      if (!only_takes || (lost && result.taken.empty())) {
+      if (!alone || (lost && result.taken.empty())) {
         return job->done(std::unexpected(std::move(part.error())));
       }
       // A take that is refused keeps nobody from the others; tasks that came before an answer that
@@ -186,8 +200,7 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
     std::ranges::move(part->taken, std::back_inserter(result.taken));
     next_work(std::move(job));
   };
-  const auto read = [asked](std::string_view text) { return wire::work_from(text, asked); };
-  call<WorkResult>(ask, std::move(request), read, std::move(then));
+  send(ask, std::move(request), std::move(then));
 }
 
 void HttpBroker::give_back(const WorkResult& result) {

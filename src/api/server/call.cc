@@ -8,18 +8,19 @@
 namespace millrace::api {
 namespace {
 
-Problem forbidden(std::string_view queue) {
+Problem forbidden(std::string_view queue, std::string_view field = {}) {
   return {.status = 403,
           .code = "forbidden",
-          .detail = fmt::format("this key may not touch the queue {}", in_quotes(queue))};
+          .detail = fmt::format("this key may not touch the queue {}", in_quotes(queue)),
+          .field = std::string(field)};
 }
 
 // One queue after another, since each may have to be looked up.
-void check_next(CallPtr call, std::vector<QueueRef> left, Next next) {
+void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field, Next next) {
   while (!left.empty()) {
     const auto* name = std::get_if<std::string>(&left.back());
     if (name == nullptr) break;
-    if (!call->may_touch(*name)) return call->refuse(forbidden(*name));
+    if (!call->may_touch(*name)) return call->refuse(forbidden(*name, field));
     left.pop_back();
   }
   if (left.empty()) return next(std::move(call));
@@ -27,13 +28,13 @@ void check_next(CallPtr call, std::vector<QueueRef> left, Next next) {
   left.pop_back();
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  auto then = [left = std::move(left), next = std::move(next)](
+  auto then = [left = std::move(left), field, next = std::move(next)](
                   CallPtr back, const std::vector<QueueView>& found) mutable {
     for (const QueueView& view : found) {
       const std::string& name = view.queue.settings.name;
-      if (!back->may_touch(name)) return back->refuse(forbidden(name));
+      if (!back->may_touch(name)) return back->refuse(forbidden(name, field));
     }
-    check_next(std::move(back), std::move(left), std::move(next));
+    check_next(std::move(back), std::move(left), field, std::move(next));
   };
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
@@ -94,9 +95,9 @@ bool Call::query_is_good() {
   return !wrong;
 }
 
-void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next) {
+void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field) {
   if (!call->restricted()) return next(std::move(call));
-  check_next(std::move(call), std::move(queues), std::move(next));
+  check_next(std::move(call), std::move(queues), field, std::move(next));
 }
 
 void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next) {

@@ -65,8 +65,9 @@ using Next = std::move_only_function<void(CallPtr)>;
 using WithTask = std::move_only_function<void(CallPtr, TaskId)>;
 
 // Goes on if the key may touch all these queues; otherwise 403. Names are looked at as they are;
-// numbers and UUIDs are looked up first, where the key is restricted.
-void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next);
+// numbers and UUIDs are looked up first, where the key is restricted. `field`: where they stand.
+void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next,
+                 std::string_view field = {});
 // The same for the task that the path names; restricted keys may touch tasks of their queues only.
 void with_task(CallPtr call, WithTask next);
 // The same for several tasks. Those that are not there are not refused here.

@@ -27,11 +27,16 @@ void answer_with_tasks(Call& call, std::string body, WorkResult result) {
   call.answer(std::move(response));
 }
 
-std::vector<QueueRef> queues_of(const WorkOrder& order) {
+std::vector<QueueRef> taken_from(const WorkOrder& order) {
   std::vector<QueueRef> queues;
   for (const TakeRequest& take : order.takes) {
     for (const Want& want : take.queues) queues.push_back(want.queue);
   }
+  return queues;
+}
+
+std::vector<QueueRef> followed_in(const WorkOrder& order) {
+  std::vector<QueueRef> queues;
   for (const Report& report : order.reports) {
     for (const NewTask& task : report.follow_ups) queues.push_back(task.queue);
   }
@@ -43,6 +48,18 @@ std::vector<TaskId> tasks_of(const WorkOrder& order) {
   for (const Report& report : order.reports) tasks.push_back(report.id);
   for (const Extension& extension : order.extensions) tasks.push_back(extension.id);
   return tasks;
+}
+
+// A report with such a follow-up is refused whatever else the key may: the field says so.
+template <class Go>
+void with_follow_ups(CallPtr call, WorkOrder order, Go go) {
+  auto queues = followed_in(order);
+  with_queues(
+      std::move(call), std::move(queues),
+      [go, order = std::move(order)](CallPtr back) mutable {
+        go(std::move(back), std::move(order));
+      },
+      "follow_ups");
 }
 
 // Tokens can be guessed, so a key for some queues needs more than one.
@@ -57,10 +74,10 @@ void order_work(CallPtr call, WorkOrder order, Then then) {
   auto tasks = tasks_of(order);
   with_tasks(std::move(call), std::move(tasks),
              [go, order = std::move(order)](CallPtr back) mutable {
-               auto queues = queues_of(order);
+               auto queues = taken_from(order);
                with_queues(std::move(back), std::move(queues),
                            [go, order = std::move(order)](CallPtr again) mutable {
-                             go(std::move(again), std::move(order));
+                             with_follow_ups(std::move(again), std::move(order), go);
                            });
              });
 }

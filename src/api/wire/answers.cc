@@ -27,10 +27,11 @@ void fields(A<ErrorAnswer> auto& of, auto& visit) {
 }
 struct ProblemAnswer {
   ErrorAnswer error = {};
+  std::string field = {};
 };
 void fields(A<ProblemAnswer> auto& of, auto& visit) {
   visit("code", required(of.error.code)), visit("detail", of.error.message);
-  visit("retry_after_ms", of.error.retry_after);
+  visit("field", of.field), visit("retry_after_ms", of.error.retry_after);
 }
 
 // Each item of a list is the value or an error.
@@ -237,9 +238,10 @@ QueueView as_view(Queue&& queue, const StatsAnswer& stats) {
 
 }  // namespace
 
-std::optional<Error> problem_from(std::string_view text) {
+std::optional<Error> problem_from(std::string_view text, std::string* field) {
   auto read = read_text<ProblemAnswer>(text, {}, Source::answer);
   if (!read) return std::nullopt;
+  if (field != nullptr) *field = std::move(read->field);
   return error_of(std::move(read->error));
 }
 

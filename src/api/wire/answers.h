@@ -22,8 +22,9 @@
 
 namespace millrace::wire {
 
-// application/problem+json, as an error; nullopt: it is none.
-std::optional<Error> problem_from(std::string_view text);
+// application/problem+json, as an error; nullopt: it is none. `field`: which of the body it is
+// about.
+std::optional<Error> problem_from(std::string_view text, std::string* field = nullptr);
 
 // What an answer must have: one item for each that was asked about.
 Result<std::vector<Result<Put>>> puts_from(std::string_view text, std::size_t count);
