@@ -44,8 +44,8 @@ struct AppOptions {
   std::uint32_t processors = 0;  // threads for handlers; 0: as many as the handlers' concurrency
   QueueOrder order = QueueOrder::round_robin;
   RetryPolicy retry = {};  // where neither task, type nor queue says; not with a server
-  // A queue that is there keeps its stored settings, which operators may have changed; a difference
-  // is logged. True: what handlers say is stored at every start.
+  // A queue that somebody has configured keeps its stored settings, which operators may have
+  // changed; a difference is logged. True: what handlers say is stored at every start.
   bool overwrite_settings = false;
   Duration idle = std::chrono::seconds(1);         // how long to wait where there are no tasks
   Duration error_pause = std::chrono::seconds(5);  // after an error; doubles up to

@@ -175,7 +175,7 @@ TEST_F(KeyBookTest, more_keys_than_a_page_are_all_read_both_ways) {
   EXPECT_EQ(load(book_).size(), 2003U);
   std::size_t found = 0;
   all_key_memos([&](Recall recall, auto done) { done(store_.recall(recall, t0)); },
-                [&](Result<std::vector<Memo>> memos) { found = memos.value().size(); });
+                [&](const Result<std::vector<Memo>>& memos) { found = memos.value().size(); });
   EXPECT_EQ(found, 2003U);
   std::optional<Error> error;
   all_key_memos([](const Recall&, auto done) { done(fail(ErrorCode::unavailable, "gone")); },

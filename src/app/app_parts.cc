@@ -38,6 +38,12 @@ std::string key_of(const AppOptions& options) {
   return set == nullptr ? std::string() : std::string(set);
 }
 
+// Nobody has configured this queue: the first put into it, perhaps our own, has created it.
+bool as_a_put_made_it(const QueueSettings& settings) {
+  return settings ==
+         QueueSettings{.name = settings.name, .number = settings.number, .id = settings.id};
+}
+
 LogWriter::Sink sink_of(const AppOptions& options) {
   if (!options.log) return write_to_standard_error;
   return [log = options.log](std::string_view lines) {
@@ -110,7 +116,8 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
       to.put_queue(ask, settings, PutQueue::create, std::move(done));
     });
-  } else if (settings != queue->settings && options.overwrite_settings) {
+  } else if (settings != queue->settings &&
+             (options.overwrite_settings || as_a_put_made_it(queue->settings))) {
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
       const auto change = [&planned](QueueSettings& stored) -> Result<void> {
         apply(planned, stored);
