@@ -139,6 +139,36 @@ TEST_F(HttpTrouble, a_server_that_is_slow) {
   EXPECT_THAT(error().message, HasSubstr("did not answer in"));
 }
 
+// As many as there are connections may wait, and heartbeats still get through.
+TEST_F(HttpTrouble, who_waits_is_in_nobodys_way) {
+  constexpr std::size_t waiting = 70;
+  serve(
+      [](const PeerRequest& request, PeerConnection& connection) {
+        if (!request.body.contains("\"extend\"")) return connection.wait_until_gone();
+        connection.answer(R"({"extended":[{"until":"never"}],"tasks":[]})");
+      },
+      {.timeout = 20s});
+  for (std::size_t i = 0; i < waiting; ++i) {
+    broker->await({}, TaskNumber{1}, 1min, [](const Result<Task>&) {});
+  }
+  ASSERT_TRUE(peer->wait_for_requests(waiting));
+  WorkOrder order;
+  order.extensions = {{.id = fresh_id(), .token = {1}}};
+  const auto result = wait_for_answer<WorkResult>(
+      [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
+  EXPECT_TRUE(result) << result.error().message;
+}
+
+TEST_F(HttpTrouble, a_heartbeat_that_hangs_leaves_time_for_another) {
+  serve([](const PeerRequest&, PeerConnection& connection) { connection.wait_until_gone(); },
+        {.timeout = 1h, .pulse_timeout = 30ms});
+  WorkOrder order;
+  order.extensions = {{.id = fresh_id(), .token = {1}}};
+  const auto result = wait_for_answer<WorkResult>(
+      [&](auto done) { broker->work(me, std::move(order), std::move(done)); });
+  EXPECT_EQ(result.error().code, ErrorCode::unavailable);
+}
+
 TEST_F(HttpTrouble, the_time_a_take_may_wait_is_not_counted) {
   serve(
       [](const PeerRequest& request, PeerConnection& connection) {

@@ -14,6 +14,8 @@ namespace {
 
 // More than any answer can have: 17 MiB of payloads, each byte as \u00XX.
 constexpr std::size_t most_bytes = std::size_t{192} << 20U;
+// Who waits for results, and polls.
+constexpr std::size_t most_waiting = 256;
 // With less time than this a request is not sent again.
 constexpr std::chrono::milliseconds least_again(100);
 
@@ -102,7 +104,8 @@ HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
       options_(std::move(options)),
       ids_(new_seed()),
       traits_({.name = "server"}),
-      client_({.ca_file = options_.ca_file}) {}
+      client_({.ca_file = options_.ca_file}),
+      waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}
 
 HttpBroker::~HttpBroker() = default;
 
@@ -143,7 +146,7 @@ void HttpBroker::send(const Ask& ask, Request request, Completion<Reply> done) {
   if (ask.deadline != never && clock_.now() >= ask.deadline) {
     return done(fail(ErrorCode::unavailable, "the deadline passed before the request was sent"));
   }
-  const auto until = clock_.steady() + options_.timeout + request.wait;
+  const auto until = clock_.steady() + std::min(options_.timeout, request.timeout) + request.wait;
   send_on(std::move(request), token_of(ask.caller), until, std::move(done));
 }
 
@@ -156,6 +159,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   http.most = most_bytes;
   http.stop = stop;
   const bool last = request.repeats == 0;
+  outgoing::HttpClient& client = request.waits ? waiting_ : client_;
   http.body = last ? std::move(request.body) : request.body;
   auto answered = [this, request = std::move(request), stop, until,
                    done = std::move(done)](Result<outgoing::HttpReply> reply) mutable {
@@ -171,7 +175,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
     }
     done(request.as_it_is ? std::move(reply) : judged(std::move(reply)));
   };
-  client_.send(std::move(http), std::move(answered));
+  client.send(std::move(http), std::move(answered));
 }
 
 Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) const {

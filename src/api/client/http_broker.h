@@ -41,7 +41,9 @@ struct HttpBrokerOptions {
   std::string url = {};                         // http(s)://host[:port], without a path
   std::string key = {};                         // empty: none is sent
   Duration timeout = std::chrono::seconds(30);  // of every call, beside what a take may wait
-  std::string ca_file = {};                     // empty: the system's
+  // Of calls that only extend leases, if shorter: there must be time for another before they end.
+  Duration pulse_timeout = std::chrono::seconds(10);
+  std::string ca_file = {};  // empty: the system's
 };
 
 class HttpBroker final : public Broker {
@@ -106,9 +108,11 @@ class HttpBroker final : public Broker {
     std::string method = "GET";
     std::string target = {};  // behind the URL: /v1/tasks?limit=1
     std::string body = {};
-    Duration wait{};        // that the server may take beside the timeout
-    unsigned repeats = 0;   // if no answer comes
-    bool as_it_is = false;  // the answer, also if it means an error
+    Duration wait{};                     // that the server may take beside the timeout
+    bool waits = false;                  // goes where others wait, too, and is in nobody's way
+    Duration timeout = Duration::max();  // if shorter than that of all calls
+    unsigned repeats = 0;                // if no answer comes
+    bool as_it_is = false;               // the answer, also if it means an error
   };
   struct PutJob;    // a put on its way
   struct WorkJob;   // a WorkOrder on its way
@@ -156,8 +160,11 @@ class HttpBroker final : public Broker {
   std::unordered_map<std::uint64_t, std::stop_source> callers_;
   UuidSource ids_;
   Traits traits_;
-  // The last: its completions use the others until it is gone.
+  // The last: their completions use the others until they are gone. Calls that wait have their own,
+  // lest they hold all connections while a heartbeat is due; their completions may use both, those
+  // of the first only the first.
   outgoing::HttpClient client_;
+  outgoing::HttpClient waiting_;
 };
 
 // The same as a Broker.

@@ -30,7 +30,8 @@ void HttpBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> do
 // A server waits for a minute at most, so a longer wait is asked for in pieces.
 void HttpBroker::await_more(Ask ask, TaskRef task, Duration left, Completion<Task> done) {
   const Duration piece = std::min(left, wire::max_wait);
-  Request request{.target = task_target(task, "?wait=" + format_duration(piece)), .wait = piece};
+  Request request{
+      .target = task_target(task, "?wait=" + format_duration(piece)), .wait = piece, .waits = true};
   call<Task>(
       ask, std::move(request), wire::task_from,
       [this, ask, task, left = left - piece, done = std::move(done)](Result<Task> found) mutable {
