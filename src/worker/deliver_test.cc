@@ -228,7 +228,9 @@ TEST_F(DeliverTest, private_addresses_are_refused_unless_they_are_allowed) {
   const Delivered refused = send(guarded);
   EXPECT_EQ(std::get<Failed>(refused.outcome).retryable, false);
   EXPECT_EQ(peer.connections(), 0U);
-  EXPECT_THAT(refused.status, HasSubstr("127.0.0.1"));
+  EXPECT_THAT(refused.status, HasSubstr("the address is not allowed"));
+  EXPECT_THAT(refused.status, Not(HasSubstr("127.0.0.1")));
+  EXPECT_THAT(std::get<Failed>(refused.outcome).error.message, HasSubstr("127.0.0.1"));
   EXPECT_TRUE(std::holds_alternative<Done>(send(open).outcome));
 }
 

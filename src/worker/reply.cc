@@ -119,6 +119,11 @@ Outcome judge(const Result<outgoing::HttpReply>& reply, std::string_view who, Ti
 
 std::string status_of(const Result<outgoing::HttpReply>& reply) {
   if (reply) return fmt::format("{}", reply->status);
+  // Who may read the task need not learn which private address a name has here; the delivery's own
+  // error says it.
+  if (reply.error().code == ErrorCode::invalid) {
+    return "not sent: the address is not allowed, or cannot be called";
+  }
   return clip(reply.error().message, limits::max_log_line);
 }
 
