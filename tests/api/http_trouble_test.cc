@@ -147,7 +147,7 @@ TEST_F(HttpTrouble, who_waits_is_in_nobodys_way) {
   serve(
       [](const PeerRequest& request, PeerConnection& connection) {
         if (!request.body.contains("\"extend\"")) return connection.wait_until_gone();
-        connection.answer(R"({"extended":[{}],"tasks":[]})");
+        connection.answer(R"({"extended":[{"until":"never"}],"tasks":[]})");
       },
       {.timeout = 20s});
   for (std::size_t i = 0; i < waiting; ++i) {

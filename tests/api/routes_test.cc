@@ -213,7 +213,10 @@ TEST(Routes, keys_for_some_queues_work_with_theirs) {
     std::string body = settle;
     return body.replace(body.find("QUEUE"), 5, queue);
   };
-  EXPECT_EQ(server.post("/v1/work", with_queue("secret")).status, 403U);
+  const Reply refused = server.post("/v1/work", with_queue("secret"));
+  EXPECT_EQ(refused.status, 403U);
+  // So that a worker can tell it from a key that was withdrawn, whose results it keeps.
+  EXPECT_THAT(refused.body, HasSubstr(R"("field":"follow_ups")"));
   EXPECT_EQ(server.post("/v1/work", with_queue("shop.orders")).status, 200U);
   EXPECT_EQ(server.post("/v1/queues/7/tasks", "{}").status, 201U);
   EXPECT_EQ(server
