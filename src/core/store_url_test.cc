@@ -25,7 +25,7 @@ TEST(StoreUrl, names_a_journal_with_or_without_its_scheme) {
   EXPECT_EQ(url("./data"), journal);
   EXPECT_EQ(url("/var/lib/millrace").path, "/var/lib/millrace");
   EXPECT_EQ(url("data").path, "data");
-  EXPECT_EQ(url("c:").path, "c:");
+  EXPECT_EQ(url("./c:").path, "./c:");
   EXPECT_EQ(url("./a:b").path, "./a:b");
   EXPECT_EQ(url("100%").path, "100%") << "a plain path is taken as it is";
 }
