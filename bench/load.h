@@ -20,15 +20,14 @@ class Load {
   static constexpr std::size_t payload_size = 260;
 
   // Finished tasks are forgotten. The store must outlive this.
-  Load(Store& store, std::size_t batch, const std::string& payload = std::string(payload_size, 'x'))
-      : store_(store), batch_(batch), tasks_(batch) {
+  Load(Store& store, std::size_t batch) : store_(store), batch_(batch), tasks_(batch) {
     QueueSettings queue{.name = "emails", .id = Uuid{{1}}};
     queue.keep_completed.last = 0;
     require(store_.put_queue(queue, PutQueue::create, now_).has_value(), "put_queue");
     for (NewTask& task : tasks_) {
       task.queue = "emails";
       task.type = "send-email";
-      task.payload = payload;
+      task.payload = std::string(payload_size, 'x');
     }
   }
 

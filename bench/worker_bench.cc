@@ -46,16 +46,34 @@ struct Worked {
   double cpu_us = 0;  // of this process, a task
 };
 
-// From start() until every task is settled and stop() has returned.
-Worked work_off(const std::string& url, std::size_t tasks) {
+// Whole lives: in batches, durable before the next.
+void put_all(Client& client, std::size_t tasks) {
+  const std::string payload = payload_text();
+  for (std::size_t put = 0; put < tasks; put += batch) {
+    std::vector<NewTask> some(std::min(batch, tasks - put));
+    for (NewTask& task : some) {
+      task.queue = "emails";
+      task.type = "send-email";
+      task.payload = payload;
+    }
+    const auto results = client.put_all(std::move(some));
+    require(results && results->back().has_value(), "put");
+  }
+}
+
+// From start() until every task is settled and stop() has returned. With `put` they are put
+// meanwhile, else they are there already.
+Worked work_off(const std::string& url, std::size_t tasks, bool put) {
   App app(url, {.log = [](std::string_view) {}});
   std::atomic<std::size_t> ran = 0;
-  app.handle<Email>("emails", {.concurrency = concurrency}, [&](const Email&) {
+  const HandlerOptions options{.concurrency = concurrency, .keep_completed = Keep{.last = 0}};
+  app.handle<Email>("emails", options, [&](const Email&) {
     if (ran.fetch_add(1, std::memory_order_relaxed) + 1 == tasks) ran.notify_one();
   });
   const double wall = wall_seconds();
   const double cpu = process_cpu_seconds();
   require(app.start().has_value(), "the app did not start");
+  if (put) put_all(app.client(), tasks);
   for (auto seen = ran.load(); seen != tasks; seen = ran.load()) ran.wait(seen);
   require(app.stop() == 0, "the app did not stop");
   const double seconds = wall_seconds() - wall;
@@ -65,15 +83,9 @@ Worked work_off(const std::string& url, std::size_t tasks) {
           (process_cpu_seconds() - cpu) * 1e6 / static_cast<double>(tasks)};
 }
 
-Worked work_off_journal(std::size_t tasks) {
+Worked live_in_journal(std::size_t tasks) {
   const TemporaryDirectory directory;
-  {
-    const auto store = open_store(directory);
-    Load load(*store, 1000, payload_text());
-    for (std::size_t filled = 0; filled < tasks; filled += 1000) load.put();
-    load.flush();
-  }
-  return work_off("journal:" + directory.path(), tasks);
+  return work_off("journal:" + directory.path(), tasks, true);
 }
 
 Line line_of(std::string_view name, const Scale& scale, const Ratio& ratio,
@@ -100,7 +112,7 @@ void journal(const Scale& scale) {
   const Ratio ratio = by_turns(
       scale.rounds,
       [&] {
-        last = work_off_journal(scale.tasks);
+        last = live_in_journal(scale.tasks);
         return last.rate;
       },
       [&] { return alone.run(batches); });
@@ -116,7 +128,7 @@ void http(const Scale& scale) {
       scale.rounds,
       [&] {
         Workers(server, connections, batch).fill(scale.tasks);
-        last = work_off(url, scale.tasks);
+        last = work_off(url, scale.tasks, false);
         return last.rate;
       },
       [&] {

@@ -103,7 +103,8 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
     }
     queues.push_back(std::move(*queue));
   }
-  worker::Worker worker(clock, **broker, {.name = name, .log = log}, std::move(queues));
+  worker::Worker worker(clock, **broker, {.name = name, .orders = 2, .log = log},
+                        std::move(queues));
   log(LogLevel::info, "working",
       {{"server", program.server},
        {"worker", name},

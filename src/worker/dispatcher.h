@@ -115,10 +115,10 @@ class Dispatcher {
   Moment next_order_due(Moment now) const;
   bool paused(Moment now) const { return now < resume_at_; }
   // Whether an order or poll is on its way, or an end waits to be sent.
-  bool sending() const { return order_out_ || !outbox_.empty(); }
+  bool sending() const { return orders_out_ != 0 || !outbox_.empty(); }
   // No order is on its way: what has changed may call for one.
-  bool may_send() const { return !order_out_; }
-  bool has_reports() const { return !order_out_ && !outbox_.empty(); }
+  bool may_send() const { return orders_out_ < options_.orders; }
+  bool has_reports() const { return may_send() && !outbox_.empty(); }
 
   // ---- Upkeep (upkeep.cc) ----
 
@@ -175,7 +175,7 @@ class Dispatcher {
   void broker_is_there();
   void trim();
   // What has ended cannot be stored now: its leases must last until it can.
-  bool ends_wait() const { return broker_lost_ || order_out_; }
+  bool ends_wait() const { return broker_lost_ || orders_out_ != 0; }
   void extended(Order& order, Result<WorkResult>& result, Moment now, Due* due);
 
   void look_at(const HandPtr& hand, Moment now, Due& due);
@@ -197,8 +197,7 @@ class Dispatcher {
   std::vector<RunPtr> given_up_;
 
   std::deque<RunPtr> outbox_;  // ended, to be sent
-  bool order_out_ = false;
-  std::vector<Wanted> order_wanted_;
+  std::uint32_t orders_out_ = 0;
   std::vector<Wanted> poll_wanted_;  // not empty: a poll is on its way
   bool pulse_out_ = false;
   std::size_t most_reports_ = 1000;  // halved when an order was refused whole

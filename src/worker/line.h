@@ -24,7 +24,7 @@ struct Line {
   std::optional<std::uint32_t> assigned = std::nullopt;
 
   // ---- Taking ----
-  std::uint32_t ordered = 0;  // wanted by the order that is on its way
+  std::uint32_t ordered = 0;  // wanted by orders that are on their way
   std::uint32_t polled = 0;   // wanted by the poll that is on its way
   bool dry = false;           // it had less than was wanted
   Moment refused_until{};     // a take of it was refused

@@ -60,8 +60,8 @@ Extension extension_of(const Run& run, Signs signs) {
 // -------------------------------------------------------------------------------------
 
 bool Dispatcher::takes_nothing(const Line& line, Moment now) const {
-  return line.stuck || line.refused_until > now || line.limit() == 0 || line.ordered != 0 ||
-         line.polled != 0;
+  return line.stuck || line.refused_until > now || line.limit() == 0 || line.polled != 0 ||
+         (line.ordered != 0 && options_.orders == 1);
 }
 
 // What there is room for, of queues that are dry or of those that are not. Those that are dry share
@@ -86,7 +86,11 @@ std::vector<Wanted> Dispatcher::wanted(bool dry, Moment now) const {
     const std::size_t here =
         line.waiting.size() - std::min(line.room_of(claimed), line.waiting.size());
     const std::size_t ahead = first_there || stepping_ ? 0 : line.most_ahead();
-    const std::size_t most = line.room_of(calls) + (ahead > here ? ahead - here : 0);
+    const std::size_t room = line.room_of(calls);
+    std::size_t most = room + (ahead > here ? ahead - here : 0);
+    most -= std::min<std::size_t>(most, line.ordered);
+    // Each brings a part, so that there is something to work on while the other is on its way.
+    if (options_.orders > 1) most = std::min(most, std::max(room, ahead / options_.orders));
     if (most != 0) list.push_back({i, static_cast<std::uint32_t>(most)});
   }
   share_out(list);
@@ -94,7 +98,7 @@ std::vector<Wanted> Dispatcher::wanted(bool dry, Moment now) const {
 }
 
 std::optional<Order> Dispatcher::next_order(Moment now, bool take) {
-  if (order_out_ || now < resume_at_) return std::nullopt;
+  if (!may_send() || now < resume_at_) return std::nullopt;
   Order order{.apart = apart_, .sent = now};
   std::vector<RunPtr> later;
   std::size_t bytes = 0;
@@ -117,9 +121,8 @@ std::optional<Order> Dispatcher::next_order(Moment now, bool take) {
   outbox_.insert(outbox_.begin(), later.begin(), later.end());
   if (take && !stopping_) order.wanted = wanted(false, now);
   if (order.reports.empty() && order.extended.empty() && order.wanted.empty()) return std::nullopt;
-  for (const Wanted& each : order.wanted) lines_[each.line].ordered = each.most;
-  order_wanted_ = order.wanted;
-  order_out_ = true;
+  for (const Wanted& each : order.wanted) lines_[each.line].ordered += each.most;
+  ++orders_out_;
   return order;
 }
 
@@ -149,7 +152,7 @@ void Dispatcher::take_back_wanted(std::vector<Wanted>& wanted, std::uint32_t Lin
 // Only what is still to come: what is past has been looked at, and an answer wakes by itself.
 Moment Dispatcher::next_order_due(Moment now) const {
   Moment next = no_moment;
-  if (resume_at_ > now && !(order_out_ && !poll_wanted_.empty())) next = resume_at_;
+  if (resume_at_ > now && (may_send() || poll_wanted_.empty())) next = resume_at_;
   if (stopping_) return next;
   for (const Line& line : lines_) {
     if (line.refused_until > now && !takes_nothing(line, line.refused_until)) {
@@ -221,8 +224,8 @@ void Dispatcher::answered(Order& order, Result<WorkResult>& result, Arrived arri
   if (order.is_poll()) {
     take_back_wanted(poll_wanted_, &Line::polled);
   } else {
-    take_back_wanted(order_wanted_, &Line::ordered);
-    order_out_ = false;
+    for (const Wanted& each : order.wanted) lines_[each.line].ordered -= each.most;
+    --orders_out_;
   }
   if (!result) return failed(order, result.error(), now);
   broker_is_there();

@@ -49,6 +49,9 @@ struct WorkerOptions {
   bool internal = false;         // lives in the process of the store: may use names with $
   std::uint32_t processors = 0;  // 0: as many as the queues' concurrency together
   QueueOrder order = QueueOrder::round_robin;
+  // On their way to the broker at the same time. One is best for a broker in this process, where
+  // more only make each smaller; one that is far away is kept busy by two.
+  std::uint32_t orders = 1;
   Duration idle = std::chrono::seconds(1);         // how long a take waits for tasks (C-27)
   Duration error_pause = std::chrono::seconds(5);  // after a failed call; grows
   Duration longest_pause = std::chrono::seconds(30);
