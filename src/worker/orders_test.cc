@@ -54,6 +54,23 @@ TEST_F(DispatcherTest, keeps_what_ended_while_the_broker_is_away_and_takes_no_mo
               ElementsAre("Error in worker loop: no route", "the broker answers again"));
 }
 
+TEST_F(DispatcherTest, two_orders_may_be_on_their_way_and_each_brings_a_part) {
+  options_.orders = 2;
+  queue("a", 2, 10);
+  const auto first = core().next_order(now_);
+  EXPECT_EQ(wanted(first), (Counts{{"a", 5}}));
+  const auto second = core().next_order(now_);
+  EXPECT_EQ(wanted(second), (Counts{{"a", 5}}));
+  EXPECT_FALSE(core().next_order(now_)) << "not a third";
+  answer(first, {{"a", 5}});
+  EXPECT_EQ(wanted(core().next_order(now_)), (Counts{{"a", 2}})) << "what the two leave";
+  answer(second, {{"a", 5}});
+  EXPECT_EQ(line().waiting.size(), 10U);
+  run(core().next_hand(now_), 1ms);
+  EXPECT_TRUE(core().has_reports());
+  EXPECT_TRUE(core().sending());
+}
+
 TEST_F(DispatcherTest, a_beat_that_is_answered_ends_the_pause) {
   queue("a", 1);
   EXPECT_FALSE(core().broker_answers());
