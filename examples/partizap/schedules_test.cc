@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "test_shop.h"
 #include "tests/support/matchers.h"
@@ -37,6 +38,28 @@ class SchedulesTest : public ::testing::Test {
   }
   std::uint64_t completed(const std::string& queue) { return s_.app().metrics(queue).completed; }
 };
+
+// S3-033
+TEST_F(SchedulesTest, delayed_tasks_wait_in_every_queue_without_anything_beside_it) {
+  std::vector<millrace::TaskId> ids;
+  for (const char* queue : {"notifications", "images", "analytics", "cleanup", "reports"}) {
+    const auto put =
+        s_.client().put({.queue = queue, .type = "no-such-job", .payload = "{}", .delay = 5s});
+    ASSERT_TRUE(put) << put.error().message;
+    ids.push_back(put->id);
+  }
+  s_.step(5s - 1ms);
+  for (const auto& id : ids) {
+    EXPECT_EQ(s_.client().find(id).value().state, millrace::TaskState::delayed);
+  }
+  const TimePoint due = s_.now() + 1ms;
+  s_.step_to(due);
+  for (const auto& id : ids) {
+    const millrace::Task task = s_.client().find(id).value();
+    EXPECT_EQ(task.state, millrace::TaskState::failed) << "run, and not known";
+    EXPECT_EQ(task.started_at, due);
+  }
+}
 
 // S3-050, S3-051, S3-052, S3-053, D-23
 TEST_F(SchedulesTest, each_tick_of_two_days_comes_once_although_the_shop_restarts) {

@@ -259,15 +259,19 @@ TEST_F(Workers, come_in_with_a_key_of_their_own_where_the_server_needs_one) {
 
 // ---- Roles -------------------------------------------------------------------------------------
 
+// S3-017
 TEST_F(Workers, a_role_of_its_own_works_for_a_server_somewhere_else) {
   ServerProcess server(on_data({"--role", "api"}));
   ASSERT_TRUE(server.ready()) << server.said();
+  const std::string other = put(server, "other", "1");
   const std::string id = put(server, "echo", R"({"n":1})");
   write_file(directory_ / "worker.toml", "[handlers.echo]\nexec = [\"cat\"]\n");
   ServerProcess worker(
       {"--role", "worker", "--server", url(server), "--config", directory_ / "worker.toml"});
   EXPECT_THAT(ended(server, id), HasSubstr(R"("result":{"n":1})"));
   EXPECT_TRUE(worker.says("working")) << worker.said();
+  EXPECT_EQ(field(server.ask({.path = "/v1/tasks/" + other}).body, "state"), "queued")
+      << "it works its own queue only";
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.exit(), 0) << worker.said();
 }
