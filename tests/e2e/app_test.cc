@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/app.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/server.h"
@@ -166,6 +171,47 @@ TEST_P(AppEverywhere, a_handler_that_acknowledges_itself_is_told_what_is_stored)
 
 INSTANTIATE_TEST_SUITE_P(all, AppEverywhere, ::testing::Values("memory", "journal", "http"),
                          [](const auto& each) { return std::string(each.param); });
+
+// A port that was free a moment ago.
+std::uint16_t free_port() {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (bind(listener, generic, size) != 0) return 0;
+  getsockname(listener, generic, &size);
+  close(listener);
+  return ntohs(address.sin_port);
+}
+
+// S2-046, S2-047
+TEST(AppOverHttp, waits_for_a_server_that_is_not_there_yet) {
+  const TemporaryDirectory directory;
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  std::promise<void> ran;
+  std::promise<void> missed;
+  std::atomic<bool> told = false;
+  App app("http://" + address, {.idle = 200ms,
+                                .error_pause = 50ms,
+                                .longest_pause = 100ms,
+                                .log = [&](std::string_view line) {
+                                  const bool away = line.find("again_in_ms") != line.npos;
+                                  if (away && !told.exchange(true)) missed.set_value();
+                                }});
+  const auto emails = app.handle<Email>("emails", [&](const Email&) { ran.set_value(); });
+  int code = -1;
+  std::thread runner([&] { code = app.run(); });
+  missed.get_future().wait();
+  ServerProcess server({"--no-listen", "--store", directory / "data", "--listen", address});
+  EXPECT_TRUE(server.ready()) << server.said();
+  EXPECT_TRUE(emails.put({"ann", "hi"}));
+  EXPECT_EQ(ran.get_future().wait_for(60s), std::future_status::ready);
+  app.shutdown();
+  runner.join();
+  EXPECT_EQ(code, 0);
+}
 
 }  // namespace
 }  // namespace millrace::test
