@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{192} << 20U;
 // Who waits for results, and polls.
 constexpr std::size_t most_waiting = 256;
+// For polls that nobody waits for any more.
+constexpr std::chrono::seconds last_answers(2);
 // With less time than this a request is not sent again.
 constexpr std::chrono::milliseconds least_again(100);
 
@@ -117,7 +119,11 @@ HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
       client_({.ca_file = options_.ca_file}),
       waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}
 
-HttpBroker::~HttpBroker() = default;
+// What a poll still brings is given back, before nobody is there to do it.
+HttpBroker::~HttpBroker() {
+  std::unique_lock lock(mutex_);
+  quiet_.wait_for(lock, last_answers, [&] { return working_ == 0; });
+}
 
 // ---- Callers -----------------------------------------------------------------------------------
 
@@ -132,8 +138,9 @@ std::stop_token HttpBroker::token_of(CallerId caller) {
   return callers_[caller.value].get_token();
 }
 
-// Closes the connections on which the caller waits: the server notices, drops what has not begun
-// and gives back what was taken.
+// Closes the connections on which the caller waits: the server notices and drops what has not
+// begun. Not those that may bring tasks: an answer that is on its way when its connection is closed
+// has arrived for all the server knows. They end by themselves, and what they bring is given back.
 void HttpBroker::leave(CallerId caller) {
   std::optional<std::stop_source> source;
   {
@@ -167,17 +174,25 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   if (!request.body.empty()) http.headers.emplace_back("Content-Type", "application/json");
   http.timeout = std::chrono::ceil<Duration>(until - clock_.steady());
   http.most = most_bytes;
-  http.stop = stop;
+  const bool works = request.target == work_target;
+  if (works) {
+    const std::scoped_lock lock(mutex_);
+    ++working_;
+  } else {
+    http.stop = stop;
+  }
   const bool last = request.repeats == 0;
   outgoing::HttpClient& client = request.waits ? waiting_ : client_;
   http.body = last ? std::move(request.body) : request.body;
-  auto answered = [this, request = std::move(request), stop, until,
+  auto answered = [this, works, request = std::move(request), stop, until,
                    done = std::move(done)](Result<outgoing::HttpReply> reply) mutable {
     if (stop.stop_requested()) {
       // The caller has left. What was taken for it would be lost with the answer.
-      if (reply && request.target == "/v1/work") give_back_unread(reply->body);
+      if (reply && works) give_back_unread(reply->body);
+      if (works) work_ended();
       return;
     }
+    if (works) work_ended();
     const bool lost = !reply && reply.error().code == ErrorCode::unavailable;
     if (lost && request.repeats > 0 && until - clock_.steady() > least_again) {
       --request.repeats;
@@ -186,6 +201,11 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
     done(request.as_it_is ? std::move(reply) : judged(std::move(reply)));
   };
   client.send(std::move(http), std::move(answered));
+}
+
+void HttpBroker::work_ended() {
+  const std::scoped_lock lock(mutex_);
+  if (--working_ == 0) quiet_.notify_all();
 }
 
 Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) const {

@@ -9,6 +9,7 @@
 //     names that begin with $ are not for who comes over a wire: `invalid`.
 //   * A key that is refused, and answers of somebody who is no Millrace server, are `invalid`; but
 //     `unavailable` where results or heartbeats were sent, which make as much sense as before.
+//   * A poll whose caller has left goes on until it is over; what it brings is given back.
 //   * A take waits for a minute at most. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
 //   * change_queue and change_schedule read and write in two steps. Only what the change touched
@@ -19,6 +20,7 @@
 #include <millrace/result.h>
 #include <millrace/time.h>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,6 +47,8 @@ struct HttpBrokerOptions {
   Duration pulse_timeout = std::chrono::seconds(10);
   std::string ca_file = {};  // empty: the system's
 };
+
+inline constexpr std::string_view work_target = "/v1/work";
 
 class HttpBroker final : public Broker {
  public:
@@ -126,6 +130,7 @@ class HttpBroker final : public Broker {
   std::stop_token token_of(CallerId caller);
   // Answers that mean an error become one. Nobody is answered whose caller has left.
   void send(const Ask& ask, Request request, Completion<Reply> done);
+  void work_ended();
   void send_on(Request request, std::stop_token stop, std::chrono::nanoseconds until,
                Completion<Reply> done);
   // Answers that mean an error as that error. `denied`: nothing is said about what was sent, only
@@ -156,6 +161,8 @@ class HttpBroker final : public Broker {
   Clock& clock_;
   const HttpBrokerOptions options_;
   std::mutex mutex_;
+  std::condition_variable quiet_;
+  std::size_t working_ = 0;  // requests under way that may bring tasks, or give them back
   std::uint64_t last_caller_ = 0;
   std::unordered_map<std::uint64_t, std::stop_source> callers_;
   UuidSource ids_;

@@ -165,7 +165,8 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
   const bool waits = order.reports.empty() && order.extensions.empty() && takes &&
                      taken + 1 == order.takes.size() && !brings_tasks(so_far);
   const Duration wait = waits ? std::min(order.wait, wire::max_wait) : Duration{};
-  Request request{.method = "POST", .target = "/v1/work", .wait = wait, .as_it_is = true};
+  Request request{
+      .method = "POST", .target = std::string(work_target), .wait = wait, .as_it_is = true};
   request.waits = order.wait > Duration{};  // all of the order, whichever part it is that waits
   if (order.reports.empty() && order.takes.empty()) request.timeout = options_.pulse_timeout;
   request.body = wire::work_text(settled, extended, takes ? &order.takes[taken] : nullptr, wait);
