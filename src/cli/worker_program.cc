@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,16 @@ std::string default_name() {
   return fmt::format("{}-{}", host.data(), getpid());
 }
 
+// What would make every task fail is better known before the first.
+Result<void> check_directory(const config::HandlerSettings& settings) {
+  std::error_code error;
+  if (settings.directory.empty() || std::filesystem::is_directory(settings.directory, error)) {
+    return {};
+  }
+  return fail(ErrorCode::invalid, fmt::format("{}: there is no directory {} to run commands in",
+                                              settings.queue, settings.directory));
+}
+
 // What the handlers call out with, one for each that does.
 using Clients = std::vector<std::unique_ptr<outgoing::HttpClient>>;
 
@@ -42,6 +53,9 @@ Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& setting
                               .prefetch = 0,
                               .timeout = settings.timeout,
                               .grace = settings.grace + time_to_kill};
+  if (auto good = check_directory(settings); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
   if (settings.http.empty()) {
     queue.any = worker::run_commands(clock, {.argv = settings.exec,
                                              .directory = settings.directory,
@@ -68,6 +82,19 @@ Result<void> greet(Broker& broker, const std::string& name) {
   });
   if (answer || answer.error().code == ErrorCode::unavailable) return {};
   return std::unexpected(std::move(answer.error()));
+}
+
+// Whether nothing is ready, as the server says: a worker that cannot reach it sees nothing either.
+bool nothing_ready(Broker& broker, const std::vector<config::HandlerSettings>& handlers) {
+  for (const auto& each : handlers) {
+    const auto views = wait_for_answer<std::vector<QueueView>>([&](auto done) {
+      broker.queues({.caller = broker.new_caller(), .deadline = later(broker.now(), first_answer)},
+                    each.queue, std::move(done));
+    });
+    const bool away = !views && views.error().code == ErrorCode::unavailable;
+    if (away || (views && views->front().counts.ready() != 0)) return false;
+  }
+  return true;  // or the key may not look; then that nothing came has to do
 }
 
 bool busy(const worker::Worker& worker, std::uint64_t& processed) {
@@ -114,7 +141,8 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
   auto last_busy = clock.steady();
   while (signals.wait(look) != Told::stop) {
     if (busy(worker, processed)) last_busy = clock.steady();
-    if (program.until_empty && clock.steady() - last_busy >= empty_for) break;
+    const bool rests = clock.steady() - last_busy >= empty_for;
+    if (program.until_empty && rests && nothing_ready(**broker, program.handlers)) break;
   }
   // Whoever stops a group of processes tells each of them, and then its supervisor does: that is
   // one wish and not two.

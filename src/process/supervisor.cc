@@ -44,9 +44,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// A child begins as if nobody had touched its signals.
-struct FreshSignals {
-  FreshSignals() {
+// A child begins as if nobody had touched its signals, and with none of our files but the first
+// three: a socket that it keeps would keep the port of a server that is gone.
+struct FreshStart {
+  FreshStart() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes);
     sigset_t set;
     sigemptyset(&set);
@@ -57,11 +60,15 @@ struct FreshSignals {
     posix_spawnattr_setsigdefault(&attributes, &set);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
-  ~FreshSignals() { posix_spawnattr_destroy(&attributes); }
-  FreshSignals(const FreshSignals&) = delete;
-  FreshSignals& operator=(const FreshSignals&) = delete;
+  ~FreshStart() {
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+  }
+  FreshStart(const FreshStart&) = delete;
+  FreshStart& operator=(const FreshStart&) = delete;
 
   posix_spawnattr_t attributes = {};
+  posix_spawn_file_actions_t files = {};
 };
 
 }  // namespace
@@ -103,9 +110,9 @@ void Supervisor::start(Child& child) {
   std::vector<std::string> environment = variables(options_.environment);
   auto arguments = pointers(command);
   auto names = pointers(environment);
-  const FreshSignals fresh;
+  const FreshStart fresh;
   pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments.front(), nullptr, &fresh.attributes,
+  const int error = posix_spawnp(&pid, arguments.front(), &fresh.files, &fresh.attributes,
                                  arguments.data(), names.data());
   child.started = clock_.steady();
   if (error != 0) {

@@ -1,5 +1,6 @@
 #include "process/supervisor.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -147,6 +148,22 @@ TEST_F(SupervisorTest, what_cannot_be_started_is_tried_again_later) {
   EXPECT_EQ(last_line(), "a worker process could not be started");
   clock_.advance(1s);
   EXPECT_EQ(supervisor.tend(), 2s);
+}
+
+TEST_F(SupervisorTest, a_child_has_none_of_our_files) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "seen";
+  const int ours = open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as libraries do it
+  Supervisor supervisor =
+      make({"sh", "-c", "ls /proc/self/fd | grep -cx " + std::to_string(ours) + " > " + file});
+  supervisor.set_count(1);
+  supervisor.tend();
+  wait_for_end(supervisor.pids().at(0));
+  close(ours);
+  std::ifstream seen(file);
+  int count = -1;
+  seen >> count;
+  EXPECT_EQ(count, ours == 3 ? 1 : 0) << "ls itself opens the first that is free";
 }
 
 TEST_F(SupervisorTest, a_child_has_its_variables_and_fresh_signals) {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,7 +132,28 @@ TEST_F(Workers, work_that_makes_no_sense_is_told) {
               HasSubstr("http"));
   EXPECT_THAT(run_program({"work", "--key-file", directory_ / "none", "q", "--", "true"}).err,
               HasSubstr("holds no key"));
+  EXPECT_THAT(run_program({"work", "--directory", directory_ / "none", "q", "--", "true"}).err,
+              HasSubstr("there is no directory"));
   EXPECT_THAT(run_program({"work", "--help"}).out, HasSubstr("millrace work thumbnails --"));
+}
+
+TEST_F(Workers, a_server_that_is_away_is_not_taken_for_an_empty_queue) {
+  const pid_t worker = fork();
+  if (worker == 0) {
+    const int nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, STDERR_FILENO);
+    execl(MILLRACE_PROGRAM, "millrace", "work", "--server", "http://127.0.0.1:1", "--until-empty",
+          "q", "--", "true", nullptr);
+    _exit(127);
+  }
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
+  ASSERT_GE(process, 0);
+  pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&ended, 1, 3000), 0) << "it has ended although nobody answered";
+  kill(worker, SIGTERM);
+  int status = 0;
+  waitpid(worker, &status, 0);
+  close(process);
 }
 
 TEST_F(Workers, a_key_that_may_not_work_is_refused_before_anything_is_run) {

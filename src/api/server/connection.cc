@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <exception>
@@ -32,6 +33,12 @@ void keep_alive_probes(int socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
+// One sequence for all listeners: a handler may serve several, and tells their connections apart.
+ConnectionId new_id() {
+  static std::atomic<ConnectionId> last = 0;
+  return last.fetch_add(1) + 1;
+}
+
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Lane> lane, Lane::Socket socket,
@@ -39,7 +46,7 @@ Connection::Connection(std::shared_ptr<Lane> lane, Lane::Socket socket,
     : lane_(std::move(lane)),
       socket_(std::move(socket)),
       tls_settings_(std::move(tls)),
-      id_(lane_->site().next_id.fetch_add(1)),
+      id_(new_id()),
       parser_(lane_->site().limits.header_bytes) {}
 
 Connection::~Connection() = default;

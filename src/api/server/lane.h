@@ -40,7 +40,6 @@ struct Site {
   Clock& clock;
   const Log log;
 
-  std::atomic<std::uint64_t> next_id = 1;
   std::atomic<std::uint64_t> open = 0;
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;

@@ -30,6 +30,17 @@ TEST_F(ListenerTest, answers_requests_one_after_another_on_one_connection) {
   EXPECT_EQ(counts.requests, 3U);
 }
 
+TEST_F(ListenerTest, connections_of_two_listeners_are_told_apart) {
+  serve();
+  Client first = connect();
+  first.ask(get_a);
+  serve();  // another one, with the same handler
+  Client second = connect();
+  second.ask(get_a);
+  ASSERT_TRUE(eventually([this] { return requests_.size() == 2; }));
+  EXPECT_NE(requests_[0].connection, requests_[1].connection);
+}
+
 TEST_F(ListenerTest, says_who_it_is_and_what_time) {
   serve();
   Client client = connect();
