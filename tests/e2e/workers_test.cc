@@ -197,7 +197,7 @@ TEST_F(Workers, of_the_settings_run_in_processes_that_are_replaced_when_they_die
   ServerProcess server(
       with_settings("[handlers.echo]\nexec = [\"cat\"]\nconcurrency = 2\n", {"--processes", "2"}));
   ASSERT_TRUE(server.ready()) << server.said();
-  ASSERT_TRUE(server.says("working")) << server.said();
+  ASSERT_TRUE(server.says(" working ", 2)) << server.said();
   const std::string first = put(server, "echo", R"({"n":1})");
   EXPECT_THAT(ended(server, first), HasSubstr(R"("result":{"n":1})"));
   const auto before = started(server);
@@ -206,6 +206,9 @@ TEST_F(Workers, of_the_settings_run_in_processes_that_are_replaced_when_they_die
   ASSERT_TRUE(
       server.says(fmt::format("died and is replaced process={} code=0 signal=9", before[0])))
       << server.said();
+  // Before the next task comes, so that no dead worker's poll gets it.
+  ASSERT_TRUE(server.says("died and is replaced", 2)) << server.said();
+  ASSERT_TRUE(server.says(" working ", 4)) << server.said();
   const std::string second = put(server, "echo", R"({"n":2})");
   EXPECT_THAT(ended(server, second), HasSubstr(R"("result":{"n":2})"));
   server.signal(SIGTERM);

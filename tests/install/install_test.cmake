@@ -27,7 +27,7 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-must(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -DCMAKE_PREFIX_PATH=${prefix}
+must(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${SCRATCH}/build -DCMAKE_PREFIX_PATH=${prefix}
      -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${FLAGS}")
 must(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 must(${SCRATCH}/build/embedding --try)
