@@ -93,7 +93,7 @@ worker::WorkerOptions App::Parts::worker_options() const {
                              .internal = shared->opened.owns_store(),
                              .processors = options.processors,
                              .order = options.order,
-                             .orders = shared->opened.owns_store() ? 1U : 2U,
+                             .orders = shared->opened.owns_store() ? 1U : 4U,
                              .idle = options.idle,
                              .error_pause = options.error_pause,
                              .longest_pause = options.longest_pause,

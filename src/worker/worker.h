@@ -50,7 +50,7 @@ struct WorkerOptions {
   std::uint32_t processors = 0;  // 0: as many as the queues' concurrency together
   QueueOrder order = QueueOrder::round_robin;
   // On their way to the broker at the same time. One is best for a broker in this process, where
-  // more only make each smaller; one that is far away is kept busy by two.
+  // more only make each smaller; one that is far away is kept busy by a few.
   std::uint32_t orders = 1;
   Duration idle = std::chrono::seconds(1);         // how long a take waits for tasks (C-27)
   Duration error_pause = std::chrono::seconds(5);  // after a failed call; grows
