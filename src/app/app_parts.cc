@@ -94,6 +94,7 @@ worker::WorkerOptions App::Parts::worker_options() const {
                              .processors = options.processors,
                              .order = options.order,
                              .orders = shared->opened.owns_store() ? 1U : 4U,
+                             .polls = shared->opened.owns_store() ? 1U : 8U,
                              .idle = options.idle,
                              .error_pause = options.error_pause,
                              .longest_pause = options.longest_pause,
@@ -117,6 +118,10 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
       to.put_queue(ask, settings, PutQueue::create, std::move(done));
     });
+    // Another program was quicker by a moment: what it has stored holds.
+    if (!queue && queue.error().code == ErrorCode::conflict) {
+      return prepare_queue(name, planned, handlers);
+    }
   } else if (settings != queue->settings &&
              (options.overwrite_settings || as_a_put_made_it(queue->settings))) {
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
@@ -159,8 +164,10 @@ Result<void> App::Parts::prepare() {
   for (const Schedule& schedule : plan.schedules) {
     if (auto good = prepare_schedule(schedule); !good) return good;
   }
-  worker =
+  auto made =
       std::make_unique<worker::Worker>(clock(), broker(), worker_options(), std::move(handlers));
+  const std::scoped_lock lock(told_mutex);
+  worker = std::move(made);
   return {};
 }
 

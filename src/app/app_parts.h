@@ -70,8 +70,8 @@ struct App::Parts {
   std::mutex end_mutex;
   std::optional<int> ended;         // the code to exit with
   std::atomic<bool> stuck = false;  // handlers have not returned
-  std::mutex signals_mutex;
-  Signals* signals = nullptr;  // of run(), to be woken
+  std::mutex told_mutex;            // while shutdown() looks for whom to tell
+  Signals* signals = nullptr;       // of run(), to be woken
   std::atomic<bool> told_to_stop = false;
 };
 

@@ -47,7 +47,7 @@ struct WorkOptions {
   std::string server = {};    // empty: MILLRACE_URL, or this machine's
   std::string key_file = {};  // empty: MILLRACE_KEY
   std::string name = {};
-  std::uint32_t concurrency = 1;
+  std::string concurrency = "1";
   std::string timeout = {};
   std::string grace = {};
   std::string memory = {};

@@ -51,7 +51,7 @@ Result<config::HandlerSettings> handler_of(const WorkOptions& options) {
   text("directory", options.directory);
   if (good) {
     good = set(handlers, options.queue, "concurrency",
-               {.kind = TomlKind::integer, .text = std::to_string(options.concurrency)});
+               {.kind = TomlKind::integer, .text = options.concurrency});
   }
   if (!good) return std::unexpected(std::move(good.error()));
   return std::move(handlers.front());

@@ -130,7 +130,7 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
     }
     queues.push_back(std::move(*queue));
   }
-  worker::Worker worker(clock, **broker, {.name = name, .orders = 2, .log = log},
+  worker::Worker worker(clock, **broker, {.name = name, .orders = 2, .polls = 8, .log = log},
                         std::move(queues));
   log(LogLevel::info, "working",
       {{"server", program.server},

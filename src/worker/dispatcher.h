@@ -99,12 +99,12 @@ class Dispatcher {
 
   // ---- Orders (orders.cc) ----
 
-  // What to send now, if anything; at most one order and one poll are on their way.
+  // What to send now, if anything.
   std::optional<Order> next_order(Moment now, bool take = true);
   std::optional<Order> next_poll(Moment now);
-  // The poll on its way does not ask for all that it should: leave it, and ask again.
+  // The polls on their way do not ask for all that they should: leave them, and ask again.
   bool should_replace_poll(Moment now);
-  void poll_left() { take_back_wanted(poll_wanted_, &Line::polled); }
+  void poll_left();
   // The order in the broker's words. Needs no lock.
   WorkOrder words_of(const Order& order) const;
   // The tasks of an answer as runs. Needs no lock.
@@ -164,7 +164,6 @@ class Dispatcher {
 
   std::vector<Wanted> wanted(bool dry, Moment now) const;
   bool takes_nothing(const Line& line, Moment now) const;
-  void take_back_wanted(std::vector<Wanted>& wanted, std::uint32_t Line::* field);
   void settled(const RunPtr& run, const Result<Settled>& result, std::vector<Told>& told,
                std::vector<RunPtr>& again);
   void refused(const RunPtr& run, const Error& error, std::vector<RunPtr>& again);
@@ -198,7 +197,7 @@ class Dispatcher {
 
   std::deque<RunPtr> outbox_;  // ended, to be sent
   std::uint32_t orders_out_ = 0;
-  std::vector<Wanted> poll_wanted_;  // not empty: a poll is on its way
+  std::uint32_t polls_out_ = 0;
   bool pulse_out_ = false;
   std::size_t most_reports_ = 1000;  // halved when an order was refused whole
   bool apart_ = false;

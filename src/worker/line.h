@@ -25,7 +25,7 @@ struct Line {
 
   // ---- Taking ----
   std::uint32_t ordered = 0;  // wanted by orders that are on their way
-  std::uint32_t polled = 0;   // wanted by the poll that is on its way
+  std::uint32_t polled = 0;   // wanted by a poll that is on its way
   bool dry = false;           // it had less than was wanted
   Moment refused_until{};     // a take of it was refused
   Moment refusal_pause{};

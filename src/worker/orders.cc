@@ -127,32 +127,36 @@ std::optional<Order> Dispatcher::next_order(Moment now, bool take) {
 }
 
 std::optional<Order> Dispatcher::next_poll(Moment now) {
-  if (stopping_ || !poll_wanted_.empty() || now < resume_at_) return std::nullopt;
+  if (stopping_ || polls_out_ >= options_.polls || now < resume_at_) return std::nullopt;
   Order order{.wanted = wanted(true, now), .apart = apart_, .wait = options_.idle, .sent = now};
   if (order.wanted.empty()) return std::nullopt;
   if (!order.is_poll()) order.wait = Duration(1);
   for (const Wanted& each : order.wanted) lines_[each.line].polled = each.most;
-  poll_wanted_ = order.wanted;
+  ++polls_out_;
   return order;
 }
 
 bool Dispatcher::should_replace_poll(Moment now) {
-  if (poll_wanted_.empty()) return false;
-  for (const Wanted& each : poll_wanted_) {
-    if (lines_[each.line].stuck || lines_[each.line].limit() == 0) return true;
+  if (polls_out_ == 0) return false;
+  std::size_t polled = 0;
+  for (const Line& line : lines_) {
+    if (line.polled == 0) continue;
+    if (line.stuck || line.limit() == 0) return true;
+    ++polled;
   }
-  return stopping_ || (poll_wanted_.size() < limits::max_batch && !wanted(true, now).empty());
+  const bool all_out = polls_out_ >= options_.polls;
+  return stopping_ || (all_out && polled < limits::max_batch && !wanted(true, now).empty());
 }
 
-void Dispatcher::take_back_wanted(std::vector<Wanted>& wanted, std::uint32_t Line::* field) {
-  for (const Wanted& each : wanted) lines_[each.line].*field = 0;
-  wanted.clear();
+void Dispatcher::poll_left() {
+  for (Line& line : lines_) line.polled = 0;
+  polls_out_ = 0;
 }
 
 // Only what is still to come: what is past has been looked at, and an answer wakes by itself.
 Moment Dispatcher::next_order_due(Moment now) const {
   Moment next = no_moment;
-  if (resume_at_ > now && (may_send() || poll_wanted_.empty())) next = resume_at_;
+  if (resume_at_ > now && (may_send() || polls_out_ < options_.polls)) next = resume_at_;
   if (stopping_) return next;
   for (const Line& line : lines_) {
     if (line.refused_until > now && !takes_nothing(line, line.refused_until)) {
@@ -222,7 +226,8 @@ Arrived Dispatcher::arrived(const Order& order, Result<WorkResult>& result, Mome
 void Dispatcher::answered(Order& order, Result<WorkResult>& result, Arrived arrived, Moment now,
                           std::vector<Told>& told) {
   if (order.is_poll()) {
-    take_back_wanted(poll_wanted_, &Line::polled);
+    for (const Wanted& each : order.wanted) lines_[each.line].polled = 0;
+    --polls_out_;
   } else {
     for (const Wanted& each : order.wanted) lines_[each.line].ordered -= each.most;
     --orders_out_;

@@ -71,6 +71,28 @@ TEST_F(DispatcherTest, two_orders_may_be_on_their_way_and_each_brings_a_part) {
   EXPECT_TRUE(core().sending());
 }
 
+TEST_F(DispatcherTest, a_queue_found_empty_has_a_poll_of_its_own_where_several_may_be_out) {
+  options_.polls = 2;
+  for (const char* name : {"a", "b", "c"}) queue(name, 1, 0);
+  const auto nothing = core().next_order(now_);
+  answer(nothing, {{"b", 1}, {"c", 1}});
+  const auto first = core().next_poll(now_);
+  EXPECT_EQ(wanted(first), (Counts{{"a", 1}}));
+  run(core().next_hand(now_), 1ms);
+  answer(core().next_order(now_));  // it settles, and finds that queue empty
+  EXPECT_FALSE(core().should_replace_poll(now_)) << "there may be another";
+  const auto second = core().next_poll(now_);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(wanted(second).contains("a"));
+  run(core().next_hand(now_), 1ms);
+  answer(core().next_order(now_));
+  EXPECT_FALSE(core().next_poll(now_)) << "not a third";
+  EXPECT_TRUE(core().should_replace_poll(now_));
+  answer(first, {{"a", 1}});
+  EXPECT_FALSE(core().should_replace_poll(now_));
+  EXPECT_TRUE(core().next_poll(now_)) << "the first one is over";
+}
+
 TEST_F(DispatcherTest, a_beat_that_is_answered_ends_the_pause) {
   queue("a", 1);
   EXPECT_FALSE(core().broker_answers());

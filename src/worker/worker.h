@@ -52,6 +52,9 @@ struct WorkerOptions {
   // On their way to the broker at the same time. One is best for a broker in this process, where
   // more only make each smaller; one that is far away is kept busy by a few.
   std::uint32_t orders = 1;
+  // Polls, each for other queues; more are needed only when one more queue is found empty. One is
+  // enough where leaving one to send another costs nothing, as it does in this process.
+  std::uint32_t polls = 1;
   Duration idle = std::chrono::seconds(1);         // how long a take waits for tasks (C-27)
   Duration error_pause = std::chrono::seconds(5);  // after a failed call; grows
   Duration longest_pause = std::chrono::seconds(30);
