@@ -65,6 +65,9 @@ class LocalBroker final : public Broker {
   // manager.
   std::uint64_t desired_processors() { return manager_.desired(); }
 
+  // Adds tasks as they were elsewhere: see Store::restore().
+  void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
+
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override { return coalescer_.new_caller(); }
   void leave(CallerId caller) override;
