@@ -206,6 +206,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
       --request.repeats;
       return send_on(std::move(request), std::move(stop), until, std::move(done));
     }
+    last_status_ = reply ? reply->status : 0;
     done(request.as_it_is ? std::move(reply) : judged(std::move(reply)));
   };
   client.send(std::move(http), std::move(answered));

@@ -19,6 +19,7 @@
 
 #include <millrace/result.h>
 #include <millrace/time.h>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -110,6 +111,9 @@ class HttpBroker final : public Broker {
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
   Traits traits() override;
+  // The HTTP status of the answer that came last; 0: none came. For people who must be told whether
+  // nobody answered or somebody refused.
+  int last_status() const { return last_status_; }
   // A server that is away may come back, so nothing has failed for good.
   std::optional<Error> failure() override { return std::nullopt; }
 
@@ -170,6 +174,7 @@ class HttpBroker final : public Broker {
   const HttpBrokerOptions options_;
   std::mutex mutex_;
   std::condition_variable quiet_;
+  std::atomic<int> last_status_ = 0;
   std::size_t working_ = 0;  // requests under way that may bring tasks, or give them back
   std::uint64_t last_caller_ = 0;
   std::unordered_map<std::uint64_t, std::stop_source> callers_;
