@@ -27,6 +27,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -64,6 +65,11 @@ class HttpBroker final : public Broker {
 
   // Asks the server who it is; from then on traits() are its store's.
   void check(Completion<wire::ServerInfo> done);
+
+  // Sends an export to the server, and takes nothing apart: see POST /v1/import. `more` fills the
+  // room with the next bytes and says how many; 0: nothing follows.
+  void import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char> room)> more,
+                    Completion<wire::Imported> done);
 
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override;
@@ -127,6 +133,8 @@ class HttpBroker final : public Broker {
     Duration timeout = Duration::max();  // if shorter than that of all calls
     unsigned repeats = 0;                // if no answer comes
     bool as_it_is = false;               // the answer, also if it means an error
+    // A body of lines, of any length and for any time.
+    std::function<Result<std::size_t>(std::span<char> room)> lines = {};
   };
   struct PutJob;    // a put on its way
   struct WorkJob;   // a WorkOrder on its way
