@@ -12,8 +12,9 @@ void put_queue_tasks(CallPtr call);
 // What happens to a body of lines, or why not.
 BodyPlan plan_lines(CallPtr call);
 
-// import_lines.cc
+// import_lines.cc, export_stream.cc
 BodyPlan plan_import(CallPtr call);
+void export_lines(CallPtr call);
 
 // work_routes.cc
 void do_work(CallPtr call);
