@@ -26,6 +26,7 @@
 #include "broker/service_runner.h"
 #include "broker/sweeper.h"
 #include "broker/watch.h"
+#include "core/bulk.h"
 #include "core/clock.h"
 #include "store/store.h"
 
@@ -64,6 +65,11 @@ class LocalBroker final : public Broker {
   // How many processors would keep waiting times short, for whoever starts workers; 0 without a
   // manager.
   std::uint64_t desired_processors() { return manager_.desired(); }
+
+  // Does one thing to the first of these tasks, at least one: as many as 4 MiB of payloads and
+  // results allow. Tasks that changed since they were seen and no longer fit are left alone
+  // (`conflict`). A result for each that was come to.
+  void act(Ask ask, BulkBatch batch, Completion<States> done);
 
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override { return coalescer_.new_caller(); }
@@ -165,6 +171,18 @@ class LocalBroker final : public Broker {
   void next_clear(const std::shared_ptr<Rounds>& rounds);
   void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
   void finished(const TaskId& id);
+  Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
+                            TimePoint now);
+  // Updates of which some move tasks.
+  void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
+  Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
+                          const std::vector<QueueRef>& unknown, TimePoint now);
+  void moved(const States& states, const std::vector<QueueRef>& queues);
+  // Of a batch (local_bulk.cc).
+  Result<States> act_now(Store& store, const BulkBatch& batch,
+                         const std::optional<QueueRef>& new_queue, TimePoint now);
+  Result<States> act_on(Store& store, const BulkRequest& request, const std::vector<TaskId>& ids,
+                        TimePoint now);
 
   // ---- Schedules ----
   Result<void> check_schedule(const Ask& ask, const Schedule& schedule, TimePoint now) const;

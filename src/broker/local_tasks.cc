@@ -20,22 +20,6 @@ using States = Broker::States;
 
 constexpr std::size_t round_step = 1000;
 
-// One call of the store for each batch of items.
-template <class T, class Call>
-Result<States> in_batches(const std::vector<T>& items, std::size_t batch, const Call& call) {
-  States states;
-  std::span<const T> rest = items;
-  while (!rest.empty()) {
-    const auto part = rest.first(std::min(batch, rest.size()));
-    rest = rest.subspan(part.size());
-    Result<States> answer = call(part);
-    if (!answer) return answer;
-    states.insert(states.end(), std::move_iterator(answer->begin()),
-                  std::move_iterator(answer->end()));
-  }
-  return states;
-}
-
 }  // namespace
 
 void LocalBroker::finished(const TaskId& id) {
@@ -98,6 +82,32 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
       std::move(done));
 }
 
+Result<Broker::States> LocalBroker::cancel_now(Store& store, const std::vector<TaskId>& ids,
+                                               const std::string& reason, TimePoint now) {
+  std::vector<CancelRequest> requests;
+  std::vector<std::string> queues;
+  for (const TaskId& id : ids) {
+    const auto task = store.find(id);
+    if (!task && task.error().code == ErrorCode::unavailable) return std::unexpected(task.error());
+    CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
+    queues.push_back(task ? task->queue : std::string());
+    // Running: another process may give it back before it is cancelled.
+    if (task && !is_final(task->state)) {
+      request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
+    }
+  }
+  auto states =
+      in_batches(requests, books_.traits.batch, [&](auto part) { return store.cancel(part, now); });
+  if (!states) return states;
+  Figures::Writing figures(books_.figures);
+  for (std::size_t i = 0; i < states->size(); ++i) {
+    const auto& state = (*states)[i];
+    if (!state || *state != TaskState::cancelled) continue;
+    figures.of(queues[i]).ended(Event::cancel, std::nullopt, now);
+  }
+  return states;
+}
+
 void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
                          Completion<States> done) {
   if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
@@ -109,31 +119,8 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
   const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
   call<States>(
       ask,
-      [this, ids, reason = std::move(reason)](Store& store, TimePoint now) -> Result<States> {
-        std::vector<CancelRequest> requests;
-        std::vector<std::string> queues;
-        for (const TaskId& id : *ids) {
-          const auto task = store.find(id);
-          if (!task && task.error().code == ErrorCode::unavailable) {
-            return std::unexpected(task.error());
-          }
-          CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
-          queues.push_back(task ? task->queue : std::string());
-          // Running: another process may give it back before it is cancelled.
-          if (task && !is_final(task->state)) {
-            request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
-          }
-        }
-        auto states = in_batches(requests, books_.traits.batch,
-                                 [&](auto part) { return store.cancel(part, now); });
-        if (!states) return states;
-        Figures::Writing figures(books_.figures);
-        for (std::size_t i = 0; i < states->size(); ++i) {
-          const auto& state = (*states)[i];
-          if (!state || *state != TaskState::cancelled) continue;
-          figures.of(queues[i]).ended(Event::cancel, std::nullopt, now);
-        }
-        return states;
+      [this, ids, reason = std::move(reason)](Store& store, TimePoint now) {
+        return cancel_now(store, *ids, reason, now);
       },
       [this, ids, done = std::move(done)](Result<States> states) mutable {
         for (std::size_t i = 0; states && i < states->size(); ++i) {
@@ -180,9 +167,12 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
     return done(std::unexpected(std::move(good.error())));
   }
   TimePoint first_start = never;
+  bool moves = false;
   for (const TaskUpdate& update : updates) {
     if (update.start) first_start = std::min(first_start, *update.start);
+    moves = moves || update.queue;
   }
+  if (moves) return move(ask, std::move(updates), std::move(done));
   call<States>(
       ask,
       [this, updates = std::move(updates)](Store& store, TimePoint now) {
@@ -269,7 +259,9 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
       },
       [this, rounds, retry](Result<States> states) {
         if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
-        for (const auto& state : *states) ++(state ? rounds->sum.done : rounds->sum.refused);
+        for (std::size_t i = 0; i < states->size(); ++i) {
+          ++((*states)[i] ? rounds->sum.done : rounds->sum.refused);
+        }
         if (!rounds->more) return rounds->handled(rounds->sum);
         rounds->ask.deadline = never;  // it has begun
         next_dead(rounds, retry);
