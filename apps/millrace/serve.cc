@@ -193,6 +193,13 @@ class Server {
             .access = api::check_keys(book_, [this] { return clock_.now(); }),
             .keys = api::manage_keys(
                 book_, [this] { return broker_.get(); }, log_),
+            .archive = {.restore = [this](Ask ask, std::vector<Task> tasks,
+                                          Completion<std::vector<Result<Put>>> done) {
+                          broker_->restore(ask, std::move(tasks), std::move(done));
+                        },
+                        .memos_changed = [this](Completion<void> done) {
+                          api::reload_keys(book_, *broker_, log_, std::move(done));
+                        }},
             .connections = [this] { return listener_->counts().open; },
             .log = log_};
   }

@@ -56,6 +56,7 @@ Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint no
       alerts_sent(given.alert_window),
       notices(given.compose, given.alerts, alerts_sent, ids),
       waiters({.most = given.waiters, .poll = store_traits.several_processes}),
+      events(mixed(seed + 2)),
       random_(mixed(seed + 1)) {}
 
 double Books::random() {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "broker/alert_book.h"
+#include "broker/events.h"
 #include "broker/figures.h"
 #include "broker/ids.h"
 #include "broker/lease_book.h"
@@ -44,7 +45,8 @@ struct BooksOptions {
   Log log = {};
 };
 
-// Whoever locks several of them does so in the order queues, figures, leases.
+// Whoever locks several of them does so in the order queues, figures, leases,
+// events.
 struct Books {
   Books(const BooksOptions& options, const Traits& store_traits, TimePoint now);
 
@@ -57,6 +59,7 @@ struct Books {
   AlertBook alerts_sent;
   Notices notices;
   Waiters waiters;
+  EventRing events;
 
   const Log& log() const { return options.log; }
   // In [0, 1), for jitter.

@@ -75,6 +75,7 @@ class Tally {
 class Figures {
  public:
   explicit Figures(TimePoint started) : started_(started) {}
+  TimePoint started() const { return started_; }
 
   // One lock for all that a request brings.
   class Writing {

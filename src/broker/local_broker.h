@@ -21,7 +21,10 @@
 #include "broker/books.h"
 #include "broker/broker.h"
 #include "broker/coalescer.h"
+#include "broker/events.h"
+#include "broker/history.h"
 #include "broker/manager.h"
+#include "broker/observed.h"
 #include "broker/scheduler.h"
 #include "broker/service_runner.h"
 #include "broker/sweeper.h"
@@ -70,6 +73,21 @@ class LocalBroker final : public Broker {
   // results allow. Tasks that changed since they were seen and no longer fit are left alone
   // (`conflict`). A result for each that was come to.
   void act(Ask ask, BulkBatch batch, Completion<States> done);
+  // Adds tasks as they were elsewhere: see Store::restore().
+  void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
+  // What happens to tasks, for whoever watches.
+  EventRing& events() { return books_.events; }
+  // What a scrape needs. Answers also where the store has failed, and says so.
+  void observe(Ask ask, Completion<Observed> done);
+  // What happened in the past, a point a minute or an hour.
+  void history(Ask ask, HistoryRequest request, Completion<History> done);
+  // Any call of the store, made where rounds are applied, so it must be quick and not throw.
+  // `bytes` is what it carries, where that is much. Who changes tasks with it tells nobody of it.
+  template <class T>
+  void with_store(Ask ask, std::move_only_function<Result<T>(Store&, TimePoint)> with,
+                  Completion<T> done, std::size_t bytes = 0) {
+    call<T>(ask, std::move(with), std::move(done), bytes);
+  }
 
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override { return coalescer_.new_caller(); }

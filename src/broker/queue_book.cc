@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -97,6 +98,18 @@ Result<std::shared_ptr<const Queue>> QueueBook::look_up(Store& store, const Queu
   auto name = found->front().settings.name;
   set(std::move(found->front()));
   return find(std::move(name));
+}
+
+std::vector<std::shared_ptr<const Queue>> QueueBook::all() const {
+  std::vector<std::shared_ptr<const Queue>> queues;
+  {
+    const std::shared_lock lock(mutex_);
+    queues.reserve(by_name_.size());
+    for (const auto& [name, queue] : by_name_) queues.push_back(queue);
+  }
+  std::ranges::sort(queues, {},
+                    [](const auto& queue) -> const std::string& { return queue->settings.name; });
+  return queues;
 }
 
 std::vector<std::string> QueueBook::removing() const {

@@ -59,6 +59,8 @@ class QueueBook {
   // Reads one anew: `not_found` also forgets it.
   Result<std::shared_ptr<const Queue>> look_up(Store& store, const QueueRef& queue);
 
+  // By name; those that are being emptied, too.
+  std::vector<std::shared_ptr<const Queue>> all() const;
   // Names of queues that are being emptied.
   std::vector<std::string> removing() const;
 

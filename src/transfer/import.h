@@ -30,6 +30,9 @@ struct ImportOptions {
   std::function<void(const ImportReport& so_far, std::uint64_t bytes)> progress = nullptr;
 };
 
+// How a memo that has not expired is remembered where there is none.
+Remember as_new(Memo memo, TimePoint now);
+
 // Reads either format, which it tells by the first key. Adds what is not there yet and changes
 // nothing that is: run twice, it does nothing the second time, and after an interruption it is
 // simply run again. Everything before the line with an error is in the store, nothing of that line.

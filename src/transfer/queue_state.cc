@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "api/wire/wire.h"
+#include "api/wire/tree.h"
 #include "core/priority.h"
 #include "core/quote.h"
 #include "core/time_text.h"

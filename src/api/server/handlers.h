@@ -12,6 +12,9 @@ void put_queue_tasks(CallPtr call);
 // What happens to a body of lines, or why not.
 BodyPlan plan_lines(CallPtr call);
 
+// import_lines.cc
+BodyPlan plan_import(CallPtr call);
+
 // work_routes.cc
 void do_work(CallPtr call);
 void take_tasks(CallPtr call);

@@ -73,6 +73,7 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/keys", Scope::admin, "createKey", create_key, Body::json},
     {remove, "/v1/keys/{id}", Scope::admin, "revokeKey", revoke_key},
     {get, "/v1/server", Scope::read, "getServer", server_info},
+    {post, "/v1/import", Scope::admin, "importLines", nullptr, Body::lines},
     // Answered whatever the server is doing, so without a handler of their own.
     {get, "/health", Scope::open, "getHealth", nullptr},
     {get, "/ready", Scope::open, "getReady", nullptr},

@@ -1,0 +1,164 @@
+// What happened to tasks, newest last, for whoever watches: the newest 65,536 events, numbered.
+//
+// An event is told once what it tells is stored. Numbers grow by one and begin anew with every
+// broker; `boot` tells brokers apart. What a store does by itself and many at a time is no event:
+// delayed tasks that become due, retention, a cleared queue, a queue that is removed with its
+// tasks, tasks that are imported.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+// The names are sent; the numbers are not.
+enum class Happened : std::uint8_t {
+  put = 0,
+  taken = 1,
+  completed = 2,
+  failed = 3,
+  dead = 4,
+  retrying = 5,
+  snoozed = 6,
+  given_back = 7,
+  lost = 8,  // the lease; a task that was lost too often is `dead` next
+  cancelled = 9,
+  expired = 10,
+  cancel_requested = 11,
+  retried = 12,  // by an operator
+  released = 13,
+  changed = 14,  // priority or start
+  moved = 15,    // to another queue, which the event names
+  removed = 16,
+  progress = 17,
+};
+inline constexpr std::size_t happened_count = 18;
+std::string_view name_of(Happened what);
+// What has exactly this name; nullopt for any other text.
+std::optional<Happened> happened_from_name(std::string_view name);
+
+struct TaskHappening {
+  std::uint64_t number = 0;  // from 1
+  TimePoint at{};
+  Happened what = Happened::put;
+  TaskId id = {};
+  std::string queue = {};
+  std::string type = {};
+  std::string client_id = {};
+  TaskState state = TaskState::queued;  // after it; of a removed task: before it
+  std::string worker = {};              // taken
+  std::string error_code = {};          // failed, dead, retrying
+  std::optional<double> progress = std::nullopt;
+
+  friend bool operator==(const TaskHappening&, const TaskHappening&) = default;
+};
+
+// Nothing set: everything but what happens in internal queues (`$...`), which must be named.
+struct EventFilter {
+  std::optional<std::string> queue = std::nullopt;
+  std::optional<std::string> type = std::nullopt;
+  std::optional<std::string> client_id = std::nullopt;
+  std::optional<TaskId> id = std::nullopt;
+  // Whether events of this queue may be seen at all; empty: of every queue. Called under the lock
+  // of the ring, so it must be quick.
+  std::function<bool(std::string_view queue)> allowed = {};
+};
+
+struct EventPage {
+  std::vector<TaskHappening> events = {};  // oldest first
+  std::uint64_t next = 0;              // go on after this one
+  bool reset = false;  // some were too old to be had, or never were: the page begins after the gap
+};
+
+struct EventRingOptions {
+  std::size_t events = 65'536;
+  // Of names and all; where they are long it holds fewer events.
+  std::size_t bytes = 12'582'912;
+};
+
+// Any thread.
+class EventRing {
+ public:
+  explicit EventRing(std::uint64_t boot, const EventRingOptions& options = {});
+  EventRing(const EventRing&) = delete;
+  EventRing& operator=(const EventRing&) = delete;
+
+  // An event to be: as TaskHappening, with the names of whoever tells it.
+  struct News {
+    TimePoint at{};
+    Happened what = Happened::put;
+    TaskState state = TaskState::queued;
+    TaskId id = {};
+    std::string_view queue = {};
+    std::string_view type = {};
+    std::string_view client_id = {};
+    std::string_view worker = {};
+    std::string_view error_code = {};
+    std::optional<double> progress = std::nullopt;
+  };
+
+  // One lock for all that a request brings; wakes those who wait when it ends.
+  class Writing {
+   public:
+    explicit Writing(EventRing& ring) : ring_(ring), lock_(ring.mutex_), next_(ring.next_) {}
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing();
+    void add(const News& news) { ring_.add(news); }
+
+   private:
+    EventRing& ring_;
+    std::unique_lock<std::mutex> lock_;
+    const std::uint64_t next_;
+  };
+
+  std::uint64_t boot() const { return boot_; }
+  // The newest number; 0: nothing has happened yet.
+  std::uint64_t last() const;
+
+  // Those after `after` that fit, oldest first. Whoever begins now begins after last(). Writers
+  // wait meanwhile, so look at some thousands at a time.
+  EventPage read(const EventFilter& filter, std::uint64_t after, std::size_t most_events,
+                 std::size_t most_looked_at) const;
+
+  // `wake` is called once, from any thread, when there is something newer than `after`: before
+  // this returns if there already is. It may only post. Returns a ticket for forget(), after which
+  // it may still be called if it was on its way.
+  std::uint64_t wait(std::uint64_t after, std::move_only_function<void()> wake);
+  void forget(std::uint64_t ticket);
+  std::size_t waiting() const;
+
+ private:
+  struct Head;
+  struct Record;
+
+  void add(const News& news);
+  char* make_room(std::size_t size);
+  std::size_t position(std::uint64_t number) const { return starts_[number % events_]; }
+
+  const std::uint64_t boot_;
+  const std::size_t events_;
+  const std::size_t size_;
+  mutable std::mutex mutex_;
+  // Records lie one after another in `bytes_` and begin anew at its end, over the oldest ones.
+  std::unique_ptr<char[]> bytes_;
+  std::unique_ptr<std::size_t[]> starts_;  // of event n at n mod events_
+  std::size_t end_ = 0;                    // of the newest record
+  std::uint64_t first_ = 1;                // the oldest that is there
+  std::uint64_t next_ = 1;                 // the number to be given next
+  std::uint64_t last_ticket_ = 0;
+  std::vector<std::pair<std::uint64_t, std::move_only_function<void()>>> waiting_;
+};
+
+}  // namespace millrace
