@@ -46,6 +46,9 @@ struct LocalBrokerOptions {
   bool time_jumps = false;
 };
 
+struct Cancelled;
+struct Changed;
+
 class LocalBroker final : public Broker {
  public:
   // Both must outlive this, and nobody else may call the store meanwhile. Creates the internal
@@ -162,8 +165,6 @@ class LocalBroker final : public Broker {
                           TimePoint now, std::vector<QueueRef>& unknown) const;
   // Makes sure, ahead of the caller's next request, that these queues are there.
   std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown);
-  void count_put(const std::vector<Result<Put>>& results,
-                 const std::vector<std::pair<std::string, std::uint32_t>>& runs);
 
   // ---- Work (local_work.cc) ----
   Result<void> check_take(const Ask& ask, const TakeRequest& take, std::vector<QueueRef>& unknown,
@@ -190,17 +191,20 @@ class LocalBroker final : public Broker {
   void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
   void finished(const TaskId& id);
   Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
-                            TimePoint now);
+                            std::vector<Cancelled>& cancelled, TimePoint now);
   // Updates of which some move tasks.
   void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
   Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
-                          const std::vector<QueueRef>& unknown, TimePoint now);
-  void moved(const States& states, const std::vector<QueueRef>& queues);
+                          const std::vector<QueueRef>& unknown, std::vector<Changed>& changed,
+                          TimePoint now);
+  void moved(const States& states, const std::vector<QueueRef>& queues,
+             std::vector<Changed>& changed);
   // Of a batch (local_bulk.cc).
-  Result<States> act_now(Store& store, const BulkBatch& batch,
-                         const std::optional<QueueRef>& new_queue, TimePoint now);
-  Result<States> act_on(Store& store, const BulkRequest& request, const std::vector<TaskId>& ids,
+  struct Acting;
+  Result<States> act_now(Store& store, Acting& acting, TimePoint now);
+  Result<States> act_on(Store& store, Acting& acting, const std::vector<TaskId>& ids,
                         TimePoint now);
+  void acted(Acting& acting, const States& states);
 
   // ---- Schedules ----
   Result<void> check_schedule(const Ask& ask, const Schedule& schedule, TimePoint now) const;

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <variant>
 
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
+#include "broker/local_told.h"
 #include "core/uuid.h"
 
 namespace millrace {
@@ -14,14 +16,16 @@ namespace millrace {
 // Tasks of internal queues stay there. A queue that is not there yet is made for a task that is.
 Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
                                              std::vector<TaskUpdate> updates,
-                                             const std::vector<QueueRef>& unknown, TimePoint now) {
+                                             const std::vector<QueueRef>& unknown,
+                                             std::vector<Changed>& changed, TimePoint now) {
   std::vector<std::optional<Error>> refused(updates.size());
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    const auto& queue = updates[i].queue;
-    if (!queue) continue;
     const auto task = store.find(updates[i].id);
     if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
     if (!task) continue;  // the store will say so
+    if (auto change = change_of(i, updates[i], *task)) changed.push_back(std::move(*change));
+    const auto& queue = updates[i].queue;
+    if (!queue) continue;
     if (!ask.internal && is_internal(task->queue)) {
       refused[i] = Error{ErrorCode::invalid,
                          fmt::format("task {} is in the internal queue {} and stays there",
@@ -57,22 +61,31 @@ void LocalBroker::move(Ask ask, std::vector<TaskUpdate> updates, Completion<Stat
   drop_refused(updates, refused);
   std::vector<QueueRef> queues;
   for (const TaskUpdate& update : updates) queues.push_back(update.queue.value_or(QueueRef{}));
+  const auto changed = std::make_shared<std::vector<Changed>>();
   call<States>(
       ask,
-      [this, ask, updates = std::move(updates), unknown = std::move(unknown)](
+      [this, ask, changed, updates = std::move(updates), unknown = std::move(unknown)](
           Store& store, TimePoint now) mutable {
-        return move_now(store, ask, std::move(updates), unknown, now);
+        return move_now(store, ask, std::move(updates), unknown, *changed, now);
       },
-      [this, queues = std::move(queues), refused = std::move(refused),
+      [this, changed, queues = std::move(queues), refused = std::move(refused),
        done = std::move(done)](Result<States> states) mutable {
         if (!states) return done(std::move(states));
-        moved(*states, queues);
+        moved(*states, queues, *changed);
         done(with_refused(std::move(*states), std::move(refused)));
       });
 }
 
 // A queue that became empty may have been draining, and its tasks may be kept for less long now.
-void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queues) {
+void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queues,
+                        std::vector<Changed>& changed) {
+  for (Changed& task : changed) {
+    if (task.what != Happened::moved) continue;
+    if (const auto queue = books_.queues.find(queues[task.place])) {
+      task.task.queue = queue->settings.name;
+    }
+  }
+  tell_changed(books_, changed, states, clock_.now());
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (states[i] || states[i].error().code != ErrorCode::not_found) continue;
     // Removed behind our back, perhaps: the next one will find out.
