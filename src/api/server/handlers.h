@@ -42,6 +42,12 @@ void list_dead(CallPtr call);
 void retry_dead(CallPtr call);
 void remove_dead(CallPtr call);
 
+// bulk_routes.cc
+void start_bulk(CallPtr call);
+void list_bulk(CallPtr call);
+void get_bulk(CallPtr call);
+void cancel_bulk(CallPtr call);
+
 // queue_routes.cc
 void list_queues(CallPtr call);
 void create_queue(CallPtr call);

@@ -38,6 +38,11 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/dead/retry", Scope::admin, "retryDead", retry_dead, Body::json},
     {post, "/v1/dead/remove", Scope::admin, "removeDead", remove_dead, Body::json},
 
+    {get, "/v1/bulk", Scope::read, "listBulk", list_bulk},
+    {post, "/v1/bulk", Scope::admin, "startBulk", start_bulk, Body::json},
+    {get, "/v1/bulk/{id}", Scope::read, "getBulk", get_bulk},
+    {post, "/v1/bulk/{id}/cancel", Scope::admin, "cancelBulk", cancel_bulk, Body::optional},
+
     {get, "/v1/queues", Scope::read, "listQueues", list_queues},
     {post, "/v1/queues", Scope::admin, "createQueue", create_queue, Body::json},
     {get, "/v1/queues/{queue}", Scope::read, "getQueue", get_queue},
