@@ -35,6 +35,7 @@
 
 #include "api/wire/answers.h"
 #include "api/wire/bulk.h"
+#include "api/wire/keys.h"
 #include "broker/broker.h"
 #include "core/clock.h"
 #include "core/uuid.h"
@@ -122,6 +123,11 @@ class HttpBroker final : public Broker {
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
   Traits traits() override;
+  // ---- What only a server has ----
+  void keys(Ask ask, Completion<std::vector<wire::KeyInfo>> done);
+  void create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyInfo> done);
+  void revoke_key(Ask ask, std::string id, Completion<void> done);
+
   // The HTTP status of the answer that came last; 0: none came. For people who must be told whether
   // nobody answered or somebody refused.
   int last_status() const { return last_status_; }
