@@ -43,6 +43,10 @@ void takes_session(Command& command, ServerOptions& options) {
   takes_server(command, options);
 }
 
+bool is_server(std::string_view place) {
+  return place.starts_with("http://") || place.starts_with("https://");
+}
+
 Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with) {
   ServerAddress address{
       .url = options.server, .key = variable(with, "MILLRACE_KEY"), .key_origin = "MILLRACE_KEY"};

@@ -35,6 +35,9 @@ struct ServerAddress {
 };
 Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with);
 
+// http://... or https://...: a server, where a store may be named as well.
+bool is_server(std::string_view place);
+
 class Session {
  public:
   // Speaks to nobody yet. Says what is wrong, if anything is; null then.
