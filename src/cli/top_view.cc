@@ -120,14 +120,15 @@ Line totals_line(const TopState& state, std::size_t width, TimePoint now) {
     put += each.figures.put_rate, take += each.figures.take_rate;
     done += each.figures.finish_rate;
   }
+  const auto rate = [](double each) { return each > 0 ? top_rate(each) : "0"; };
   const std::vector<Part> parts = {
       {.value = compact(ready), .unit = " ready", .paint = Paint::title},
       {.value = compact(running), .unit = " running", .paint = running ? Paint::busy : Paint::none},
       {.value = compact(dead), .unit = " dead", .paint = dead ? Paint::bad : Paint::none},
       {.value = compact(waiting), .unit = " later"},
-      {.value = top_rate(put), .unit = " put/s"},
-      {.value = top_rate(take), .unit = " taken/s"},
-      {.value = top_rate(done), .unit = " done/s"}};
+      {.value = rate(put), .unit = " put/s"},
+      {.value = rate(take), .unit = " taken/s"},
+      {.value = rate(done), .unit = " done/s"}};
   return line_of(parts, width);
 }
 

@@ -111,6 +111,24 @@ std::string picture(const TopState& state, ScreenSize size, TimePoint now = t0,
   return text;
 }
 
+// Lines that are too long for a source file go on below, behind a ">".
+std::string folded(const std::string& picture) {
+  constexpr std::size_t most = 90;
+  std::string text;
+  std::size_t width = 0;
+  for (const char each : picture) {
+    const bool begins = (static_cast<unsigned char>(each) & 0xc0U) != 0x80U;
+    if (each == '\n') {
+      width = 0;
+    } else if (begins && ++width > most) {
+      text += "\n>";
+      width = 1;
+    }
+    text += each;
+  }
+  return text;
+}
+
 // The paint of the span that holds a text; none: nowhere.
 std::optional<Span> span_with(const Screen& screen, std::string_view text) {
   for (const Line& line : screen) {
@@ -151,23 +169,36 @@ q quit  ? help  Tab pane  p pause  r retry  s sort  / filter  ↑↓ select
 }
 
 TEST(TopView, at_120x24) {
-  EXPECT_EQ(picture(example(), {120, 24}), R"(
+  EXPECT_EQ(folded(picture(example(), {120, 24})), R"(
 millrace http://127.0.0.1:7070  0.1.0  journal, synced  up 3h5m  12 connections
 2.35M ready  2 running  2 dead  10 later  120 put/s  98.3 taken/s  97.5 done/s
-── queues 4 ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-QUEUE ▲         READY   RUNNING    LATER     DEAD    PUT/S   TAKE/S   DONE/S   OLDEST   WAITED      RAN    STATE
-emails          1,234         2       10        2      120     98.3     97.5    1m35s      12s    250ms    active
-invoices            0         0        0        0        -        -        -        -        -        -    active
-newsletter      2.35M         0        0        0        -        -        -     1d2h        -        -    paused 12m
-reports             3         0        0        0        -        -        -       5m        -        -    no worker
-── running 2 ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-TASK                                   QUEUE      TYPE       WORKER                 RUNS    PROGRESS
-019a0000-0000-7000-8000-000000000029   emails     digest     build-host:4711        1m5s    █████░░░  62%
-019a0000-0000-7000-8000-00000000002a   emails     -          mail-2:99             300ms    -
-── dead letters 2 ──────────────────────────────────────────────────────────────────────────────────────────────────────
+── queues 4 ──────────────────────────────────────────────────────────────────────────────
+>──────────────────────────────
+QUEUE ▲         READY   RUNNING    LATER     DEAD    PUT/S   TAKE/S   DONE/S   OLDEST   WA
+>ITED      RAN    STATE
+emails          1,234         2       10        2      120     98.3     97.5    1m35s     
+> 12s    250ms    active
+invoices            0         0        0        0        -        -        -        -     
+>   -        -    active
+newsletter      2.35M         0        0        0        -        -        -     1d2h     
+>   -        -    paused 12m
+reports             3         0        0        0        -        -        -       5m     
+>   -        -    no worker
+── running 2 ─────────────────────────────────────────────────────────────────────────────
+>──────────────────────────────
+TASK                                   QUEUE      TYPE       WORKER                 RUNS  
+>  PROGRESS
+019a0000-0000-7000-8000-000000000029   emails     digest     build-host:4711        1m5s  
+>  █████░░░  62%
+019a0000-0000-7000-8000-00000000002a   emails     -          mail-2:99             300ms  
+>  -
+── dead letters 2 ────────────────────────────────────────────────────────────────────────
+>──────────────────────────────
 TASK                                   QUEUE      TYPE              AGE    ERROR
-019a0000-0000-7000-8000-000000000028   emails     welcome           12s    550 no such user
-019a0000-0000-7000-8000-000000000011   emails     welcome            3h    connection refused by mx.example.org
+019a0000-0000-7000-8000-000000000028   emails     welcome           12s    550 no such use
+>r
+019a0000-0000-7000-8000-000000000011   emails     welcome            3h    connection refu
+>sed by mx.example.org
 
 
 
