@@ -18,9 +18,6 @@
 
 namespace millrace {
 
-// Names of memos that are Millrace's own begin with this, and nobody else writes them.
-inline constexpr char own_memo = '$';
-
 // A minute or an hour: how long, how long its memos are kept, how much of them.
 struct HistoryStep {
   Duration length{};
