@@ -1,49 +1,18 @@
 #include "transfer/import.h"
 
-#include <boost/json/object.hpp>
-#include <boost/json/value.hpp>
-
 #include <fmt/format.h>
 #include <random>
 #include <utility>
 
-#include "api/wire/wire.h"
-#include "core/quote.h"
 #include "core/uuid.h"
 #include "transfer/batch.h"
+#include "transfer/kind.h"
+#include "transfer/line.h"
 #include "transfer/line_reader.h"
 #include "transfer/queue_state.h"
 
 namespace millrace::transfer {
 namespace {
-
-using boost::json::object;
-using boost::json::value;
-
-// A queue-state.json is one JSON document and has to fit into memory.
-constexpr std::size_t largest_document = std::size_t{1} << 30U;
-constexpr std::size_t look_ahead = 4096;
-
-// The first key of the JSON object that begins here; empty: none begins here.
-std::string_view first_key(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  const auto expect = [&](char wanted) {
-    text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
-    if (!text.starts_with(wanted)) return false;
-    text.remove_prefix(1);
-    return true;
-  };
-  if (!expect('{') || !expect('"')) return {};
-  return text.substr(0, std::min(text.find('"'), text.size()));
-}
-
-std::uint64_t number_of(const object& from, std::string_view key) {
-  const value* found = from.if_contains(key);
-  if (found == nullptr || !found->is_int64()) return 0;
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(found->get_int64(), 0));
-}
 
 Result<void> passed_on(const auto& result) {
   if (result) return {};
@@ -70,13 +39,9 @@ class Import {
   Result<void> recognise() {
     const auto beginning = lines_.peek(look_ahead);
     if (!beginning) return std::unexpected(beginning.error());
-    const std::string_view key = first_key(*beginning);
-    if (key == header_key) return read_lines();
-    if (key == "queues" || key == "tasks") return read_document();
-    if (beginning->empty()) return fail(ErrorCode::invalid, "the input is empty");
-    return fail(ErrorCode::invalid,
-                "this is neither an export, which begins with {\"millrace_export\": ..., nor a "
-                "queue-state.json, which begins with {\"queues\": ...");
+    const auto kind = kind_of(*beginning);
+    if (!kind) return std::unexpected(kind.error());
+    return *kind == Kind::lines ? read_lines() : read_document();
   }
 
   void tell() {
@@ -99,65 +64,34 @@ class Import {
       if (lines_.line() % 1000 == 0) tell();
     }
     if (ended_) return {};
-    return fail(
-        ErrorCode::invalid,
-        fmt::format("the export ends after line {} without its closing line, so a part of it "
-                    "is missing. What is there was imported; get the whole file and "
-                    "import that, too",
-                    lines_.line()));
+    return std::unexpected(cut_short(lines_.line()));
   }
 
   std::string place() const { return fmt::format("line {}", lines_.line()); }
 
   Result<void> read_line(std::string_view text) {
-    if (lines_.line() == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-    if (ended_) return fail(ErrorCode::invalid, "something follows the closing line");
-    const auto json = wire::parse(text);
-    if (!json) return std::unexpected(json.error());
-    const object* line = json->if_object();
-    if (line == nullptr || line->size() != 1) {
-      return fail(ErrorCode::invalid,
-                  "a line must be an object with one key: queue, schedule, memo, task or end");
+    if (lines_.line() == 1 && text.starts_with(byte_order_mark)) {
+      text.remove_prefix(byte_order_mark.size());
     }
-    const std::string_view kind = line->begin()->key();
-    const value& what = line->begin()->value();
-    if (kind == header_key) return read_header(what);
-    if (kind == "queue") return read_queue(what);
-    if (kind == "schedule") return read_schedule(what);
-    if (kind == "memo") return read_memo(what);
-    if (kind == "task") return read_task(what);
-    if (kind == "end") return read_end(what);
-    if (unknown_ == wire::UnknownKeys::ignore) return {};
-    return fail(ErrorCode::invalid,
-                fmt::format("{} is not known; known are queue, schedule, memo, task and end",
-                            in_quotes(kind)));
+    if (ended_) return fail(ErrorCode::invalid, "something follows the closing line");
+    auto line = transfer::read_line(text, newer_);
+    if (!line) return std::unexpected(std::move(line.error()));
+    return std::visit([this](auto& what) { return add(what); }, *line);
   }
 
-  Result<void> read_header(const value& what) {
-    if (lines_.line() != 1 || !what.is_object()) {
-      return fail(ErrorCode::invalid,
-                  "the opening line of an export is misplaced or makes no sense");
+  Result<void> add(Unknown&) { return {}; }
+
+  Result<void> add(const Header& header) {
+    if (lines_.line() != 1) {
+      return fail(ErrorCode::invalid, "the opening line of an export is not its first");
     }
-    const auto format = number_of(what.get_object(), "format");
-    if (format != format_number) {
-      return fail(
-          ErrorCode::invalid,
-          fmt::format("this export has format {}, and this Millrace reads format {}; import "
-                      "it with the version that wrote it, or a newer one",
-                      format, format_number));
-    }
-    // It may have keys that we know nothing of; otherwise an unknown key is a mistake.
-    if (number_of(what.get_object(), "minor") > minor_number) {
-      unknown_ = wire::UnknownKeys::ignore;
-    }
+    newer_ = header.newer;
     return {};
   }
 
-  Result<void> read_queue(const value& what) {
-    auto queue = wire::from_json<Queue>(what, "queue", unknown_);
-    if (!queue) return std::unexpected(std::move(queue.error()));
+  Result<void> add(const Queue& queue) {
     ++read_.queues;
-    return add_queue(queue->settings);
+    return add_queue(queue.settings);
   }
 
   Result<void> add_queue(const QueueSettings& settings) {
@@ -172,32 +106,26 @@ class Import {
     return passed_on(put);
   }
 
-  Result<void> read_schedule(const value& what) {
-    const auto schedule = wire::from_json<Schedule>(what, "schedule", unknown_);
-    if (!schedule) return std::unexpected(schedule.error());
+  Result<void> add(const Schedule& schedule) {
     ++read_.schedules;
-    const auto found = store_.schedules(schedule->name);
+    const auto found = store_.schedules(schedule.name);
     if (found) {
       ++report_.existing.schedules;
       return {};
     }
     if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
-    auto put = store_.put_schedule(*schedule, now_);
+    auto put = store_.put_schedule(schedule, now_);
     if (put) ++report_.added.schedules;
     return passed_on(put);
   }
 
-  Result<void> read_memo(const value& what) {
-    auto memo = wire::from_json<Memo>(what, "memo", unknown_);
-    if (!memo) return std::unexpected(std::move(memo.error()));
+  Result<void> add(Memo& memo) {
     ++read_.memos;
-    if (memo->expires && *memo->expires <= now_) {
+    if (memo.expires && *memo.expires <= now_) {
       ++report_.expired;
       return {};
     }
-    Remember request{.key = std::move(memo->key), .value = std::move(memo->value), .expected = 0};
-    if (memo->expires) request.lifetime = *memo->expires - now_;
-    const auto stored = store_.remember(request, now_);
+    const auto stored = store_.remember(as_new(std::move(memo), now_), now_);
     if (stored) {
       ++report_.added.memos;
     } else if (stored.error().code == ErrorCode::conflict) {
@@ -208,11 +136,9 @@ class Import {
     return {};
   }
 
-  Result<void> read_task(const value& what) {
-    auto task = wire::from_json<Task>(what, "task", unknown_);
-    if (!task) return std::unexpected(std::move(task.error()));
+  Result<void> add(Task& task) {
     ++read_.tasks;
-    pending_ = std::move(*task);
+    pending_ = std::move(task);
     return {};
   }
 
@@ -223,32 +149,15 @@ class Import {
     return batch_.add(std::move(task), place(), bytes);
   }
 
-  Result<void> read_end(const value& what) {
+  Result<void> add(const End& end) {
     ended_ = true;
-    const object counts = what.is_object() ? what.get_object() : object();
-    const Counts written{.queues = number_of(counts, "queues"),
-                         .schedules = number_of(counts, "schedules"),
-                         .memos = number_of(counts, "memos"),
-                         .tasks = number_of(counts, "tasks")};
-    if (written == read_) return {};
-    return fail(ErrorCode::invalid,
-                fmt::format("the export had {} queues, {} schedules, {} memos and {} tasks when it "
-                            "was written, and this file has {}, {}, {} and {}: lines are missing "
-                            "or were added",
-                            written.queues, written.schedules, written.memos, written.tasks,
-                            read_.queues, read_.schedules, read_.memos, read_.tasks));
+    return compare(end.counts, read_);
   }
 
   // ---- One document ----------------------------------------------------------------------------
 
   Result<void> read_document() {
-    const auto text = lines_.rest(largest_document);
-    if (!text) return std::unexpected(text.error());
-    std::string_view json = *text;
-    if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
-    const auto state = wire::parse(json);
-    if (!state) return std::unexpected(state.error());
-    auto tasks = read_queue_state(*state, options_.queue, now_);
+    auto tasks = read_queue_state(lines_, options_.queue, now_);
     if (!tasks) return std::unexpected(std::move(tasks.error()));
     UuidSource ids(std::random_device{}());
     if (auto done = add_queue({.name = options_.queue, .id = ids.next(now_)}); !done) return done;
@@ -267,13 +176,36 @@ class Import {
   const ImportOptions& options_;
   ImportReport report_;
   Batch batch_;
-  wire::UnknownKeys unknown_ = wire::UnknownKeys::refuse;
+  bool newer_ = false;  // as its header says
   Counts read_;
   std::optional<Task> pending_;  // of the line just read
   bool ended_ = false;
 };
 
 }  // namespace
+
+Remember as_new(Memo memo, TimePoint now) {
+  Remember request{.key = std::move(memo.key), .value = std::move(memo.value), .expected = 0};
+  if (memo.expires) request.lifetime = *memo.expires - now;
+  return request;
+}
+
+Error cut_short(std::uint64_t lines) {
+  return {ErrorCode::invalid,
+          fmt::format("the export ends after line {} without its closing line, so a part of it is "
+                      "missing. What is there was imported; get the whole file and import that, too",
+                      lines)};
+}
+
+Result<void> compare(const Counts& written, const Counts& read) {
+  if (written == read) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("the export had {} queues, {} schedules, {} memos and {} tasks when it "
+                          "was written, and this file has {}, {}, {} and {}: lines are missing "
+                          "or were added",
+                          written.queues, written.schedules, written.memos, written.tasks,
+                          read.queues, read.schedules, read.memos, read.tasks));
+}
 
 ImportReport import_store(std::istream& in, Store& store, TimePoint now,
                           const ImportOptions& options) {

@@ -243,7 +243,7 @@ TEST_F(DamagedImport, a_bad_line_is_named_and_only_what_is_before_it_is_in) {
       {R"({"schedule":{"name":"s","rule":{"every_ms":1000},"task":{"queue":"nowhere"}}})",
        "line 5: no such queue"},
       {R"({"memo":{"key":"","value":""}})", "line 5: a key is needed"},
-      {lines_[0], "line 5: the opening line of an export is misplaced"},
+      {lines_[0], "line 5: the opening line of an export is not its first"},
       {R"({"end":{"tasks":2}})",
        "line 5: the export had 0 queues, 0 schedules, 0 memos and 2 tasks"},
       {std::string(40, '['), "line 5: "},

@@ -62,6 +62,7 @@ class ApiServer : public ApiClient {
   api::Api api;
 
  private:
+  api::ApiOptions with_parts(api::ApiOptions options);
   std::unique_ptr<api::Listener> listener_;
 };
 

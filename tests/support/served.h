@@ -73,6 +73,26 @@ class ServedTest : public ::testing::Test {
       return first;
     });
   }
+  // Asks for a piece of a pushed body, once there are any.
+  PushStream::Done next_ask() {
+    if (!eventually([this] { return !asks_.empty(); })) return [](std::string, bool) {};
+    return locked([this] {
+      PushStream::Done first = std::move(asks_.front());
+      asks_.erase(asks_.begin());
+      return first;
+    });
+  }
+  // Notes each time it is asked; `forgotten_` counts those that were destroyed.
+  auto noted_asks() {
+    return [this, guard = std::shared_ptr<void>(nullptr, [this](void*) {
+                    note([this] { ++forgotten_; });
+                  })](PushStream::Done done) { note([&] { asks_.push_back(std::move(done)); }); };
+  }
+  HttpResponse pushed(std::move_only_function<void(PushStream::Done)> more, bool endless = false) {
+    HttpResponse response{.content_type = "text/plain", .headers = {{"X-Request-Id", "r1"}}};
+    response.push = std::make_unique<PushStream>(std::move(more), endless);
+    return response;
+  }
   std::size_t closed_count() {
     return locked([this] { return closed_.size(); });
   }
@@ -94,6 +114,8 @@ class ServedTest : public ::testing::Test {
   std::condition_variable changed_;
   std::vector<Respond> parked_;
   std::vector<Piece> pieces_;
+  std::vector<PushStream::Done> asks_;
+  unsigned forgotten_ = 0;
   std::vector<ConnectionId> closed_;
   std::vector<HttpRequest> requests_;
   unsigned undelivered_ = 0;
@@ -158,6 +180,8 @@ class ServedTest : public ::testing::Test {
                            {"Bad\r\nEvil", "3"},
                            {"Content-Length", "99"},
                            {"Transfer-Encoding", "chunked"}}});
+    } else if (target == "/push" || target == "/push-endless") {
+      respond(pushed(noted_asks(), target != "/push"));
     } else if (target == "/none") {
       respond({.status = 204});
     } else if (target == "/last") {

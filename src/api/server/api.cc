@@ -44,9 +44,15 @@ Problem no_such_route(const HttpRequest& head, const Match& found) {
 
 std::optional<Problem> not_json(const HttpRequest& head, const Route& route) {
   const std::string_view type = media_type(head.content_type);
-  if (wire::is_json_type(type)) return std::nullopt;
   const bool lines = route.body == Body::tasks;
-  if (lines && is_lines(head)) return std::nullopt;
+  if (route.body != Body::lines && wire::is_json_type(type)) return std::nullopt;
+  if ((lines || route.body == Body::lines) && is_lines(head)) return std::nullopt;
+  if (route.body == Body::lines) {
+    return Problem{.status = 415,
+                   .code = "unsupported_media_type",
+                   .detail = fmt::format("the body is {}; send Content-Type: application/x-ndjson",
+                                         in_quotes(type))};
+  }
   return Problem{.status = 415,
                  .code = "unsupported_media_type",
                  .detail = fmt::format(
@@ -201,7 +207,8 @@ BodyPlan Api::plan(const HttpRequest& head) {
   if (const auto problem = refusal(head, found, principal)) {
     return response_of(*problem, request_id(head.request_id));
   }
-  if (found.route->body != Body::tasks || !is_lines(head)) {
+  const bool lines = found.route->body == Body::lines || found.route->body == Body::tasks;
+  if (!lines || !is_lines(head)) {
     if (options_.access) remember(head, found.route, std::move(principal));
     const bool large = found.route->body == Body::tasks || found.route->scope == Scope::work;
     return Whole{.most = large ? options_.max_body : options_.max_small_body};
@@ -212,7 +219,8 @@ BodyPlan Api::plan(const HttpRequest& head) {
   }
   call->principal = std::move(principal);
   call->caller = caller_of(head.connection);
-  return plan_lines(std::move(call));
+  return found.route->body == Body::lines ? plan_import(std::move(call))
+                                          : plan_lines(std::move(call));
 }
 
 void Api::handle(HttpRequest request, Respond respond) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/server/access_check.h"
+#include "api/server/archive.h"
 #include "api/server/key_admin.h"
 #include "core/log.h"
 
@@ -24,6 +25,7 @@ struct ApiOptions {
   std::size_t max_line = std::size_t{2} << 20U;        // of one task in a stream of lines
   AccessCheck access = {};                             // none: everything is allowed
   KeyAdmin keys = {};                                  // none: /v1/keys is 404
+  Archive archive = {};                                // none: /v1/import and /v1/export are 404
   std::function<std::uint64_t()> connections = {};     // how many are open now
   Log log = {};
 };

@@ -85,6 +85,7 @@ void Connection::close() {
   ignored = socket_.close(ignored);
   tls_.reset();
   stream_.reset();
+  push_.reset();
   lane_->remove(*this);
   const HttpHandler& handler = lane_->site().handler;
   lane_->dispatch([&] {
@@ -100,6 +101,7 @@ void Connection::close() {
 void Connection::drain() {
   const bool unasked = phase_ == Phase::idle || phase_ == Phase::handshake;
   if (unasked && inbox_.empty()) close();
+  if (phase_ == Phase::pushing && !writing_ && push_->source->endless) piece_made({}, true);
 }
 
 void Connection::expired() {
@@ -153,6 +155,7 @@ void Connection::step() {
     case Phase::waiting:
       return read_later();  // to notice when the peer leaves; what comes is kept for later
     case Phase::sending:
+    case Phase::pushing:
       return read();
     case Phase::handshake:
     case Phase::closed:
@@ -278,6 +281,9 @@ void Connection::ended() {
       watch_for_reset();
       if (parser_.http11()) return transmit(interim);
       return lane_->await(*this, Awaited::linger);
+    case Phase::pushing:
+      if (tls_ || push_->source->endless) return close();
+      return watch_for_reset();
     case Phase::sending:
     case Phase::streaming:
       if (!tls_) watch_for_reset();
@@ -369,6 +375,11 @@ void Connection::wait_writable() {
   writing_ = true;
   wait(write_wants_read_ ? asio::socket_base::wait_read : asio::socket_base::wait_write,
        &Connection::on_writable);
+}
+
+// By way of the reactor, so that a body that has always more to say keeps nobody else waiting.
+void Connection::ask_soon() {
+  wait(asio::socket_base::wait_write, &Connection::ask_for_piece);
 }
 
 void Connection::on_writable() {

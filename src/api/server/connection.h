@@ -49,6 +49,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     waiting,    // for the handler
     sending,    // the answer
     streaming,  // body and answer go by in pieces
+    pushing,    // the answer is made while it is sent
     lingering,  // the last answer is sent; what still comes is thrown away
     closed,
   };
@@ -62,6 +63,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     bool feeding = false;  // the handler has a piece
     bool last = false;     // and it was the last
     bool head_sent = false;
+  };
+  struct Push {
+    std::unique_ptr<PushStream> source;
+    bool asked = false;  // for a piece
   };
 
   // Reading.
@@ -95,6 +100,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void feed_piece();
   void piece_answered(const std::string& text);
   void abort_stream(unsigned status, std::string_view detail);
+  void begin_push(std::unique_ptr<PushStream> source);
+  void ask_soon();
+  void ask_for_piece();
+  void piece_made(std::string piece, bool last);
+  void push_sent();
 
   // Answering.
   void fail(unsigned status, std::string_view detail);
@@ -141,6 +151,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::size_t body_progress_ = 0;
   std::unique_ptr<HttpResponse> early_;  // the answer once the body is thrown away
   std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Push> push_;
 
   // What could not be written at once: out_ from out_at_ on, then tail_.
   std::string out_;

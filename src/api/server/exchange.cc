@@ -36,6 +36,10 @@ class Ticket {
   void operator()(std::string text) {
     if (to_) give({.body = std::move(text)}, Answer::Kind::piece);
   }
+  void operator()(std::string text, bool last) {
+    const auto kind = last ? Answer::Kind::last_piece : Answer::Kind::piece;
+    if (to_) give({.body = std::move(text)}, kind);
+  }
 
  private:
   void give(HttpResponse response, Answer::Kind kind) {
@@ -179,6 +183,10 @@ void Connection::answered(Answer& answer) {
     if (answer.kind == Answer::Kind::piece) return piece_answered(response.body);
     return close();
   }
+  if (phase_ == Phase::pushing && push_->asked) {
+    if (answer.kind == Answer::Kind::dropped) return close();
+    return piece_made(std::move(response.body), answer.kind == Answer::Kind::last_piece);
+  }
   if (response.undelivered) response.undelivered();
 }
 
@@ -249,6 +257,64 @@ void Connection::abort_stream(unsigned status, std::string_view detail) {
   fail(status, detail);
 }
 
+// ---- answers that are made while they are sent --------------------------------------------------
+
+// The head is sent already, or on its way.
+void Connection::begin_push(std::unique_ptr<PushStream> source) {
+  push_ = std::make_unique<Push>(Push{.source = std::move(source)});
+  phase_ = Phase::pushing;
+  if (!writing_) return push_sent();
+  lane_->await(*this, Awaited::write);
+  progress();
+}
+
+// All of it has been written so far.
+void Connection::push_sent() {
+  if (push_->source->endless && lane_->site().draining) return piece_made({}, true);
+  lane_->await(*this, Awaited::write);  // the peer may have no room for another piece
+  ask_soon();
+  progress();
+}
+
+void Connection::ask_for_piece() {
+  if (phase_ != Phase::pushing || push_->asked || writing_) return;
+  push_->asked = true;
+  lane_->await(*this, Awaited::nothing);
+  lane_->dispatch([&] {
+    try {
+      push_->source->more(Ticket(shared_from_this()));
+    } catch (...) {
+      lane_->site().log(LogLevel::error, "making a body threw: " + thrown());
+    }
+  });
+}
+
+void Connection::piece_made(std::string piece, bool last) {
+  push_->asked = false;
+  std::string& out = lane_->scratch();
+  out.clear();
+  const bool chunked = parser_.http11();
+  if (chunked && !piece.empty()) {
+    fmt::format_to(std::back_inserter(out), "{:x}\r\n", piece.size());
+    piece.append("\r\n");
+  }
+  if (chunked && last) piece.append("0\r\n\r\n");
+  if (last) {
+    phase_ = Phase::sending;
+    push_.reset();
+  }
+  if (piece.size() <= copied_body) {
+    out.append(piece);
+    transmit(out);
+  } else {
+    transmit(out, std::move(piece));
+  }
+  if (phase_ == Phase::closed) return;
+  if (!writing_) return sent();
+  lane_->await(*this, Awaited::write);
+  progress();
+}
+
 // ---- answers ------------------------------------------------------------------------------------
 
 void Connection::fail(unsigned status, std::string_view detail) {
@@ -266,6 +332,8 @@ void Connection::fail(unsigned status, std::string_view detail) {
 void Connection::respond(HttpResponse response) {
   undelivered_ = std::move(response.undelivered);
   if (asks_to_close(response.headers) || lane_->site().draining) keep_ = false;
+  const bool pushed = response.push != nullptr;
+  if (pushed && !parser_.http11()) keep_ = false;  // its end is the end of all
   std::string& out = lane_->scratch();
   out.clear();
   append_head(out, {.status = response.status,
@@ -274,9 +342,10 @@ void Connection::respond(HttpResponse response) {
                     .date = lane_->date(),
                     .http11 = parser_.http11(),
                     .keep_alive = keep_,
-                    .content_length = response.body.size()});
+                    .content_length = pushed ? std::nullopt : std::optional(response.body.size())});
   phase_ = Phase::sending;
-  if (bodiless_ || is_bodiless(response.status)) response.body.clear();
+  const bool bodiless = bodiless_ || is_bodiless(response.status);
+  if (bodiless || pushed) response.body.clear();
   if (response.body.size() <= copied_body) {
     out.append(response.body);
     transmit(out);
@@ -284,12 +353,14 @@ void Connection::respond(HttpResponse response) {
     transmit(out, std::move(response.body));
   }
   if (phase_ == Phase::closed) return;
+  if (pushed && !bodiless) return begin_push(std::move(response.push));
   if (!writing_) return sent();
   lane_->await(*this, Awaited::write);
   progress();
 }
 
 void Connection::sent() {
+  if (phase_ == Phase::pushing) return push_sent();
   if (phase_ == Phase::streaming) {
     lane_->await(*this, stream_->feeding ? Awaited::nothing : Awaited::body);
     return progress();

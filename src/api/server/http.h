@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,9 +30,24 @@ struct HttpRequest {
   std::string accept = {};
   std::string authorization = {};
   std::string idempotency_key = {};
-  std::string request_id = {};  // X-Request-Id
-  std::string remote = {};      // address of the peer, for logs
+  std::string request_id = {};     // X-Request-Id
+  std::string last_event_id = {};  // how far the reader of an event stream has come
+  std::string remote = {};         // address of the peer, for logs
   std::string body = {};
+};
+
+// A body that is made while it is sent: of any length, for as long as it takes. Chunked, or until
+// the connection ends where that is HTTP/1.0.
+struct PushStream {
+  // Asks for the next piece, once all that came before is written; so a peer that reads slowly is
+  // asked for little. `done` is called once, from any thread, as late as it likes; `last`: nothing
+  // follows. To drop it is to break off: the peer sees that the body is incomplete. If the
+  // connection ends, `more` is destroyed and HttpHandler::closed is called.
+  using Done = std::move_only_function<void(std::string piece, bool last)>;
+  std::move_only_function<void(Done done)> more = {};
+  // It has no end of its own. So it ends, as if complete, when the listener is drained, where
+  // others get the time that requests get; and a peer that ends its sending is taken to have left.
+  bool endless = false;
 };
 
 struct HttpResponse {
@@ -41,6 +57,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers = {};
   // Called instead of silence if the peer was gone before the response could be sent.
   std::move_only_function<void()> undelivered = {};
+  std::unique_ptr<PushStream> push = nullptr;  // instead of `body`; not asked for HEAD
 };
 
 // Called once, from any thread. Calling it after the peer has left is no error.

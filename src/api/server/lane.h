@@ -67,7 +67,7 @@ inline constexpr std::size_t awaited_count = 7;
 struct Answer {
   std::shared_ptr<Connection> to;
   HttpResponse response;
-  enum class Kind : std::uint8_t { whole, piece, dropped } kind = Kind::whole;
+  enum class Kind : std::uint8_t { whole, piece, last_piece, dropped } kind = Kind::whole;
 };
 
 // What was thrown, for the log; in a catch clause only.

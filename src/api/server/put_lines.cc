@@ -1,7 +1,6 @@
 #include "api/server/put_lines.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <utility>
 
 #include "api/server/handlers.h"
@@ -19,13 +18,10 @@ constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
 }  // namespace
 
 PutLines::PutLines(CallPtr call, std::optional<QueueRef> queue)
-    : call_(std::move(call)), queue_(std::move(queue)) {}
+    : call_(std::move(call)), queue_(std::move(queue)), lines_(call_->options.max_line) {}
 
 void PutLines::feed(std::string_view piece, bool last, Done done) {
-  rest_.erase(0, read_);
-  searched_ -= std::min(searched_, read_);
-  read_ = 0;
-  rest_ += piece;
+  lines_.feed(piece, last);
   last_ = last;
   done_ = std::move(done);
   out_.clear();
@@ -47,32 +43,16 @@ void PutLines::go_on() {
 
 bool PutLines::gather() {
   while (slots_.size() < limits::max_batch && bytes_ < batch_bytes) {
-    const auto line = next_line();
+    const auto line = lines_.next();
     if (!line) break;
-    if (line->find_first_not_of(" \t\r") != std::string_view::npos) add(*line);
+    if (line->too_long) {
+      refuse_line("too_large", fmt::format("the line is longer than {} bytes, the most allowed",
+                                           lines_.longest()));
+    } else if (line->text.find_first_not_of(" \t\r") != std::string_view::npos) {
+      add(line->text);
+    }
   }
   return !slots_.empty();
-}
-
-std::optional<std::string_view> PutLines::next_line() {
-  for (;;) {
-    const std::size_t end = rest_.find('\n', std::max(read_, searched_));
-    const bool whole = end != std::string::npos;
-    searched_ = whole ? end : rest_.size();
-    const std::size_t size = (whole ? end : rest_.size()) - read_;
-    const std::string_view text = std::string_view(rest_).substr(read_, size);
-    const bool over = size > call_->options.max_line;
-    if (!whole && !over && !skipping_ && !(last_ && size > 0)) return std::nullopt;
-    read_ += whole ? size + 1 : size;
-    const bool rest_of_long = std::exchange(skipping_, !whole && (over || skipping_));
-    if (!rest_of_long) {
-      ++line_;
-      if (!over) return text;
-      refuse_line("too_large", fmt::format("the line is longer than {} bytes, the most allowed",
-                                           call_->options.max_line));
-    }
-    if (!whole) return std::nullopt;
-  }
 }
 
 void PutLines::add(std::string_view line) {
@@ -93,16 +73,16 @@ void PutLines::add(std::string_view line) {
     }
   }
   mark_request(*call_, *task);
-  slots_.push_back({.line = line_});
+  slots_.push_back({.line = lines_.number()});
   bytes_ += task->payload.size() + task->metadata.size();
   tasks_.push_back(std::move(*task));
 }
 
 void PutLines::refuse_line(std::string_view code, std::string_view message,
                            std::string_view field) {
-  Slot& slot = slots_.emplace_back(line_);
+  Slot& slot = slots_.emplace_back(lines_.number());
   wire::TextWriter writer(slot.refused);
-  writer("line", line_);
+  writer("line", lines_.number());
   wire::TextWriter error(writer.key("error"));
   error("code", code), error("message", message), error("field", field);
   error.close();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/server/call.h"
+#include "api/server/line_splitter.h"
 
 namespace millrace::api {
 
@@ -28,7 +29,6 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
  private:
   // Reads lines into the batch until it is full or no line is left; true: there is something in it.
   bool gather();
-  std::optional<std::string_view> next_line();
   void add(std::string_view line);
   void refuse_line(std::string_view code, std::string_view message, std::string_view field = {});
   void go_on();
@@ -37,12 +37,8 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
 
   CallPtr call_;
   std::optional<QueueRef> queue_;
-  std::string rest_;          // what has come and was not read
-  std::size_t read_ = 0;      // of it
-  std::size_t searched_ = 0;  // of it, for the end of the line that begins at read_
-  bool last_ = false;         // nothing follows what has come
-  bool skipping_ = false;     // the rest of a line that was too long
-  std::uint64_t line_ = 0;
+  LineSplitter lines_;
+  bool last_ = false;  // nothing follows what has come
 
   struct Slot {
     std::uint64_t line = 0;

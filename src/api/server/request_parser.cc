@@ -116,6 +116,7 @@ class Grammar final : public http::basic_parser<true> {
       default:
         if (beast::iequals(name, "Idempotency-Key")) return keep(request.idempotency_key);
         if (beast::iequals(name, "X-Request-Id")) return keep(request.request_id);
+        if (beast::iequals(name, "Last-Event-ID")) return keep(request.last_event_id);
     }
   }
 

@@ -38,6 +38,11 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/dead/retry", Scope::admin, "retryDead", retry_dead, Body::json},
     {post, "/v1/dead/remove", Scope::admin, "removeDead", remove_dead, Body::json},
 
+    {get, "/v1/bulk", Scope::read, "listBulk", list_bulk},
+    {post, "/v1/bulk", Scope::admin, "startBulk", start_bulk, Body::json},
+    {get, "/v1/bulk/{id}", Scope::read, "getBulk", get_bulk},
+    {post, "/v1/bulk/{id}/cancel", Scope::admin, "cancelBulk", cancel_bulk, Body::optional},
+
     {get, "/v1/queues", Scope::read, "listQueues", list_queues},
     {post, "/v1/queues", Scope::admin, "createQueue", create_queue, Body::json},
     {get, "/v1/queues/{queue}", Scope::read, "getQueue", get_queue},
@@ -68,6 +73,8 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/keys", Scope::admin, "createKey", create_key, Body::json},
     {remove, "/v1/keys/{id}", Scope::admin, "revokeKey", revoke_key},
     {get, "/v1/server", Scope::read, "getServer", server_info},
+    {get, "/v1/export", Scope::admin, "exportLines", export_lines},
+    {post, "/v1/import", Scope::admin, "importLines", nullptr, Body::lines},
     // Answered whatever the server is doing, so without a handler of their own.
     {get, "/health", Scope::open, "getHealth", nullptr},
     {get, "/ready", Scope::open, "getReady", nullptr},

@@ -21,6 +21,7 @@ enum class Body : std::uint8_t {
   optional,  // JSON, or nothing
   json,
   tasks,  // JSON, or a stream of lines
+  lines,  // a stream of lines
 };
 
 struct Route {

@@ -72,6 +72,32 @@ class TlsTest : public ServedTest {
   test::TemporaryDirectory directory_;
 };
 
+TEST_F(TlsTest, bodies_that_are_made_while_they_are_sent_arrive_whole) {
+  serve_tls();
+  Client client = connect_tls();
+  client.send("GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+  int made = 0;
+  parked()(pushed([&made](PushStream::Done done) {
+    const auto letter = static_cast<char>('a' + made % 26);
+    done(std::string(256 * 1024, letter), ++made == 40);
+  }));
+  const std::string body = client.reply().body;
+  EXPECT_EQ(body.size(), 40U * 256 * 1024);
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(body[i * 256 * 1024], 'a' + i % 26);
+  EXPECT_EQ(client.ask(get_a).body, "/a|");
+}
+
+TEST_F(TlsTest, whoever_leaves_while_a_body_is_made_is_noticed) {
+  serve_tls();
+  Client client = connect_tls();
+  client.send("GET /push-endless HTTP/1.1\r\nHost: x\r\n\r\n");
+  next_ask()("one", false);
+  EXPECT_FALSE(client.read_until("one\r\n").empty());
+  PushStream::Done done = next_ask();
+  client.close();
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 1 && forgotten_ == 1; }));
+}
+
 TEST_F(TlsTest, requests_are_answered_as_without_it) {
   serve_tls();
   Client client = connect_tls();

@@ -26,8 +26,9 @@ template <class T>
 using Read = std::expected<T, Refusal>;
 
 // Who wrote a text. A caller must hear of every key that nobody knows; an answer may come from a
-// newer server than we are, and says exactly which bytes are stored.
-enum class Source : bool { request, answer };
+// newer server than we are, and says exactly which bytes are stored. In an archive bytes are
+// strings; one of a newer Millrace may have more keys than we know.
+enum class Source : std::uint8_t { request, answer, archive, newer_archive };
 
 class Input {
  public:
@@ -35,10 +36,12 @@ class Input {
       : begin_(text.data()),
         at_(text.data()),
         end_(text.data() + text.size()),
-        is_answer_(source == Source::answer) {}
+        source_(source) {}
 
   bool good() const { return !error_; }
-  bool is_answer() const { return is_answer_; }
+  bool is_answer() const { return source_ == Source::answer; }
+  bool is_archive() const { return source_ >= Source::archive; }
+  bool skips_unknown() const { return is_answer() || source_ == Source::newer_archive; }
   Refusal& refusal() { return *error_; }
 
   // The first character of the next value; 0 at the end of the text.
@@ -89,7 +92,7 @@ class Input {
   const char* begin_;
   const char* at_;
   const char* end_;
-  bool is_answer_;
+  Source source_;
   std::optional<Refusal> error_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "broker/broker.h"
+#include "core/bulk.h"
 #include "core/priority.h"
 #include "core/transition.h"
 #include "store/store.h"
@@ -61,6 +62,9 @@ constexpr auto names(Gate) {
   return std::to_array<std::string_view>({"final", "running", "held", "not_due", "inactive",
                                           "paused", "concurrency", "rate", "no_worker", "behind",
                                           "next"});
+}
+constexpr auto names(BulkAction) {
+  return names_by_number<BulkAction>(std::make_index_sequence<bulk_action_count>());
 }
 constexpr auto names(Durability) {
   return std::to_array<std::string_view>({"none", "interval", "synced"});

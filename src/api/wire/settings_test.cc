@@ -3,8 +3,8 @@
 
 #include "api/wire/tasks.h"
 #include "api/wire/text_writer.h"
+#include "api/wire/tree.h"
 #include "api/wire/views.h"
-#include "api/wire/wire.h"
 #include "tests/support/builders.h"
 
 namespace millrace::wire {

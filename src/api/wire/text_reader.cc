@@ -187,7 +187,21 @@ std::string_view type_of(Form form) {
   return form == Form::base64 ? "application/octet-stream" : "";
 }
 
+void read_base64(Input& in, std::string& bytes, const Path& at) {
+  std::string scratch;
+  const auto text = in.string(scratch, at, "a string of base64");
+  if (!text) return;
+  auto decoded = base64_decode(*text);
+  if (!decoded) return in.refuse(at, decoded.error());
+  bytes = std::move(*decoded);
+}
+
 bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const Path& at) {
+  if (in.is_archive() && form != Form::text) {
+    if (in.null() || !in.good()) return false;
+    form == Form::json ? read(in, bytes, at) : read_base64(in, bytes, at);
+    return in.good();
+  }
   if (in.is_answer() && form == Form::json) {
     const auto text = in.raw_with_space();
     if (text) bytes.assign(*text);
@@ -209,20 +223,8 @@ bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const 
                               at.text()));
     return false;
   }
-  std::string scratch;
-  const auto text = in.string(scratch, at, form == Form::text ? "a string" : "a string of base64");
-  if (!text) return false;
-  if (form == Form::text) {
-    bytes.assign(*text);
-    return true;
-  }
-  auto decoded = base64_decode(*text);
-  if (!decoded) {
-    in.refuse(at, decoded.error());
-    return false;
-  }
-  bytes = std::move(*decoded);
-  return true;
+  form == Form::text ? read(in, bytes, at) : read_base64(in, bytes, at);
+  return in.good();
 }
 
 void KeyReader::again(std::string_view name) {

@@ -1,7 +1,8 @@
-// JSON text to values in one pass, along the lists of fields.h: how the API reads.
+// JSON text to values in one pass, along the lists of fields.h.
 //
-// Other than in an export, bytes that are JSON stand there as they are (Embedded). A key that
-// nobody knows and a key given twice are refused; null means the same as left out.
+// In the API bytes that are JSON stand there as they are (Embedded); in an archive all bytes are
+// strings. A key that nobody knows and a key given twice are refused; null means the same as left
+// out.
 #pragma once
 
 #include <algorithm>
@@ -105,6 +106,9 @@ Form form_of(std::string_view key, std::string_view name);
 bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const Path& at);
 // Which content type bytes have that came in this form without one.
 std::string_view type_of(Form form);
+// Bytes that are no text, in an archive.
+void read_base64(Input& in, std::string& bytes, const Path& at);
+inline constexpr std::string_view base64_ending = "_base64";
 
 // Which fields of an object have come, by their place in the list.
 struct Seen {
@@ -116,8 +120,9 @@ struct Seen {
 // Finds the field that a key belongs to and reads it.
 class KeyReader {
  public:
-  KeyReader(Input& in, std::string_view key, const Path& at, Seen& seen)
-      : in_(in), key_(key), at_(at), seen_(seen), from_(seen.next) {}
+  // `as_bytes`: the value is base64, and only a field that holds bytes will do.
+  KeyReader(Input& in, std::string_view key, const Path& at, Seen& seen, bool as_bytes = false)
+      : in_(in), key_(key), at_(at), seen_(seen), from_(seen.next), as_bytes_(as_bytes) {}
 
   bool matched() const { return from_ == done; }
   // True: the front of the list is still to be looked at.
@@ -146,7 +151,16 @@ class KeyReader {
 
   template <class T>
   void found(unsigned place, T& field) {
+    if (as_bytes_) return found_bytes(place, field);
     if (begin(place)) read_field(field);
+  }
+  template <class T>
+  void found_bytes(unsigned place, T& field) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (begin(place)) read_base64(in_, field, at_);
+    } else if constexpr (requires { field.field; }) {
+      found_bytes(place, field.field);
+    }
   }
   template <class T>
   void found_embedded(unsigned place, std::string_view name, Embedded<T>& field) {
@@ -157,8 +171,8 @@ class KeyReader {
     if (!read_embedded(in_, form, field.bytes, field.object, at_)) return;
     if ((seen_.given & bit) != 0) return again(name);
     seen_.given |= bit;
-    // An answer names the type itself if there is one.
-    if (field.type == nullptr || in_.is_answer()) return;
+    // An answer and an archive name the type themselves if there is one.
+    if (field.type == nullptr || in_.is_answer() || in_.is_archive()) return;
     if (field.type->empty()) *field.type = type_of(form);
   }
   void match(unsigned place) {
@@ -204,6 +218,7 @@ class KeyReader {
   const Path& at_;
   Seen& seen_;
   unsigned from_;  // places before it are not looked at; `done`: the field was found
+  bool as_bytes_;
   unsigned place_ = 0;
 };
 
@@ -257,6 +272,23 @@ bool names_are_unique() {
   return unique;
 }
 
+// Reads the field that the key names; false: there is none.
+template <HasFields T>
+bool read_key(Input& in, T& to, std::string_view key, const Path& at, Seen& seen) {
+  KeyReader reader(in, key, at, seen);
+  do {
+    fields(to, reader);
+  } while (reader.look_again());
+  if (reader.matched() || !in.is_archive() || !key.ends_with(base64_ending)) {
+    return reader.matched();
+  }
+  KeyReader bytes(in, key.substr(0, key.size() - base64_ending.size()), at, seen, true);
+  do {
+    fields(to, bytes);
+  } while (bytes.look_again());
+  return bytes.matched();
+}
+
 template <HasFields T>
 void read(Input& in, T& to, const Path& at) {
   if (!in.open('{', at)) return;
@@ -269,13 +301,10 @@ void read(Input& in, T& to, const Path& at) {
   while (const auto key = in.key(scratch, first)) {
     const Path here{.above = &at, .key = *key};
     if (!in_order) seen.next = 0;
-    KeyReader reader(in, *key, here, seen);
-    do {
-      fields(to, reader);
-    } while (reader.look_again());
-    if (!reader.matched() && in.is_answer()) {
+    if (read_key(in, to, *key, here, seen)) continue;
+    if (in.skips_unknown()) {
       in.raw();
-    } else if (!reader.matched()) {
+    } else {
       FieldNames known;
       fields(to, known);
       return in.not_known(here, known.names);

@@ -78,19 +78,28 @@ void append_events(std::string& out, unsigned bits) {
 void TextWriter::embed(std::string_view name, std::string_view bytes, std::string_view type,
                        bool object) {
   if (bytes.empty()) return;
+  if (style_ == Style::archive) return this->bytes(name, bytes);
   if (object ? is_json_object(bytes) : is_json_type(type) && is_json(bytes)) {
     return raw(name, bytes);
   }
+  if (!is_utf8(bytes)) return base64(name, bytes);
   key(name);
   out_.resize(out_.size() - 2);
-  if (is_utf8(bytes)) {
-    out_ += "_text\":";
-    append(out_, bytes);
-  } else {
-    out_ += "_base64\":\"";
-    out_ += base64_encode(bytes);
-    out_ += '"';
-  }
+  out_ += "_text\":";
+  append(out_, bytes);
+}
+
+void TextWriter::bytes(std::string_view name, std::string_view bytes) {
+  if (!is_utf8(bytes)) return base64(name, bytes);
+  append(key(name), bytes);
+}
+
+void TextWriter::base64(std::string_view name, std::string_view bytes) {
+  key(name);
+  out_.resize(out_.size() - 2);
+  out_ += "_base64\":\"";
+  out_ += base64_encode(bytes);
+  out_ += '"';
 }
 
 }  // namespace millrace::wire

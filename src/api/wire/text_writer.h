@@ -1,5 +1,5 @@
-// Values to JSON text, along the lists of fields.h: how the API writes. Everything is appended to
-// one string; no tree is made.
+// Values to JSON text, along the lists of fields.h. Everything is appended to one string; no tree is
+// made. The API writes JSON payloads as they are; in an archive all bytes are strings.
 #pragma once
 
 #include <concepts>
@@ -79,10 +79,15 @@ void append(std::string& out, const std::vector<T>& values) {
 
 // ---- Fields ------------------------------------------------------------------------------------
 
+// What JSON cannot say as text: in the API U+FFFD, in an archive base64 under <name>_base64.
+enum class Style : bool { api, archive };
+
 // One object: opened when made, closed by close().
 class TextWriter {
  public:
-  explicit TextWriter(std::string& out) : out_(out) { out_ += '{'; }
+  explicit TextWriter(std::string& out, Style style = Style::api) : out_(out), style_(style) {
+    out_ += '{';
+  }
 
   void close() { out_ += '}'; }
 
@@ -102,11 +107,11 @@ class TextWriter {
     if constexpr (requires { is_empty(field); }) {
       if (is_empty(field)) return;
     }
-    append(key(name), field);
+    write(name, field);
   }
   template <class T>
   void operator()(std::string_view name, const std::optional<T>& field) {
-    if (field) append(key(name), *field);
+    if (field) write(name, *field);
   }
   // "No limit" has a name, so that nobody has to know its number.
   void operator()(std::string_view name, const std::optional<std::uint32_t>& field) {
@@ -116,11 +121,11 @@ class TextWriter {
   }
   template <class T>
   void operator()(std::string_view name, const Always<T>& always) {
-    append(key(name), always.field);
+    write(name, always.field);
   }
   template <class T>
   void operator()(std::string_view name, const Required<T>& required) {
-    append(key(name), required.field);
+    write(name, required.field);
   }
   template <class T>
   void operator()(std::string_view name, const EventNames<T>& events) {
@@ -135,7 +140,39 @@ class TextWriter {
   void embed(std::string_view name, std::string_view bytes, std::string_view type, bool object);
 
  private:
+  template <class T>
+  void write(std::string_view name, const T& field) {
+    value(key(name), field);
+  }
+  void write(std::string_view name, const std::string& text) {
+    if (style_ == Style::archive) return bytes(name, text);
+    append(key(name), text);
+  }
+  template <class T>
+  void value(std::string& out, const T& field) {
+    append(out, field);
+  }
+  template <HasFields T>
+  void value(std::string& out, const T& field) {
+    TextWriter writer(out, style_);
+    fields(field, writer);
+    writer.close();
+  }
+  template <HasFields T>
+  void value(std::string& out, const std::vector<T>& all) {
+    out += '[';
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i != 0) out += ',';
+      value(out, all[i]);
+    }
+    out += ']';
+  }
+  // Text, or base64 under another name.
+  void bytes(std::string_view name, std::string_view bytes);
+  void base64(std::string_view name, std::string_view bytes);
+
   std::string& out_;
+  Style style_;
   bool first_ = true;
 };
 

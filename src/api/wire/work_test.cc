@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/wire/text_writer.h"
-#include "api/wire/wire.h"
+#include "api/wire/tree.h"
 #include "core/uuid.h"
 #include "tests/support/builders.h"
 

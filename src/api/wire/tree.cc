@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <cmath>
 
-#include "api/wire/wire.h"
+#include "api/wire/tree.h"
 
 namespace millrace::wire {
 namespace {

@@ -1,0 +1,256 @@
+#include "api/server/import_lines.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "api/server/handlers.h"
+#include "api/wire/put.h"
+#include "api/wire/text_writer.h"
+#include "core/limits.h"
+#include "transfer/line_fields.h"
+#include "transfer/line_reader.h"
+
+namespace millrace::api {
+namespace {
+
+constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
+constexpr std::size_t most_under_way = 3;
+
+// An operator's act, with the names that only the server itself may use.
+Ask internal(const Call& call) {
+  Ask ask = call.ask();
+  ask.internal = true;
+  return ask;
+}
+
+}  // namespace
+
+ImportLines::ImportLines(CallPtr call)
+    : call_(std::move(call)), lines_(transfer::LineReader::longest_line) {}
+
+// ---- Coming in
+// -----------------------------------------------------------------------------------
+
+void ImportLines::feed(std::string_view piece, bool last, Done done) {
+  {
+    const std::scoped_lock lock(mutex_);
+    last_ = last;
+  }
+  began();  // for as long as lines are read here
+  lines_.feed(piece, last);
+  while (!is_over()) {
+    const auto line = lines_.next();
+    if (!line) break;
+    if (line->too_long) {
+      failed(lines_.number(), {ErrorCode::too_large, fmt::format("it has more than {} bytes",
+                                                                 lines_.longest())});
+    } else if (line->text.find_first_not_of(" \t\r") != std::string_view::npos) {
+      read_line(line->text);
+    }
+  }
+  if (last || is_over()) send_batch();  // what came before a bad line is sound
+  {
+    const std::scoped_lock lock(mutex_);
+    done_ = std::move(done);
+  }
+  ended();
+}
+
+void ImportLines::read_line(std::string_view text) {
+  auto line = transfer::read_line(text, newer_);
+  if (!line) return failed(lines_.number(), std::move(line.error()));
+  bytes_ += text.size();
+  std::visit([this](auto& what) { add(what); }, *line);
+}
+
+void ImportLines::add(const transfer::Header& header) {
+  newer_ = header.newer;
+}
+
+void ImportLines::add(Queue& queue) {
+  send_batch();
+  std::string name = queue.settings.name;
+  auto done = counted<Queue>(&transfer::Counts::queues, lines_.number());
+  // Its number or UUID may be another queue's, which is a conflict as well.
+  auto look = [self = shared_from_this(), name, done = std::move(done)](Result<Queue> made) mutable {
+    if (made || made.error().code != ErrorCode::conflict) return done(std::move(made));
+    self->call_->broker->queues(
+        internal(*self->call_), name,
+        [made = std::move(made), done = std::move(done)](
+            const Result<std::vector<QueueView>>& found) mutable {
+          if (!found) made.error().code = ErrorCode::invalid;
+          done(std::move(made));
+        });
+  };
+  call_->broker->put_queue(internal(*call_), std::move(queue.settings), PutQueue::create,
+                           std::move(look));
+}
+
+void ImportLines::add(Schedule& schedule) {
+  send_batch();
+  call_->broker->put_schedule(internal(*call_), std::move(schedule), PutQueue::create,
+                              counted<Schedule>(&transfer::Counts::schedules, lines_.number()));
+}
+
+void ImportLines::add(Memo& memo) {
+  const TimePoint now = call_->broker->now();
+  if (memo.expires && *memo.expires <= now) {
+    const std::scoped_lock lock(mutex_);
+    ++report_.expired;
+    return;
+  }
+  memos_ = true;
+  call_->broker->remember(internal(*call_), transfer::as_new(std::move(memo), now),
+                          counted<Memo>(&transfer::Counts::memos, lines_.number()));
+}
+
+void ImportLines::add(Task& task) {
+  tasks_.push_back(std::move(task));
+  places_.push_back(lines_.number());
+  if (tasks_.size() >= limits::max_batch || bytes_ >= batch_bytes) send_batch();
+}
+
+void ImportLines::send_batch() {
+  bytes_ = 0;
+  if (tasks_.empty()) return;
+  std::vector<TaskId> ids;
+  ids.reserve(tasks_.size());
+  for (const Task& task : tasks_) ids.push_back(task.id);
+  began();
+  call_->options.archive.restore(
+      internal(*call_), std::exchange(tasks_, {}),
+      [self = shared_from_this(), ids = std::move(ids), lines = std::exchange(places_, {})](
+          const Result<std::vector<Result<Put>>>& puts) { self->restored(ids, lines, puts); });
+}
+
+// ---- Answers
+// -------------------------------------------------------------------------------------
+
+template <class T>
+Completion<T> ImportLines::counted(std::uint64_t transfer::Counts::*kind, std::uint64_t line) {
+  began();
+  return [self = shared_from_this(), kind, line](Result<T> result) {
+    if (result) {
+      const std::scoped_lock lock(self->mutex_);
+      ++(self->report_.added.*kind);
+    } else if (result.error().code == ErrorCode::conflict) {
+      const std::scoped_lock lock(self->mutex_);
+      ++(self->report_.existing.*kind);
+    } else {
+      self->failed(line, std::move(result.error()));
+    }
+    self->ended();
+  };
+}
+
+void ImportLines::restored(const std::vector<TaskId>& ids, const std::vector<std::uint64_t>& lines,
+                           const Result<std::vector<Result<Put>>>& puts) {
+  if (!puts) {
+    failed(lines.front(), puts.error());
+    return ended();
+  }
+  transfer::ImportReport sum;
+  for (std::size_t i = 0; i < puts->size(); ++i) {
+    const Result<Put>& put = (*puts)[i];
+    if (!put) {
+      failed(lines[i], put.error());
+    } else if (!put->existing) {
+      ++sum.added.tasks;
+    } else {
+      ++(put->id == ids[i] ? sum.existing.tasks : sum.key_held);
+    }
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    report_.added.tasks += sum.added.tasks;
+    report_.existing.tasks += sum.existing.tasks;
+    report_.key_held += sum.key_held;
+  }
+  ended();
+}
+
+// The first by its line is told.
+void ImportLines::failed(std::uint64_t line, Error error) {
+  const std::scoped_lock lock(mutex_);
+  if (report_.error && wrong_line_ <= line) return;
+  wrong_line_ = line;
+  report_.error = std::move(error);
+}
+
+bool ImportLines::is_over() {
+  const std::scoped_lock lock(mutex_);
+  return report_.error.has_value();
+}
+
+void ImportLines::began() {
+  const std::scoped_lock lock(mutex_);
+  ++under_way_;
+}
+
+void ImportLines::ended() {
+  Done done;
+  {
+    const std::scoped_lock lock(mutex_);
+    --under_way_;
+    const bool enough = last_ ? under_way_ == 0 : under_way_ < most_under_way;
+    if (!done_ || !enough) return;
+    if (!last_) done = std::exchange(done_, {});
+  }
+  if (done) return done({});
+  finish();
+}
+
+void ImportLines::finish() {
+  const auto& changed = call_->options.archive.memos_changed;
+  if (!memos_ || !changed) return std::exchange(done_, {})(answer());
+  changed([self = shared_from_this()](const Result<void>& read) {
+    if (!read) self->failed(0, read.error());
+    std::exchange(self->done_, {})(self->answer());
+  });
+}
+
+std::string ImportLines::answer() {
+  std::string out;
+  wire::TextWriter writer(out);
+  wire::TextWriter imported(writer.key("imported"));
+  wire::append(imported.key("added"), report_.added);
+  wire::append(imported.key("existing"), report_.existing);
+  wire::append(imported.key("key_held"), report_.key_held);
+  wire::append(imported.key("expired"), report_.expired);
+  imported.close();
+  if (report_.error) {
+    wire::append_error(writer.key("error"), *report_.error);
+    out.pop_back();
+    out += fmt::format(R"(,"line":{}}})", wrong_line_);
+  }
+  writer.close();
+  out += '\n';
+  return out;
+}
+
+BodyPlan plan_import(CallPtr call) {
+  if (!call->options.archive.restore) {
+    return response_of({.status = 404, .code = "not_found", .detail = "nothing can be imported here"},
+                       call->request_id);
+  }
+  if (call->restricted()) {
+    return response_of({.status = 403,
+                        .code = "forbidden",
+                        .detail = "this key is for some queues only, and an import is for all"},
+                       call->request_id);
+  }
+  if (const auto wrong = call->query.finish()) {
+    return response_of(problem_of(*wrong), call->request_id);
+  }
+  const std::string request_id = call->request_id;
+  auto lines = std::make_shared<ImportLines>(std::move(call));
+  return BodyStream{.content_type = "application/json",
+                    .headers = {{"X-Request-Id", request_id}},
+                    .feed = [lines](std::string piece, bool last, ImportLines::Done done) {
+                      lines->feed(piece, last, std::move(done));
+                    }};
+}
+
+}  // namespace millrace::api

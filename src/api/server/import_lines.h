@@ -1,0 +1,77 @@
+// An export on its way into a running server, a line at a time, while the next ones still come.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/server/call.h"
+#include "api/server/line_splitter.h"
+#include "transfer/import.h"
+#include "transfer/line.h"
+
+namespace millrace::api {
+
+// Adds what is not there and changes nothing that is, so that an import may be sent again. It ends
+// with the first line that makes no sense or is refused: what comes before it is in, and perhaps
+// some of what follows it. Answered at the end with one object: {"imported":{…},"error":{…}}.
+//
+// Tasks go to the broker in batches, a few of them at the same time. Requests of one caller keep
+// their order, so that tasks keep theirs and find their queues.
+class ImportLines : public std::enable_shared_from_this<ImportLines> {
+ public:
+  using Done = std::move_only_function<void(std::string)>;
+
+  explicit ImportLines(CallPtr call);
+
+  void feed(std::string_view piece, bool last, Done done);
+
+ private:
+  // On the listener's thread.
+  void read_line(std::string_view text);
+  void add(transfer::Unknown&) {}
+  void add(const transfer::Header& header);
+  void add(const transfer::End&) {}
+  void add(Queue& queue);
+  void add(Schedule& schedule);
+  void add(Memo& memo);
+  void add(Task& task);
+  void send_batch();
+
+  // On any.
+  template <class T>
+  Completion<T> counted(std::uint64_t transfer::Counts::*kind, std::uint64_t line);
+  void restored(const std::vector<TaskId>& ids, const std::vector<std::uint64_t>& lines,
+                const Result<std::vector<Result<Put>>>& puts);
+  void failed(std::uint64_t line, Error error);
+  void began();
+  void ended();
+  bool is_over();
+  void finish();
+  std::string answer();
+
+  CallPtr call_;
+  LineSplitter lines_;
+  bool newer_ = false;
+  bool memos_ = false;
+  std::vector<Task> tasks_;
+  std::vector<std::uint64_t> places_;  // the lines they are from
+  std::size_t bytes_ = 0;
+
+  std::mutex mutex_;
+  transfer::ImportReport report_;
+  std::uint64_t wrong_line_ = 0;
+  std::size_t under_way_ = 0;  // requests to the broker
+  bool last_ = false;
+  Done done_;  // held while too many are under way, or until the last has been answered
+};
+
+}  // namespace millrace::api

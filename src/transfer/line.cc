@@ -1,0 +1,63 @@
+#include "transfer/line.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "api/wire/archive.h"
+#include "core/quote.h"
+#include "transfer/line_fields.h"
+
+namespace millrace::transfer {
+namespace {
+
+// Whatever a format that we do not know has in its header, its number tells who can read it.
+Result<Line> header_of(std::string_view value) {
+  const auto header = wire::from_archive<wire::HeaderFields>(value, header_key, true);
+  if (!header) {
+    return fail(ErrorCode::invalid,
+                fmt::format("the opening line of the export makes no sense: {}",
+                            header.error().message));
+  }
+  if (header->format != format_number) {
+    return fail(ErrorCode::invalid,
+                fmt::format("this export has format {}, and this Millrace reads format {}; import "
+                            "it with the version that wrote it, or a newer one",
+                            header->format, format_number));
+  }
+  return Header{.newer = header->minor > minor_number};
+}
+
+template <class T>
+Result<Line> line_of(wire::ArchiveLine& line) {
+  auto value = line.value<T>();
+  if (!value) return std::unexpected(std::move(value.error()));
+  return std::move(*value);
+}
+
+}  // namespace
+
+Result<Line> read_line(std::string_view text, bool newer) {
+  wire::ArchiveLine line(text, newer);
+  const auto kind = line.kind();
+  if (!kind) return std::unexpected(kind.error());
+  if (*kind == "task") return line_of<Task>(line);
+  if (*kind == "queue") return line_of<Queue>(line);
+  if (*kind == "schedule") return line_of<Schedule>(line);
+  if (*kind == "memo") return line_of<Memo>(line);
+  if (*kind == header_key) {
+    const auto value = line.raw();
+    if (!value) return std::unexpected(value.error());
+    return header_of(*value);
+  }
+  if (*kind == "end") {
+    auto counts = line.value<Counts>();
+    if (!counts) return std::unexpected(std::move(counts.error()));
+    return End{*counts};
+  }
+  if (newer) return Unknown{};
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is not known; known are queue, schedule, memo, task and end",
+                          in_quotes(*kind)));
+}
+
+}  // namespace millrace::transfer

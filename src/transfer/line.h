@@ -1,0 +1,29 @@
+// One line of an export, read.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <string_view>
+#include <variant>
+
+#include "store/store.h"
+#include "transfer/format.h"
+
+namespace millrace::transfer {
+
+struct Header {
+  bool newer = false;  // it may have keys and kinds of lines that we know nothing of
+};
+struct End {
+  Counts counts = {};
+};
+struct Unknown {};  // a kind of line that only a newer Millrace knows
+
+using Line = std::variant<Unknown, Header, Queue, Schedule, Memo, Task, End>;
+
+// `newer`: what the header said. `invalid` says what is wrong, but not where the line is.
+Result<Line> read_line(std::string_view text, bool newer);
+
+}  // namespace millrace::transfer
