@@ -1,6 +1,6 @@
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -12,6 +12,7 @@
 #include "apps/millrace/verify.h"
 #include "apps/millrace/work.h"
 #include "cli/cli.h"
+#include "cli/console.h"
 #include "config/find_file.h"
 #include "core/clock.h"
 
@@ -28,25 +29,37 @@ std::vector<std::pair<std::string, std::string>> environment() {
   return variables;
 }
 
+// Of the terminal that standard output is; 0: it is none.
+std::size_t columns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   millrace::SystemClock clock;
-  const char* no_colour = std::getenv("NO_COLOR");
+  const auto variables = environment();
   const bool terminal = isatty(STDERR_FILENO) != 0;
+  const bool out_terminal = isatty(STDOUT_FILENO) != 0;
   const auto places = millrace::config::usual_places();
-  millrace::cli::Surroundings with{.in = std::cin,
-                                   .out = std::cout,
-                                   .err = std::cerr,
-                                   .terminal = terminal,
-                                   .colours = terminal && no_colour == nullptr,
-                                   .clock = clock,
-                                   .version = MILLRACE_VERSION,
-                                   .open_store = millrace::open_store,
-                                   .verify = millrace::verify_store,
-                                   .environment = environment(),
-                                   .config_places = {places.begin(), places.end()}};
+  millrace::cli::Surroundings with{
+      .in = std::cin,
+      .out = std::cout,
+      .err = std::cerr,
+      .terminal = terminal,
+      .colours = millrace::cli::wants_colours(variables, terminal),
+      .clock = clock,
+      .version = MILLRACE_VERSION,
+      .open_store = millrace::open_store,
+      .verify = millrace::verify_store,
+      .environment = variables,
+      .config_places = {places.begin(), places.end()},
+      .out_terminal = out_terminal,
+      .out_colours = millrace::cli::wants_colours(variables, out_terminal),
+      .columns = columns,
+      .in_terminal = isatty(STDIN_FILENO) != 0};
   with.serve = [&](const millrace::config::Config& config) {
     return millrace::serve(config,
                            {.clock = clock, .version = with.version, .colours = with.colours});

@@ -151,7 +151,7 @@ struct EventRing::Record {
     return !filter.allowed || filter.allowed(queue);
   }
 
-  TaskEvent event(std::uint64_t number) const {
+  TaskHappening event(std::uint64_t number) const {
     return {.number = number,
             .at = head.at,
             .what = head.what,

@@ -48,7 +48,7 @@ std::string_view name_of(Happened what);
 // What has exactly this name; nullopt for any other text.
 std::optional<Happened> happened_from_name(std::string_view name);
 
-struct TaskEvent {
+struct TaskHappening {
   std::uint64_t number = 0;  // from 1
   TimePoint at{};
   Happened what = Happened::put;
@@ -61,7 +61,7 @@ struct TaskEvent {
   std::string error_code = {};          // failed, dead, retrying
   std::optional<double> progress = std::nullopt;
 
-  friend bool operator==(const TaskEvent&, const TaskEvent&) = default;
+  friend bool operator==(const TaskHappening&, const TaskHappening&) = default;
 };
 
 // Nothing set: everything but what happens in internal queues (`$...`), which must be named.
@@ -76,7 +76,7 @@ struct EventFilter {
 };
 
 struct EventPage {
-  std::vector<TaskEvent> events = {};  // oldest first
+  std::vector<TaskHappening> events = {};  // oldest first
   std::uint64_t next = 0;              // go on after this one
   bool reset = false;  // some were too old to be had, or never were: the page begins after the gap
 };
@@ -94,7 +94,7 @@ class EventRing {
   EventRing(const EventRing&) = delete;
   EventRing& operator=(const EventRing&) = delete;
 
-  // An event to be: as TaskEvent, with the names of whoever tells it.
+  // An event to be: as TaskHappening, with the names of whoever tells it.
   struct News {
     TimePoint at{};
     Happened what = Happened::put;

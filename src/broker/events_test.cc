@@ -38,7 +38,7 @@ void add(EventRing& ring, int count) {
 
 std::vector<std::uint64_t> numbers(const EventPage& page) {
   std::vector<std::uint64_t> found;
-  for (const TaskEvent& event : page.events) found.push_back(event.number);
+  for (const TaskHappening& event : page.events) found.push_back(event.number);
   return found;
 }
 
@@ -46,7 +46,7 @@ TEST(EventRing, an_event_comes_out_as_it_went_in) {
   EventRing ring(7);
   EXPECT_EQ(ring.boot(), 7U);
   EXPECT_EQ(ring.last(), 0U);
-  const TaskEvent taken{.number = 1,
+  const TaskHappening taken{.number = 1,
                         .at = t0,
                         .what = Happened::taken,
                         .id = id_of(3),
@@ -55,7 +55,7 @@ TEST(EventRing, an_event_comes_out_as_it_went_in) {
                         .client_id = "shop",
                         .state = TaskState::processing,
                         .worker = "w-1"};
-  TaskEvent retrying{.number = 2,
+  TaskHappening retrying{.number = 2,
                      .at = t0 + Duration(5),
                      .what = Happened::retrying,
                      .id = id_of(4),
@@ -63,7 +63,7 @@ TEST(EventRing, an_event_comes_out_as_it_went_in) {
                      .state = TaskState::retrying,
                      .error_code = "smtp",
                      .progress = 12.5};
-  for (const TaskEvent& each : {taken, retrying}) {
+  for (const TaskHappening& each : {taken, retrying}) {
     add(ring, {.at = each.at,
                .what = each.what,
                .state = each.state,
@@ -156,7 +156,7 @@ TEST(EventRing, long_names_cost_events_and_not_memory) {
   EXPECT_EQ(page.next, 500U);
   EXPECT_GE(page.events.size(), 8U);
   EXPECT_LE(page.events.size(), 13U);
-  for (const TaskEvent& event : page.events) EXPECT_EQ(event.worker, label);
+  for (const TaskHappening& event : page.events) EXPECT_EQ(event.worker, label);
 }
 
 TEST(EventRing, names_that_are_too_long_lose_their_ends) {
@@ -178,7 +178,7 @@ TEST(EventRing, whatever_the_sizes_the_newest_are_there_as_written) {
     ASSERT_GE(page.events.size(), std::min<std::size_t>(static_cast<std::size_t>(i), 14));
     ASSERT_LE(page.events.size(), 50U);
     ASSERT_EQ(page.events.front().number + page.events.size(), static_cast<std::uint64_t>(i) + 1);
-    for (const TaskEvent& event : page.events) ASSERT_EQ(event.client_id, written[event.number]);
+    for (const TaskHappening& event : page.events) ASSERT_EQ(event.client_id, written[event.number]);
   }
 }
 
@@ -254,7 +254,7 @@ TEST(EventRing, readers_and_writers_on_many_threads_miss_nothing) {
     while (!done || seen < ring.last()) {
       ring.forget(ring.wait(seen, [&] { ++wakes; }));
       const EventPage page = ring.read({}, seen, 100, 100);
-      for (const TaskEvent& event : page.events) ASSERT_EQ(event.number, ++seen);
+      for (const TaskHappening& event : page.events) ASSERT_EQ(event.number, ++seen);
     }
   });
   for (std::thread& thread : threads) thread.join();

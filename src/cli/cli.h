@@ -24,10 +24,13 @@ namespace millrace::cli {
 // Scripts rely on these.
 enum class Exit : std::uint8_t {
   ok = 0,
-  failed = 1,   // it was understood, and it did not work
-  usage = 2,    // it was not understood
-  corrupt = 3,  // stored data failed a check
-  store = 4,    // the store failed while it was served; what is on disk is what was promised
+  failed = 1,       // it was understood, and it did not work
+  usage = 2,        // it was not understood
+  corrupt = 3,      // stored data failed a check
+  store = 4,        // the store failed while it was served; what is on disk is what was promised
+  missing = 5,      // there is no such task, queue, schedule, worker or key
+  unreachable = 6,  // no server answered
+  denied = 7,       // the server does not let us: no key, or one that may not
   // Also of `serve`: what shutdown.timeout_exit_code says, and 128 + the number of a second signal.
 };
 
@@ -50,7 +53,7 @@ struct Surroundings {
   std::ostream& out;
   std::ostream& err;
   bool terminal = false;  // people watch `err`: moving progress is welcome
-  bool colours = false;
+  bool colours = false;   // on `err`
   Clock& clock;
   std::string version = {};
   std::function<Result<std::unique_ptr<Store>>(const StoreUrl& url, Access access,
@@ -60,6 +63,11 @@ struct Surroundings {
       nullptr;
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<std::string> config_places = {};  // where a settings file may be
+  // Of standard output: whether people watch it, how it may look, how wide it is (0: not known).
+  bool out_terminal = false;
+  bool out_colours = false;
+  std::function<std::size_t()> columns = nullptr;
+  bool in_terminal = false;  // somebody is there to be asked
   // Serves until it is told to stop.
   std::function<Exit(const config::Config& config)> serve = nullptr;
   // Works until it is told to stop.

@@ -1,40 +1,17 @@
-#include <fmt/format.h>
-#include <algorithm>
-
+// `millrace config`: the settings in force.
 #include "cli/commands.h"
-#include "config/find_file.h"
+#include "cli/settings_flags.h"
 
 namespace millrace::cli {
 namespace {
 
-std::string variable(const Surroundings& with, std::string_view name) {
-  const auto found =
-      std::ranges::find(with.environment, name, &std::pair<std::string, std::string>::first);
-  return found == with.environment.end() ? "" : found->second;
-}
+struct Options {
+  ConfigOptions config = {};
+  bool toml = false;
+};
 
-}  // namespace
-
-std::optional<config::Config> load_config(const ConfigOptions& options, Surroundings& with,
-                                          Console& console) {
-  auto file =
-      config::find_file(options.file, variable(with, "MILLRACE_CONFIG"), with.config_places);
-  if (!file) {
-    console.fail(file.error());
-    return std::nullopt;
-  }
-  config::Config config = config::read_config(
-      {.file = std::move(*file), .environment = with.environment, .flags = options.flags});
-  for (const std::string& remark : config.remarks) console.warn(remark);
-  for (const std::string& problem : config.problems) {
-    console.fail({ErrorCode::invalid, problem});
-  }
-  if (!config.problems.empty()) return std::nullopt;
-  return config;
-}
-
-Exit config_command(const ConfigOptions& options, Surroundings& with, Console& console) {
-  const auto config = load_config(options, with, console);
+Exit show(const Options& options, Surroundings& with, Console& console) {
+  const auto config = load_config(options.config, with, console);
   if (!config) return Exit::usage;
   std::string places;
   for (const std::string& each : with.config_places) {
@@ -46,10 +23,22 @@ Exit config_command(const ConfigOptions& options, Surroundings& with, Console& c
   return Exit::ok;
 }
 
-Exit serve_command(const ConfigOptions& options, Surroundings& with, Console& console) {
-  const auto config = load_config(options, with, console);
-  if (!config) return Exit::usage;
-  return with.serve(*config);
+}  // namespace
+
+void add_config(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& command = millrace.add("config", "Show the settings in force and where each came from");
+  takes_settings(command, options->config);
+  command.flag("--toml", options->toml, "As a file that may be used as it is, with comments")
+      .explain(
+          "Takes the flags of `millrace serve`, so that one can see what they would do. Secrets "
+          "are\n"
+          "not shown.")
+      .example("millrace config")
+      .example("millrace config --toml > millrace.toml")
+      .does([options](Surroundings& with, Console& console) {
+        return show(*options, with, console);
+      });
 }
 
 }  // namespace millrace::cli

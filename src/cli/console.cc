@@ -65,6 +65,34 @@ void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t 
        << std::flush;
 }
 
+bool Console::asks(std::string_view question, std::istream& in) {
+  clear_progress();
+  std::string line;
+  while (true) {
+    err_ << question << " [y/N] " << std::flush;
+    if (!std::getline(in, line)) {
+      err_ << '\n';
+      return false;
+    }
+    if (line == "y" || line == "Y" || line == "yes") return true;
+    if (line.empty() || line == "n" || line == "N" || line == "no") return false;
+  }
+}
+
+bool wants_colours(const std::vector<std::pair<std::string, std::string>>& environment,
+                   bool terminal) {
+  const auto value = [&](std::string_view name) -> std::string_view {
+    for (const auto& [each, text] : environment) {
+      if (each == name) return text;
+    }
+    return {};
+  };
+  if (!value("NO_COLOR").empty()) return false;
+  const std::string_view force = value("CLICOLOR_FORCE");
+  if (!force.empty() && force != "0") return true;
+  return terminal && value("TERM") != "dumb";
+}
+
 std::string grouped(std::uint64_t number) {
   std::string digits = fmt::format("{}", number);
   for (auto at = std::ssize(digits) - 3; at > 0; at -= 3) {

@@ -3,9 +3,12 @@
 
 #include <millrace/result.h>
 #include <cstdint>
+#include <istream>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/cli.h"
 #include "core/clock.h"
@@ -24,6 +27,9 @@ class Console {
   Exit fail(const Error& error);
   Exit fail(const Error& error, std::string_view what_to_do);
 
+  // Asks until it is answered yes or no; an end of input is a no.
+  bool asks(std::string_view question, std::istream& in);
+
   // Shows how far `what` has come, at most ten times a second; a total of 0 is unknown. Whatever is
   // said next takes its place.
   void progress(std::string_view what, std::uint64_t done, std::uint64_t total);
@@ -39,6 +45,10 @@ class Console {
   std::int64_t shown_at_ = -1;  // steady milliseconds
   bool shown_ = false;
 };
+
+// What NO_COLOR, CLICOLOR_FORCE and TERM say about colours on such a stream.
+bool wants_colours(const std::vector<std::pair<std::string, std::string>>& environment,
+                   bool terminal);
 
 // 1,234,567
 std::string grouped(std::uint64_t number);

@@ -1,3 +1,4 @@
+// `millrace export`: everything in a store, as lines of JSON.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -6,6 +7,12 @@
 
 namespace millrace::cli {
 namespace {
+
+struct Options {
+  std::string source = {};
+  std::string output = {};  // empty: standard output
+  bool force = false;       // replace the output file
+};
 
 std::string summary(const transfer::Counts& counts) {
   return fmt::format("{}, {}, {} and {}", counted(counts.queues, "queue", "queues"),
@@ -21,7 +28,7 @@ Result<transfer::ExportReport> write_to(std::ostream& out, Store& store, Surroun
       [&](std::uint64_t done, std::uint64_t total) { console.progress("exporting", done, total); });
 }
 
-Result<transfer::ExportReport> write(const ExportOptions& options, Store& store, Surroundings& with,
+Result<transfer::ExportReport> write(const Options& options, Store& store, Surroundings& with,
                                      Console& console) {
   if (options.output.empty()) return write_to(with.out, store, with, console);
   OutputFile file(options.output);
@@ -34,9 +41,7 @@ Result<transfer::ExportReport> write(const ExportOptions& options, Store& store,
   return report;
 }
 
-}  // namespace
-
-Exit export_command(const ExportOptions& options, Surroundings& with, Console& console) {
+Exit export_store(const Options& options, Surroundings& with, Console& console) {
   const auto url = parse_store_url(options.source);
   if (!url) {
     console.fail(url.error());
@@ -53,6 +58,26 @@ Exit export_command(const ExportOptions& options, Surroundings& with, Console& c
   console.say(fmt::format("exported {}{}", summary(report->written),
                           options.output.empty() ? "" : " to " + options.output));
   return Exit::ok;
+}
+
+}  // namespace
+
+void add_export(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  millrace.add("export", "Write everything in a store as lines of JSON")
+      .word("SOURCE", options->source,
+            "The store: a directory, journal:DIR or memory:?snapshot=FILE")
+      .value("-o,--output", options->output, "FILE", "Where to (default: standard output)")
+      .flag("-f,--force", options->force, "Replace the file if it is there")
+      .explain(
+          "Writes queues, schedules, memos and tasks in all states, the oldest task first. "
+          "Changes\n"
+          "nothing. The store must not be in use by another process.")
+      .example("millrace export ./data --output backup.jsonl")
+      .example("millrace export ./data | gzip > backup.gz")
+      .does([options](Surroundings& with, Console& console) {
+        return export_store(*options, with, console);
+      });
 }
 
 }  // namespace millrace::cli

@@ -1,3 +1,4 @@
+// `millrace import`: what an export has, into a store.
 #include <fmt/format.h>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,12 @@
 
 namespace millrace::cli {
 namespace {
+
+struct Options {
+  std::string file = {};  // "-": standard input
+  std::string target = {};
+  std::string queue = "default";
+};
 
 std::string line(std::string_view what, const transfer::Counts& counts) {
   return fmt::format("{} {}, {}, {} and {}", what, counted(counts.queues, "queue", "queues"),
@@ -43,7 +50,7 @@ bool is_directory(const std::string& file) {
   return std::filesystem::is_directory(file, error);
 }
 
-Exit import_from(std::istream& in, std::uint64_t size, const ImportOptions& options, Store& store,
+Exit import_from(std::istream& in, std::uint64_t size, const Options& options, Store& store,
                  Surroundings& with, Console& console) {
   const auto report = transfer::import_store(
       in, store, with.clock.now(),
@@ -60,9 +67,7 @@ Exit import_from(std::istream& in, std::uint64_t size, const ImportOptions& opti
   return report.error->code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
 }
 
-}  // namespace
-
-Exit import_command(const ImportOptions& options, Surroundings& with, Console& console) {
+Exit import_store(const Options& options, Surroundings& with, Console& console) {
   const auto url = parse_store_url(options.target);
   if (!url) {
     console.fail(url.error());
@@ -84,6 +89,28 @@ Exit import_command(const ImportOptions& options, Surroundings& with, Console& c
   if (!store) return console.fail(store.error());
   return import_from(from_file ? file : with.in, from_file ? size_of(options.file) : 0, options,
                      **store, with, console);
+}
+
+}  // namespace
+
+void add_import(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  millrace.add("import", "Add what an export has to a store")
+      .word("FILE", options->file, "What to read; - is standard input")
+      .value("--into", options->target, "STORE", "The store; a directory is made if there is none")
+      .required()
+      .value("--queue", options->queue, "NAME",
+             "Where the tasks of a queue-state.json go [default]")
+      .explain(
+          "Adds what the store has not; what is there already stays as it is, so an import may be\n"
+          "run again after anything. Tasks that were running are queued. Reads what\n"
+          "`millrace export` wrote, and queue-state.json files.")
+      .example("millrace import backup.jsonl --into ./data")
+      .example("zcat backup.gz | millrace import - --into ./data")
+      .example("millrace import queue-state.json --into ./data --queue claude")
+      .does([options](Surroundings& with, Console& console) {
+        return import_store(*options, with, console);
+      });
 }
 
 }  // namespace millrace::cli

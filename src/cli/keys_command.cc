@@ -4,12 +4,23 @@
 
 #include "access/key_book.h"
 #include "cli/commands.h"
+#include "cli/settings_flags.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 #include "store/save.h"
 
 namespace millrace::cli {
 namespace {
+
+struct KeysOptions {
+  ConfigOptions config = {};
+  std::string name = {};
+  std::vector<std::string> scopes = {};
+  std::vector<std::string> queues = {};
+  std::string expires = {};  // a moment or a duration
+  std::string rate = {};
+  std::string id = {};  // of the key to revoke
+};
 
 // A moment, or how long from now.
 Result<TimePoint> expiry(const std::string& text, TimePoint now) {
@@ -133,9 +144,7 @@ std::string shown(const std::vector<std::string>& queues) {
   return text.empty() ? "*" : text;
 }
 
-}  // namespace
-
-Exit create_key_command(const KeysOptions& options, Surroundings& with, Console& console) {
+Exit create_key(const KeysOptions& options, Surroundings& with, Console& console) {
   const auto config = load_config(options.config, with, console);
   if (!config) return Exit::usage;
   const TimePoint now = with.clock.now();
@@ -162,7 +171,7 @@ Exit create_key_command(const KeysOptions& options, Surroundings& with, Console&
   return Exit::ok;
 }
 
-Exit list_keys_command(const KeysOptions& options, Surroundings& with, Console& console) {
+Exit list_keys(const KeysOptions& options, Surroundings& with, Console& console) {
   const auto config = load_config(options.config, with, console);
   if (!config) return Exit::usage;
   Exit exit = Exit::ok;
@@ -186,7 +195,7 @@ Exit list_keys_command(const KeysOptions& options, Surroundings& with, Console& 
   return Exit::ok;
 }
 
-Exit revoke_key_command(const KeysOptions& options, Surroundings& with, Console& console) {
+Exit revoke_key(const KeysOptions& options, Surroundings& with, Console& console) {
   const auto config = load_config(options.config, with, console);
   if (!config) return Exit::usage;
   Exit exit = Exit::ok;
@@ -206,6 +215,52 @@ Exit revoke_key_command(const KeysOptions& options, Surroundings& with, Console&
   if (auto written = store->write(forget, now); !written) return console.fail(written.error());
   console.say(fmt::format("revoked the key {}", options.id));
   return Exit::ok;
+}
+
+void takes_key(Command& command, KeysOptions& options) {
+  command.value("--name", options.name, "TEXT", "Whose it is, for people")
+      .required()
+      .list("--scope", options.scopes, "SCOPE",
+            "What it may do: put, work, read, admin (everything); several with commas")
+      .required()
+      .list("--queue", options.queues, "PATTERN",
+            "Only these queues; * stands for anything, as in 'shop.*'")
+      .value("--expires", options.expires, "WHEN", "How long it lasts (90d), or until when")
+      .value("--rate", options.rate, "N/DURATION", "How many requests in how long: 100/1s");
+}
+
+}  // namespace
+
+void add_keys(Command& millrace) {
+  auto options = std::make_shared<KeysOptions>();
+  auto& keys = millrace.add("keys", "Make, list and revoke API keys");
+  keys.explain(
+          "These work on a store that no server has open; of one that is served, /v1/keys takes\n"
+          "care.")
+      .example("millrace keys create --name ops --scope admin")
+      .example("millrace keys create --name shop --scope put,read --queue 'shop.*' --expires 90d")
+      .example("millrace keys list")
+      .example("millrace keys revoke 0123456789abcdef");
+  auto& create = keys.add("create", "Make a key and print it, this once");
+  takes_store(create, options->config);
+  takes_key(create, *options);
+  create.example("KEY=$(millrace keys create --store ./data --name ci --scope put,read)")
+      .does([options](Surroundings& with, Console& console) {
+        return create_key(*options, with, console);
+      });
+  auto& list = keys.add("list", "List keys: id, scopes, queues, rate, end, name");
+  takes_store(list, options->config);
+  list.example("millrace keys list --store ./data")
+      .does([options](Surroundings& with, Console& console) {
+        return list_keys(*options, with, console);
+      });
+  auto& revoke = keys.add("revoke", "Make a key useless");
+  revoke.word("ID", options->id, "Its id, as `keys list` shows it");
+  takes_store(revoke, options->config);
+  revoke.example("millrace keys revoke 0123456789abcdef --store ./data")
+      .does([options](Surroundings& with, Console& console) {
+        return revoke_key(*options, with, console);
+      });
 }
 
 }  // namespace millrace::cli

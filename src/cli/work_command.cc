@@ -1,31 +1,26 @@
 // `millrace work QUEUE -- command`: a command for every task of a queue.
 #include <fmt/format.h>
-#include <algorithm>
-#include <fstream>
 
 #include "cli/commands.h"
+#include "cli/session.h"
 #include "cli/worker_program.h"
 #include "config/handlers.h"
 
 namespace millrace::cli {
 namespace {
 
-std::string variable(const Surroundings& with, std::string_view name) {
-  for (const auto& [each, value] : with.environment) {
-    if (each == name) return value;
-  }
-  return {};
-}
-
-// The first line of a file; a key is never an argument, which everybody on the machine could read.
-Result<std::string> key_in(const std::string& file) {
-  std::ifstream stream(file);
-  std::string key;
-  if (!std::getline(stream, key) || key.empty()) {
-    return fail(ErrorCode::invalid, fmt::format("{} holds no key, or cannot be read", file));
-  }
-  return key;
-}
+struct Options {
+  std::string queue = {};
+  std::vector<std::string> command = {};
+  ServerOptions server = {};
+  std::string name = {};
+  std::string concurrency = "1";
+  std::string timeout = {};
+  std::string grace = {};
+  std::string memory = {};
+  std::string directory = {};
+  bool until_empty = false;
+};
 
 // The same words, and the same checks, as in a settings file.
 Result<void> set(std::vector<config::HandlerSettings>& handlers, const std::string& queue,
@@ -35,7 +30,7 @@ Result<void> set(std::vector<config::HandlerSettings>& handlers, const std::stri
   return config::read_handler(handlers, value, "the command line");
 }
 
-Result<config::HandlerSettings> handler_of(const WorkOptions& options) {
+Result<config::HandlerSettings> handler_of(const Options& options) {
   using config::TomlKind;
   std::vector<config::HandlerSettings> handlers;
   Result<void> good = set(handlers, options.queue, "exec",
@@ -57,28 +52,54 @@ Result<config::HandlerSettings> handler_of(const WorkOptions& options) {
   return std::move(handlers.front());
 }
 
-}  // namespace
-
-Exit work_command(const WorkOptions& options, Surroundings& with, Console& console) {
-  WorkerProgram program{.server = options.server,
-                        .key = variable(with, "MILLRACE_KEY"),
+Exit work(const Options& options, Surroundings& with, Console& console) {
+  auto address = address_of(options.server, with);
+  if (!address) return console.fail(address.error());
+  WorkerProgram program{.server = std::move(address->url),
+                        .key = std::move(address->key),
                         .name = options.name,
                         .version = with.version,
                         .until_empty = options.until_empty};
-  if (program.server.empty()) program.server = variable(with, "MILLRACE_URL");
-  if (program.server.empty()) program.server = "http://127.0.0.1:7070";
-  if (!options.key_file.empty()) {
-    auto key = key_in(options.key_file);
-    if (!key) return console.fail(key.error(), "");
-    program.key = std::move(*key);
-  }
   auto handler = handler_of(options);
-  if (!handler) {
-    console.fail(handler.error(), "Try: millrace work --help");
-    return Exit::usage;
-  }
+  if (!handler) return misused(handler.error(), console, "work");
   program.handlers.push_back(std::move(*handler));
   return with.work(program);
+}
+
+}  // namespace
+
+void add_work(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& command = millrace.add("work", "Run a command for every task of a queue");
+  command.word("QUEUE", options->queue, "Whose tasks to work")
+      .words("COMMAND", options->command, "The command and its arguments, behind --");
+  takes_server(command, options->server);
+  command.value("-j,--concurrency", options->concurrency, "N", "Commands at the same time [1]")
+      .value("--timeout", options->timeout, "DURATION",
+             "How long one may take where neither task nor queue says")
+      .value("--grace", options->grace, "DURATION", "From SIGTERM to SIGKILL [5s]")
+      .value("--memory", options->memory, "SIZE", "How much memory one may have")
+      .value("--directory", options->directory, "DIR", "Where to run it")
+      .value("--name", options->name, "TEXT", "Of this worker, for people (else host and process)")
+      .flag("--until-empty", options->until_empty, "End when nothing is left to do")
+      .explain(
+          "The command gets the task's payload on its standard input. What it prints is the "
+          "result.\n"
+          "Exit code 0 is done, 75 is \"try again\", 64, 65 and 78 are final failures, any other "
+          "is\n"
+          "a failure that is retried as the queue says. Lines on standard error are log lines of "
+          "the\n"
+          "task; `@progress 40` there sets its progress. MILLRACE_TASK_ID, MILLRACE_QUEUE,\n"
+          "MILLRACE_TYPE and MILLRACE_ATTEMPT say which task it is. docs/workers.md has the rest.\n"
+          "\n"
+          "Signals: TERM and INT take no more tasks, wait for those that run (30 s) and give back\n"
+          "the rest.")
+      .example("millrace work thumbnails -- python3 thumbnail.py")
+      .example("millrace work -j 4 --timeout 30s emails -- ./send-mail")
+      .example("millrace work --until-empty import -- sh -c 'jq .url | xargs curl -fsS'")
+      .does([options](Surroundings& with, Console& console) {
+        return work(*options, with, console);
+      });
 }
 
 }  // namespace millrace::cli

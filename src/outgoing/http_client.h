@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -27,8 +28,12 @@ struct HttpRequest {
   std::string url = {};
   Headers headers = {};
   std::string body = {};
+  // Instead of `body`, for one of any length: fills the room with what comes next and says how much
+  // that is; 0: nothing follows. Called on the client's thread, where everybody waits for it.
+  std::function<Result<std::size_t>(std::span<char> room)> more = {};
   Duration timeout = std::chrono::seconds(30);  // for everything
   Duration connect_timeout = std::chrono::seconds(10);
+  Duration stall_timeout{};  // for a second byte after any; zero: as long as there is time
   std::size_t most = std::size_t{32} << 20U;  // bytes of the answer's body
   bool clip = false;                          // cut a longer body instead of refusing it
   std::stop_token stop = {};

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t most_header_bytes = std::size_t{256} << 10U;
 constexpr std::size_t most_reserved = std::size_t{4} << 20U;
+constexpr long upload_room = 256L << 10U;
 
 long milliseconds(Duration time) {
   // Zero would mean no limit.
@@ -116,6 +117,12 @@ void Transfer::set_options() {
   const Open open = [](void* self, curlsocktype, curl_sockaddr* address) {
     return static_cast<Transfer*>(self)->open_socket(address);
   };
+  const Write upload = [](char* room, std::size_t, std::size_t size, void* self) {
+    return static_cast<Transfer*>(self)->give_body({room, size});
+  };
+  set(CURLOPT_READFUNCTION, upload);
+  set(CURLOPT_READDATA, this);
+  set(CURLOPT_UPLOAD_BUFFERSIZE, upload_room);
   set(CURLOPT_WRITEFUNCTION, body);
   set(CURLOPT_WRITEDATA, this);
   set(CURLOPT_HEADERFUNCTION, header);
@@ -132,6 +139,7 @@ Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClie
   header_bytes_ = 0;
   too_large_ = opened_ = false;
   not_allowed_.clear();
+  no_more_.reset();
   words_[0] = '\0';
   if (curl_ == nullptr) return fail(ErrorCode::unavailable, "libcurl has no memory for a request");
   if (auto ok = check(request_); !ok) return ok;
@@ -142,6 +150,9 @@ Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClie
   curl_easy_setopt(curl_, CURLOPT_URL, request_.url.c_str());
   curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, milliseconds(request_.timeout));
   curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request_.connect_timeout));
+  const auto stall = std::chrono::ceil<std::chrono::seconds>(request_.stall_timeout).count();
+  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, stall == 0 ? 0L : 1L);
+  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall));
   set_body();
   set_headers();
   return {};
@@ -149,14 +160,16 @@ Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClie
 
 void Transfer::set_body() {
   const std::string& method = request_.method;
-  const bool has_body = !request_.body.empty() || method == "POST" || method == "PUT" ||
+  const bool has_body = !request_.body.empty() || request_.more || method == "POST" || method == "PUT" ||
                         method == "PATCH";  // these say how long theirs is, even if it is empty
   curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);  // forgets what the last request was
   if (has_body) {
     curl_easy_setopt(curl_, CURLOPT_POST, 1L);
-    curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, request_.body.data());
-    curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request_.body.size()));
+    // Without fields and their length the body is asked for.
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, request_.more ? nullptr : request_.body.data());
+    curl_easy_setopt(
+        curl_, CURLOPT_POSTFIELDSIZE_LARGE,
+        request_.more ? curl_off_t{-1} : static_cast<curl_off_t>(request_.body.size()));
   } else if (method == "HEAD") {
     curl_easy_setopt(curl_, CURLOPT_NOBODY, 1L);
   }
@@ -175,6 +188,7 @@ void Transfer::set_headers() {
   // body that costs a round trip.
   if (!has_type) lines_.emplace_back("Content-Type:");
   lines_.emplace_back("Expect:");
+  if (request_.more) lines_.emplace_back("Transfer-Encoding: chunked");
   nodes_.resize(lines_.size());
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     nodes_[i] = {.data = lines_[i].data(),
@@ -199,6 +213,14 @@ void Transfer::watch(std::function<void(std::uint64_t)> cancel) {
 }
 
 // ---- What libcurl calls ------------------------------------------------------------------------
+
+std::size_t Transfer::give_body(std::span<char> room) {
+  if (!request_.more) return 0;
+  auto given = request_.more(room);
+  if (given) return *given;
+  no_more_ = std::move(given.error());
+  return CURL_READFUNC_ABORT;
+}
 
 std::size_t Transfer::take_body(const char* bytes, std::size_t size) {
   std::string& body = reply_.body;
@@ -276,6 +298,7 @@ void Transfer::end(Result<HttpReply> result) {
 }
 
 Result<HttpReply> Transfer::reply(CURLcode code) {
+  if (no_more_) return std::unexpected(std::move(*no_more_));
   if (too_large_) {
     return fail(ErrorCode::too_large,
                 reply_.body.empty() && header_bytes_ > most_header_bytes

@@ -101,6 +101,7 @@ struct TaskUpdate {
   std::optional<TimePoint> start = std::nullopt;
   bool release = false;
   std::optional<DeliveryNote> delivery = std::nullopt;
+  std::optional<QueueRef> queue = std::nullopt;  // where it moves to
 };
 
 enum class PutQueue : std::uint8_t {
@@ -257,6 +258,15 @@ class Store {
   // ready moment, a new start re-sorts (a `retrying` task stays so). Release of a task that is not
   // `created`: `conflict`; it is ready at max(now, its start). Delivery notes: of any task. Returns
   // the state after.
+  //
+  // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
+  // that it is in already is no error. An unknown target: `not_found`; one that is inactive,
+  // draining or being removed: `conflict`, as for a put. Skips depth and rate of the target, as
+  // follow-ups do: it is an operator's act. Everything else stays: id, number, state, ready moment,
+  // counters, outcome, and so its place among the tasks of the target. The unique key it holds goes
+  // along, a window to its old end; `conflict` if somebody in the target holds the same. Retention
+  // of a final task is the target's from now on, and what that does not keep goes with the next
+  // advance(). A full store may refuse moves as it does puts.
   virtual Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
                                                         TimePoint now) = 0;
 

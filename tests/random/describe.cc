@@ -115,6 +115,7 @@ std::string show(const TaskUpdate& update) {
   if (update.start) text += " start " + show(*update.start);
   if (update.release) text += " release";
   if (update.delivery) text += " delivery " + show(*update.delivery);
+  if (update.queue) text += " to " + show(*update.queue);
   return text;
 }
 

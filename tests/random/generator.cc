@@ -201,7 +201,11 @@ TaskUpdate Generator::update() {
       update.id = task_in([](TaskState state) { return state == TaskState::created; });
     }
   }
-  if (dice_.percent(20) || !(update.priority || update.start || update.release)) {
+  if (dice_.percent(25)) {
+    update.queue = some_queue();
+    if (dice_.percent(30)) update.id = task_in(is_revivable);
+  }
+  if (dice_.percent(20) || !(update.priority || update.start || update.release || update.queue)) {
     update.delivery = DeliveryNote{.attempts = dice_.below(5), .last_status = dice_.word("50", 4)};
     if (dice_.percent(2)) update.delivery->last_status.assign(limits::max_error_text + 1, 's');
   }

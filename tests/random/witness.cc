@@ -60,6 +60,8 @@ void Witness::saw(const Operation& operation, const Answer& answer) {
     saw_states(ids_of(retry->tasks, same), answer, revived_);
   } else if (const auto* remove = std::get_if<RemoveStep>(&call)) {
     saw_states(ids_of(remove->tasks, same), answer, removed_);
+  } else if (const auto* update = std::get_if<UpdateStep>(&call)) {
+    saw_updates(*update, answer);
   } else if (const auto* put_queue = std::get_if<PutQueueStep>(&call)) {
     uses_.erase(put_queue->settings.name);
   } else if (const auto* clear = std::get_if<ClearStep>(&call)) {
@@ -94,6 +96,15 @@ void Witness::saw_states(const std::vector<TaskId>& ids, const Answer& answer,
   for (std::size_t i = 0; i < std::min(ids.size(), answer.size()); ++i) {
     const auto* state = std::get_if<TaskState>(&answer[i]);
     if (state != nullptr && *state != TaskState::processing) into.insert(ids[i]);
+  }
+}
+
+void Witness::saw_updates(const UpdateStep& step, const Answer& answer) {
+  for (std::size_t i = 0; i < std::min(step.updates.size(), answer.size()); ++i) {
+    const TaskUpdate& update = step.updates[i];
+    if (!update.queue || !std::holds_alternative<TaskState>(answer[i])) continue;
+    const auto settings = settings_of(side_->store(), *update.queue);
+    if (settings) moved_[update.id].insert(settings->name);
   }
 }
 
@@ -186,6 +197,7 @@ void Witness::looked(const Answer& answer) {
   removed_.clear();
   cleared_.clear();
   emptying_.clear();
+  moved_.clear();
   for (const auto& item : answer) {
     const auto* queue = std::get_if<Queue>(&item);
     if (queue != nullptr && queue->removing) emptying_.insert(queue->settings.name);
@@ -246,8 +258,13 @@ void Witness::check_running(const std::map<TaskId, Task>& tasks) {
 }
 
 bool Witness::may_be_gone(const Task& task) const {
+  const auto emptied = [&](const std::string& queue) {
+    return cleared_.contains(queue) || emptying_.contains(queue);
+  };
+  const auto moved = moved_.find(task.id);
   return is_final(task.state) || ended_.contains(task.id) || removed_.contains(task.id) ||
-         cleared_.contains(task.queue) || emptying_.contains(task.queue);
+         emptied(task.queue) ||
+         (moved != moved_.end() && std::ranges::any_of(moved->second, emptied));
 }
 
 }  // namespace millrace::test

@@ -32,6 +32,7 @@ class Witness {
   void saw_work(const WorkStep& step, const Answer& answer, TimePoint now);
   void saw_leases(const std::vector<Lease>& leases, TimePoint now);
   void saw_states(const std::vector<TaskId>& ids, const Answer& answer, std::set<TaskId>& into);
+  void saw_updates(const UpdateStep& step, const Answer& answer);
   void saw_fire(const FireStep& step, const Answer& answer);
   void settled(const std::vector<TaskId>& ids, const Answer& answer);
   void check_order(const std::vector<Lease>& leases, const QueueSettings& settings, TimePoint now);
@@ -56,8 +57,9 @@ class Witness {
   std::set<std::pair<std::string, TimePoint>> ticks_;  // fired, since the schedule was put
   // At the last look; shared by copies of this witness, which the simulator makes at every step.
   std::shared_ptr<const std::map<TaskId, Task>> seen_;
-  std::set<TaskId> revived_, ended_, removed_;  // since then
-  std::set<std::string> cleared_, emptying_;    // queues, since then
+  std::set<TaskId> revived_, ended_, removed_;     // since then
+  std::set<std::string> cleared_, emptying_;       // queues, since then
+  std::map<TaskId, std::set<std::string>> moved_;  // and where to, since then
 };
 
 }  // namespace millrace::test

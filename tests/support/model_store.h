@@ -131,6 +131,7 @@ class ModelStore : public Store {
   Result<TaskState> retry_one(const TaskId& id, TimePoint now);
   Result<TaskState> remove_one(const TaskId& id);
   Result<TaskState> update_one(const TaskUpdate& update, TimePoint now);
+  Result<void> move(Record& record, const QueueRef& queue, TimePoint now);
   Result<Put> restore_one(const Task& task, TimePoint now);
 
   std::map<std::uint64_t, Record> records_;  // by number

@@ -136,6 +136,11 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   if (update.release && task.state != TaskState::created) {
     return fail(ErrorCode::conflict, "the task is not held");
   }
+  if (update.queue) {
+    if (auto moved = move(*record, *update.queue, now); !moved) {
+      return std::unexpected(moved.error());
+    }
+  }
   if (update.priority) task.priority = *update.priority;
   if (update.start) {
     task.start = std::max(now, *update.start);
@@ -150,6 +155,31 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   if (update.delivery) task.delivery = update.delivery;
   touch(*record, now);
   return task.state;
+}
+
+// Changes nothing if it is refused.
+Result<void> ModelStore::move(Record& record, const QueueRef& queue, TimePoint now) {
+  auto& task = record.task;
+  if (task.state == TaskState::processing || task.state == TaskState::completed) {
+    return fail(ErrorCode::conflict, "the task runs or is completed");
+  }
+  const auto* line = line_of(queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  const auto& settings = line->queue.settings;
+  if (settings.name == task.queue) return {};
+  if (!settings.active || settings.draining || line->queue.removing) {
+    return fail(ErrorCode::conflict, "the queue accepts no tasks");
+  }
+  if (record.holds_key && task.unique->scope == UniqueScope::window &&
+      now >= later(task.created_at, task.unique->window)) {
+    record.holds_key = false;
+  }
+  if (record.holds_key && holder(settings.name, task.unique->key, now)) {
+    return fail(ErrorCode::conflict, "the unique key is held by another task");
+  }
+  task.queue = settings.name;
+  if (record.holds_key) hold_key(record);
+  return {};
 }
 
 Result<std::size_t> ModelStore::clear(const QueueRef& queue, std::size_t limit, TimePoint /*now*/) {

@@ -19,6 +19,8 @@ constexpr std::size_t most_bytes = std::size_t{192} << 20U;
 constexpr std::size_t most_waiting = 256;
 // For polls that nobody waits for any more.
 constexpr std::chrono::seconds last_answers(2);
+// For everything that goes on for as long as there is something to send.
+constexpr std::chrono::hours longest_stream(24 * 7);
 // With less time than this a request is not sent again.
 constexpr std::chrono::milliseconds least_again(100);
 
@@ -174,6 +176,12 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   if (!request.body.empty()) http.headers.emplace_back("Content-Type", "application/json");
   http.timeout = std::chrono::ceil<Duration>(until - clock_.steady());
   http.most = most_bytes;
+  if (request.lines) {
+    http.more = std::move(request.lines);
+    http.headers.emplace_back("Content-Type", "application/x-ndjson");
+    http.timeout = longest_stream;
+    http.stall_timeout = options_.timeout;
+  }
   const bool works = request.target == work_target;
   if (works) {
     const std::scoped_lock lock(mutex_);
@@ -198,6 +206,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
       --request.repeats;
       return send_on(std::move(request), std::move(stop), until, std::move(done));
     }
+    last_status_ = reply ? reply->status : 0;
     done(request.as_it_is ? std::move(reply) : judged(std::move(reply)));
   };
   client.send(std::move(http), std::move(answered));
@@ -254,6 +263,13 @@ void HttpBroker::check(Completion<wire::ServerInfo> done) {
 Traits HttpBroker::traits() {
   const std::scoped_lock lock(mutex_);
   return traits_;
+}
+
+void HttpBroker::import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char>)> more,
+                              Completion<wire::Imported> done) {
+  call<wire::Imported>(
+      ask, {.method = "POST", .target = "/v1/import", .waits = true, .lines = std::move(more)},
+      wire::imported_from, std::move(done));
 }
 
 void HttpBroker::workers(Ask ask, Completion<std::vector<WorkerView>> done) {

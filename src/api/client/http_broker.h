@@ -19,6 +19,7 @@
 
 #include <millrace/result.h>
 #include <millrace/time.h>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -26,6 +27,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -62,6 +64,11 @@ class HttpBroker final : public Broker {
 
   // Asks the server who it is; from then on traits() are its store's.
   void check(Completion<wire::ServerInfo> done);
+
+  // Sends an export to the server, and takes nothing apart: see POST /v1/import. `more` fills the
+  // room with the next bytes and says how many; 0: nothing follows.
+  void import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char> room)> more,
+                    Completion<wire::Imported> done);
 
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override;
@@ -104,6 +111,9 @@ class HttpBroker final : public Broker {
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
   Traits traits() override;
+  // The HTTP status of the answer that came last; 0: none came. For people who must be told whether
+  // nobody answered or somebody refused.
+  int last_status() const { return last_status_; }
   // A server that is away may come back, so nothing has failed for good.
   std::optional<Error> failure() override { return std::nullopt; }
 
@@ -117,6 +127,8 @@ class HttpBroker final : public Broker {
     Duration timeout = Duration::max();  // if shorter than that of all calls
     unsigned repeats = 0;                // if no answer comes
     bool as_it_is = false;               // the answer, also if it means an error
+    // A body of lines, of any length and for any time.
+    std::function<Result<std::size_t>(std::span<char> room)> lines = {};
   };
   struct PutJob;    // a put on its way
   struct WorkJob;   // a WorkOrder on its way
@@ -162,6 +174,7 @@ class HttpBroker final : public Broker {
   const HttpBrokerOptions options_;
   std::mutex mutex_;
   std::condition_variable quiet_;
+  std::atomic<int> last_status_ = 0;
   std::size_t working_ = 0;  // requests under way that may bring tasks, or give them back
   std::uint64_t last_caller_ = 0;
   std::unordered_map<std::uint64_t, std::stop_source> callers_;

@@ -172,6 +172,28 @@ struct WorkersAnswer {
 void fields(A<WorkersAnswer> auto& of, auto& visit) {
   visit("workers", required(of.workers));
 }
+void fields(A<ImportedCounts> auto& of, auto& visit) {
+  visit("queues", of.queues), visit("schedules", of.schedules);
+  visit("memos", of.memos), visit("tasks", of.tasks);
+}
+void fields(A<Imported> auto& of, auto& visit) {
+  visit("added", required(of.added)), visit("existing", required(of.existing));
+  visit("key_held", of.key_held), visit("expired", of.expired);
+}
+struct LineError {
+  ErrorAnswer error = {};
+  std::uint64_t line = 0;
+};
+void fields(A<LineError> auto& of, auto& visit) {
+  fields(of.error, visit), visit("line", of.line);
+}
+struct ImportAnswer {
+  Imported imported = {};
+  std::optional<LineError> error = std::nullopt;
+};
+void fields(A<ImportAnswer> auto& of, auto& visit) {
+  visit("imported", required(of.imported)), visit("error", of.error);
+}
 void fields(A<ServerInfo> auto& of, auto& visit) {
   visit("version", required(of.version)), visit("store", required(of.store));
 }
@@ -394,6 +416,16 @@ Result<std::vector<WorkerView>> workers_from(std::string_view text) {
 
 Result<Instructions> instructions_from(std::string_view text) {
   return read_answer<Instructions>(text);
+}
+
+Result<Imported> imported_from(std::string_view text) {
+  auto answer = read_answer<ImportAnswer>(text);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  if (answer->error) {
+    answer->imported.line = answer->error->line;
+    answer->imported.error = error_of(std::move(answer->error->error));
+  }
+  return std::move(answer->imported);
 }
 
 Result<ServerInfo> server_from(std::string_view text) {

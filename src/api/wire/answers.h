@@ -57,6 +57,25 @@ Result<std::vector<Schedule>> schedules_from(std::string_view text);
 Result<std::vector<WorkerView>> workers_from(std::string_view text);
 Result<Instructions> instructions_from(std::string_view text);
 
+// What came of an import.
+struct ImportedCounts {
+  std::uint64_t queues = 0;
+  std::uint64_t schedules = 0;
+  std::uint64_t memos = 0;
+  std::uint64_t tasks = 0;
+
+  friend bool operator==(const ImportedCounts&, const ImportedCounts&) = default;
+};
+struct Imported {
+  ImportedCounts added = {};
+  ImportedCounts existing = {};
+  std::uint64_t key_held = 0;
+  std::uint64_t expired = 0;
+  std::optional<Error> error = std::nullopt;  // why it ended before the end
+  std::uint64_t line = 0;                     // which it was about
+};
+Result<Imported> imported_from(std::string_view text);
+
 struct ServerInfo {
   std::string version = {};
   Traits store = {};

@@ -40,6 +40,32 @@ void keep_old_outcome(State& state, Slot& slot, TimePoint now) {
   state.set_notes(slot, notes);
 }
 
+bool can_move(TaskState state) {
+  return is_waiting(state) || next_state(state, Event::revive).has_value();
+}
+
+// The target of a move that may be made; nullptr: the task is there already.
+Result<const QueueEntry*> check_move(const State& state, const Slot& slot, const QueueRef& to,
+                                     TimePoint now) {
+  if (!can_move(slot.state)) {
+    return wrong_state(slot, "moved", "only waiting, failed, dead and cancelled tasks can");
+  }
+  const QueueEntry* target = state.queue(to);
+  if (target == nullptr) return unknown_queue(to);
+  if (target->index == slot.queue) return nullptr;
+  if (auto open = check_open(*target); !open) return std::unexpected(std::move(open.error()));
+  if (!slot.has_unique) return target;
+  const UniqueKey unique = state.unique(slot);
+  if (!state.holds_key(slot, unique, now)) return target;
+  const Holder* holder = state.holders.find(target->index, unique.key, now);
+  if (holder == nullptr) return target;
+  return fail(ErrorCode::conflict,
+              fmt::format("task {} cannot be moved: its unique key \"{}\" is held in queue \"{}\" "
+                          "by task {}",
+                          to_text(slot.id.value), unique.key, target->settings().name,
+                          to_text(holder->id.value)));
+}
+
 Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint now) {
   if (update.priority && *update.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
@@ -53,8 +79,8 @@ Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint 
                 fmt::format("delivery status has {} bytes; at most {}",
                             update.delivery->last_status.size(), limits::max_error_text));
   }
-  const bool moves = update.priority || update.start || update.release;
-  if (moves && !is_waiting(slot.state)) {
+  const bool waits = update.priority || update.start || update.release;
+  if (waits && !is_waiting(slot.state)) {
     return wrong_state(slot, "changed", "only waiting tasks can");
   }
   if (update.release && slot.state != TaskState::created) {
@@ -146,7 +172,14 @@ Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now) 
   if (auto good = check_update(slot, update, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
+  const QueueEntry* target = nullptr;
+  if (update.queue) {
+    const auto found = check_move(state, slot, *update.queue, now);
+    if (!found) return std::unexpected(found.error());
+    target = *found;
+  }
   state.unindex(at);
+  if (target != nullptr) state.move(at, *target, now);
   if (update.priority) slot.priority = *update.priority;
   move_start(slot, update, now);
   if (update.delivery) {

@@ -23,24 +23,6 @@ std::unexpected<Error> limited(std::string message, Duration retry_after) {
   return std::unexpected(Error{ErrorCode::limited, std::move(message), retry_after});
 }
 
-// Why the queue takes no tasks now, if it does not.
-Result<void> check_open(const QueueEntry& queue) {
-  const QueueSettings& settings = queue.settings();
-  if (queue.queue.removing) {
-    return fail(ErrorCode::conflict, fmt::format("queue \"{}\" is being removed", settings.name));
-  }
-  if (!settings.active) {
-    return fail(ErrorCode::conflict,
-                fmt::format("queue \"{}\" is not active; activate it first", settings.name));
-  }
-  if (settings.draining) {
-    return fail(ErrorCode::conflict,
-                fmt::format("queue \"{}\" is draining and accepts no tasks until it is empty",
-                            settings.name));
-  }
-  return {};
-}
-
 // A full queue empties by work, not by waiting a known time; a second is a fair pace to ask again.
 constexpr Duration ask_again = std::chrono::seconds(1);
 
@@ -80,6 +62,23 @@ Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now
 }
 
 }  // namespace
+
+Result<void> check_open(const QueueEntry& queue) {
+  const QueueSettings& settings = queue.settings();
+  if (queue.queue.removing) {
+    return fail(ErrorCode::conflict, fmt::format("queue \"{}\" is being removed", settings.name));
+  }
+  if (!settings.active) {
+    return fail(ErrorCode::conflict,
+                fmt::format("queue \"{}\" is not active; activate it first", settings.name));
+  }
+  if (settings.draining) {
+    return fail(ErrorCode::conflict,
+                fmt::format("queue \"{}\" is draining and accepts no tasks until it is empty",
+                            settings.name));
+  }
+  return {};
+}
 
 QueueEntry* QueueFinder::find(const QueueRef& ref) {
   const auto* name = std::get_if<std::string>(&ref);

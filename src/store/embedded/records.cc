@@ -121,7 +121,10 @@ void write_task_change(Records& out, State& state, const TaskChange& change) {
   Slot& slot = state.slot(change.slot);
   if (slot.number != change.number) return;  // gone since
   slot.recorded = false;
-  if (change.kind == RecordKind::task) {
+  // Only a whole record names the queue.
+  const bool whole = change.kind == RecordKind::task || slot.moved;
+  slot.moved = false;
+  if (whole) {
     out.written.push_back(write_task_record(out.bytes, state, change.slot));
     return;
   }

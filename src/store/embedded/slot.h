@@ -41,6 +41,7 @@ struct Slot {
   bool has_start_by : 1 = false;  // the body's start_by counts; not in a second life
   bool cancel_requested : 1 = false;
   bool recorded : 1 = false;   // already in the list of changes of this round
+  bool moved : 1 = false;      // to another queue: its next record must be a whole one
   bool unindexed : 1 = false;  // in a replay: waits for its end
 };
 

@@ -178,6 +178,31 @@ bool State::holds_key(const Slot& slot, const UniqueKey& unique) const {
   return false;
 }
 
+bool State::holds_key(const Slot& slot, const UniqueKey& unique, TimePoint now) const {
+  const Holder* holder = holders.find(slot.queue, unique.key, now);
+  return holder != nullptr && holder->number.value == slot.number;
+}
+
+// A window that is over does not come along: it no longer counts, even if time should go back.
+void State::move(std::uint32_t at, const QueueEntry& to, TimePoint now) {
+  Slot& slot = slots_[at];
+  if (slot.has_unique) {
+    const std::string key = unique(slot).key;
+    const Holder* window = holders.window(slot.queue, key);
+    if (window != nullptr && window->number.value == slot.number) {
+      const Holder holder = *window;
+      holders.erase_window(slot.queue, key);
+      changes.note({Thing::window, slot.queue, key});
+      if (holder.until > now) {
+        holders.set(to.index, key, holder);
+        changes.note({Thing::window, to.index, key});
+      }
+    }
+  }
+  slot.queue = to.index;
+  slot.moved = changes.on;
+}
+
 void State::hold_key(const Slot& slot) {
   const UniqueKey key = unique(slot);
   if (!holds_key(slot, key)) return;

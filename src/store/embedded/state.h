@@ -100,6 +100,9 @@ class State {
   void index(std::uint32_t at);
   void unindex(std::uint32_t at);
 
+  // Gives the task to another queue, with the unique window that it holds. REQUIRES: not indexed.
+  void move(std::uint32_t at, const QueueEntry& to, TimePoint now);
+
   // Ends a change: next version, updated at, into the list of changes, back into the indexes.
   void store(std::uint32_t at, TimePoint now);
 
@@ -119,6 +122,8 @@ class State {
   TimePoint start_by(const Slot& slot) const;
   UniqueKey unique(const Slot& slot) const;
   Duration keep_for(const Slot& slot) const;
+  // Whether it holds its unique key now. REQUIRES: slot.has_unique.
+  bool holds_key(const Slot& slot, const UniqueKey& unique, TimePoint now) const;
 
   // Whether a final task stays at all.
   bool is_kept(const Slot& slot, TaskState final_state) const;

@@ -31,6 +31,8 @@ std::unexpected<Error> unknown_queue(const QueueRef& ref);
 std::unexpected<Error> unknown_task(const TaskId& id);
 
 // put.cc
+// Why the queue takes no tasks now, if it does not.
+Result<void> check_open(const QueueEntry& queue);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
 // Tasks that come with another change and skip depth, rate and `active`. Check all, then add all.
 Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& tasks, TimePoint now);

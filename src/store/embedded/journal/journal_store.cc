@@ -326,10 +326,29 @@ Result<std::vector<Result<TaskState>>> JournalStore::remove(std::span<const Task
   return change(Need::some, 0, [&] { return machine_->remove(tasks, now); });
 }
 
+// A move writes the whole task again, payload and all.
+std::size_t JournalStore::bytes_of_moved(std::span<const TaskUpdate> updates) const {
+  if (updates.size() > limits::max_batch) return 0;
+  const State& state = machine_->state();
+  const auto size = [](Blob blob) -> std::size_t {
+    return blob.is_in_log() ? blob.place().size : Blobs::view(blob).size();
+  };
+  std::size_t bytes = 0;
+  for (const TaskUpdate& update : updates) {
+    if (!update.queue) continue;
+    const auto at = state.find(update.id);
+    if (at == no_slot) continue;
+    bytes += 512 + size(state.slot(at).body) + size(state.slot(at).notes);
+  }
+  return bytes;
+}
+
 Result<std::vector<Result<TaskState>>> JournalStore::update(std::span<const TaskUpdate> updates,
                                                             TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->update(updates, now); });
+  const std::size_t moved = bytes_of_moved(updates);
+  return change(moved == 0 ? Need::some : Need::a_lot, moved,
+                [&] { return machine_->update(updates, now); });
 }
 
 Result<Queue> JournalStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {

@@ -82,6 +82,7 @@ class JournalStore final : public Store {
 
   auto ask(const auto& call) -> decltype(call());
   auto change(Need need, std::size_t bytes, const auto& call) -> decltype(call());
+  std::size_t bytes_of_moved(std::span<const TaskUpdate> updates) const;
   Result<void> before_change(Need need, std::size_t bytes);
   Result<void> after_change();
   Result<void> clean(std::size_t appended);

@@ -1,0 +1,226 @@
+#include "cli/new_task.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "api/wire/input.h"
+#include "api/wire/names.h"
+#include "api/wire/text_writer.h"
+#include "cli/display.h"
+#include "cli/flag_values.h"
+#include "core/base64.h"
+#include "core/limits.h"
+#include "core/quote.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr std::size_t shown_before = 30;  // of a line, before the place that is wrong
+constexpr std::size_t shown_after = 30;
+
+// "not JSON from position 7 on": the 7.
+std::size_t position_in(std::string_view message) {
+  constexpr std::string_view mark = "position ";
+  const std::size_t at = message.find(mark);
+  if (at == message.npos) return 0;
+  std::size_t position = 0;
+  const std::string_view rest = message.substr(at + mark.size());
+  std::from_chars(rest.data(), rest.data() + rest.size(), position);
+  return position;
+}
+
+// The line around a place, and a mark below it.
+std::string pointed_at(std::string_view text, std::size_t position) {
+  const std::size_t at = std::min(position - 1, text.size());
+  const std::size_t begin = text.substr(0, at).find_last_of('\n') + 1;
+  const std::size_t from = at - begin > shown_before ? at - shown_before : begin;
+  const std::size_t end = std::min(text.find('\n', at), std::min(text.size(), at + shown_after));
+  const std::string before = printable(text.substr(from, at - from));
+  const std::string after = printable(text.substr(at, end - at));
+  return fmt::format("\n  {}{}\n  {}^", before, after, std::string(columns_of(before), ' '));
+}
+
+Result<void> check_json(std::string_view text) {
+  wire::Input in(text);
+  in.raw();
+  in.finish();
+  if (in.good()) return {};
+  const std::string& message = in.refusal().error.message;
+  const std::size_t position = position_in(message);
+  return fail(ErrorCode::invalid, fmt::format("the payload is not JSON: {}{}", message,
+                                              position == 0 ? "" : pointed_at(text, position)));
+}
+
+Result<UniqueKey> unique_from(const TaskFlags& flags) {
+  UniqueKey unique{.key = *flags.unique};
+  if (flags.unique_for) {
+    const auto window = duration_of("--unique-for", *flags.unique_for);
+    if (!window) return std::unexpected(window.error());
+    unique.scope = UniqueScope::window;
+    unique.window = *window;
+  }
+  if (!flags.unique_scope) return unique;
+  const auto names = wire::names(UniqueScope{});
+  const auto scope = choice_of("--unique-scope", *flags.unique_scope, {names.begin(), names.end()});
+  if (!scope) return std::unexpected(scope.error());
+  if ((UniqueScope(*scope) == UniqueScope::window) != flags.unique_for.has_value()) {
+    return fail(ErrorCode::invalid, "--unique-scope window and --unique-for go together");
+  }
+  unique.scope = UniqueScope(*scope);
+  return unique;
+}
+
+// key=value, several; or one JSON object.
+Result<std::string> metadata_from(const std::vector<std::string>& given) {
+  if (given.empty()) return std::string();
+  if (given.size() == 1 && given[0].starts_with('{')) return given[0];
+  std::string out;
+  wire::TextWriter writer(out);
+  for (const std::string& each : given) {
+    const std::size_t equals = each.find('=');
+    if (equals == 0 || equals == each.npos) {
+      return fail(
+          ErrorCode::invalid,
+          fmt::format("--meta is {}; write KEY=VALUE, or one JSON object", in_quotes(each)));
+    }
+    std::string key;
+    wire::append(key, std::string_view(each).substr(0, equals));
+    wire::append(writer.key(std::string_view(key).substr(1, key.size() - 2)),
+                 std::string_view(each).substr(equals + 1));
+  }
+  writer.close();
+  return out;
+}
+
+Result<TaskId> id_from(std::string_view flag, std::string_view text) {
+  const auto task = task_of(text);
+  if (task && std::holds_alternative<TaskId>(*task)) return std::get<TaskId>(*task);
+  return fail(ErrorCode::invalid, fmt::format("{} is {}; write a UUID", flag, in_quotes(text)));
+}
+
+}  // namespace
+
+bool TaskFlags::any() const {
+  return type || priority || delay || at || start_by || id || unique || unique_scope ||
+         unique_for || !tags.empty() || group || client || timeout || retries || callback ||
+         keep_for || !meta.empty() || held;
+}
+
+void takes_payload_form(Command& command, TaskFlags& flags) {
+  command.flag("--text", flags.text, "The payload is text, not JSON")
+      .flag("--base64", flags.base64, "The payload is base64 of the bytes to put")
+      .value("--content-type", flags.content_type, "TYPE",
+             "What the bytes are [application/json; text/plain with --text]");
+}
+
+void takes_task(Command& command, TaskFlags& flags) {
+  command.value("--type", flags.type, "TYPE", "What kind of task it is")
+      .value("--priority", flags.priority, "0-9|high|medium|low", "9 is taken first [5]")
+      .values("--tag", flags.tags, "TAG", "A word to find it by; several times")
+      .value("--group", flags.group, "TEXT", "What it belongs to")
+      .value("--client", flags.client, "TEXT", "For whom it is done")
+      .value("--timeout", flags.timeout, "DURATION", "How long a run may take")
+      .value("--retries", flags.retries, "N|unlimited", "How often it is tried again")
+      .value("--callback", flags.callback, "URL", "Where its end is told")
+      .value("--keep-for", flags.keep_for, "DURATION", "How long it stays when it has ended")
+      .values("--meta", flags.meta, "KEY=VALUE", "Data beside the payload; several times");
+}
+
+void takes_moment(Command& command, TaskFlags& flags) {
+  command.value("--delay", flags.delay, "DURATION", "Start it so much later")
+      .value("--at", flags.at, "MOMENT", "Start it then: 2027-01-31T09:00:00Z")
+      .value("--start-by", flags.start_by, "WHEN", "Cancel it if it has not started by then")
+      .value("--id", flags.id, "UUID", "Its id; one that is there already is not put again")
+      .value("--unique", flags.unique, "KEY", "Not while another task of the queue has this key")
+      .value("--unique-scope", flags.unique_scope, "until_started|until_finished|window",
+             "How long it has it [until_finished]")
+      .value("--unique-for", flags.unique_for, "DURATION", "... or for so long from the put")
+      .flag("--hold", flags.held, "Wait for `millrace task release`");
+}
+
+Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now) {
+  NewTask task{.queue = std::move(queue)};
+  FlagReader read;
+  const auto moment = [now](std::string_view flag, std::string_view text) {
+    return moment_of(flag, text, now);
+  };
+  task.type = flags.type.value_or("");
+  task.group = flags.group.value_or(""), task.client_id = flags.client.value_or("");
+  task.tags = flags.tags, task.held = flags.held;
+  task.content_type = flags.content_type.value_or(flags.text ? "text/plain" : "");
+  if (flags.base64 && !flags.content_type) task.content_type = "application/octet-stream";
+  if (flags.callback) task.callback = Callback{.url = *flags.callback};
+  read("--priority", flags.priority, task.priority, priority_of);
+  read("--delay", flags.delay, task.delay, duration_of);
+  read("--at", flags.at, task.start, moment);
+  read("--start-by", flags.start_by, task.start_by, moment);
+  read("--id", flags.id, task.id, id_from);
+  read("--timeout", flags.timeout, task.timeout, duration_of);
+  read("--keep-for", flags.keep_for, task.keep_for, duration_of);
+  if (flags.retries) task.retry.emplace();
+  if (task.retry) read("--retries", flags.retries, task.retry->max_retries, count_of);
+  if (task.delay && task.start) {
+    read.refuse({ErrorCode::invalid, "--delay and --at both say when it starts; give one"});
+  }
+  if (!flags.unique && (flags.unique_scope || flags.unique_for)) {
+    read.refuse({ErrorCode::invalid, "--unique-scope and --unique-for need --unique KEY"});
+  }
+  if (flags.unique) {
+    auto unique = unique_from(flags);
+    if (!unique) return std::unexpected(std::move(unique.error()));
+    task.unique = std::move(*unique);
+  }
+  auto metadata = metadata_from(flags.meta);
+  if (!metadata) return std::unexpected(std::move(metadata.error()));
+  task.metadata = std::move(*metadata);
+  if (read.error()) return std::unexpected(*read.error());
+  return task;
+}
+
+Result<std::string> payload_bytes(const std::string& argument, std::istream& in) {
+  const bool from_file = argument.starts_with('@');
+  if (argument != "-" && !from_file) return argument;
+  std::ifstream file;
+  if (from_file) {
+    file.open(argument.substr(1), std::ios::binary);
+    if (!file || file.peek() == std::ifstream::traits_type::eof()) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("cannot read {}, or it is empty", in_quotes(argument.substr(1))));
+    }
+  }
+  std::istream& from = from_file ? file : in;
+  // One byte more than is allowed tells that there is more; base64 is a third longer.
+  std::string bytes(limits::max_payload * 2, '\0');
+  from.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(from.gcount()));
+  return bytes;
+}
+
+Result<std::string> payload_from(std::string bytes, const TaskFlags& flags) {
+  if (flags.text && flags.base64) {
+    return fail(ErrorCode::invalid, "--text and --base64 both say what the payload is; give one");
+  }
+  if (flags.base64) {
+    std::erase_if(bytes, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
+    auto decoded = base64_decode(bytes);
+    if (!decoded) return std::unexpected(std::move(decoded.error()));
+    bytes = std::move(*decoded);
+  }
+  if (bytes.size() > limits::max_payload) {
+    return fail(ErrorCode::too_large,
+                fmt::format("the payload has {} bytes or more; allowed are {}", bytes.size(),
+                            limits::max_payload));
+  }
+  const bool json = !flags.text && !flags.base64 &&
+                    flags.content_type.value_or("application/json") == "application/json";
+  if (!json) return bytes;
+  // What echo adds is no part of it.
+  bytes.erase(bytes.find_last_not_of(" \t\r\n") + 1);
+  if (bytes.empty()) return bytes;
+  if (auto good = check_json(bytes); !good) return std::unexpected(std::move(good.error()));
+  return bytes;
+}
+
+}  // namespace millrace::cli

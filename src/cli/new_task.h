@@ -1,0 +1,55 @@
+// A task as the flags of `put` and `schedules create` describe it.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <istream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace millrace::cli {
+
+struct TaskFlags {
+  std::optional<std::string> type = std::nullopt;
+  std::optional<std::string> priority = std::nullopt;
+  std::optional<std::string> delay = std::nullopt;
+  std::optional<std::string> at = std::nullopt;
+  std::optional<std::string> start_by = std::nullopt;
+  std::optional<std::string> id = std::nullopt;
+  std::optional<std::string> unique = std::nullopt;
+  std::optional<std::string> unique_scope = std::nullopt;
+  std::optional<std::string> unique_for = std::nullopt;
+  std::vector<std::string> tags = {};
+  std::optional<std::string> group = std::nullopt;
+  std::optional<std::string> client = std::nullopt;
+  std::optional<std::string> timeout = std::nullopt;
+  std::optional<std::string> retries = std::nullopt;
+  std::optional<std::string> callback = std::nullopt;
+  std::optional<std::string> keep_for = std::nullopt;
+  std::vector<std::string> meta = {};
+  bool held = false;
+  bool text = false;
+  bool base64 = false;
+  std::optional<std::string> content_type = std::nullopt;
+
+  bool any() const;  // something was given beside the payload's form
+};
+
+void takes_payload_form(Command& command, TaskFlags& flags);
+// What every task may have, and what only one that is put now.
+void takes_task(Command& command, TaskFlags& flags);
+void takes_moment(Command& command, TaskFlags& flags);
+
+// Everything but the payload.
+Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now);
+
+// The bytes that a payload argument means: itself, - for `in`, @FILE.
+Result<std::string> payload_bytes(const std::string& argument, std::istream& in);
+// As the flags say; JSON is checked, and the error shows the place.
+Result<std::string> payload_from(std::string bytes, const TaskFlags& flags);
+
+}  // namespace millrace::cli

@@ -1,0 +1,204 @@
+// From words to a command, by CLI11; the only file that knows it.
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "cli/command.h"
+#include "core/nearest.h"
+#include "core/quote.h"
+#include "core/time_text.h"
+
+namespace millrace::cli {
+namespace {
+
+// The tree as CLI11 wants it.
+class Parser {
+ public:
+  Parser(const Command& root, const std::string& version) : app_(root.about(), root.name()) {
+    app_.set_version_flag("--version", "millrace " + version);
+    fill(app_, root);
+    app_.require_subcommand(1);
+  }
+
+  CLI::App& app() { return app_; }
+
+  // Throws what is wrong, or what is not a mistake: --help.
+  void parse(std::span<const std::string> arguments) {
+    // CLI11 wants them last first.
+    auto words = with_all_values(arguments);
+    std::ranges::reverse(words);
+    app_.parse(words);
+  }
+
+  // What the words have asked for.
+  const Command& asked() const {
+    const CLI::App* at = &app_;
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+    return *commands_.at(at);
+  }
+
+ private:
+  void fill(CLI::App& app, const Command& command) {
+    commands_[&app] = &command;
+    for (const Argument& each : command.arguments()) {
+      add(app, each);
+      if (each.maybe_empty) maybe_empty_.push_back(each.names);
+    }
+    app.footer(footer_of(command));
+    for (const auto& each : command.below()) {
+      CLI::App* below = app.add_subcommand(each->name(), each->about());
+      if (each->hidden()) below->group("");
+      fill(*below, *each);
+    }
+    if (!command.below().empty() && !command.doing()) app.require_subcommand(1);
+  }
+
+  // "--wait" becomes "--wait=forever", and "--wait 30s" one word: what stands behind it may be
+  // something else.
+  std::vector<std::string> with_all_values(std::span<const std::string> arguments) const {
+    std::vector<std::string> words(arguments.begin(), arguments.end());
+    for (auto at = words.begin(); at != words.end() && *at != "--"; ++at) {
+      if (std::ranges::find(maybe_empty_, *at) == maybe_empty_.end()) continue;
+      const bool given = at + 1 != words.end() && parse_duration(*(at + 1)).has_value();
+      *at += "=" + (given ? *(at + 1) : std::string(forever));
+      if (given) at = words.erase(at + 1) - 1;
+    }
+    return words;
+  }
+
+  static CLI::Option* many(CLI::App& app, const Argument& argument) {
+    CLI::Option* option = app.add_option_function<std::vector<std::string>>(
+        argument.names,
+        [&argument](const std::vector<std::string>& words) {
+          for (const std::string& word : words) argument.sink(word);
+        },
+        argument.about);
+    // A value is one word, or --tag a PAYLOAD would have two tags.
+    if (argument.kind == ArgumentKind::value) option->allow_extra_args(false);
+    return option;
+  }
+
+  static void add(CLI::App& app, const Argument& argument) {
+    CLI::Option* option = nullptr;
+    if (argument.kind == ArgumentKind::flag) {
+      option =
+          app.add_flag_callback(argument.names, [&argument] { argument.sink(""); }, argument.about);
+    } else {
+      option = argument.many ? many(app, argument)
+                             : app.add_option_function<std::string>(argument.names, argument.sink,
+                                                                    argument.about);
+      option->type_name(argument.type);
+    }
+    option->required(argument.required);
+    if (!argument.group.empty()) option->group(argument.group);
+  }
+
+  static std::string footer_of(const Command& command) {
+    std::string text = command.explanation();
+    if (command.examples().empty()) return text;
+    text += text.empty() ? "" : "\n\n";
+    text += command.examples().size() == 1 ? "Example:" : "Examples:";
+    std::size_t width = 0;
+    for (const Example& each : command.examples()) {
+      if (!each.about.empty() && each.line.size() < 60) width = std::max(width, each.line.size());
+    }
+    for (const Example& each : command.examples()) {
+      text += fmt::format("\n  {:<{}}", each.line, each.about.empty() ? 0 : width);
+      if (!each.about.empty()) text += "   " + each.about;
+    }
+    return text + '\n';
+  }
+
+  CLI::App app_;
+  std::vector<std::string> maybe_empty_;
+  std::unordered_map<const CLI::App*, const Command*> commands_;
+};
+
+std::string nearest_of(std::string_view word, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(nearest(word, views));
+}
+
+// A word where a command should be.
+std::optional<std::string> mistyped_command(std::span<const Command* const> path,
+                                            std::span<const std::string> arguments) {
+  const Command& last = *path.back();
+  if (last.below().empty() || last.takes_words()) return std::nullopt;
+  if (arguments.size() < path.size()) return std::nullopt;
+  const std::string& word = arguments[path.size() - 1];
+  if (word.starts_with('-')) return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& each : last.below()) {
+    if (!each->hidden()) names.push_back(each->name());
+  }
+  return fmt::format("there is no command {}; the nearest is {}", in_quotes(word),
+                     nearest_of(word, names));
+}
+
+// A flag that the command does not have.
+std::optional<std::string> mistyped_flag(const Command& command,
+                                         std::span<const std::string> arguments) {
+  std::vector<std::string> flags = {"--help"};
+  for (const Argument& each : command.arguments()) {
+    if (each.kind == ArgumentKind::word) continue;
+    for (std::string& name : long_names(each)) flags.push_back(std::move(name));
+  }
+  for (const std::string& each : arguments) {
+    if (each == "--") break;
+    const std::string flag = each.substr(0, each.find('='));
+    if (!flag.starts_with("--")) continue;
+    if (std::ranges::find(flags, flag) != flags.end()) continue;
+    return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
+                       nearest_of(flag, flags));
+  }
+  return std::nullopt;
+}
+
+std::string told(const CLI::ParseError& error, const Command& command,
+                 std::span<const std::string> arguments) {
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  return (extra ? mistyped_flag(command, arguments) : std::nullopt).value_or(error.what());
+}
+
+}  // namespace
+
+Exit run_command(const Command& root, std::span<const std::string> arguments, Surroundings& with) {
+  Parser parser(root, with.version);
+  if (arguments.empty()) {
+    with.err << parser.app().help();
+    return Exit::usage;
+  }
+  const auto path = path_of(root, arguments);
+  const auto misused = [&](std::string_view why) {
+    with.err << fmt::format("error: {}\nTry: {} --help\n", why, name_of(path));
+    return Exit::usage;
+  };
+  if (const auto mistyped = mistyped_command(path, arguments)) return misused(*mistyped);
+  try {
+    parser.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return misused(told(error, *path.back(), arguments));
+    parser.app().exit(error, with.out, with.err);
+    return Exit::ok;
+  }
+  Console console(with);
+  return parser.asked().doing()(with, console);
+}
+
+std::string misuse_of(const Command& root, std::span<const std::string> arguments,
+                      const std::string& version) {
+  Parser parser(root, version);
+  const auto path = path_of(root, arguments);
+  if (auto mistyped = mistyped_command(path, arguments)) return *mistyped;
+  try {
+    parser.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return told(error, *path.back(), arguments);
+  }
+  return {};
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,137 @@
+// `millrace put QUEUE PAYLOAD`: one task, or one for each line.
+#include <fmt/format.h>
+
+#include "api/wire/put.h"
+#include "cli/commands.h"
+#include "cli/flag_values.h"
+#include "cli/new_task.h"
+#include "cli/put_lines.h"
+#include "cli/session.h"
+#include "cli/task_view.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Options {
+  ServerOptions server = {};
+  std::string queue = {};
+  std::string payload = {};
+  TaskFlags task = {};
+  bool lines = false;
+  bool task_lines = false;
+  bool print_ids = false;
+  std::optional<std::string> wait = std::nullopt;
+};
+
+// What came of a put that added nothing.
+std::string there_already(const Put& put) {
+  return fmt::format("nothing was added: {} is there already ({})", to_text(put.id.value),
+                     put.state ? name_of(*put.state) : "gone, but its unique key is held");
+}
+
+Exit put_one(const Options& options, NewTask task, Session& session) {
+  std::optional<Duration> wait;
+  if (options.wait && *options.wait != forever) {
+    const auto duration = duration_of("--wait", *options.wait);
+    if (!duration) return misused(duration.error(), session.console(), "put");
+    wait = *duration;
+  }
+  std::vector<NewTask> tasks;
+  tasks.push_back(std::move(task));
+  const auto puts = session.ask<std::vector<Result<Put>>>(&HttpBroker::put, std::move(tasks));
+  if (!puts) return session.fail(puts.error(), options.queue);
+  const Result<Put>& put = puts->front();
+  if (!put) return session.fail(put.error(), options.queue);
+  if (put->existing) session.console().say(there_already(*put));
+  if (options.wait) {
+    session.console().say(to_text(put->id.value));
+    return await_end(session, put->id, wait);
+  }
+  if (session.json()) {
+    std::string text;
+    wire::append(text, *put);
+    session.print_json(text);
+  } else {
+    session.out() << to_text(put->id.value) << '\n';
+  }
+  return Exit::ok;
+}
+
+Result<void> check(const Options& options) {
+  if (!options.lines && !options.task_lines) return {};
+  if (options.lines && options.task_lines) {
+    return fail(ErrorCode::invalid, "--lines and --task-lines both say what a line is; give one");
+  }
+  if (!options.payload.empty() && options.payload != "-") {
+    return fail(ErrorCode::invalid, "--lines reads payloads from standard input; give none here");
+  }
+  if (options.wait || options.task.id || options.task.unique) {
+    return fail(ErrorCode::invalid, "--wait, --id and --unique are for one task, not for lines");
+  }
+  if (options.task_lines && options.task.any()) {
+    return fail(
+        ErrorCode::invalid,
+        "with --task-lines everything about a task stands in its line; leave the flags out");
+  }
+  return {};
+}
+
+Exit put(const Options& options, Session& session) {
+  if (auto good = check(options); !good) return misused(good.error(), session.console(), "put");
+  auto task = task_from(options.task, options.queue, session.now());
+  if (!task) return misused(task.error(), session.console(), "put");
+  if (options.lines || options.task_lines) {
+    return put_lines({.like = std::move(*task),
+                      .flags = options.task,
+                      .whole_tasks = options.task_lines,
+                      .print_ids = options.print_ids},
+                     session);
+  }
+  auto bytes = payload_bytes(options.payload, session.with().in);
+  if (!bytes) return session.console().fail(bytes.error());
+  auto payload = payload_from(std::move(*bytes), options.task);
+  if (!payload) {
+    session.console().fail(payload.error(),
+                           "--text, --base64 and --content-type are for payloads "
+                           "that are not JSON.");
+    return Exit::usage;
+  }
+  task->payload = std::move(*payload);
+  return put_one(options, std::move(*task), session);
+}
+
+}  // namespace
+
+void add_put(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& command = millrace.add("put", "Put a task, or one for each line");
+  command.word("QUEUE", options->queue, "Where to; it is made if there is none")
+      .maybe_word("PAYLOAD", options->payload, "JSON, @FILE, or - for standard input");
+  takes_payload_form(command, options->task);
+  takes_task(command, options->task);
+  takes_moment(command, options->task);
+  command.value("--wait", options->wait, "[DURATION]", "Wait for the end and print the result")
+      .maybe_empty()
+      .flag("--lines", options->lines, "One payload a line of standard input")
+      .flag("--task-lines", options->task_lines,
+            "One task a line, as the API takes it: {\"payload\":..., \"priority\":8}")
+      .flag("--print-ids", options->print_ids, "Print the ids of what --lines puts, in order");
+  takes_session(command, options->server);
+  command
+      .explain(
+          "Prints the id of the task, alone, once it is stored. With --wait it prints the result\n"
+          "instead, and the exit code is 1 if the task did not complete.\n"
+          "Putting the same --id again adds nothing, so a put may be repeated after any failure.")
+      .example("millrace put emails '{\"to\":\"ann@example.org\"}'")
+      .example("ID=$(millrace put emails @mail.json --priority high --tag newsletter)")
+      .example("millrace put reports '{}' --at 2027-01-31T09:00:00Z --retries 5")
+      .example("millrace put sync '{\"shop\":7}' --unique shop-7", "only one at a time")
+      .example("millrace put add '[1,2]' --wait 30s", "prints what the worker answers")
+      .example("echo hello | millrace put words - --text")
+      .example("millrace put import --lines < payloads.jsonl", "thousands a second")
+      .does(in_session(options, put));
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,132 @@
+#include "cli/queue_flags.h"
+
+#include <fmt/format.h>
+#include <charconv>
+
+#include "api/wire/names.h"
+#include "cli/flag_values.h"
+#include "core/limits.h"
+#include "core/quote.h"
+
+namespace millrace::cli {
+namespace {
+
+// A value, or "none": no such limit.
+template <class T, class Read>
+auto or_none(Read read) {
+  return [read](std::string_view flag, std::string_view text) -> Result<std::optional<T>> {
+    if (text == "none") return std::optional<T>();
+    auto value = read(flag, text);
+    if (!value) return std::unexpected(std::move(value.error()));
+    return std::optional<T>(static_cast<T>(*value));
+  };
+}
+
+auto number_up_to(std::uint64_t most, std::uint64_t least = 1) {
+  return [=](std::string_view flag, std::string_view text) {
+    return number_of(flag, text, least, most);
+  };
+}
+
+template <class Enum>
+Result<std::optional<Enum>> name_in(std::string_view flag, std::string_view text) {
+  const auto names = wire::names(Enum{});
+  const auto found = choice_of(flag, text, {names.begin(), names.end()});
+  if (!found) return std::unexpected(found.error());
+  return std::optional(Enum(*found));
+}
+
+Result<std::optional<double>> factor_of(std::string_view flag, std::string_view text) {
+  double factor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, factor);
+  if (error == std::errc{} && rest == end) return std::optional(factor);
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is {}; write a number such as 2 or 1.5", flag, in_quotes(text)));
+}
+
+Result<std::optional<QueueNumber>> queue_number(std::string_view flag, std::string_view text) {
+  const auto number = number_of(flag, text, 0, 1'000'000'000);
+  if (!number) return std::unexpected(number.error());
+  return std::optional(QueueNumber{static_cast<std::int64_t>(*number)});
+}
+
+}  // namespace
+
+bool QueueFlags::any() const {
+  return description || number || active || max_concurrent || max_depth || rate || put_rate ||
+         priority || weight || ageing || lease || timeout || batch_size || retries || backoff ||
+         retry_base || retry_factor || retry_cap || jitter || max_lost || dead_letters ||
+         keep_completed || keep_dead;
+}
+
+void takes_queue_settings(Command& command, QueueFlags& flags) {
+  command.group("Settings")
+      .value("--description", flags.description, "TEXT", "What it is for")
+      .value("--number", flags.number, "N", "Its number in a contract")
+      .value("--active", flags.active, "true|false", "false refuses puts and takes")
+      .group("Settings: limits (none takes one away)")
+      .value("--max-concurrent", flags.max_concurrent, "N|none", "Tasks that run at once")
+      .value("--rate", flags.rate, "N/DURATION|none", "Tasks started in how long: 100/1m")
+      .value("--put-rate", flags.put_rate, "N/DURATION|none", "Tasks put in how long")
+      .value("--max-depth", flags.max_depth, "N|none", "Tasks that wait")
+      .group("Settings: order")
+      .value("--priority", flags.priority, "0-9|high|medium|low", "Among queues [5]")
+      .value("--weight", flags.weight, "N|none", "Where workers weigh queues [1 + priority]")
+      .value("--ageing", flags.ageing, "DURATION|none", "One priority up for each such wait")
+      .group("Settings: runs")
+      .value("--lease", flags.lease, "DURATION", "How long a worker has without a heartbeat [1m]")
+      .value("--timeout", flags.timeout, "DURATION|none", "How long a run may take")
+      .value("--batch-size", flags.batch_size, "N", "Tasks a worker takes at once [10]")
+      .group("Settings: failures")
+      .value("--retries", flags.retries, "N|unlimited", "How often a task is tried again")
+      .value("--backoff", flags.backoff, "fixed|exponential", "How pauses grow")
+      .value("--retry-base", flags.retry_base, "DURATION", "The first pause")
+      .value("--retry-factor", flags.retry_factor, "N", "By what pauses grow")
+      .value("--retry-cap", flags.retry_cap, "DURATION", "The longest pause")
+      .value("--jitter", flags.jitter, "none|symmetric|additive", "How pauses are spread")
+      .value("--max-lost", flags.max_lost, "N|unlimited", "Workers a task may outlive")
+      .value("--dead-letters", flags.dead_letters, "true|false", "Whether a task is ever given up")
+      .group("Settings: what stays (24h, 1000, 24h,1000, forever, none)")
+      .value("--keep-completed", flags.keep_completed, "KEEP", "Completed and cancelled tasks")
+      .value("--keep-dead", flags.keep_dead, "KEEP", "Dead letters")
+      .group("");
+}
+
+Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
+  FlagReader read;
+  const auto keep_text = [](std::string_view, std::string_view text) -> Result<std::string> {
+    return std::string(text);
+  };
+  constexpr std::uint64_t most = unlimited - 1;
+  read("--description", flags.description, settings.description, keep_text);
+  read("--number", flags.number, settings.number, queue_number);
+  read("--active", flags.active, settings.active, bool_of);
+  read("--max-concurrent", flags.max_concurrent, settings.max_concurrent,
+       or_none<std::uint32_t>(number_up_to(most)));
+  read("--max-depth", flags.max_depth, settings.max_depth,
+       or_none<std::uint64_t>(number_up_to(1'000'000'000'000)));
+  read("--rate", flags.rate, settings.process_rate, or_none<Rate>(rate_of));
+  read("--put-rate", flags.put_rate, settings.put_rate, or_none<Rate>(rate_of));
+  read("--priority", flags.priority, settings.priority, priority_of);
+  read("--weight", flags.weight, settings.weight,
+       or_none<std::uint32_t>(number_up_to(limits::max_weight)));
+  read("--ageing", flags.ageing, settings.ageing, or_none<Duration>(duration_of));
+  read("--lease", flags.lease, settings.lease, duration_of);
+  read("--timeout", flags.timeout, settings.timeout, or_none<Duration>(duration_of));
+  read("--batch-size", flags.batch_size, settings.batch_size, number_up_to(limits::max_batch));
+  read("--retries", flags.retries, settings.retry.max_retries, count_of);
+  read("--backoff", flags.backoff, settings.retry.backoff, name_in<Backoff>);
+  read("--retry-base", flags.retry_base, settings.retry.base, duration_of);
+  read("--retry-factor", flags.retry_factor, settings.retry.factor, factor_of);
+  read("--retry-cap", flags.retry_cap, settings.retry.cap, duration_of);
+  read("--jitter", flags.jitter, settings.retry.jitter, name_in<Jitter>);
+  read("--max-lost", flags.max_lost, settings.max_lost, count_of);
+  read("--dead-letters", flags.dead_letters, settings.dead_letters, bool_of);
+  read("--keep-completed", flags.keep_completed, settings.keep_completed, keep_of);
+  read("--keep-dead", flags.keep_dead, settings.keep_dead, keep_of);
+  if (read.error()) return std::unexpected(*read.error());
+  return {};
+}
+
+}  // namespace millrace::cli

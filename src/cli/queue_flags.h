@@ -1,0 +1,33 @@
+// The settings of a queue as flags.
+#pragma once
+
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+
+namespace millrace::cli {
+
+struct QueueFlags {
+  using Text = std::optional<std::string>;
+  Text description = std::nullopt, number = std::nullopt, active = std::nullopt;
+  Text max_concurrent = std::nullopt, max_depth = std::nullopt;
+  Text rate = std::nullopt, put_rate = std::nullopt;
+  Text priority = std::nullopt, weight = std::nullopt, ageing = std::nullopt;
+  Text lease = std::nullopt, timeout = std::nullopt, batch_size = std::nullopt;
+  Text retries = std::nullopt, backoff = std::nullopt, retry_base = std::nullopt;
+  Text retry_factor = std::nullopt, retry_cap = std::nullopt, jitter = std::nullopt;
+  Text max_lost = std::nullopt, dead_letters = std::nullopt;
+  Text keep_completed = std::nullopt, keep_dead = std::nullopt;
+
+  bool any() const;
+};
+
+void takes_queue_settings(Command& command, QueueFlags& flags);
+
+// Changes what was given; "none" takes a limit away.
+Result<void> apply(const QueueFlags& flags, QueueSettings& settings);
+
+}  // namespace millrace::cli

@@ -1,0 +1,236 @@
+// `millrace queues`: what there is, and what becomes of it.
+#include <fmt/format.h>
+
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "cli/commands.h"
+#include "cli/flag_values.h"
+#include "cli/queue_flags.h"
+#include "cli/queue_view.h"
+#include "cli/session.h"
+#include "core/quote.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Options {
+  ServerOptions server = {};
+  std::string name = {};
+  QueueFlags settings = {};
+  std::optional<std::string> pause_for = std::nullopt;
+  std::optional<std::string> pause_until = std::nullopt;
+  bool force = false;
+  bool yes = false;
+};
+
+using Views = std::vector<QueueView>;
+
+Exit list(const Options&, Session& session) {
+  const auto views = session.ask<Views>(&HttpBroker::queues, std::optional<QueueRef>{});
+  if (!views) return session.fail(views.error());
+  if (session.json()) {
+    session.print_json(wire::view_of("queues", *views, false));
+    return Exit::ok;
+  }
+  if (views->empty()) {
+    session.console().say("There are no queues yet; the first `millrace put QUEUE` makes one.");
+    return Exit::ok;
+  }
+  session.print(queues_table(*views, session.now()));
+  return Exit::ok;
+}
+
+Exit show(const Options& options, Session& session) {
+  const auto views = session.ask<Views>(&HttpBroker::queues, std::optional<QueueRef>(options.name));
+  if (!views) return session.fail(views.error(), options.name);
+  if (session.json()) {
+    session.print_json(wire::view_of(views->front()));
+  } else {
+    session.out() << view_of(views->front(), session.now(), session.look());
+  }
+  return Exit::ok;
+}
+
+Exit tell(const Result<Queue>& queue, std::string_view done, const Options& options,
+          Session& session) {
+  if (!queue) return session.fail(queue.error(), options.name);
+  if (session.json()) {
+    session.print_json(wire::text_of(*queue));
+  } else {
+    session.console().say(fmt::format("{} {}", done, queue->settings.name));
+  }
+  return Exit::ok;
+}
+
+Exit create(const Options& options, Session& session) {
+  QueueSettings settings{.name = options.name};
+  if (auto good = apply(options.settings, settings); !good) {
+    return misused(good.error(), session.console(), "queues create");
+  }
+  const auto queue = session.ask<Queue>(&HttpBroker::put_queue, settings, PutQueue::create);
+  if (!queue && queue.error().code == ErrorCode::conflict) {
+    return session.console().fail(queue.error(), "`millrace queues change` changes its settings.");
+  }
+  return tell(queue, "made the queue", options, session);
+}
+
+Exit change_with(const Options& options, Session& session, std::string_view done,
+                 QueueChange change) {
+  const auto queue =
+      session.ask<Queue>(&HttpBroker::change_queue, QueueRef(options.name), std::move(change));
+  return tell(queue, done, options, session);
+}
+
+Exit change(const Options& options, Session& session) {
+  QueueSettings trial{.name = options.name};
+  auto good = apply(options.settings, trial);
+  if (good && !options.settings.any()) {
+    good = fail(ErrorCode::invalid, "there is nothing to change: give at least one setting");
+  }
+  if (!good) return misused(good.error(), session.console(), "queues change");
+  return change_with(options, session, "changed the queue", [&options](QueueSettings& settings) {
+    return apply(options.settings, settings);
+  });
+}
+
+Exit pause(const Options& options, Session& session) {
+  TimePoint until = never;
+  FlagReader read;
+  const auto moment = [&](std::string_view flag, std::string_view text) {
+    return moment_of(flag, text, session.now());
+  };
+  read("--for", options.pause_for, until, moment);
+  read("--until", options.pause_until, until, moment);
+  if (options.pause_for && options.pause_until) {
+    read.refuse({ErrorCode::invalid, "--for and --until both say how long; give one"});
+  }
+  if (read.error()) return misused(*read.error(), session.console(), "queues pause");
+  return change_with(options, session, "paused", [until](QueueSettings& settings) -> Result<void> {
+    settings.paused_until = until;
+    return {};
+  });
+}
+
+Exit resume(const Options& options, Session& session) {
+  return change_with(options, session, "resumed", [](QueueSettings& settings) -> Result<void> {
+    settings.paused_until = std::nullopt;
+    settings.draining = false;
+    return {};
+  });
+}
+
+Exit drain(const Options& options, Session& session) {
+  return change_with(options, session, "draining", [](QueueSettings& settings) -> Result<void> {
+    settings.draining = true;
+    return {};
+  });
+}
+
+// What cannot be taken back is asked about, or must be said twice.
+std::optional<Exit> stopped(const Options& options, Session& session, std::string_view what) {
+  if (options.yes) return std::nullopt;
+  const auto views = session.ask<Views>(&HttpBroker::queues, std::optional<QueueRef>(options.name));
+  if (!views) return session.fail(views.error(), options.name);
+  const QueueCounts& counts = views->front().counts;
+  const std::uint64_t count = options.force ? counts.total() : counts.waiting();
+  const std::string tasks = counted(count, "task", "tasks");
+  if (count == 0) return std::nullopt;
+  if (!session.with().in_terminal) {
+    session.console().fail({ErrorCode::invalid, fmt::format("this removes {} for good", tasks)},
+                           "Say --yes if that is meant.");
+    return Exit::usage;
+  }
+  if (session.console().asks(
+          fmt::format("{} {} and remove {} for good?", what, options.name, tasks),
+          session.with().in)) {
+    return std::nullopt;
+  }
+  session.console().say("Nothing was changed.");
+  return Exit::failed;
+}
+
+Exit clear(const Options& options, Session& session) {
+  if (const auto exit = stopped(options, session, "Clear")) return *exit;
+  const auto removed = session.ask<std::uint64_t>(&HttpBroker::clear, QueueRef(options.name));
+  if (!removed) return session.fail(removed.error(), options.name);
+  if (session.json()) {
+    session.print_json(fmt::format(R"({{"removed":{}}})", *removed));
+  } else {
+    session.console().say(fmt::format("removed {}", counted(*removed, "task", "tasks")));
+  }
+  return Exit::ok;
+}
+
+Exit remove(const Options& options, Session& session) {
+  if (options.force) {
+    if (const auto exit = stopped(options, session, "Remove")) return *exit;
+  }
+  const auto done =
+      session.ask<void>(&HttpBroker::remove_queue, QueueRef(options.name), options.force);
+  if (!done && done.error().code == ErrorCode::conflict) {
+    return session.console().fail(done.error(), "--force removes it with all its tasks.");
+  }
+  if (!done) return session.fail(done.error(), options.name);
+  session.console().say(fmt::format("removed the queue {}", options.name));
+  return Exit::ok;
+}
+
+Command& add(Command& queues, const std::shared_ptr<Options>& options, const char* name,
+             const char* about, Exit (*doing)(const Options&, Session&)) {
+  auto& command = queues.add(name, about);
+  command.word("QUEUE", options->name, "Its name, number or UUID");
+  takes_session(command, options->server);
+  command.does(in_session(options, doing));
+  return command;
+}
+
+void add_changing(Command& queues, const std::shared_ptr<Options>& options) {
+  auto& made = add(queues, options, "create", "Make a queue", create);
+  takes_queue_settings(made, options->settings);
+  made.example("millrace queues create emails --max-concurrent 10 --rate 100/1m --retries 5")
+      .example("millrace queues create audit --keep-completed 7d,1000000 --lease 5m");
+  auto& changed = add(queues, options, "change", "Change settings of a queue", change);
+  takes_queue_settings(changed, options->settings);
+  changed.explain("What is not named stays as it is; `none` takes a limit away.")
+      .example("millrace queues change emails --rate 50/1s --max-concurrent none");
+  add(queues, options, "pause", "Give out no more tasks", pause)
+      .value("--for", options->pause_for, "DURATION", "So long; else until `queues resume`")
+      .value("--until", options->pause_until, "MOMENT", "Until then")
+      .example("millrace queues pause emails --for 10m");
+  add(queues, options, "resume", "End a pause or a drain", resume)
+      .example("millrace queues resume emails");
+  add(queues, options, "drain", "Refuse puts until the queue is empty", drain)
+      .example("millrace queues drain emails");
+}
+
+}  // namespace
+
+void add_queues(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& queues = millrace.add("queues", "List queues, look at one, change it");
+  takes_session(queues, options->server);
+  queues
+      .explain(
+          "READY can be taken, RUNNING has been, LATER waits for its time, its next try or a "
+          "release,\n"
+          "DEAD has failed for good. Rates are those of the last minute, OLDEST is how long the "
+          "first\n"
+          "ready task has waited.")
+      .example("millrace queues")
+      .example("millrace queues show emails")
+      .example("millrace queues --json | jq -r '.queues[] | select(.counts.ready > 0) | .name'")
+      .does(in_session(options, list));
+  add(queues, options, "show", "Settings, counts and figures of a queue", show)
+      .example("millrace queues show emails");
+  add_changing(queues, options);
+  add(queues, options, "clear", "Remove all tasks that wait", clear)
+      .flag("-y,--yes", options->yes, "Do not ask")
+      .example("millrace queues clear emails --yes");
+  add(queues, options, "remove", "Remove a queue", remove)
+      .flag("-f,--force", options->force, "With all its tasks")
+      .flag("-y,--yes", options->yes, "Do not ask")
+      .example("millrace queues remove emails")
+      .example("millrace queues remove emails --force --yes");
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,173 @@
+#include "cli/session.h"
+
+#include <fmt/format.h>
+#include <fstream>
+
+#include "cli/ages.h"
+#include "cli/settings_flags.h"
+#include "core/nearest.h"
+#include "core/quote.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr std::string_view usual_url = "http://127.0.0.1:7070";
+
+// The first line of a file; a key is never an argument, which everybody on the machine could read.
+Result<std::string> key_in(const std::string& file) {
+  std::ifstream stream(file);
+  std::string key;
+  if (!std::getline(stream, key) || key.empty()) {
+    return fail(ErrorCode::invalid, fmt::format("{} holds no key, or cannot be read", file));
+  }
+  return key;
+}
+
+// Whether the terminal shows more than ASCII: what the first of these variables says, and yes if
+// none says anything.
+bool shows_unicode(const Surroundings& with) {
+  for (const std::string_view name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string value = variable(with, name);
+    if (value.empty()) continue;
+    return value.contains("UTF-8") || value.contains("utf8") || value.contains("UTF8") ||
+           value.contains("utf-8");
+  }
+  return true;
+}
+
+// "mr_0123456789abcdef" of a key: its id is no secret.
+std::string shown_key(const std::string& key) {
+  const std::size_t end = key.starts_with("mr_") ? key.find('_', 3) : key.npos;
+  return end == key.npos ? "" : " " + key.substr(0, end);
+}
+
+}  // namespace
+
+void takes_server(Command& command, ServerOptions& options) {
+  command.group("Server")
+      .value("--server", options.server, "URL",
+             "The server (else MILLRACE_URL, else http://127.0.0.1:7070)")
+      .value("--key-file", options.key_file, "FILE", "A file with the API key (else MILLRACE_KEY)")
+      .group("");
+}
+
+void takes_session(Command& command, ServerOptions& options) {
+  command.flag("--json", options.json, "Print what the API answers, for programs");
+  takes_server(command, options);
+}
+
+Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with) {
+  ServerAddress address{
+      .url = options.server, .key = variable(with, "MILLRACE_KEY"), .key_origin = "MILLRACE_KEY"};
+  if (address.url.empty()) address.url = variable(with, "MILLRACE_URL");
+  if (address.url.empty()) address.url = usual_url;
+  if (options.key_file.empty()) return address;
+  auto key = key_in(options.key_file);
+  if (!key) return std::unexpected(std::move(key.error()));
+  address.key = std::move(*key);
+  address.key_origin = options.key_file;
+  return address;
+}
+
+std::unique_ptr<Session> Session::open(const ServerOptions& options, Surroundings& with,
+                                       Console& console) {
+  std::unique_ptr<Session> session(new Session(with, console));
+  auto address = address_of(options, with);
+  if (!address) {
+    console.fail(address.error());
+    return nullptr;
+  }
+  auto broker = HttpBroker::open(with.clock, {.url = address->url, .key = address->key});
+  if (!broker) {
+    console.fail(broker.error(), options.server.empty()
+                                     ? "The address comes from the variable MILLRACE_URL."
+                                     : "Write --server http://HOST:PORT.");
+    return nullptr;
+  }
+  session->address_ = std::move(*address);
+  session->broker_ = std::move(*broker);
+  session->json_ = options.json;
+  if (!options.server.empty()) session->server_flag_ = " --server " + options.server;
+  return session;
+}
+
+Look Session::look() const {
+  return {.colours = with_.out_colours,
+          .unicode = shows_unicode(with_),
+          .width = with_.out_terminal && with_.columns ? with_.columns() : 0};
+}
+
+// ---- What to say -------------------------------------------------------------------------------
+
+std::string Session::unreachable_advice() const {
+  if (address_.url == usual_url) {
+    return "Start a server with `millrace serve`, or name one: --server URL or MILLRACE_URL.";
+  }
+  return fmt::format(
+      "Is a server running at {}, and may this machine reach it?\n"
+      "Another one is named with --server URL or MILLRACE_URL; `millrace serve` starts one here.",
+      address_.url);
+}
+
+std::string Session::denied_advice(int status) const {
+  if (address_.key.empty()) {
+    return "No key was sent. Set MILLRACE_KEY, or name a file that holds one: --key-file FILE.";
+  }
+  if (status == 401) {
+    return fmt::format("The key{} from {} is not one of this server's, or has expired.",
+                       shown_key(address_.key), address_.key_origin);
+  }
+  return fmt::format(
+      "The key{} from {} is for other things or other queues; `millrace keys list` shows what\n"
+      "each may do.",
+      shown_key(address_.key), address_.key_origin);
+}
+
+Exit Session::fail(const Error& error) {
+  const int status = broker_->last_status();
+  if (error.code == ErrorCode::unavailable && status == 0) {
+    console_.fail(error, unreachable_advice());
+    return Exit::unreachable;
+  }
+  if (status == 401 || status == 403) {
+    console_.fail(error, denied_advice(status));
+    return Exit::denied;
+  }
+  if (error.code == ErrorCode::not_found) {
+    console_.fail(error);
+    return Exit::missing;
+  }
+  if (error.code == ErrorCode::limited && error.retry_after) {
+    return console_.fail(error, fmt::format("Try again in {}.", brief(*error.retry_after)));
+  }
+  return console_.fail(error);
+}
+
+Exit Session::fail(const Error& error, std::string_view queue) {
+  if (error.code != ErrorCode::not_found) return fail(error);
+  console_.fail(error);
+  const auto all = ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>{});
+  if (!all) return Exit::missing;
+  if (all->empty()) {
+    console_.say("This server has no queues yet; `millrace queues create NAME` makes one.");
+    return Exit::missing;
+  }
+  std::vector<std::string_view> names;
+  for (const QueueView& each : *all) names.emplace_back(each.queue.settings.name);
+  console_.say(
+      fmt::format("The nearest is {}; `millrace queues` lists all.", nearest(queue, names)));
+  return Exit::missing;
+}
+
+Exit Session::fail_missing(const Error& error, std::string_view what_to_do) {
+  if (error.code != ErrorCode::not_found) return fail(error);
+  console_.fail(error, what_to_do);
+  return Exit::missing;
+}
+
+Exit misused(const Error& error, Console& console, std::string_view command) {
+  console.fail(error, fmt::format("Try: millrace {} --help", command));
+  return Exit::usage;
+}
+
+}  // namespace millrace::cli

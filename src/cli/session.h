@@ -1,0 +1,103 @@
+// A command's conversation with a server: which one, with which key, and what to say when it goes
+// wrong.
+#pragma once
+
+#include <millrace/result.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/client/http_broker.h"
+#include "broker/wait_for_answer.h"
+#include "cli/command.h"
+#include "cli/table.h"
+
+namespace millrace::cli {
+
+struct ServerOptions {
+  std::string server = {};    // empty: MILLRACE_URL, or this machine's
+  std::string key_file = {};  // empty: MILLRACE_KEY
+  bool json = false;
+};
+
+// --server and --key-file.
+void takes_server(Command& command, ServerOptions& options);
+// These and --json.
+void takes_session(Command& command, ServerOptions& options);
+
+struct ServerAddress {
+  std::string url = {};
+  std::string key = {};         // empty: none
+  std::string key_origin = {};  // for people: MILLRACE_KEY, or the file
+};
+Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with);
+
+class Session {
+ public:
+  // Speaks to nobody yet. Says what is wrong, if anything is; null then.
+  static std::unique_ptr<Session> open(const ServerOptions& options, Surroundings& with,
+                                       Console& console);
+
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  HttpBroker& broker() { return *broker_; }
+  Console& console() { return console_; }
+  Surroundings& with() { return with_; }
+  std::ostream& out() { return with_.out; }
+  TimePoint now() { return with_.clock.now(); }
+  bool json() const { return json_; }
+  // Of standard output, as it is now.
+  Look look() const;
+  const ServerAddress& address() const { return address_; }
+  // " --server URL" where another was named than the usual one: for commands that are shown.
+  std::string server_flag() const { return server_flag_; }
+
+  // Asks a verb of the broker and waits: ask<Task>(&HttpBroker::find, id).
+  template <class T, class Verb, class... Arguments>
+  Result<T> ask(Verb verb, Arguments... arguments) {
+    return wait_for_answer<T>([&](Completion<T> done) {
+      (broker_.get()->*verb)(Ask{}, std::move(arguments)..., std::move(done));
+    });
+  }
+
+  // "error: ...", what to try, and the exit code that fits.
+  Exit fail(const Error& error);
+  // The same of an error about that queue: one that is not there is told the nearest that is.
+  Exit fail(const Error& error, std::string_view queue);
+  // Something else that is not there, and how to find what is.
+  Exit fail_missing(const Error& error, std::string_view what_to_do);
+
+  // As one line.
+  void print_json(std::string_view text) { with_.out << text << '\n'; }
+  void print(const Table& table) { with_.out << table.text(look()); }
+  void print(const Sheet& sheet) { with_.out << sheet.text(look()); }
+
+ private:
+  Session(Surroundings& with, Console& console) : with_(with), console_(console) {}
+  std::string unreachable_advice() const;
+  std::string denied_advice(int status) const;
+
+  Surroundings& with_;
+  Console& console_;
+  ServerAddress address_;
+  std::string server_flag_;
+  bool json_ = false;
+  std::unique_ptr<HttpBroker> broker_;
+};
+
+// What cannot be right whatever the server says.
+Exit misused(const Error& error, Console& console, std::string_view command);
+
+// What a command over HTTP does: opens the session and runs `doing` in it.
+template <class Options>
+Command::Doing in_session(std::shared_ptr<Options> options,
+                          Exit (*doing)(const Options& options, Session& session)) {
+  return [options, doing](Surroundings& with, Console& console) {
+    auto session = Session::open(options->server, with, console);
+    return session ? doing(*options, *session) : Exit::usage;
+  };
+}
+
+}  // namespace millrace::cli

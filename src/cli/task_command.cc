@@ -1,0 +1,285 @@
+// `millrace task ID`: one task, or a few by their ids.
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "cli/ages.h"
+#include "cli/commands.h"
+#include "cli/display.h"
+#include "cli/flag_values.h"
+#include "cli/session.h"
+#include "cli/task_view.h"
+#include "core/time_text.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Options {
+  ServerOptions server = {};
+  std::vector<std::string> ids = {};
+  std::string reason = {};
+  std::optional<std::string> timeout = std::nullopt;
+  std::optional<std::string> priority = std::nullopt;
+  std::optional<std::string> at = std::nullopt;
+  std::optional<std::string> delay = std::nullopt;
+};
+
+constexpr std::string_view how_to_find =
+    "A task that has ended stays as long as its queue keeps it; `millrace tasks` lists those there "
+    "are.";
+
+Result<std::vector<TaskRef>> refs_of(const std::vector<std::string>& texts) {
+  std::vector<TaskRef> refs;
+  for (const std::string& each : texts) {
+    auto ref = task_of(each);
+    if (!ref) return std::unexpected(std::move(ref.error()));
+    refs.push_back(*ref);
+  }
+  return refs;
+}
+
+// Does `one` for each task; the exit code is that of the last that went wrong.
+template <class One>
+Exit each(const Options& options, Session& session, One one) {
+  const auto refs = refs_of(options.ids);
+  if (!refs) return misused(refs.error(), session.console(), "task");
+  Exit exit = Exit::ok;
+  for (std::size_t i = 0; i < refs->size(); ++i) {
+    const Exit now = one((*refs)[i], i == 0);
+    if (now != Exit::ok) exit = now;
+    if (now == Exit::unreachable || now == Exit::denied) break;
+  }
+  return exit;
+}
+
+Exit show(const Options& options, Session& session) {
+  return each(options, session, [&](const TaskRef& ref, bool first) {
+    const auto task = session.ask<Task>(&HttpBroker::find, ref);
+    if (!task) return session.fail_missing(task.error(), how_to_find);
+    if (session.json()) {
+      session.print_json(wire::view_of(*task));
+      return Exit::ok;
+    }
+    std::optional<Explanation> why;
+    if (!is_final(task->state)) {
+      if (auto found = session.ask<Explanation>(&HttpBroker::explain, ref)) why = std::move(*found);
+    }
+    session.out() << (first ? "" : "\n") << view_of(*task, why, session.now(), session.look());
+    return Exit::ok;
+  });
+}
+
+Exit explain(const Options& options, Session& session) {
+  return each(options, session, [&](const TaskRef& ref, bool) {
+    const auto why = session.ask<Explanation>(&HttpBroker::explain, ref);
+    if (!why) return session.fail_missing(why.error(), how_to_find);
+    if (session.json()) {
+      session.print_json(wire::text_of(*why));
+      return Exit::ok;
+    }
+    session.out() << printable(why->sentence) << '\n';
+    if (why->estimate) {
+      session.out() << "starts about " << moment_and_age(*why->estimate, session.now()) << '\n';
+    }
+    return Exit::ok;
+  });
+}
+
+Exit wait(const Options& options, Session& session) {
+  std::optional<Duration> most;
+  if (options.timeout) {
+    const auto duration = duration_of("--timeout", *options.timeout);
+    if (!duration) return misused(duration.error(), session.console(), "task wait");
+    most = *duration;
+  }
+  return each(options, session,
+              [&](const TaskRef& ref, bool) { return await_end(session, ref, most); });
+}
+
+Exit log(const Options& options, Session& session) {
+  return each(options, session, [&](const TaskRef& ref, bool) {
+    const auto task = session.ask<Task>(&HttpBroker::find, ref);
+    if (!task) return session.fail_missing(task.error(), how_to_find);
+    if (session.json()) {
+      std::string text;
+      wire::TextWriter writer(text);
+      wire::append(writer.key("log"), task->log);
+      writer.close();
+      session.print_json(text);
+      return Exit::ok;
+    }
+    for (const LogLine& line : task->log) {
+      session.out() << painted(format_time(line.at), Paint::faint, session.look()) << "  "
+                    << printable(line.text) << '\n';
+    }
+    if (task->log.empty()) session.console().say("It has said nothing.");
+    return Exit::ok;
+  });
+}
+
+Exit result(const Options& options, Session& session) {
+  return each(options, session, [&](const TaskRef& ref, bool) {
+    const auto task = session.ask<Task>(&HttpBroker::find, ref);
+    if (!task) return session.fail_missing(task.error(), how_to_find);
+    if (task->state != TaskState::completed) {
+      return session.console().fail(
+          {ErrorCode::conflict,
+           fmt::format("the task is {} and has no result", name_of(task->state))},
+          is_final(task->state) ? "`millrace task show` tells why."
+                                : "`millrace task wait` waits for it.");
+    }
+    // The bytes as they are: a program may read them.
+    session.out() << task->result;
+    if (session.with().out_terminal && !task->result.ends_with('\n')) session.out() << '\n';
+    return Exit::ok;
+  });
+}
+
+// Verbs go by id; a number is looked up first.
+Result<TaskId> id_of(const TaskRef& ref, Session& session) {
+  if (const auto* id = std::get_if<TaskId>(&ref)) return *id;
+  auto task = session.ask<Task>(&HttpBroker::find, ref);
+  if (!task) return std::unexpected(std::move(task.error()));
+  return task->id;
+}
+
+using States = Broker::States;
+
+// Asks for the state after a verb and prints it behind the id.
+template <class Verb>
+Exit change_each(const Options& options, Session& session, const char* done, Verb verb) {
+  return each(options, session, [&](const TaskRef& ref, bool) {
+    const auto id = id_of(ref, session);
+    if (!id) return session.fail_missing(id.error(), how_to_find);
+    const Result<States> states = verb(*id);
+    if (!states) return session.fail(states.error());
+    const Result<TaskState>& state = states->front();
+    if (!state) return session.fail_missing(state.error(), how_to_find);
+    if (session.json()) {
+      session.print_json(wire::state_of(*id, *state));
+    } else {
+      session.out() << to_text(id->value) << "  " << (done != nullptr ? done : name_of(*state))
+                    << '\n';
+    }
+    return Exit::ok;
+  });
+}
+
+Exit cancel(const Options& options, Session& session) {
+  bool running = false;
+  const Exit exit = change_each(options, session, nullptr, [&](TaskId id) {
+    auto states = session.ask<States>(&HttpBroker::cancel, std::vector<TaskId>{id}, options.reason);
+    running = running || (states && states->front() && *states->front() == TaskState::processing);
+    return states;
+  });
+  if (running) {
+    session.console().say("A task that runs learns of it with its next heartbeat.");
+  }
+  return exit;
+}
+
+Exit retry(const Options& options, Session& session) {
+  return change_each(options, session, nullptr, [&](TaskId id) {
+    return session.ask<States>(&HttpBroker::retry, std::vector<TaskId>{id});
+  });
+}
+
+Exit release(const Options& options, Session& session) {
+  return change_each(options, session, nullptr, [&](TaskId id) {
+    return session.ask<States>(&HttpBroker::update,
+                               std::vector<TaskUpdate>{{.id = id, .release = true}});
+  });
+}
+
+Exit remove(const Options& options, Session& session) {
+  return change_each(options, session, "removed", [&](TaskId id) {
+    return session.ask<States>(&HttpBroker::remove, std::vector<TaskId>{id});
+  });
+}
+
+Exit change(const Options& options, Session& session) {
+  TaskUpdate update;
+  FlagReader read;
+  const auto moment = [&](std::string_view flag, std::string_view text) {
+    return moment_of(flag, text, session.now());
+  };
+  read("--priority", options.priority, update.priority, priority_of);
+  read("--at", options.at, update.start, moment);
+  read("--delay", options.delay, update.start, moment);
+  if (!options.priority && !options.at && !options.delay) {
+    read.refuse(
+        {ErrorCode::invalid, "there is nothing to change: give --priority, --at or --delay"});
+  }
+  if (read.error()) return misused(*read.error(), session.console(), "task change");
+  return change_each(options, session, nullptr, [&](TaskId id) {
+    update.id = id;
+    return session.ask<States>(&HttpBroker::update, std::vector<TaskUpdate>{update});
+  });
+}
+
+constexpr const char* an_id = "019a0000-0000-7000-8000-000000000000";
+
+// A command below `task` that takes ids.
+Command& add(Command& task, const std::shared_ptr<Options>& options, const char* name,
+             const char* about, Exit (*doing)(const Options&, Session&)) {
+  auto& command = task.add(name, about);
+  command.words("ID", options->ids, "Its id or its number; several are done one after another");
+  takes_session(command, options->server);
+  command.does(in_session(options, doing));
+  return command;
+}
+
+void add_looking(Command& task, const std::shared_ptr<Options>& options) {
+  add(task, options, "show", "Everything about a task", show)
+      .example(fmt::format("millrace task show {}", an_id))
+      .example("millrace task 17", "the same, by number");
+  add(task, options, "explain", "Why a task is not running, in a sentence", explain)
+      .example(fmt::format("millrace task explain {}", an_id));
+  add(task, options, "wait", "Wait for the end and print the result", wait)
+      .value("--timeout", options->timeout, "DURATION", "No longer than that")
+      .explain("The exit code is 1 if the task failed, or has not ended by then.")
+      .example(fmt::format("millrace task wait {} --timeout 30s", an_id));
+  add(task, options, "log", "What its handler has said", log)
+      .example(fmt::format("millrace task log {}", an_id));
+  add(task, options, "result", "Its result, byte by byte", result)
+      .example(fmt::format("millrace task result {} > result.json", an_id));
+}
+
+}  // namespace
+
+void add_task(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& task = millrace.add("task", "Look at a task, or do something with it");
+  task.maybe_words("ID", options->ids, "The same as `task show ID`");
+  takes_session(task, options->server);
+  task.explain("`millrace tasks` finds ids.")
+      .example(fmt::format("millrace task {}", an_id))
+      .example(fmt::format("millrace task cancel {} --reason 'sent by hand'", an_id))
+      .does([options](Surroundings& with, Console& console) {
+        if (options->ids.empty()) {
+          return misused({ErrorCode::invalid, "which task? give its id or its number"}, console,
+                         "task");
+        }
+        return in_session(options, show)(with, console);
+      });
+  add_looking(task, options);
+  add(task, options, "cancel", "Cancel a task that waits or runs", cancel)
+      .value("--reason", options->reason, "TEXT", "Why; kept with the task")
+      .example(fmt::format("millrace task cancel {}", an_id));
+  add(task, options, "retry", "Start a task anew that failed or was cancelled", retry)
+      .example(fmt::format("millrace task retry {}", an_id));
+  add(task, options, "release", "Let a task go that was put with --hold", release)
+      .example(fmt::format("millrace task release {}", an_id));
+  add(task, options, "change", "Change the priority or the start of a waiting task", change)
+      .value("--priority", options->priority, "0-9|high|medium|low", "9 is taken first")
+      .value("--at", options->at, "MOMENT", "Start it then")
+      .value("--delay", options->delay, "DURATION", "Start it so much later than now")
+      .example(fmt::format("millrace task change {} --priority 9 --delay 0s", an_id));
+  add(task, options, "remove", "Remove a task that does not run, for good", remove)
+      .example(fmt::format("millrace task remove {}", an_id));
+}
+
+}  // namespace millrace::cli

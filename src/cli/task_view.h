@@ -1,0 +1,28 @@
+// Tasks on a terminal.
+#pragma once
+
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/broker.h"
+#include "cli/session.h"
+#include "cli/table.h"
+
+namespace millrace::cli {
+
+Paint paint_of(TaskState state);
+
+// A line a task.
+Table table_of(const std::vector<Task>& tasks, TimePoint now);
+
+// Everything there is to say. `why`, if there is one: what it waits for.
+std::string view_of(const Task& task, const std::optional<Explanation>& why, TimePoint now,
+                    const Look& look);
+
+// Waits until the task has ended, prints its result and says how it went. `wait`: at most so long.
+Exit await_end(Session& session, const TaskRef& task, std::optional<Duration> wait);
+
+}  // namespace millrace::cli
