@@ -26,13 +26,28 @@ std::string member(const std::string& json, std::string_view name) {
 
 ApiServer::ApiServer(ServerOptions options)
     : driver({.rules = {.compose = wire::compose_notice}}, std::move(options.store)),
-      api(std::move(options.api)) {
+      api(watched(std::move(options.api))) {
   if (options.started) api.start(*driver.broker);
   auto started = api::Listener::start({.port = 0}, api.handler(), driver.clock);
   EXPECT_TRUE(started.has_value());
   if (!started) return;
   listener_ = std::move(*started);
   port_ = listener_->port();
+}
+
+api::ApiOptions ApiServer::watched(api::ApiOptions options) {
+  options.clock = &driver.clock;
+  options.streams.keep_time = false;
+  if (!options.eyes.observe) {
+    options.eyes.observe = [this](Ask ask, Completion<Observed> done) {
+      driver.broker->observe(ask, std::move(done));
+    };
+  }
+  options.eyes.history = [this](Ask ask, HistoryRequest request, Completion<History> done) {
+    driver.broker->history(ask, std::move(request), std::move(done));
+  };
+  options.eyes.events = [this]() -> EventRing& { return driver.broker->events(); };
+  return options;
 }
 
 ApiServer::~ApiServer() {

@@ -62,6 +62,9 @@ class ApiServer : public ApiClient {
   api::Api api;
 
  private:
+  // With eyes, and a clock that stands still.
+  api::ApiOptions watched(api::ApiOptions options);
+
   std::unique_ptr<api::Listener> listener_;
 };
 

@@ -106,13 +106,13 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     behind_ = position_ < last;
     const std::size_t budget =
         std::max(looks_of_all / std::max<std::size_t>(all_.count_, 1), least_looks);
-    resting_until_ = !behind_            ? now + all_.options_.rest
+    resting_until_ = !behind_           ? now + all_.options_.rest
                      : looked_ > budget ? second_began_ + second
                                         : now;
     return text;
   }
 
-  void append(std::string& text, const std::vector<TaskEvent>& events,
+  void append(std::string& text, const std::vector<TaskHappening>& events,
               std::chrono::nanoseconds now) {
     const Rate rate{.max = all_.options_.events_a_second, .per = second};
     const TimePoint at(std::chrono::duration_cast<Duration>(now));
@@ -143,15 +143,16 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
       if (closed_) return;
       parked_ = std::move(done);
       wake_at_ = told_ + all_.options_.beat;
-      if (now < resting_until_) wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, resting_until_);
-      if (skipped_ != 0) wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, skipped_told_ + second);
+      if (now < resting_until_)
+        wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, resting_until_);
+      if (skipped_ != 0)
+        wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, skipped_told_ + second);
     }
     if (resting) return;
     // Not under the lock: it may be called before this returns.
-    const std::uint64_t ticket =
-        ring_.wait(position_, [weak = weak_from_this()] {
-          if (const auto stream = weak.lock()) stream->wake();
-        });
+    const std::uint64_t ticket = ring_.wait(position_, [weak = weak_from_this()] {
+      if (const auto stream = weak.lock()) stream->wake();
+    });
     const std::lock_guard lock(mutex_);
     if (parked_) {
       ticket_ = ticket;

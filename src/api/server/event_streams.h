@@ -5,8 +5,9 @@
 // loses what the ring forgets. One that wants more than 500 events a second is told how many were
 // passed over, and goes on with the newest.
 //
-// Time passes with tick(): every 15 s without news a stream says that it is alive, and a stream that
-// has just read rests for a moment, so that busy queues are read in pieces and not event by event.
+// Time passes with tick(): every 15 s without news a stream says that it is alive, and a stream
+// that has just read rests for a moment, so that busy queues are read in pieces and not event by
+// event.
 #pragma once
 
 #include <millrace/time.h>
@@ -29,7 +30,7 @@
 namespace millrace::api {
 
 struct EventStreamsOptions {
-  std::size_t most = 1000;             // streams at the same time
+  std::size_t most = 1000;              // streams at the same time
   std::uint32_t events_a_second = 500;  // of one stream
   Duration beat = std::chrono::seconds(15);
   Duration rest = std::chrono::milliseconds(50);

@@ -20,8 +20,7 @@ HttpFigures::HttpFigures() : all_(routes().size() + 1) {
 }
 
 std::size_t HttpFigures::place_of(const Route* route) {
-  return route == nullptr ? routes().size()
-                          : static_cast<std::size_t>(route - routes().data());
+  return route == nullptr ? routes().size() : static_cast<std::size_t>(route - routes().data());
 }
 
 std::string_view HttpFigures::operation_at(std::size_t place) {

@@ -44,9 +44,8 @@ void add_claude(Families& to, const Observed& observed) {
                 [&all](MetricsText& text, std::size_t row) {
                   const PriorityFigures& of = all[row];
                   const std::string_view priority = name_of(of.priority);
-                  text.sample(
-                      {{"status", "completed"}, {"type", of.type}, {"priority", priority}},
-                      of.completed);
+                  text.sample({{"status", "completed"}, {"type", of.type}, {"priority", priority}},
+                              of.completed);
                   text.sample({{"status", "failed"}, {"type", of.type}, {"priority", priority}},
                               of.failed);
                 }});
@@ -57,8 +56,7 @@ void add_claude(Families& to, const Observed& observed) {
                   text.sample({{"type", of.type}, {"priority", name_of(of.priority)}},
                               with_bounds(of.running, claude_bounds));
                 }});
-  to.push_back({"claude_proxy_queue_size", gauge, "Current size of the queue",
-                priority_class_count,
+  to.push_back({"claude_proxy_queue_size", gauge, "Current size of the queue", priority_class_count,
                 [sizes = sizes_of(observed)](MetricsText& text, std::size_t row) {
                   const auto priority = static_cast<PriorityClass>(priority_class_count - 1 - row);
                   text.sample({{"priority", name_of(priority)}},
@@ -104,10 +102,9 @@ void add_queue(Families& to, const Observed& observed) {
                   if (is_internal(view.counts.queue)) return;
                   text.sample({{"queue_num", number_of(view)}}, view.counts.taken());
                 }});
-  to.push_back({"queue_running_workers", gauge, "Running workers.", 1,
-                [&observed](MetricsText& text, std::size_t) {
-                  text.sample({}, observed.workers.beating);
-                }});
+  to.push_back(
+      {"queue_running_workers", gauge, "Running workers.", 1,
+       [&observed](MetricsText& text, std::size_t) { text.sample({}, observed.workers.beating); }});
   to.push_back({"queue_running_job_processors", gauge, "Running job processors.", 1,
                 [&observed](MetricsText& text, std::size_t) {
                   text.sample({}, observed.workers.processors);

@@ -73,8 +73,7 @@ void add_http(Families& to, const Shown& shown) {
                   const HttpFigures::Waits& of = shown.waits[row];
                   text.sample({{"operation", of.operation}}, of.count);
                 }});
-  add(to, "millrace_event_streams", gauge, "Streams of events that are open.",
-      shown.event_streams);
+  add(to, "millrace_event_streams", gauge, "Streams of events that are open.", shown.event_streams);
   add(to, "millrace_event_stream_events_sent_total", counter, "Events sent over streams.",
       shown.events_sent);
   add(to, "millrace_event_stream_events_skipped_total", counter,
@@ -180,23 +179,23 @@ void add_queue_families(Families& to, const Shown& shown) {
          [](const QueueView& view) {
            return view.figures.last_asked ? seconds_of(*view.figures.last_asked) : 0.0;
          });
-  family("millrace_queue_paused", gauge, "1 if no tasks are handed out.",
-         [at = observed.at](const QueueView& view) {
-           const QueueSettings& settings = view.queue.settings;
-           return one_if(!settings.active ||
-                         (settings.paused_until && *settings.paused_until > at));
-         });
+  family(
+      "millrace_queue_paused", gauge, "1 if no tasks are handed out.",
+      [at = observed.at](const QueueView& view) {
+        const QueueSettings& settings = view.queue.settings;
+        return one_if(!settings.active || (settings.paused_until && *settings.paused_until > at));
+      });
 }
 
 void add_task_families(Families& to, const Shown& shown) {
   const std::vector<TypeFigures>& types = shown.observed->types;
   const auto count = [&](std::string_view name, std::string_view help,
                          std::uint64_t TypeFigures::* figure) {
-    to.push_back({name, counter, help, types.size(),
-                  [&types, figure](MetricsText& text, std::size_t row) {
-                    const TypeFigures& of = types[row];
-                    text.sample({{"queue", of.queue}, {"type", of.type}}, of.*figure);
-                  }});
+    to.push_back(
+        {name, counter, help, types.size(), [&types, figure](MetricsText& text, std::size_t row) {
+           const TypeFigures& of = types[row];
+           text.sample({{"queue", of.queue}, {"type", of.type}}, of.*figure);
+         }});
   };
   count("millrace_tasks_put_total", "Tasks put.", &TypeFigures::put);
   count("millrace_tasks_existing_total", "Puts that found their task there already.",
@@ -216,12 +215,12 @@ void add_task_families(Families& to, const Shown& shown) {
         &TypeFigures::expired);
   const auto durations = [&](std::string_view name, std::string_view help,
                              HistogramSnapshot TypeFigures::* figure) {
-    to.push_back({name, histogram, help, types.size(),
-                  [&types, figure](MetricsText& text, std::size_t row) {
-                    const TypeFigures& of = types[row];
-                    if ((of.*figure).count == 0) return;
-                    text.sample({{"queue", of.queue}, {"type", of.type}}, of.*figure);
-                  }});
+    to.push_back(
+        {name, histogram, help, types.size(), [&types, figure](MetricsText& text, std::size_t row) {
+           const TypeFigures& of = types[row];
+           if ((of.*figure).count == 0) return;
+           text.sample({{"queue", of.queue}, {"type", of.type}}, of.*figure);
+         }});
   };
   durations("millrace_task_wait_duration_seconds", "From ready to taken.", &TypeFigures::waiting);
   durations("millrace_task_run_duration_seconds", "From taken to the end of the run, good or bad.",

@@ -12,7 +12,7 @@
 
 namespace millrace::wire {
 
-void fields(A<TaskEvent> auto& of, auto& visit) {
+void fields(A<TaskHappening> auto& of, auto& visit) {
   visit("id", required(of.id)), visit("queue", required(of.queue)), visit("type", of.type);
   visit("client_id", of.client_id), visit("state", of.state), visit("at", of.at);
   visit("worker", of.worker), visit("error_code", of.error_code);
@@ -111,7 +111,7 @@ std::optional<EventId> event_id_from(std::string_view text) {
   return id;
 }
 
-void append_event(std::string& out, std::uint64_t boot, const TaskEvent& event) {
+void append_event(std::string& out, std::uint64_t boot, const TaskHappening& event) {
   static constexpr auto all = names(Happened{});
   fmt::format_to(std::back_inserter(out), "id: {:x}-{}\nevent: {}\ndata: ", boot, event.number,
                  all[static_cast<std::size_t>(event.what)]);
@@ -119,15 +119,15 @@ void append_event(std::string& out, std::uint64_t boot, const TaskEvent& event) 
   out += "\n\n";
 }
 
-std::string text_of(const TaskEvent& event) {
+std::string text_of(const TaskHappening& event) {
   std::string out;
   append(out, event);
   return out;
 }
 
-Result<TaskEvent> event_from(std::string_view id, std::string_view what, std::string_view data) {
+Result<TaskHappening> event_from(std::string_view id, std::string_view what, std::string_view data) {
   static constexpr auto all = names(Happened{});
-  auto event = read_from<TaskEvent>(data);
+  auto event = read_from<TaskHappening>(data);
   if (!event) return event;
   const auto found = std::ranges::find(all, what);
   if (found == all.end()) {

@@ -19,11 +19,11 @@ struct EventId {
   std::uint64_t number = 0;
 };
 std::optional<EventId> event_id_from(std::string_view text);
-void append_event(std::string& out, std::uint64_t boot, const TaskEvent& event);
+void append_event(std::string& out, std::uint64_t boot, const TaskHappening& event);
 // The value of `data:`.
-std::string text_of(const TaskEvent& event);
+std::string text_of(const TaskHappening& event);
 // `what` is the value of `event:`.
-Result<TaskEvent> event_from(std::string_view id, std::string_view what, std::string_view data);
+Result<TaskHappening> event_from(std::string_view id, std::string_view what, std::string_view data);
 // Of the event `skipped`.
 Result<std::uint64_t> skipped_from(std::string_view data);
 

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using test::t0;
 using ::testing::HasSubstr;
 
-TaskEvent some_event() {
+TaskHappening some_event() {
   return {.number = 7,
           .at = t0,
           .what = Happened::retrying,
@@ -29,7 +29,7 @@ TaskEvent some_event() {
 }
 
 TEST(EyesText, events_come_back_as_they_were) {
-  TaskEvent event = some_event();
+  TaskHappening event = some_event();
   for (std::size_t what = 0; what < happened_count; ++what) {
     event.what = static_cast<Happened>(what);
     std::string text;
@@ -46,7 +46,7 @@ TEST(EyesText, events_come_back_as_they_were) {
 }
 
 TEST(EyesText, an_event_is_one_line_of_data_with_what_there_is) {
-  TaskEvent event{.number = 1, .at = t0, .id = test::fresh_id(), .queue = "q"};
+  TaskHappening event{.number = 1, .at = t0, .id = test::fresh_id(), .queue = "q"};
   EXPECT_THAT(text_of(some_event()), HasSubstr(R"(line\nbreak)"));
   EXPECT_THAT(text_of(event), ::testing::Not(HasSubstr("worker")));
   EXPECT_THAT(text_of(event), HasSubstr(R"("state":"queued")"));
