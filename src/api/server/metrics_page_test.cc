@@ -24,10 +24,10 @@ HistogramSnapshot observations(std::initializer_list<double> seconds) {
   return histogram.snapshot();
 }
 
-QueueView queue(const std::string& name, std::optional<std::uint64_t> number = {}) {
+QueueView queue(const std::string& name, std::optional<std::int64_t> number = {}) {
   QueueView view;
   view.queue.settings.name = view.counts.queue = name;
-  if (number) view.counts.number = QueueNumber{static_cast<QueueNumber::Rep>(*number)};
+  if (number) view.counts.number = QueueNumber{*number};
   const auto set = [&](TaskState state, std::size_t priority, std::uint64_t count) {
     view.counts.by[static_cast<std::size_t>(state)][priority] = count;
   };
