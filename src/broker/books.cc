@@ -52,7 +52,7 @@ Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint no
       traits(store_traits),
       ids(seed),
       leases(given.leases),
-      figures(now),
+      figures(now, {.priorities = given.priority_figures, .minutes = given.history}),
       alerts_sent(given.alert_window),
       notices(given.compose, given.alerts, alerts_sent, ids),
       waiters({.most = given.waiters, .poll = store_traits.several_processes}),

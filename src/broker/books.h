@@ -38,6 +38,8 @@ struct BooksOptions {
   bool alerts = false;
   Duration alert_window = std::chrono::minutes(10);  // the same alert at most once in it
   bool manager = false;                              // moves processors between queues
+  bool priority_figures = false;                     // counts by type and priority, too
+  bool history = false;  // keeps what happened a minute and an hour in the store
   // Of ids and jitter. Nullopt: drawn at random, since two brokers with one seed make the same ids.
   std::optional<std::uint64_t> seed = std::nullopt;
   LeaseBookOptions leases = {};
@@ -45,8 +47,8 @@ struct BooksOptions {
   Log log = {};
 };
 
-// Whoever locks several of them does so in the order queues, figures, leases,
-// events.
+// Whoever locks several of them does so in the order queues, events, figures,
+// leases.
 struct Books {
   Books(const BooksOptions& options, const Traits& store_traits, TimePoint now);
 

@@ -1,6 +1,7 @@
 #include "broker/figures.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/limits.h"
 
@@ -96,36 +97,202 @@ QueueFigures Tally::figures(TimePoint now) const {
   return figures;
 }
 
-Tally& Figures::Writing::of(std::string_view queue) {
-  if (last_ != nullptr && last_name_ == queue) return *last_;
-  auto found = figures_.tallies_.find(queue);
-  if (found == figures_.tallies_.end()) {
-    // As many as there can be queues, and the internal ones; whatever else is named has no figures.
-    if (figures_.tallies_.size() >= 2 * limits::max_queues) return figures_.others_;
-    found = figures_.tallies_.emplace(std::string(queue), Tally(figures_.started_)).first;
+// ---- Figures
+// -------------------------------------------------------------------------------------
+
+Figures::Figures(TimePoint started, const FiguresOptions& options)
+    : started_(started), options_(options) {
+  minute_.at = std::chrono::floor<std::chrono::minutes>(started);
+}
+
+// Null: as many as there can be queues, and the internal ones, are there. Whatever else is named
+// has no figures.
+Figures::Entry* Figures::entry(std::string_view queue, std::string_view* name) {
+  auto found = entries_.find(queue);
+  if (found == entries_.end()) {
+    if (entries_.size() >= 2 * limits::max_queues) return nullptr;
+    found = entries_.emplace(std::string(queue), Entry{.tally = Tally(started_)}).first;
   }
-  last_name_ = found->first;
-  last_ = &found->second;
-  return *last_;
+  *name = found->first;
+  return &found->second;
+}
+
+void Figures::Writing::find(std::string_view queue) {
+  if (last_ != nullptr && last_name_ == queue) return;
+  last_ = figures_.entry(queue, &last_name_);
+  last_line_ = {};
+}
+
+Tally& Figures::Writing::of(std::string_view queue) {
+  find(queue);
+  return last_ == nullptr ? figures_.others_ : last_->tally;
+}
+
+const Figures::Line& Figures::Writing::line(std::string_view queue, std::string_view type) {
+  find(queue);
+  if (last_line_.type != nullptr && last_ != nullptr && last_type_ == type) return last_line_;
+  const Place place = figures_.place_of(last_, last_name_, type);
+  last_type_ = place.type;
+  last_line_ = {.queue = last_ == nullptr ? &figures_.others_ : &last_->tally,
+                .type = place.tally,
+                .minute = figures_.row_of(place)};
+  return last_line_;
+}
+
+void Figures::Writing::ended(std::string_view type, std::uint8_t priority, bool completed,
+                             std::optional<Duration> run) {
+  if (!figures_.options_.priorities) return;
+  auto& all = figures_.priorities_;
+  auto found = all.find(type);
+  if (found == all.end()) {
+    const bool fits = all.size() < figures_.options_.priority_types;
+    found = all.try_emplace(std::string(fits ? type : other_name)).first;
+  }
+  PriorityTally& tally = found->second[static_cast<std::size_t>(class_of(priority))];
+  ++(completed ? tally.completed : tally.failed);
+  if (run) tally.running.observe(*run);
+}
+
+// Where a type is counted: whatever clients send, only so many names are kept.
+Figures::Place Figures::place_of(Entry* entry, std::string_view queue, std::string_view type) {
+  if (entry != nullptr) {
+    auto& types = entry->types;
+    auto found = types.find(type);
+    if (found == types.end() && types.size() >= options_.types_a_queue) {
+      type = other_name;
+      found = types.find(type);
+    }
+    if (found == types.end() && types_ < options_.types) {
+      found = types.try_emplace(std::string(type)).first;
+      ++types_;
+    }
+    if (found == types.end()) found = types.find(other_name);
+    if (found != types.end()) return {&found->second, queue, found->first};
+  }
+  return {&other_types_, other_name, other_name};
+}
+
+MinuteRow* Figures::row_of(const Place& place) {
+  if (!options_.minutes) return nullptr;
+  TypeTally& tally = *place.tally;
+  if (tally.number == minute_number_) return tally.row;
+  // Queues that are made and removed all the time have a row each time.
+  if (minute_.rows.size() >= 2 * options_.types && &tally != &other_types_) {
+    return row_of({&other_types_, other_name, other_name});
+  }
+  minute_.rows.push_back(std::make_unique<MinuteRow>(
+      MinuteRow{.queue = std::string(place.queue), .type = std::string(place.type)}));
+  tally.row = minute_.rows.back().get();
+  tally.number = minute_number_;
+  return tally.row;
+}
+
+void Figures::turn(TimePoint now) {
+  if (!options_.minutes) return;
+  constexpr std::chrono::minutes minute(1);
+  // Threads do not come in the order of their moments. A clock that was set back is another thing.
+  constexpr std::chrono::minutes back(5);
+  if (now < minute_.at + minute && now >= minute_.at - back) return;
+  constexpr std::size_t most_finished = 3;
+  if (!minute_.rows.empty()) {
+    if (finished_.size() == most_finished) finished_.erase(finished_.begin());
+    finished_.push_back(std::move(minute_));
+  }
+  minute_ = {.at = std::chrono::floor<std::chrono::minutes>(now)};
+  ++minute_number_;
 }
 
 QueueFigures Figures::of(std::string_view queue, TimePoint now) {
   const std::scoped_lock lock(mutex_);
-  const auto found = tallies_.find(queue);
-  if (found == tallies_.end()) return {.since = started_};
-  return found->second.figures(now);
+  const auto found = entries_.find(queue);
+  if (found == entries_.end()) return {.since = started_};
+  return found->second.tally.figures(now);
 }
 
 RateWindow Figures::window(std::string_view queue) {
   const std::scoped_lock lock(mutex_);
-  const auto found = tallies_.find(queue);
-  return found == tallies_.end() ? RateWindow{} : found->second.window();
+  const auto found = entries_.find(queue);
+  return found == entries_.end() ? RateWindow{} : found->second.tally.window();
 }
 
 void Figures::forget(std::string_view queue) {
   const std::scoped_lock lock(mutex_);
-  const auto found = tallies_.find(queue);
-  if (found != tallies_.end()) tallies_.erase(found);
+  const auto found = entries_.find(queue);
+  if (found == entries_.end()) return;
+  types_ -= found->second.types.size();
+  entries_.erase(found);
+}
+
+// Queue by queue, so that nobody waits for all of them.
+std::vector<TypeFigures> Figures::types() {
+  std::vector<TypeFigures> all;
+  std::string after;
+  std::unique_lock lock(mutex_);
+  for (auto at = entries_.begin(); at != entries_.end(); at = entries_.upper_bound(after)) {
+    after = at->first;
+    for (const auto& [type, tally] : at->second.types) all.push_back(tally.figures(after, type));
+    lock.unlock();
+    lock.lock();
+  }
+  const auto& others = other_types_.counts;
+  if (std::ranges::any_of(others, [](std::uint64_t count) { return count != 0; })) {
+    all.push_back(other_types_.figures(std::string(other_name), std::string(other_name)));
+  }
+  return all;
+}
+
+std::vector<PriorityFigures> Figures::priorities() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<PriorityFigures> all;
+  for (const auto& [type, tallies] : priorities_) {
+    for (std::size_t i = 0; i < tallies.size(); ++i) {
+      const PriorityTally& tally = tallies[i];
+      if (tally.completed == 0 && tally.failed == 0) continue;
+      all.push_back({.type = type,
+                     .priority = static_cast<PriorityClass>(i),
+                     .completed = tally.completed,
+                     .failed = tally.failed,
+                     .running = tally.running.snapshot()});
+    }
+  }
+  return all;
+}
+
+std::vector<std::pair<ErrorCode, std::uint64_t>> Figures::refused() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::pair<ErrorCode, std::uint64_t>> all;
+  for (std::size_t i = 0; i < refused_.size(); ++i) {
+    if (refused_[i] != 0) all.emplace_back(static_cast<ErrorCode>(i), refused_[i]);
+  }
+  return all;
+}
+
+std::uint64_t Figures::late_reports() {
+  const std::scoped_lock lock(mutex_);
+  return late_reports_;
+}
+
+std::vector<Minute> Figures::finished(TimePoint now, bool all) {
+  const std::scoped_lock lock(mutex_);
+  turn(now);
+  auto minutes = std::exchange(finished_, {});
+  if (all && !minute_.rows.empty()) {
+    const TimePoint at = minute_.at;
+    minutes.push_back(std::move(minute_));
+    minute_ = {.at = at};
+    ++minute_number_;
+  }
+  return minutes;
+}
+
+void Figures::look_at_minutes(TimePoint now,
+                              const std::function<void(TimePoint minute, const MinuteRow&)>& look) {
+  const std::scoped_lock lock(mutex_);
+  turn(now);
+  for (const Minute& minute : finished_) {
+    for (const auto& row : minute.rows) look(minute.at, *row);
+  }
+  for (const auto& row : minute_.rows) look(minute_.at, *row);
 }
 
 }  // namespace millrace

@@ -1,4 +1,5 @@
-// What happened in each queue since the broker started: counters, means, rates of the last minute.
+// What happened in each queue since the broker started: counters, means, rates of the last minute;
+// and the same by type of task, with how long tasks waited and ran, for metrics and history.
 #pragma once
 
 #include <millrace/ids.h>
@@ -8,13 +9,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "broker/broker.h"
+#include "broker/observed.h"
+#include "broker/type_tally.h"
 #include "core/rate_window.h"
 
 namespace millrace {
@@ -72,33 +78,109 @@ class Tally {
   RateWindow window_;
 };
 
+// One more than the greatest number of an ErrorCode.
+inline constexpr std::size_t error_codes = 10;
+
+struct FiguresOptions {
+  std::size_t types_a_queue = 50;  // whatever is beyond counts as the type `other` of its queue,
+  std::size_t types = 10'000;      // and beyond this one as that of the queue `other`
+  std::size_t priority_types = 1000;
+  bool priorities = false;  // keeps figures by type and priority
+  bool minutes = false;     // keeps what happened minute by minute, for somebody who asks for it
+};
+
 class Figures {
+  struct Entry {
+    Tally tally;
+    std::map<std::string, TypeTally, std::less<>> types = {};
+  };
+
  public:
-  explicit Figures(TimePoint started) : started_(started) {}
+  explicit Figures(TimePoint started, const FiguresOptions& options = {});
   TimePoint started() const { return started_; }
+
+  // Where something is counted.
+  struct Line {
+    Tally* queue = nullptr;
+    TypeTally* type = nullptr;
+    MinuteRow* minute = nullptr;  // null: nobody wants to know
+  };
 
   // One lock for all that a request brings.
   class Writing {
    public:
     explicit Writing(Figures& figures) : figures_(figures), lock_(figures.mutex_) {}
+    Writing(Figures& figures, TimePoint now) : Writing(figures) { figures.turn(now); }
     Tally& of(std::string_view queue);
+    const Line& line(std::string_view queue, std::string_view type);
+    // By type and priority, where that is asked for.
+    void ended(std::string_view type, std::uint8_t priority, bool completed,
+               std::optional<Duration> run);
+    void refused(ErrorCode code) { ++figures_.refused_[static_cast<std::size_t>(code)]; }
+    void late_report() { ++figures_.late_reports_; }
 
    private:
+    void find(std::string_view queue);
+
     Figures& figures_;
     std::scoped_lock<std::mutex> lock_;
+    // What was asked for last, since it mostly is again.
     std::string_view last_name_ = {};
-    Tally* last_ = nullptr;
+    Entry* last_ = nullptr;
+    std::string_view last_type_ = {};
+    Line last_line_ = {};
   };
 
   QueueFigures of(std::string_view queue, TimePoint now);
   RateWindow window(std::string_view queue);
+  // All but what happened in the minute.
   void forget(std::string_view queue);
 
+  // By queue and type.
+  std::vector<TypeFigures> types();
+  std::vector<PriorityFigures> priorities();
+  // Those that were refused, by what with.
+  std::vector<std::pair<ErrorCode, std::uint64_t>> refused();
+  std::uint64_t late_reports();
+
+  // Minutes that are over, to be kept by whoever asks: each is given once. `all`: the one that is
+  // not over, too.
+  std::vector<Minute> finished(TimePoint now, bool all = false);
+  // Looks at those that nobody has asked for yet and at the one that is not over.
+  void look_at_minutes(TimePoint now,
+                       const std::function<void(TimePoint minute, const MinuteRow&)>& look);
+
  private:
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  // A type, and what it is called there.
+  struct Place {
+    TypeTally* tally = nullptr;
+    std::string_view queue = {};
+    std::string_view type = {};
+  };
+
+  // Begins another minute if it is time.
+  void turn(TimePoint now);
+  // `name` becomes one that stays.
+  Entry* entry(std::string_view queue, std::string_view* name);
+  Place place_of(Entry* entry, std::string_view queue, std::string_view type);
+  MinuteRow* row_of(const Place& place);
+
   const TimePoint started_;
+  const FiguresOptions options_;
   std::mutex mutex_;
-  std::map<std::string, Tally, std::less<>> tallies_;
+  Entries entries_;
   Tally others_{started_};
+  TypeTally other_types_;
+  std::size_t types_ = 0;
+  std::map<std::string, std::array<PriorityTally, priority_class_count>, std::less<>> priorities_;
+  std::array<std::uint64_t, error_codes> refused_ = {};
+  std::uint64_t late_reports_ = 0;
+
+  Minute minute_;                    // that is not over
+  std::uint64_t minute_number_ = 1;  // so that a tally knows whether its row is of it
+  std::vector<Minute> finished_;
 };
 
 }  // namespace millrace

@@ -13,7 +13,6 @@ std::shared_ptr<const LeaseExtras> extras_of(const T& task) {
   if (!task.max_lost && !task.retry && !task.callback) return nullptr;
   LeaseExtras extras{.max_lost = task.max_lost, .retry = task.retry, .callback = task.callback};
   if (task.callback) {
-    extras.client_id = task.client_id;
     extras.request_id = task.request_id;
     extras.metadata = task.metadata;
   }
@@ -27,6 +26,8 @@ LeaseNote note_of(const Lease& lease) {
           .token = lease.token,
           .queue = lease.queue,
           .type = lease.type,
+          .client_id = lease.client_id,
+          .priority = lease.priority,
           .counters = lease.counters,
           .start = lease.start,
           .started_at = lease.started_at,
@@ -38,6 +39,8 @@ LeaseNote note_of(const Task& task, Token token) {
           .token = token,
           .queue = task.queue,
           .type = task.type,
+          .client_id = task.client_id,
+          .priority = task.priority,
           .counters = task.counters,
           .start = task.start,
           .started_at = task.started_at.value_or(task.start),
@@ -98,11 +101,13 @@ bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now) {
   return true;
 }
 
-void LeaseBook::Writing::extended(Token token, TimePoint now) {
+const LeaseNote* LeaseBook::Writing::extended(Token token, TimePoint now) {
   const auto found = book_.notes_.find(token.value);
-  if (found == book_.notes_.end() || found->second.worker == nullptr) return;
-  Worker& holder = *found->second.worker;
-  holder.last_seen = std::max(holder.last_seen, now);
+  if (found == book_.notes_.end()) return nullptr;
+  if (Worker* holder = found->second.worker; holder != nullptr) {
+    holder->last_seen = std::max(holder->last_seen, now);
+  }
+  return &found->second.note;
 }
 
 void LeaseBook::Writing::ended(Token token, bool settled, TimePoint now) {

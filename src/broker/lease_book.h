@@ -31,17 +31,19 @@ struct LeaseExtras {
   std::optional<RetryRules> retry = std::nullopt;
   std::optional<Callback> callback = std::nullopt;
   // For the callback.
-  std::string client_id = {};
   std::string request_id = {};
   std::string metadata = {};
 };
 
-// What a decision about a lease needs. Nothing of it changes while the lease lasts.
+// What a decision about a lease needs, and whoever tells of it. Nothing of it changes while the
+// lease lasts.
 struct LeaseNote {
   TaskId id = {};
   Token token = {};
   std::string queue = {};
   std::string type = {};
+  std::string client_id = {};
+  std::uint8_t priority = default_priority;
   Counters counters = {};
   TimePoint start{};
   TimePoint started_at{};
@@ -75,8 +77,8 @@ class LeaseBook {
     // A worker asked for tasks of these queues.
     void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now);
     void taken(const std::string& worker, const Lease& lease, TimePoint now);
-    // Its holder sent a sign of life.
-    void extended(Token token, TimePoint now);
+    // Its holder sent a sign of life. Null: not remembered.
+    const LeaseNote* extended(Token token, TimePoint now);
     // A worker reported; false: there was no room to keep it.
     bool reported(WorkerReport report, TimePoint now);
     // The lease is over; `settled`: by its holder.

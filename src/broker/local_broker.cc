@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "broker/local_parts.h"
+#include "broker/telling.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/quote.h"
@@ -111,17 +112,30 @@ void LocalBroker::leave(CallerId caller) {
 }
 
 void LocalBroker::give_back(const WorkResult& result) {
-  coalescer_.give_back(result);
-  const TimePoint now = clock_.now();
-  Figures::Writing figures(books_.figures);
-  LeaseBook::Writing leases(books_.leases);
-  for (const auto& taken : result.taken) {
-    if (!taken) continue;
-    for (const Lease& lease : *taken) {
-      leases.ended(lease.token, false, now);
-      figures.of(lease.queue).ended(Event::give_back, std::nullopt, now);
+  const auto given = std::make_shared<std::vector<ToldTask>>();
+  {
+    const TimePoint now = clock_.now();
+    LeaseBook::Writing leases(books_.leases);
+    for (const auto& taken : result.taken) {
+      if (!taken) continue;
+      for (const Lease& lease : *taken) {
+        leases.ended(lease.token, false, now);
+        given->push_back(told_of(lease));
+      }
     }
   }
+  if (given->empty()) return;
+  coalescer_.give_back(result);
+  // A call that comes after it: when that is answered, it is stored. Refused: nobody is told.
+  coalescer_.call<void>(
+      self_, [](Store&, TimePoint) { return Result<void>(); }, never,
+      [this, given](const Result<void>& stored) {
+        if (!stored) return;
+        Telling telling(books_, clock_.now());
+        for (const ToldTask& task : *given) {
+          telling.ended(about(task), Event::give_back, TaskState::queued, std::nullopt);
+        }
+      });
 }
 
 // ---- Checks
@@ -194,12 +208,20 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
 
 namespace {
 
+// Tasks in a row that are alike.
+struct PutRun {
+  std::string queue = {};  // empty: not known yet
+  std::string type = {};
+  std::string client_id = {};
+  std::uint32_t count = 0;
+};
+
 // What is still to be known of a put when it is answered.
 struct PutJob {
   Completion<std::vector<Result<Put>>> done;
-  std::vector<std::optional<Error>> refused = {};                // by task; empty: none is
-  std::vector<std::pair<std::string, std::uint32_t>> runs = {};  // queue, how many in a row
-  std::vector<QueueRef> queues = {};                             // by task, where some are unknown
+  std::vector<std::optional<Error>> refused = {};  // by task; empty: none is
+  std::vector<PutRun> runs = {};
+  std::vector<QueueRef> queues = {};  // by task, where some are unknown
   TimePoint first_start = never;
 };
 
@@ -209,9 +231,51 @@ void note_task(PutJob& job, const QueueBook::Reading& book, const NewTask& task,
   const std::string_view queue = name != nullptr    ? std::string_view(*name)
                                  : known != nullptr ? std::string_view(known->settings.name)
                                                     : std::string_view();
-  if (job.runs.empty() || job.runs.back().first != queue) job.runs.emplace_back(queue, 0);
-  ++job.runs.back().second;
+  const bool same = !job.runs.empty() && !queue.empty() && job.runs.back().queue == queue &&
+                    job.runs.back().type == task.type &&
+                    job.runs.back().client_id == task.client_id;
+  if (!same) job.runs.push_back({std::string(queue), task.type, task.client_id});
+  ++job.runs.back().count;
   job.first_start = std::min(job.first_start, first_start_of(task, now).value_or(never));
+}
+
+// Those called by a number or an id that was not known when they came.
+void name_queues(PutJob& job, const QueueBook& queues) {
+  std::size_t at = 0;
+  for (PutRun& run : job.runs) {
+    if (run.queue.empty() && at < job.queues.size()) {
+      if (const auto found = queues.find(job.queues[at])) run.queue = found->settings.name;
+    }
+    at += run.count;
+  }
+}
+
+void tell_put(Books& books, const std::vector<Result<Put>>& results, PutJob& job, TimePoint now) {
+  if (!job.queues.empty()) name_queues(job, books.queues);
+  std::vector<std::string> gone;
+  {
+    Telling telling(books, now);
+    for (const auto& error : job.refused) {
+      if (error) telling.refused(error->code);
+    }
+    std::size_t at = 0;
+    for (const PutRun& run : job.runs) {
+      for (std::uint32_t i = 0; i < run.count; ++i) {
+        const auto& result = results[at++];
+        if (!result) {
+          telling.refused(result.error().code);
+          if (result.error().code == ErrorCode::not_found) gone.push_back(run.queue);
+        } else if (result->existing) {
+          telling.existing(run.queue, run.type);
+        } else {
+          telling.put({result->id, run.queue, run.type, run.client_id},
+                      result->state.value_or(TaskState::queued));
+        }
+      }
+    }
+  }
+  // Removed behind our back: the next put will find out.
+  for (const std::string& queue : gone) books.queues.forget(queue);
 }
 
 }  // namespace
@@ -248,31 +312,10 @@ void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
       [this, problems, job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {
         if (!results) return job.done(std::move(results));
         if (problems) explain_missing(*results, job.queues, problems->of);
-        count_put(*results, job.runs);
+        tell_put(books_, *results, job, clock_.now());
         if (job.first_start != never) runner_.wake_at(sweeper_, job.first_start);
         job.done(with_refused(std::move(*results), std::move(job.refused)));
       });
-}
-
-void LocalBroker::count_put(const std::vector<Result<Put>>& results,
-                            const std::vector<std::pair<std::string, std::uint32_t>>& runs) {
-  const TimePoint now = clock_.now();
-  std::vector<std::string> gone;
-  {
-    std::size_t at = 0;
-    Figures::Writing figures(books_.figures);
-    for (const auto& [queue, count] : runs) {
-      std::uint32_t added = 0;
-      for (std::uint32_t i = 0; i < count; ++i, ++at) {
-        const auto& result = results[at];
-        if (result) added += result->existing ? 0 : 1;
-        if (!result && result.error().code == ErrorCode::not_found) gone.push_back(queue);
-      }
-      if (added != 0 && !queue.empty()) figures.of(queue).put(added, now);
-    }
-  }
-  // Removed behind our back: the next put will find out.
-  for (const std::string& queue : gone) books_.queues.forget(queue);
 }
 
 }  // namespace millrace

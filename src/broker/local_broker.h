@@ -157,8 +157,6 @@ class LocalBroker final : public Broker {
                           TimePoint now, std::vector<QueueRef>& unknown) const;
   // Makes sure, ahead of the caller's next request, that these queues are there.
   std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown);
-  void count_put(const std::vector<Result<Put>>& results,
-                 const std::vector<std::pair<std::string, std::uint32_t>>& runs);
 
   // ---- Work (local_work.cc) ----
   Result<void> check_take(const Ask& ask, const TakeRequest& take, std::vector<QueueRef>& unknown,

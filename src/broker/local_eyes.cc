@@ -1,6 +1,7 @@
 // What LocalBroker shows to whoever watches: figures, history. Events are told where things happen.
 #include <algorithm>
-#include <unordered_map>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "broker/local_broker.h"
@@ -23,43 +24,60 @@ WorkerFigures figures_of(const std::vector<WorkerView>& workers, TimePoint now) 
 }
 
 std::vector<QueueView> views_of(const std::vector<std::shared_ptr<const Queue>>& queues,
-                                std::vector<QueueCounts> counts, Figures& figures, TimePoint now) {
-  std::unordered_map<std::string_view, QueueCounts*> by_name;
-  for (QueueCounts& each : counts) by_name.emplace(each.queue, &each);
+                                Figures& figures, TimePoint now) {
   std::vector<QueueView> views;
   views.reserve(queues.size());
   for (const auto& queue : queues) {
-    const auto found = by_name.find(queue->settings.name);
-    if (found == by_name.end()) continue;  // removed meanwhile
     QueueView& view = views.emplace_back();
     view.queue = *queue;
     view.figures = figures.of(queue->settings.name, now);
-    view.counts = *found->second;
   }
   return views;
 }
 
+// Both are by name. A queue that has no counts was removed meanwhile.
+void fill_in(std::vector<QueueView>& views, std::vector<QueueCounts> counts) {
+  std::size_t kept = 0;
+  auto at = counts.begin();
+  for (QueueView& view : views) {
+    const std::string& name = view.queue.settings.name;
+    while (at != counts.end() && at->queue < name) ++at;
+    if (at == counts.end() || at->queue != name) continue;
+    view.counts = std::move(*at);
+    if (&views[kept] != &view) views[kept] = std::move(view);
+    ++kept;
+  }
+  views.resize(kept);
+}
+
 }  // namespace
 
+// Everything but the counts is looked at by whoever asks, so that nobody else waits for it.
 void LocalBroker::observe(Ask ask, Completion<Observed> done) {
+  const TimePoint now = clock_.now();
+  auto observed = std::make_shared<Observed>();
+  observed->at = now;
+  observed->started = books_.figures.started();
+  observed->queues = views_of(books_.queues.all(), books_.figures, now);
+  observed->types = books_.figures.types();
+  observed->priorities = books_.figures.priorities();
+  observed->refused = books_.figures.refused();
+  observed->late_reports = books_.figures.late_reports();
+  observed->workers = figures_of(books_.leases.workers(), now);
+  observed->leases = books_.leases.size();
+  observed->events = books_.events.last();
+  observed->traits = traits();
+  observed->desired_processors = desired_processors();
   call<std::vector<QueueCounts>>(
-      ask, [](Store& store, TimePoint now) { return store.counts(std::nullopt, now); },
-      [this, done = std::move(done)](Result<std::vector<QueueCounts>> counts) mutable {
-        const TimePoint now = clock_.now();
-        Observed observed{.at = now, .started = books_.figures.started()};
-        observed.failure = failure();
-        if (counts) {
-          observed.queues = views_of(books_.queues.all(), std::move(*counts), books_.figures, now);
-        } else if (!observed.failure) {
+      ask, [](Store& store, TimePoint at) { return store.counts(std::nullopt, at); },
+      [this, observed, done = std::move(done)](Result<std::vector<QueueCounts>> counts) mutable {
+        observed->rounds = stats();
+        observed->failure = failure();
+        if (!counts && !observed->failure) {
           return done(std::unexpected(std::move(counts.error())));
         }
-        observed.rounds = stats();
-        observed.workers = figures_of(books_.leases.workers(), now);
-        observed.leases = books_.leases.size();
-        observed.events = books_.events.last();
-        observed.traits = traits();
-        observed.desired_processors = desired_processors();
-        done(std::move(observed));
+        fill_in(observed->queues, counts ? std::move(*counts) : std::vector<QueueCounts>());
+        done(std::move(*observed));
       });
 }
 

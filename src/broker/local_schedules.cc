@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "broker/local_broker.h"
+#include "broker/telling.h"
 #include "broker/tick_text.h"
 #include "core/check.h"
 #include "core/limits.h"
@@ -124,9 +125,10 @@ void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> do
 }
 
 void LocalBroker::run_schedule(Ask ask, std::string name, Completion<Put> done) {
+  const auto untold = std::make_shared<Untold>();
   call<Put>(
       ask,
-      [this, name = std::move(name)](Store& store, TimePoint now) -> Result<Put> {
+      [this, untold, name = std::move(name)](Store& store, TimePoint now) -> Result<Put> {
         const auto found = store.schedules(name);
         if (!found) return std::unexpected(found.error());
         auto task = task_of_tick(found->front(), now, {books_.ids.next(now)});
@@ -137,13 +139,13 @@ void LocalBroker::run_schedule(Ask ask, std::string name, Completion<Put> done) 
         auto puts = store.put({&*task, 1}, now);
         if (!puts) return std::unexpected(std::move(puts.error()));
         auto put = std::move(puts->front());
-        const auto queue = books_.queues.find(task->queue);
-        if (put && !put->existing && queue) {
-          Figures::Writing(books_.figures).of(queue->settings.name).put(1, now);
-        }
+        if (put && !put->existing) untold->put({{*task}, books_.queues, now}, now);
         return put;
       },
-      std::move(done));
+      [this, untold, done = std::move(done)](Result<Put> put) mutable {
+        if (put) untold->tell(books_);
+        done(std::move(put));
+      });
 }
 
 }  // namespace millrace

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "broker/explain.h"
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
+#include "broker/telling.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/transition.h"
@@ -34,6 +37,58 @@ Result<States> in_batches(const std::vector<T>& items, std::size_t batch, const 
                   std::move_iterator(answer->end()));
   }
   return states;
+}
+
+// Tasks to be told of, by place among those that were asked for; nullopt: there is no such task.
+using ToldTasks = std::vector<std::optional<ToldTask>>;
+
+// Who they are, before something is done with them.
+Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids) {
+  ToldTasks tasks;
+  tasks.reserve(ids.size());
+  for (const TaskId& id : ids) {
+    const auto task = store.find(id);
+    if (!task && task.error().code == ErrorCode::unavailable) return std::unexpected(task.error());
+    tasks.push_back(task ? std::optional(told_of(*task)) : std::nullopt);
+  }
+  return tasks;
+}
+
+// A task that is to be cancelled, and what is put if it is.
+struct Cancelled {
+  std::optional<ToldTask> task = std::nullopt;
+  NewOnes follow_ups = {};
+};
+
+void tell_cancelled(Books& books, const std::vector<Cancelled>& tasks, const States& states,
+                    TimePoint now) {
+  Telling telling(books, now);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (!states[i] || !tasks[i].task) continue;
+    const About task = about(*tasks[i].task);
+    if (*states[i] != TaskState::cancelled) {
+      telling.happened(task, Happened::cancel_requested, *states[i]);
+      continue;
+    }
+    telling.ended(task, Event::cancel, *states[i], std::nullopt);
+    tasks[i].follow_ups.tell(telling);
+  }
+}
+
+// A task that is to be changed, by its place among the updates.
+struct Changed {
+  std::size_t place = 0;
+  ToldTask task = {};
+  Happened what = Happened::changed;
+};
+
+// The same happened to all that were not refused.
+void tell(Books& books, const ToldTasks& tasks, const States& states, Happened what,
+          TimePoint now) {
+  Telling telling(books, now);
+  for (std::size_t i = 0; i < states.size() && i < tasks.size(); ++i) {
+    if (states[i] && tasks[i]) telling.happened(about(*tasks[i]), what, *states[i]);
+  }
 }
 
 }  // namespace
@@ -107,35 +162,31 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
     return done(std::unexpected(std::move(good.error())));
   }
   const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
+  const auto cancelled = std::make_shared<std::vector<Cancelled>>();
   call<States>(
       ask,
-      [this, ids, reason = std::move(reason)](Store& store, TimePoint now) -> Result<States> {
+      [this, ids, cancelled, reason = std::move(reason)](Store& store,
+                                                         TimePoint now) -> Result<States> {
         std::vector<CancelRequest> requests;
-        std::vector<std::string> queues;
         for (const TaskId& id : *ids) {
           const auto task = store.find(id);
           if (!task && task.error().code == ErrorCode::unavailable) {
             return std::unexpected(task.error());
           }
           CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
-          queues.push_back(task ? task->queue : std::string());
+          Cancelled& told = cancelled->emplace_back();
+          if (task) told.task = told_of(*task);
           // Running: another process may give it back before it is cancelled.
           if (task && !is_final(task->state)) {
             request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
+            told.follow_ups = NewOnes(request.follow_ups, books_.queues, now);
           }
         }
-        auto states = in_batches(requests, books_.traits.batch,
-                                 [&](auto part) { return store.cancel(part, now); });
-        if (!states) return states;
-        Figures::Writing figures(books_.figures);
-        for (std::size_t i = 0; i < states->size(); ++i) {
-          const auto& state = (*states)[i];
-          if (!state || *state != TaskState::cancelled) continue;
-          figures.of(queues[i]).ended(Event::cancel, std::nullopt, now);
-        }
-        return states;
+        return in_batches(requests, books_.traits.batch,
+                          [&](auto part) { return store.cancel(part, now); });
       },
-      [this, ids, done = std::move(done)](Result<States> states) mutable {
+      [this, ids, cancelled, done = std::move(done)](Result<States> states) mutable {
+        if (states) tell_cancelled(books_, *cancelled, *states, clock_.now());
         for (std::size_t i = 0; states && i < states->size(); ++i) {
           if ((*states)[i] && is_final(*(*states)[i])) finished((*ids)[i]);
         }
@@ -147,13 +198,20 @@ void LocalBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> d
   if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
+  const auto told = std::make_shared<ToldTasks>();
   call<States>(
       ask,
-      [this, tasks = std::move(tasks)](Store& store, TimePoint now) {
+      [this, told, tasks = std::move(tasks)](Store& store, TimePoint now) -> Result<States> {
+        auto found = look_up(store, tasks);
+        if (!found) return std::unexpected(std::move(found.error()));
+        *told = std::move(*found);
         return in_batches(tasks, books_.traits.batch,
                           [&](auto part) { return store.retry(part, now); });
       },
-      std::move(done));
+      [this, told, done = std::move(done)](Result<States> states) mutable {
+        if (states) tell(books_, *told, *states, Happened::retried, clock_.now());
+        done(std::move(states));
+      });
 }
 
 void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) {
@@ -161,13 +219,18 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
     return done(std::unexpected(std::move(good.error())));
   }
   const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
+  const auto told = std::make_shared<ToldTasks>();
   call<States>(
       ask,
-      [this, ids](Store& store, TimePoint now) {
+      [this, ids, told](Store& store, TimePoint now) -> Result<States> {
+        auto found = look_up(store, *ids);
+        if (!found) return std::unexpected(std::move(found.error()));
+        *told = std::move(*found);
         return in_batches(*ids, books_.traits.batch,
                           [&](auto part) { return store.remove(part, now); });
       },
-      [this, ids, done = std::move(done)](Result<States> states) mutable {
+      [this, ids, told, done = std::move(done)](Result<States> states) mutable {
+        if (states) tell(books_, *told, *states, Happened::removed, clock_.now());
         for (std::size_t i = 0; states && i < states->size(); ++i) {
           if ((*states)[i]) finished((*ids)[i]);
         }
@@ -183,13 +246,31 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
   for (const TaskUpdate& update : updates) {
     if (update.start) first_start = std::min(first_start, *update.start);
   }
+  const auto changed = std::make_shared<std::vector<Changed>>();
   call<States>(
       ask,
-      [this, updates = std::move(updates)](Store& store, TimePoint now) {
+      [this, changed, updates = std::move(updates)](Store& store, TimePoint now) -> Result<States> {
+        for (std::size_t i = 0; i < updates.size(); ++i) {
+          const TaskUpdate& update = updates[i];
+          // A note about a delivery is no event.
+          if (!update.release && !update.priority && !update.start) continue;
+          auto task = look_up(store, {&update.id, 1});
+          if (!task) return std::unexpected(std::move(task.error()));
+          if (!task->front()) continue;
+          changed->push_back({i, std::move(*task->front()),
+                              update.release ? Happened::released : Happened::changed});
+        }
         return in_batches(updates, books_.traits.batch,
                           [&](auto part) { return store.update(part, now); });
       },
-      [this, first_start, done = std::move(done)](Result<States> states) mutable {
+      [this, first_start, changed, done = std::move(done)](Result<States> states) mutable {
+        if (states && !changed->empty()) {
+          Telling telling(books_, clock_.now());
+          for (const auto& [place, task, what] : *changed) {
+            const auto& state = (*states)[place];
+            if (state) telling.happened(about(task), what, *state);
+          }
+        }
         if (states && first_start != never) runner_.wake_at(sweeper_, first_start);
         done(std::move(states));
       });
@@ -206,6 +287,7 @@ struct LocalBroker::Rounds {
   QueueRef queue = {};
   Handled sum = {};
   std::vector<TaskId> ids = {};  // of the last piece
+  ToldTasks told = {};           // of the same piece
   bool more = true;
 };
 
@@ -236,6 +318,7 @@ void LocalBroker::handle_dead(Ask ask, DeadLetters which, bool retry, Completion
 Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   if (!rounds.more) {
     std::vector<TaskId> dead;
+    rounds.told.clear();
     for (const TaskId& id : rounds.ids) {
       const auto task = store.find(id);
       if (!task && task.error().code == ErrorCode::unavailable) {
@@ -244,6 +327,7 @@ Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
       const bool is_dead =
           task && (task->state == TaskState::failed || task->state == TaskState::dead);
       if (is_dead) dead.push_back(id);
+      if (is_dead) rounds.told.emplace_back(told_of(*task));
       rounds.sum.refused += is_dead ? 0 : 1;
     }
     rounds.ids = std::move(dead);
@@ -252,7 +336,11 @@ Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   const auto page = store.list(rounds.list);
   if (!page) return std::unexpected(page.error());
   rounds.ids.clear();
-  for (const Task& task : page->tasks) rounds.ids.push_back(task.id);
+  rounds.told.clear();
+  for (const Task& task : page->tasks) {
+    rounds.ids.push_back(task.id);
+    rounds.told.emplace_back(told_of(task));
+  }
   rounds.list.before = page->next;
   rounds.more = page->next.has_value();
   return {};
@@ -269,6 +357,8 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
       },
       [this, rounds, retry](Result<States> states) {
         if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
+        tell(books_, rounds->told, *states, retry ? Happened::retried : Happened::removed,
+             clock_.now());
         for (const auto& state : *states) ++(state ? rounds->sum.done : rounds->sum.refused);
         if (!rounds->more) return rounds->handled(rounds->sum);
         rounds->ask.deadline = never;  // it has begun
@@ -276,6 +366,7 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
       });
 }
 
+// No events: the store does not say which tasks it removed.
 void LocalBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) {
   next_clear(std::make_shared<Rounds>(
       Rounds{.ask = ask, .cleared = std::move(done), .queue = std::move(queue)}));

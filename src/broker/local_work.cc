@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
+#include "broker/telling.h"
 #include "core/check.h"
 #include "core/decide.h"
 #include "core/limits.h"
@@ -28,6 +30,14 @@ struct Decided {
   // For all but `done`: the settlement without result and follow-ups, to be logged, and to be
   // decided again if the store says that a cancel was requested.
   std::unique_ptr<Settlement> gist = nullptr;
+  std::unique_ptr<NewOnes> follow_ups = nullptr;  // null: there are none
+};
+
+// An extension that was sent to the store.
+struct SentExtension {
+  TaskId id = {};
+  Token token = {};
+  std::optional<double> progress = std::nullopt;
 };
 
 std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
@@ -38,6 +48,12 @@ std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
                                                  .ready = settlement.ready,
                                                  .counters = settlement.counters,
                                                  .error = settlement.error});
+}
+
+std::unique_ptr<NewOnes> new_ones_of(const Settlement& settlement, const QueueBook& queues,
+                                     TimePoint now) {
+  if (settlement.follow_ups.empty()) return nullptr;
+  return std::make_unique<NewOnes>(settlement.follow_ups, queues, now);
 }
 
 bool wants_cancel(const Result<Settled>& settled) {
@@ -83,7 +99,8 @@ struct LocalBroker::Job {
   std::vector<std::optional<Error>> refused = {};        // by report; empty: none is
   std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
   std::vector<std::string> workers = {};                 // by take that is not refused
-  std::vector<Token> extended = {};                      // by extension
+  std::vector<SentExtension> extended = {};              // by extension
+  std::map<std::uint64_t, ToldTask> found = {};          // by token: whose progress is reported
   Work work = {};
   std::vector<Decided> decided = {};  // by settlement
   TimePoint first_start = never;      // of follow-ups
@@ -171,12 +188,15 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
   return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
 }
 
-// Whether all leases are known here.
+// Whether all leases are known here that something is to be decided or told about.
 bool LocalBroker::look_up_notes(Job& job) {
   job.notes.resize(job.reports.size());
-  if (job.reports.empty()) return true;
+  if (job.reports.empty() && job.extended.empty()) return true;
   bool all = true;
   const LeaseBook::Writing leases(books_.leases);
+  for (const SentExtension& extension : job.extended) {
+    all = all && (!extension.progress || leases.find(extension.id, extension.token) != nullptr);
+  }
   for (std::size_t i = 0; i < job.reports.size(); ++i) {
     if (job.is_refused(i)) continue;
     const LeaseNote* note = leases.find(job.reports[i].id, job.reports[i].token);
@@ -191,7 +211,9 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   const TimePoint now = clock_.now();
   const auto job = std::make_shared<Job>(Job{.done = std::move(done)});
   job->reports = std::move(order.reports);
-  for (const Extension& extension : order.extensions) job->extended.push_back(extension.token);
+  for (const Extension& extension : order.extensions) {
+    job->extended.push_back({extension.id, extension.token, extension.progress});
+  }
   job->work.extensions = std::move(order.extensions);
   if (order.wait > Duration::zero()) job->work.wait_until = later(now, order.wait);
   std::vector<QueueRef> unknown;
@@ -244,7 +266,8 @@ void LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
       job.refuse(i, std::move(good.error()));
       continue;
     }
-    job.decided.push_back({std::move(note), settlement.event, gist_of(settlement)});
+    job.decided.push_back({std::move(note), settlement.event, gist_of(settlement),
+                           new_ones_of(settlement, books_.queues, now)});
     job.work.settlements.push_back(std::move(settlement));
   }
 }
@@ -260,6 +283,18 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
       return std::unexpected(std::move(task.error()));
     } else {
       job.refuse(i, std::move(task.error()));
+    }
+  }
+  for (const SentExtension& extension : job.extended) {
+    const bool known =
+        !extension.progress ||
+        LeaseBook::Writing(books_.leases).find(extension.id, extension.token) != nullptr;
+    if (known) continue;
+    const auto task = store.find(extension.id);
+    if (task) {
+      job.found.emplace(extension.token.value, told_of(*task));
+    } else if (task.error().code == ErrorCode::unavailable) {
+      return std::unexpected(task.error());
     }
   }
   return {};
@@ -288,6 +323,7 @@ void LocalBroker::worked(const std::shared_ptr<Job>& job, Result<WorkResult> res
     Settlement settlement = books_.decide_cancelled(decided.note, *decided.gist, now);
     decided.event = settlement.event;
     decided.gist = gist_of(settlement);
+    decided.follow_ups = new_ones_of(settlement, books_.queues, now);
     again.settlements.push_back(std::move(settlement));
     places.push_back(i);
   }
@@ -318,16 +354,22 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
   if (job.decided.empty()) return;
   TimePoint first_ready = job.first_start;
   {
-    Figures::Writing figures(books_.figures);
+    Telling telling(books_, now);
     LeaseBook::Writing leases(books_.leases);
     for (std::size_t i = 0; i < job.decided.size(); ++i) {
-      const auto& [note, event, gist] = job.decided[i];
+      const auto& [note, event, gist, follow_ups] = job.decided[i];
       const auto& settled = result.settled[i];
       const bool applied = settled && settled->status == SettleStatus::applied;
-      if (applied) figures.of(note.queue).ended(event, now - note.started_at, now);
+      if (applied) {
+        const bool has_code = gist && gist->error;
+        telling.ended(about(note), event, settled->state, now - note.started_at,
+                      has_code ? std::string_view(gist->error->code) : std::string_view());
+        if (follow_ups) follow_ups->tell(telling);
+      }
       const bool gone = !settled && (settled.error().code == ErrorCode::lease_lost ||
                                      settled.error().code == ErrorCode::not_found);
       if (settled || gone) leases.ended(note.token, applied, now);
+      if (gone) telling.late_report();
       const bool returns = event == Event::retry || event == Event::snooze;
       if (applied && returns) first_ready = std::min(first_ready, gist->ready);
     }
@@ -348,13 +390,22 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
 
 void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePoint now) {
   if (job.extended.empty()) return;
+  Telling telling(books_, now);
   LeaseBook::Writing leases(books_.leases);
   for (std::size_t i = 0; i < job.extended.size(); ++i) {
     const auto& extended = result.extended[i];
-    if (extended) {
-      leases.extended(job.extended[i], now);
-    } else if (extended.error().code == ErrorCode::lease_lost) {
-      leases.ended(job.extended[i], false, now);
+    const auto& [id, token, progress] = job.extended[i];
+    if (!extended) {
+      if (extended.error().code == ErrorCode::lease_lost) leases.ended(token, false, now);
+      continue;
+    }
+    const LeaseNote* note = leases.extended(token, now);
+    if (!progress) continue;
+    const auto found = job.found.find(token.value);
+    if (note != nullptr) {
+      telling.happened(about(*note), Happened::progress, TaskState::processing, progress);
+    } else if (found != job.found.end()) {
+      telling.happened(about(found->second), Happened::progress, TaskState::processing, progress);
     }
   }
 }
@@ -362,7 +413,7 @@ void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePo
 void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) {
   if (result.taken.empty()) return;
   const QueueBook::Reading book(books_.queues);
-  Figures::Writing figures(books_.figures);
+  Telling telling(books_, now);
   LeaseBook::Writing leases(books_.leases);
   for (std::size_t i = 0; i < result.taken.size(); ++i) {
     if (!result.taken[i]) continue;
@@ -371,11 +422,10 @@ void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) 
       if (queue == nullptr || queue->settings.name != lease.queue) {
         queue = book.find(std::string_view(lease.queue));
       }
-      Tally& tally = figures.of(lease.queue);
-      tally.asked(now);
-      tally.taken(lease.started_at - lease.start, now);
+      telling.taken(about(lease), job.workers[i], lease.started_at - lease.start);
       if (queue != nullptr) {
-        if (queue->settings.process_rate) tally.used(*queue->settings.process_rate, 1, now);
+        const auto& rate = queue->settings.process_rate;
+        if (rate) telling.of(lease.queue).used(*rate, 1, now);
         lease.timeout = timeout_of(lease.timeout, lease.type, queue->settings);
       }
       leases.taken(job.workers[i], lease, now);

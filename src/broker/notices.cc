@@ -101,7 +101,7 @@ Subject subject_of(const LeaseNote& note) {
   Subject subject{.id = note.id, .queue = note.queue, .type = note.type, .counters = note.counters};
   if (note.extras && note.extras->callback) {
     subject.callback = &*note.extras->callback;
-    subject.client_id = note.extras->client_id;
+    subject.client_id = note.client_id;
     subject.request_id = note.extras->request_id;
     subject.metadata = note.extras->metadata;
   }

@@ -247,7 +247,7 @@ TEST_F(RedeliverTest, a_webhook_goes_out_once_more_as_the_task_is_stored) {
   EXPECT_EQ(webhook.type, "webhook");
   EXPECT_EQ(webhook.parent, put.id);
   EXPECT_EQ(webhook.retry->max_retries, 4U);
-  EXPECT_EQ(d.queue("$webhooks").figures.put, 1U);
+  EXPECT_EQ(d.queue("$webhooks").figures.put, 2U);
   EXPECT_EQ(d.find(put.id).state, TaskState::completed);
 }
 

@@ -180,7 +180,7 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   auto task = task_of_tick(schedule, tick, {books_.ids.next(now)});
   if (!task) return std::unexpected(std::move(task.error()));
   const QueueRef queue = task->queue;
-  const Fire request{
+  Fire request{
       .schedule = schedule.name, .nominal = schedule.next, .next = next, .task = std::move(*task)};
   auto fired = store.fire(request, now);
   if (!fired && fired.error().code == ErrorCode::not_found && !books_.queues.find(queue)) {
@@ -191,9 +191,7 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   if (!fired && fired.error().code == ErrorCode::not_found) stale_ = true;
   if (!fired) return std::unexpected(std::move(fired.error()));
   if (fired->put && !fired->put->existing) {
-    if (const auto known = books_.queues.find(queue)) {
-      Figures::Writing(books_.figures).of(known->settings.name).put(1, now);
-    }
+    untold_.put({{std::move(request.task)}, books_.queues, now}, now);
   }
   if (books_.log().wants(LogLevel::debug)) {
     books_.log()(LogLevel::debug,

@@ -18,6 +18,7 @@
 
 #include "broker/books.h"
 #include "broker/service.h"
+#include "broker/telling.h"
 #include "core/tick.h"
 #include "store/store.h"
 
@@ -50,6 +51,7 @@ class Scheduler final : public Service {
   void changed() { stale_ = true; }
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
+  void stored() override { untold_.tell(books_); }
 
  private:
   struct Entry {
@@ -68,6 +70,7 @@ class Scheduler final : public Service {
   Result<void> move_on(Store& store, Entry& entry, TimePoint next, TimePoint now);
 
   Books& books_;
+  Untold untold_;
   std::atomic<bool> stale_ = true;
   std::map<std::string, Entry> entries_;
   TimePoint next_reload_{};

@@ -124,11 +124,9 @@ void Sweeper::note(const Overdue& overdue, const Settlement& settlement, const S
                    TimePoint now) {
   const Lease& lease = overdue.lease;
   const bool ran = std::holds_alternative<Lost>(overdue.expect);
-  {
-    Figures::Writing writing(books_.figures);
-    Tally& tally = writing.of(lease.queue);
-    if (ran && settlement.event != Event::lose) tally.ended(Event::lose, std::nullopt, now);
-    tally.ended(settlement.event, std::nullopt, now);
+  untold_.ended(lease, settlement, settled.state, ran, now);
+  if (!settlement.follow_ups.empty()) {
+    untold_.put({settlement.follow_ups, books_.queues, now}, now);
   }
   if (ran) LeaseBook::Writing(books_.leases).ended(lease.token, false, now);
   log_settled(books_.log(), lease.queue, settlement);

@@ -12,6 +12,7 @@
 
 #include "broker/books.h"
 #include "broker/service.h"
+#include "broker/telling.h"
 #include "core/clock.h"
 #include "store/store.h"
 
@@ -40,6 +41,7 @@ class Sweeper final : public Service {
   Sweeper(Clock& clock, Books& books, bool jumps) : books_(books), guard_(clock), jumps_(jumps) {}
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
+  void stored() override { untold_.tell(books_); }
 
   // Called where somebody waits for a task that a sweep ended.
   std::function<void()> on_awaited = {};
@@ -53,6 +55,7 @@ class Sweeper final : public Service {
   Settlement decide(Store& store, const Overdue& overdue, TimePoint now);
 
   Books& books_;
+  Untold untold_;
   LossGuard guard_;
   const bool jumps_;
 };

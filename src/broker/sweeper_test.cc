@@ -27,7 +27,9 @@ class SweeperTest : public ::testing::Test {
   }
   TimePoint sweep() {
     driver_.now = clock_.now();
-    return must(sweeper_.run_once(*store_, clock_.now()));
+    const TimePoint next = must(sweeper_.run_once(*store_, clock_.now()));
+    sweeper_.stored();
+    return next;
   }
 
   ManualClock clock_{t0};
@@ -51,10 +53,17 @@ TEST_F(SweeperTest, an_overdue_lease_is_lost_and_its_task_queued_again) {
   live(31s);
   const Put put = driver_.put(task("q"));
   driver_.take_one("q");
-  live(61s);
+  clock_.advance(5s);
+  live(54s);
+  clock_.advance(1s);
+  must(sweeper_.run_once(*store_, clock_.now()));
   const Task task = driver_.find(put.id);
   EXPECT_EQ(task.state, TaskState::queued);
   EXPECT_EQ(task.counters.lost, 1U);
+  // Nobody is told of what is not stored yet.
+  EXPECT_EQ(books_.figures.of("q", clock_.now()).lost, 0U);
+  EXPECT_EQ(books_.events.last(), 0U);
+  sweeper_.stored();
   EXPECT_EQ(books_.figures.of("q", clock_.now()).lost, 1U);
 }
 

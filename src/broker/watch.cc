@@ -94,7 +94,7 @@ Result<void> Watch::send(Store& store, TimePoint now) {
       books_.log()(LogLevel::error,
                    fmt::format("an alert could not be stored: {}", put.error().message));
     } else {
-      Figures::Writing(books_.figures).of(alerts_queue).put(1, now);
+      untold_.put({{unsent_.front()}, books_.queues, now}, now);
     }
     unsent_.pop_front();
   }

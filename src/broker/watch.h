@@ -21,6 +21,7 @@
 #include "broker/books.h"
 #include "broker/notice.h"
 #include "broker/service.h"
+#include "broker/telling.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -132,6 +133,7 @@ class Watch final : public Service {
         conditions_(options_.limits, books.options.alert_window) {}
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
+  void stored() override { untold_.tell(books_); }
 
  private:
   Result<Look> look(Store& store, TimePoint now);
@@ -139,6 +141,7 @@ class Watch final : public Service {
   Result<void> send(Store& store, TimePoint now);
 
   Books& books_;
+  Untold untold_;
   const WatchOptions options_;
   Conditions conditions_;
   std::deque<NewTask> unsent_;  // there was no room for them
