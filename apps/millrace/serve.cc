@@ -14,7 +14,9 @@
 #include "api/server/api.h"
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
+#include "api/wire/bulk.h"
 #include "api/wire/views.h"
+#include "app/api_parts.h"
 #include "app/stores.h"
 #include "apps/millrace/work.h"
 #include "apps/millrace/worker_processes.h"
@@ -27,6 +29,7 @@
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/save.h"
+#include "worker/bulk.h"
 #include "worker/deliverer.h"
 
 namespace millrace {
@@ -40,8 +43,9 @@ constexpr Duration keys_every = 5s;  // how often keys of a shared store are rea
 constexpr Duration without_end = std::chrono::days(365);
 constexpr Duration last_words = 5s;           // for answers after the store has failed
 constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
-constexpr Duration log_patience = 5s;         // for whoever reads the log
-constexpr unsigned most_threads = 4;          // of the listener, unless told otherwise
+constexpr Duration bulk_patience = 5s;  // for the page it is at; it goes on after the next start
+constexpr Duration log_patience = 5s;   // for whoever reads the log
+constexpr unsigned most_threads = 4;    // of the listener, unless told otherwise
 
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
@@ -78,6 +82,18 @@ WatchOptions watch_options(const config::Settings& settings) {
 }
 
 // `invalid` names the setting.
+worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log) {
+  return {.tools = {.read_request = wire::bulk_from,
+                    .read_progress = wire::progress_from,
+                    .write_progress = wire::progress_text,
+                    .write_result = wire::result_text,
+                    .act =
+                        [&broker](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
+                          broker.act(ask, std::move(batch), std::move(done));
+                        }},
+          .log = log};
+}
+
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log) {
   worker::DelivererOptions options{.concurrency = settings.webhooks_concurrency,
@@ -179,15 +195,10 @@ class Server {
             .access = api::check_keys(book_, [this] { return clock_.now(); }),
             .keys = api::manage_keys(
                 book_, [this] { return broker_.get(); }, log_),
-            .archive = {.restore =
-                            [this](Ask ask, std::vector<Task> tasks,
-                                   Completion<std::vector<Result<Put>>> done) {
-                              broker_->restore(ask, std::move(tasks), std::move(done));
-                            },
-                        .memos_changed =
-                            [this](Completion<void> done) {
-                              api::reload_keys(book_, *broker_, log_, std::move(done));
-                            }},
+            .archive = archive_of([this]() -> LocalBroker& { return *broker_; },
+                                  [this](Completion<void> done) {
+                                    api::reload_keys(book_, *broker_, log_, std::move(done));
+                                  }),
             .eyes = eyes(),
             .streams = {.most = settings_.events_max_streams},
             .metrics_compat = settings_.metrics_compat,
@@ -318,12 +329,15 @@ class Server {
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
                      .manager = settings_.manager_enabled,
+                     .priority_figures = settings_.metrics_compat,
+                     .history = true,
                      .seed = (std::uint64_t{device()} << 32U) | device(),
                      .log = log_};
     options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
     if (settings_.webhooks_concurrency != 0)
       deliverer_.emplace(clock_, *broker_, deliverer_options_);
+    bulk_.emplace(clock_, *broker_, bulk_options(*broker_, log_));
     api_.start(*broker_);
     const cli::Place place{
         .address = address(), .tls = !settings_.tls_key.empty(), .needs_key = book_.guarded()};
@@ -435,6 +449,7 @@ class Server {
     api_.stop();
     if (inner_) inner_->stop();
     listener_->stop_accepting();
+    if (bulk_) bulk_->stop(bulk_patience);
     if (deliverer_) deliverer_->stop(healthy ? deliveries_patience : 1ms);
     const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
     const Duration spent = std::chrono::floor<Duration>(clock_.steady() - began);
@@ -451,6 +466,7 @@ class Server {
         healthy = false;
       }
     }
+    bulk_.reset();
     deliverer_.reset();
     broker_.reset();
     store_.reset();
@@ -476,6 +492,7 @@ class Server {
   std::unique_ptr<LocalBroker> broker_;
   worker::DelivererOptions deliverer_options_;
   std::optional<worker::Deliverer> deliverer_;
+  std::optional<worker::BulkWorker> bulk_;
   std::unique_ptr<api::Listener> listener_;
   std::unique_ptr<api::Listener> metrics_;
   std::unique_ptr<api::Listener> inner_;  // for worker processes, where the other is not for them

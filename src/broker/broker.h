@@ -205,6 +205,7 @@ class Broker {
                       Completion<States> done) = 0;
   virtual void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
   virtual void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
+  // A queue to move to that is unknown is created (a setting), as for a put.
   virtual void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) = 0;
 
   // Calls a finished task's webhook once more, whatever became of the last delivery. Not final, or

@@ -38,7 +38,22 @@ std::vector<QueueSettings> internal_queues() {
   QueueSettings alerts = webhooks;
   alerts.name = alerts_queue;
   alerts.description = "Alerts to be sent to whoever runs the server";
-  return {webhooks, alerts};
+  QueueSettings bulk;
+  bulk.name = bulk_queue;
+  bulk.description = "Operations on many tasks";
+  bulk.lease = std::chrono::seconds(60);
+  // Whatever happens to the server, an operation goes on where it was.
+  bulk.max_lost = unlimited;
+  bulk.retry = {.backoff = Backoff::exponential,
+                .base = std::chrono::seconds(1),
+                .factor = 2,
+                .cap = std::chrono::minutes(1),
+                .jitter = Jitter::none,
+                .max_retries = unlimited,
+                .retryable = Retryable::all};
+  bulk.keep_completed = {.for_time = bulk_kept_for, .last = bulk_kept};
+  bulk.keep_dead = bulk.keep_completed;
+  return {webhooks, alerts, bulk};
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "broker/service_runner.h"
 #include "broker/sweeper.h"
 #include "broker/watch.h"
+#include "core/bulk.h"
 #include "core/clock.h"
 #include "store/store.h"
 
@@ -44,6 +45,9 @@ struct LocalBrokerOptions {
   // With keep_time off: time goes from next_due() to next_due(), however far that is.
   bool time_jumps = false;
 };
+
+struct Cancelled;
+struct Changed;
 
 class LocalBroker final : public Broker {
  public:
@@ -68,6 +72,10 @@ class LocalBroker final : public Broker {
   // manager.
   std::uint64_t desired_processors() { return manager_.desired(); }
 
+  // Does one thing to the first of these tasks, at least one: as many as 4 MiB of payloads and
+  // results allow. Tasks that changed since they were seen and no longer fit are left alone
+  // (`conflict`). A result for each that was come to.
+  void act(Ask ask, BulkBatch batch, Completion<States> done);
   // Adds tasks as they were elsewhere: see Store::restore().
   void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
   // What happens to tasks, for whoever watches.
@@ -182,6 +190,21 @@ class LocalBroker final : public Broker {
   void next_clear(const std::shared_ptr<Rounds>& rounds);
   void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
   void finished(const TaskId& id);
+  Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
+                            std::vector<Cancelled>& cancelled, TimePoint now);
+  // Updates of which some move tasks.
+  void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
+  Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
+                          const std::vector<QueueRef>& unknown, std::vector<Changed>& changed,
+                          TimePoint now);
+  void moved(const States& states, const std::vector<QueueRef>& queues,
+             std::vector<Changed>& changed);
+  // Of a batch (local_bulk.cc).
+  struct Acting;
+  Result<States> act_now(Store& store, Acting& acting, TimePoint now);
+  Result<States> act_on(Store& store, Acting& acting, const std::vector<TaskId>& ids,
+                        TimePoint now);
+  void acted(Acting& acting, const States& states);
 
   // ---- Schedules ----
   Result<void> check_schedule(const Ask& ask, const Schedule& schedule, TimePoint now) const;

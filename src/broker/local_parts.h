@@ -3,8 +3,11 @@
 
 #include <millrace/ids.h>
 #include <millrace/result.h>
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -56,6 +59,22 @@ std::vector<Result<T>> with_refused(std::vector<Result<T>> results,
     }
   }
   return all;
+}
+
+// One call of the store for each batch of items.
+template <class T, class Call>
+Result<Broker::States> in_batches(const std::vector<T>& items, std::size_t batch,
+                                  const Call& call) {
+  Broker::States states;
+  std::span<const T> rest = items;
+  while (!rest.empty()) {
+    const auto part = rest.first(std::min(batch, rest.size()));
+    rest = rest.subspan(part.size());
+    Result<Broker::States> answer = call(part);
+    if (!answer) return answer;
+    for (auto& state : answer.value()) states.push_back(std::move(state));
+  }
+  return states;
 }
 
 // Says why a queue is missing where the broker knows better than the store. `queues` by result.

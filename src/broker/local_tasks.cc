@@ -11,6 +11,7 @@
 #include "broker/explain.h"
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
+#include "broker/local_told.h"
 #include "broker/telling.h"
 #include "core/check.h"
 #include "core/limits.h"
@@ -23,25 +24,6 @@ using States = Broker::States;
 
 constexpr std::size_t round_step = 1000;
 
-// One call of the store for each batch of items.
-template <class T, class Call>
-Result<States> in_batches(const std::vector<T>& items, std::size_t batch, const Call& call) {
-  States states;
-  std::span<const T> rest = items;
-  while (!rest.empty()) {
-    const auto part = rest.first(std::min(batch, rest.size()));
-    rest = rest.subspan(part.size());
-    Result<States> answer = call(part);
-    if (!answer) return answer;
-    states.insert(states.end(), std::move_iterator(answer->begin()),
-                  std::move_iterator(answer->end()));
-  }
-  return states;
-}
-
-// Tasks to be told of, by place among those that were asked for; nullopt: there is no such task.
-using ToldTasks = std::vector<std::optional<ToldTask>>;
-
 // Who they are, before something is done with them.
 Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids) {
   ToldTasks tasks;
@@ -52,43 +34,6 @@ Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids) {
     tasks.push_back(task ? std::optional(told_of(*task)) : std::nullopt);
   }
   return tasks;
-}
-
-// A task that is to be cancelled, and what is put if it is.
-struct Cancelled {
-  std::optional<ToldTask> task = std::nullopt;
-  NewOnes follow_ups = {};
-};
-
-void tell_cancelled(Books& books, const std::vector<Cancelled>& tasks, const States& states,
-                    TimePoint now) {
-  Telling telling(books, now);
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (!states[i] || !tasks[i].task) continue;
-    const About task = about(*tasks[i].task);
-    if (*states[i] != TaskState::cancelled) {
-      telling.happened(task, Happened::cancel_requested, *states[i]);
-      continue;
-    }
-    telling.ended(task, Event::cancel, *states[i], std::nullopt);
-    tasks[i].follow_ups.tell(telling);
-  }
-}
-
-// A task that is to be changed, by its place among the updates.
-struct Changed {
-  std::size_t place = 0;
-  ToldTask task = {};
-  Happened what = Happened::changed;
-};
-
-// The same happened to all that were not refused.
-void tell(Books& books, const ToldTasks& tasks, const States& states, Happened what,
-          TimePoint now) {
-  Telling telling(books, now);
-  for (std::size_t i = 0; i < states.size() && i < tasks.size(); ++i) {
-    if (states[i] && tasks[i]) telling.happened(about(*tasks[i]), what, *states[i]);
-  }
 }
 
 }  // namespace
@@ -153,6 +98,26 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
       std::move(done));
 }
 
+Result<Broker::States> LocalBroker::cancel_now(Store& store, const std::vector<TaskId>& ids,
+                                               const std::string& reason,
+                                               std::vector<Cancelled>& cancelled, TimePoint now) {
+  std::vector<CancelRequest> requests;
+  for (const TaskId& id : ids) {
+    const auto task = store.find(id);
+    if (!task && task.error().code == ErrorCode::unavailable) return std::unexpected(task.error());
+    CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
+    Cancelled& told = cancelled.emplace_back();
+    if (task) told.task = told_of(*task);
+    // Running: another process may give it back before it is cancelled.
+    if (task && !is_final(task->state)) {
+      request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
+      told.follow_ups = NewOnes(request.follow_ups, books_.queues, now);
+    }
+  }
+  return in_batches(requests, books_.traits.batch,
+                    [&](auto part) { return store.cancel(part, now); });
+}
+
 void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
                          Completion<States> done) {
   if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
@@ -165,25 +130,8 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
   const auto cancelled = std::make_shared<std::vector<Cancelled>>();
   call<States>(
       ask,
-      [this, ids, cancelled, reason = std::move(reason)](Store& store,
-                                                         TimePoint now) -> Result<States> {
-        std::vector<CancelRequest> requests;
-        for (const TaskId& id : *ids) {
-          const auto task = store.find(id);
-          if (!task && task.error().code == ErrorCode::unavailable) {
-            return std::unexpected(task.error());
-          }
-          CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
-          Cancelled& told = cancelled->emplace_back();
-          if (task) told.task = told_of(*task);
-          // Running: another process may give it back before it is cancelled.
-          if (task && !is_final(task->state)) {
-            request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
-            told.follow_ups = NewOnes(request.follow_ups, books_.queues, now);
-          }
-        }
-        return in_batches(requests, books_.traits.batch,
-                          [&](auto part) { return store.cancel(part, now); });
+      [this, ids, cancelled, reason = std::move(reason)](Store& store, TimePoint now) {
+        return cancel_now(store, *ids, reason, *cancelled, now);
       },
       [this, ids, cancelled, done = std::move(done)](Result<States> states) mutable {
         if (states) tell_cancelled(books_, *cancelled, *states, clock_.now());
@@ -243,34 +191,31 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
     return done(std::unexpected(std::move(good.error())));
   }
   TimePoint first_start = never;
+  bool moves = false;
   for (const TaskUpdate& update : updates) {
     if (update.start) first_start = std::min(first_start, *update.start);
+    moves = moves || update.queue;
   }
+  if (moves) return move(ask, std::move(updates), std::move(done));
   const auto changed = std::make_shared<std::vector<Changed>>();
   call<States>(
       ask,
       [this, changed, updates = std::move(updates)](Store& store, TimePoint now) -> Result<States> {
         for (std::size_t i = 0; i < updates.size(); ++i) {
-          const TaskUpdate& update = updates[i];
           // A note about a delivery is no event.
-          if (!update.release && !update.priority && !update.start) continue;
-          auto task = look_up(store, {&update.id, 1});
-          if (!task) return std::unexpected(std::move(task.error()));
-          if (!task->front()) continue;
-          changed->push_back({i, std::move(*task->front()),
-                              update.release ? Happened::released : Happened::changed});
+          if (!updates[i].release && !updates[i].priority && !updates[i].start) continue;
+          const auto task = store.find(updates[i].id);
+          if (!task && task.error().code == ErrorCode::unavailable) {
+            return std::unexpected(task.error());
+          }
+          if (!task) continue;
+          if (auto change = change_of(i, updates[i], *task)) changed->push_back(*change);
         }
         return in_batches(updates, books_.traits.batch,
                           [&](auto part) { return store.update(part, now); });
       },
       [this, first_start, changed, done = std::move(done)](Result<States> states) mutable {
-        if (states && !changed->empty()) {
-          Telling telling(books_, clock_.now());
-          for (const auto& [place, task, what] : *changed) {
-            const auto& state = (*states)[place];
-            if (state) telling.happened(about(task), what, *state);
-          }
-        }
+        if (states) tell_changed(books_, *changed, *states, clock_.now());
         if (states && first_start != never) runner_.wake_at(sweeper_, first_start);
         done(std::move(states));
       });
@@ -359,7 +304,9 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
         if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
         tell(books_, rounds->told, *states, retry ? Happened::retried : Happened::removed,
              clock_.now());
-        for (const auto& state : *states) ++(state ? rounds->sum.done : rounds->sum.refused);
+        for (std::size_t i = 0; i < states->size(); ++i) {
+          ++((*states)[i] ? rounds->sum.done : rounds->sum.refused);
+        }
         if (!rounds->more) return rounds->handled(rounds->sum);
         rounds->ask.deadline = never;  // it has begun
         next_dead(rounds, retry);

@@ -35,12 +35,16 @@ std::unique_ptr<Command> all_commands() {
   add_task(*millrace);
   add_tasks(*millrace);
   add_queues(*millrace);
+  add_dead(*millrace);
+  add_schedules(*millrace);
+  add_workers(*millrace);
   add_stats(*millrace);
   add_keys(*millrace);
   add_config(*millrace);
   add_export(*millrace);
   add_import(*millrace);
   add_verify(*millrace);
+  add_completion(*millrace);
   return millrace;
 }
 

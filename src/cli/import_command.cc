@@ -5,8 +5,10 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/session.h"
 #include "store/save.h"
 #include "transfer/import.h"
+#include "transfer/upload.h"
 
 namespace millrace::cli {
 namespace {
@@ -15,6 +17,7 @@ struct Options {
   std::string file = {};  // "-": standard input
   std::string target = {};
   std::string queue = "default";
+  ServerOptions server = {};
 };
 
 std::string line(std::string_view what, const transfer::Counts& counts) {
@@ -67,12 +70,63 @@ Exit import_from(std::istream& in, std::uint64_t size, const Options& options, S
   return report.error->code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
 }
 
-Exit import_store(const Options& options, Surroundings& with, Console& console) {
+transfer::ImportReport report_of(const wire::Imported& imported) {
+  const auto counts = [](const wire::ImportedCounts& of) {
+    return transfer::Counts{of.queues, of.schedules, of.memos, of.tasks};
+  };
+  transfer::ImportReport report{.added = counts(imported.added),
+                                .existing = counts(imported.existing),
+                                .key_held = imported.key_held,
+                                .expired = imported.expired,
+                                .error = imported.error};
+  if (report.error && imported.line != 0) {
+    report.error->message = fmt::format("line {}: {}", imported.line, report.error->message);
+  }
+  return report;
+}
+
+// The file goes to the server as it is; what cannot be right is found there.
+Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options, Session& session) {
+  Console& console = session.console();
+  transfer::Upload upload(in, options.queue, session.now());
+  if (auto good = upload.begin(); !good) return console.fail(good.error());
+  using More = std::function<Result<std::size_t>(std::span<char>)>;
+  const More more = [&](std::span<char> room) {
+    console.progress("importing", upload.bytes(), size);
+    return upload.fill(room);
+  };
+  const auto imported = session.ask<wire::Imported>(&HttpBroker::import_lines, more);
+  if (!imported) {
+    const Exit exit = session.fail(imported.error());
+    console.say("What was added is safe. Running the import again goes on from there.");
+    return exit;
+  }
+  transfer::ImportReport report = report_of(*imported);
+  if (!report.error) {
+    if (auto whole = upload.check_end(); !whole) report.error = std::move(whole.error());
+  }
+  tell(report, console);
+  if (!report.error) return Exit::ok;
+  return console.fail(*report.error,
+                      "What is added is safe. Running the import again goes on from there.");
+}
+
+Exit import_into_store(std::istream& in, std::uint64_t size, const Options& options,
+                       Surroundings& with, Console& console) {
   const auto url = parse_store_url(options.target);
   if (!url) {
     console.fail(url.error());
     return Exit::usage;
   }
+  auto store = with.open_store(
+      *url, Access::write,
+      [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
+      [&](std::string_view notice) { console.warn(notice); });
+  if (!store) return console.fail(store.error());
+  return import_from(in, size, options, **store, with, console);
+}
+
+Exit import_file(const Options& options, Surroundings& with, Console& console) {
   std::ifstream file;
   const bool from_file = options.file != "-";
   if (from_file) {
@@ -82,34 +136,37 @@ Exit import_store(const Options& options, Surroundings& with, Console& console) 
                           "Give the file that `millrace export` wrote, or - for standard input.");
     }
   }
-  auto store = with.open_store(
-      *url, Access::write,
-      [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
-      [&](std::string_view notice) { console.warn(notice); });
-  if (!store) return console.fail(store.error());
-  return import_from(from_file ? file : with.in, from_file ? size_of(options.file) : 0, options,
-                     **store, with, console);
+  std::istream& in = from_file ? file : with.in;
+  const std::uint64_t size = from_file ? size_of(options.file) : 0;
+  if (!is_server(options.target)) return import_into_store(in, size, options, with, console);
+  ServerOptions server = options.server;
+  server.server = options.target;
+  const auto session = Session::open(server, with, console);
+  return session ? send_to_server(in, size, options, *session) : Exit::usage;
 }
 
 }  // namespace
 
 void add_import(Command& millrace) {
   auto options = std::make_shared<Options>();
-  millrace.add("import", "Add what an export has to a store")
+  millrace.add("import", "Add what an export has to a store or a server")
       .word("FILE", options->file, "What to read; - is standard input")
-      .value("--into", options->target, "STORE", "The store; a directory is made if there is none")
+      .value("--into", options->target, "STORE", "The store, a directory that is made if there is none; or a server, http://...")
       .required()
       .value("--queue", options->queue, "NAME",
              "Where the tasks of a queue-state.json go [default]")
+      .value("--key-file", options->server.key_file, "FILE",
+             "A file with the key of the server (default: MILLRACE_KEY)")
       .explain(
           "Adds what the store has not; what is there already stays as it is, so an import may be\n"
           "run again after anything. Tasks that were running are queued. Reads what\n"
           "`millrace export` wrote, and queue-state.json files.")
       .example("millrace import backup.jsonl --into ./data")
       .example("zcat backup.gz | millrace import - --into ./data")
+      .example("millrace import backup.jsonl --into http://127.0.0.1:7070", "into a running server")
       .example("millrace import queue-state.json --into ./data --queue claude")
       .does([options](Surroundings& with, Console& console) {
-        return import_store(*options, with, console);
+        return import_file(*options, with, console);
       });
 }
 

@@ -1,38 +1,31 @@
-// Keys of a store that no server has open. Of one that a server serves, the server takes care.
+// `millrace keys`: of a server, or of a store that nobody serves.
 #include <fmt/format.h>
-#include <algorithm>
 
-#include "access/key_book.h"
 #include "cli/commands.h"
-#include "cli/settings_flags.h"
+#include "cli/flag_values.h"
+#include "cli/key_view.h"
+#include "cli/session.h"
+#include "cli/stored_keys.h"
 #include "core/quote.h"
 #include "core/time_text.h"
-#include "store/save.h"
 
 namespace millrace::cli {
 namespace {
 
-struct KeysOptions {
-  ConfigOptions config = {};
+struct Options {
+  ServerOptions server = {};
+  ConfigOptions config = {};  // with one, the store is opened here
   std::string name = {};
   std::vector<std::string> scopes = {};
   std::vector<std::string> queues = {};
   std::string expires = {};  // a moment or a duration
   std::string rate = {};
   std::string id = {};  // of the key to revoke
+
+  bool stored() const { return !config.file.empty() || !config.flags.empty(); }
 };
 
-// A moment, or how long from now.
-Result<TimePoint> expiry(const std::string& text, TimePoint now) {
-  if (const auto duration = parse_duration(text)) return later(now, *duration);
-  if (const auto moment = parse_time(text)) return *moment;
-  return fail(ErrorCode::invalid,
-              fmt::format("--expires is {}; write how long it lasts (90d, 12h) or until when "
-                          "(2027-01-31T00:00:00Z)",
-                          in_quotes(text)));
-}
-
-Result<access::KeyRequest> request_of(const KeysOptions& options, TimePoint now) {
+Result<access::KeyRequest> request_of(const Options& options, TimePoint now) {
   access::KeyRequest request{.name = options.name, .queues = options.queues};
   for (const std::string& each : options.scopes) {
     const auto scope = access::scope_from_name(each);
@@ -40,7 +33,7 @@ Result<access::KeyRequest> request_of(const KeysOptions& options, TimePoint now)
     request.scopes.add(*scope);
   }
   if (!options.expires.empty()) {
-    const auto until = expiry(options.expires, now);
+    const auto until = moment_of("--expires", options.expires, now);
     if (!until) return std::unexpected(until.error());
     request.expires = *until;
   }
@@ -53,213 +46,144 @@ Result<access::KeyRequest> request_of(const KeysOptions& options, TimePoint now)
   return request;
 }
 
-// `'` inside single quotes of a shell, `"` inside those of JSON.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
+// A word as a shell reads it back.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@=";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
     if (c == '\'') {
       out += "'\\''";
     } else {
       out += c;
     }
   }
-  return out;
+  return out + "'";
 }
 
-std::string list(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& each : texts) {
-    out += fmt::format("{}\"{}\"", out.empty() ? "" : ",", escaped(each));
+// The same command without its store.
+std::string creating(const Options& options) {
+  std::string text = fmt::format("millrace keys create --name {} --scope {}", quoted(options.name),
+                                 quoted(fmt::format("{}", fmt::join(options.scopes, ","))));
+  for (const std::string& each : options.queues) text += " --queue " + quoted(each);
+  if (!options.expires.empty()) text += " --expires " + quoted(options.expires);
+  if (!options.rate.empty()) text += " --rate " + quoted(options.rate);
+  return text;
+}
+
+// Nobody serves the keys of a store that is yet to be served.
+Exit tell(const Error& error, Session& session) {
+  const Exit exit = session.fail(error);
+  if (exit == Exit::unreachable) {
+    session.console().say("Keys of a store that nobody serves are made with --store DIR.");
   }
-  return out;
+  return exit;
 }
 
-std::string body_of(const KeysOptions& options, const access::KeyRequest& request) {
-  std::string body =
-      fmt::format(R"({{"name":"{}","scopes":[{}])", escaped(options.name), list(options.scopes));
-  if (!options.queues.empty()) body += fmt::format(R"(,"queues":[{}])", list(options.queues));
-  if (request.expires) body += fmt::format(R"(,"expires":"{}")", format_time(*request.expires));
-  if (request.rate) {
-    body += fmt::format(R"(,"rate":{{"max":{},"per_ms":{}}})", request.rate->max,
-                        request.rate->per.count());
+Exit create_on(const Options& options, Session& session) {
+  wire::KeyInfo wanted{.name = options.name, .scopes = options.scopes, .queues = options.queues};
+  const auto request = request_of(options, session.now());  // was good before
+  if (!request) return misused(request.error(), session.console(), "keys create");
+  wanted.expires = request->expires, wanted.rate = request->rate;
+  const auto key = session.ask<wire::KeyInfo>(&HttpBroker::create_key, wanted);
+  if (!key) return tell(key.error(), session);
+  if (session.json()) {
+    session.print_json(wire::view_of(*key));
+  } else {
+    print_new_key(*key, session.with(), session.console());
   }
-  return body + "}";
+  return Exit::ok;
 }
 
-// The same through the server that has the store.
-std::string curl(const config::Settings& settings, std::string_view method, std::string_view path,
-                 const std::string& body) {
-  const bool tls = !settings.tls_certificate.empty();
-  return fmt::format(
-      "A server has it, and takes care of its keys as well:\n"
-      "  curl -X {} {}://{}/v1/keys{}{}\n"
-      "and, if it has keys already, -H 'Authorization: Bearer mr_...' with one that may do all.",
-      method, tls ? "https" : "http", config::to_text(settings.listen), path,
-      body.empty() ? ""
-                   : fmt::format(" \\\n    -H 'Content-Type: application/json' -d '{}'", body));
+Exit list_on(const Options&, Session& session) {
+  const auto keys = session.ask<std::vector<wire::KeyInfo>>(&HttpBroker::keys);
+  if (!keys) return tell(keys.error(), session);
+  if (session.json()) {
+    session.print_json(wire::view_of(*keys));
+  } else {
+    print_keys(*keys, session.with(), session.console());
+  }
+  return Exit::ok;
 }
 
-// The store, if nobody else has it. What to do instead goes along with the error.
-class Opened {
- public:
-  static std::optional<Opened> open(const config::Config& config, Access access,
-                                    const std::string& instead, Surroundings& with,
-                                    Console& console, Exit& exit) {
-    const auto url = parse_store_url(config.settings.store);
-    if (!url) {  // checked with the settings
-      exit = console.fail(url.error());
-      return std::nullopt;
+Exit revoke_on(const Options& options, Session& session) {
+  const auto done = session.ask<void>(&HttpBroker::revoke_key, options.id);
+  if (!done && done.error().code == ErrorCode::not_found) {
+    return session.fail_missing(done.error(), "`millrace keys list` shows the ids.");
+  }
+  if (!done) return tell(done.error(), session);
+  session.console().say(fmt::format("revoked the key {}", options.id));
+  return Exit::ok;
+}
+
+using Doing = Exit (*)(const Options&, Session&);
+using StoredDoing = std::function<Exit(const StoredKeys&, Surroundings&, Console&)>;
+
+// Here if a store was named, else by the server.
+void does(Command& command, const std::shared_ptr<Options>& options, Doing on_server,
+          std::function<std::string()> instead, StoredDoing on_store) {
+  takes_store(command, options->config);
+  takes_session(command, options->server);
+  command.does([=](Surroundings& with, Console& console) {
+    if (!options->stored()) return in_session(options, on_server)(with, console);
+    if (options->server.json || !options->server.server.empty()) {
+      return misused({ErrorCode::invalid, "--server and --json ask a server; leave --store out"},
+                     console, "keys");
     }
-    auto store = with.open_store(
-        *url, access,
-        [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
-        [&](std::string_view notice) { console.warn(notice); });
-    if (store) return Opened(std::move(*store));
-    exit = store.error().code == ErrorCode::conflict ? console.fail(store.error(), instead)
-                                                     : console.fail(store.error());
-    return std::nullopt;
-  }
-
-  // By id.
-  Result<std::vector<Memo>> memos(TimePoint now) {
-    return access::all_key_memos([&](const Recall& recall) { return store_->recall(recall, now); });
-  }
-
-  Result<Memo> write(const Remember& memo, TimePoint now) {
-    auto written = store_->remember(memo, now);
-    if (!written) return written;
-    if (auto saved = save(*store_, now); !saved) return std::unexpected(saved.error());
-    return written;
-  }
-
- private:
-  explicit Opened(std::unique_ptr<Store> store) : store_(std::move(store)) {}
-  std::unique_ptr<Store> store_;
-};
-
-std::string shown(const std::vector<std::string>& queues) {
-  std::string text;
-  for (const std::string& each : queues) text += (text.empty() ? "" : " ") + each;
-  return text.empty() ? "*" : text;
+    return on_store({.config = options->config, .instead = instead()}, with, console);
+  });
 }
 
-Exit create_key(const KeysOptions& options, Surroundings& with, Console& console) {
-  const auto config = load_config(options.config, with, console);
-  if (!config) return Exit::usage;
-  const TimePoint now = with.clock.now();
-  const auto request = request_of(options, now);
-  if (!request) {
-    console.fail(request.error());
-    return Exit::usage;
-  }
-  Exit exit = Exit::ok;
-  auto store = Opened::open(*config, Access::write,
-                            curl(config->settings, "POST", "", body_of(options, *request)), with,
-                            console, exit);
-  if (!store) return exit;
-  const auto made = access::make_key(*request, now);
-  if (!made) return console.fail(made.error());
-  if (auto written = store->write(access::to_memo(made->key), now); !written) {
-    return console.fail(written.error());
-  }
-  // Alone on standard output, so that KEY=$(millrace keys create ...) works.
-  with.out << made->text << '\n' << std::flush;
-  console.say(fmt::format("made the key {} ({}) with {}{}; it is shown this once", made->key.id,
-                          options.name, access::to_text(request->scopes),
-                          request->expires ? " until " + format_time(*request->expires) : ""));
-  return Exit::ok;
-}
-
-Exit list_keys(const KeysOptions& options, Surroundings& with, Console& console) {
-  const auto config = load_config(options.config, with, console);
-  if (!config) return Exit::usage;
-  Exit exit = Exit::ok;
-  auto store = Opened::open(*config, Access::read, curl(config->settings, "GET", "", ""), with,
-                            console, exit);
-  if (!store) return exit;
-  const TimePoint now = with.clock.now();
-  const auto memos = store->memos(now);
-  if (!memos) return console.fail(memos.error());
-  access::KeyBook book({});
-  for (const Error& error : book.replace(*memos)) console.warn(error.message);
-  const auto keys = book.list();
-  for (const access::Key& key : keys) {
-    with.out << fmt::format(
-        "{}  {:<10}  {:<16}  {:<10}  {:<24}  {}\n", key.id, access::to_text(key.about.scopes),
-        shown(key.about.queues), key.about.rate ? access::to_text(*key.about.rate) : "-",
-        key.about.expires ? (key.expired(now) ? "expired" : format_time(*key.about.expires)) : "-",
-        key.about.name);
-  }
-  console.say(counted(keys.size(), "key", "keys"));
-  return Exit::ok;
-}
-
-Exit revoke_key(const KeysOptions& options, Surroundings& with, Console& console) {
-  const auto config = load_config(options.config, with, console);
-  if (!config) return Exit::usage;
-  Exit exit = Exit::ok;
-  auto store = Opened::open(*config, Access::write,
-                            curl(config->settings, "DELETE", "/" + escaped(options.id), ""), with,
-                            console, exit);
-  if (!store) return exit;
-  const TimePoint now = with.clock.now();
-  const auto memos = store->memos(now);
-  if (!memos) return console.fail(memos.error());
-  const Remember forget = access::forget_memo(options.id);
-  if (std::ranges::find(*memos, forget.key, &Memo::key) == memos->end()) {
-    return console.fail(
-        {ErrorCode::not_found, fmt::format("there is no key {}", in_quotes(options.id))},
-        "`millrace keys list` shows the ids.");
-  }
-  if (auto written = store->write(forget, now); !written) return console.fail(written.error());
-  console.say(fmt::format("revoked the key {}", options.id));
-  return Exit::ok;
-}
-
-void takes_key(Command& command, KeysOptions& options) {
-  command.value("--name", options.name, "TEXT", "Whose it is, for people")
+void add_create(Command& keys, const std::shared_ptr<Options>& options) {
+  auto& create = keys.add("create", "Make a key and print it, this once");
+  create.value("--name", options->name, "TEXT", "Whose it is, for people")
       .required()
-      .list("--scope", options.scopes, "SCOPE",
-            "What it may do: put, work, read, admin (everything); several with commas")
+      .list("--scope", options->scopes, "put|work|read|admin",
+            "What it may do; admin is everything; several with commas")
       .required()
-      .list("--queue", options.queues, "PATTERN",
+      .list("--queue", options->queues, "PATTERN",
             "Only these queues; * stands for anything, as in 'shop.*'")
-      .value("--expires", options.expires, "WHEN", "How long it lasts (90d), or until when")
-      .value("--rate", options.rate, "N/DURATION", "How many requests in how long: 100/1s");
+      .value("--expires", options->expires, "WHEN", "How long it lasts (90d), or until when")
+      .value("--rate", options->rate, "N/DURATION", "How many requests in how long: 100/1s")
+      .example("KEY=$(millrace keys create --name ci --scope put,read)")
+      .example("millrace keys create --store ./data --name ops --scope admin",
+               "before the first start");
+  does(
+      create, options, create_on, [options] { return creating(*options); },
+      [options](const StoredKeys& where, Surroundings& with, Console& console) {
+        const auto request = request_of(*options, with.clock.now());
+        if (!request) return misused(request.error(), console, "keys create");
+        return create_stored_key(where, *request, with, console);
+      });
 }
 
 }  // namespace
 
 void add_keys(Command& millrace) {
-  auto options = std::make_shared<KeysOptions>();
+  auto options = std::make_shared<Options>();
   auto& keys = millrace.add("keys", "Make, list and revoke API keys");
   keys.explain(
-          "These work on a store that no server has open; of one that is served, /v1/keys takes\n"
-          "care.")
+          "They ask the server. With --store they work on a store that no server has open, which "
+          "is\n"
+          "how the first key comes to be.")
       .example("millrace keys create --name ops --scope admin")
       .example("millrace keys create --name shop --scope put,read --queue 'shop.*' --expires 90d")
       .example("millrace keys list")
       .example("millrace keys revoke 0123456789abcdef");
-  auto& create = keys.add("create", "Make a key and print it, this once");
-  takes_store(create, options->config);
-  takes_key(create, *options);
-  create.example("KEY=$(millrace keys create --store ./data --name ci --scope put,read)")
-      .does([options](Surroundings& with, Console& console) {
-        return create_key(*options, with, console);
-      });
+  add_create(keys, options);
   auto& list = keys.add("list", "List keys: id, scopes, queues, rate, end, name");
-  takes_store(list, options->config);
-  list.example("millrace keys list --store ./data")
-      .does([options](Surroundings& with, Console& console) {
-        return list_keys(*options, with, console);
-      });
+  list.example("millrace keys list").example("millrace keys list --store ./data");
+  does(list, options, list_on, [] { return std::string("millrace keys list"); }, list_stored_keys);
   auto& revoke = keys.add("revoke", "Make a key useless");
-  revoke.word("ID", options->id, "Its id, as `keys list` shows it");
-  takes_store(revoke, options->config);
-  revoke.example("millrace keys revoke 0123456789abcdef --store ./data")
-      .does([options](Surroundings& with, Console& console) {
-        return revoke_key(*options, with, console);
+  revoke.word("ID", options->id, "Its id, as `keys list` shows it")
+      .example("millrace keys revoke 0123456789abcdef")
+      .example("millrace keys revoke 0123456789abcdef --store ./data");
+  does(
+      revoke, options, revoke_on,
+      [options] { return "millrace keys revoke " + quoted(options->id); },
+      [options](const StoredKeys& where, Surroundings& with, Console& console) {
+        return revoke_stored_key(where, options->id, with, console);
       });
 }
 

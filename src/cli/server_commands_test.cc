@@ -190,13 +190,14 @@ TEST_F(ServerCommands, a_key_is_printed_alone_and_kept_as_a_hash) {
 }
 
 TEST_F(ServerCommands, a_revoked_key_is_gone_and_an_unknown_one_cannot_be_revoked) {
-  run({"keys", "create", "--name", "a", "--scope", "admin", "--expires", "2100-01-01T00:00:00Z"});
+  run({"keys", "create", "--store", "d", "--name", "a", "--scope", "admin", "--expires",
+       "2100-01-01T00:00:00Z"});
   const std::string id = keys()[0].id;
-  EXPECT_EQ(run({"keys", "revoke", "0000"}), Exit::failed);
+  EXPECT_EQ(run({"keys", "revoke", "0000", "--store", "d"}), Exit::missing);
   EXPECT_THAT(err_.str(), HasSubstr("there is no key \"0000\"\n`millrace keys list`"));
-  EXPECT_EQ(run({"keys", "revoke", ""}), Exit::failed);
+  EXPECT_EQ(run({"keys", "revoke", "", "--store", "d"}), Exit::missing);
   EXPECT_EQ(keys().size(), 1U);
-  EXPECT_EQ(run({"keys", "revoke", id}), Exit::ok);
+  EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::ok);
   EXPECT_THAT(keys(), IsEmpty());
 }
 
@@ -213,33 +214,34 @@ TEST_F(ServerCommands, bad_keys_are_usage_and_change_nothing) {
       {"--name", "x", "--scope", "put", "--rate", "0/1s"},
       {"--name", "x", "--scope", "admin", "--queue", "a"}};
   for (auto arguments : bad) {
-    arguments.insert(arguments.begin(), {"keys", "create"});
+    arguments.insert(arguments.begin(), {"keys", "create", "--store", "d"});
     EXPECT_EQ(run(arguments), Exit::usage) << ::testing::PrintToString(arguments);
     EXPECT_THAT(out_.str(), IsEmpty());
   }
   EXPECT_THAT(keys(), IsEmpty());
 }
 
-TEST_F(ServerCommands, a_store_in_use_is_answered_with_the_request_to_its_server) {
+TEST_F(ServerCommands, a_store_in_use_is_answered_with_the_command_for_its_server) {
   no_store_ = Error{ErrorCode::conflict, "./data is in use by process 7"};
-  EXPECT_EQ(run({"keys", "create", "--name", "it's", "--scope", "put,work", "--queue", "a.*",
-                 "--rate", "5/1m"}),
+  EXPECT_EQ(run({"keys", "create", "--store", "d", "--name", "it's", "--scope", "put,work",
+                 "--queue", "a.*", "--rate", "5/1m"}),
             Exit::failed);
-  EXPECT_THAT(err_.str(),
-              AllOf(HasSubstr("error: ./data is in use by process 7\n"),
-                    HasSubstr("curl -X POST http://127.0.0.1:7070/v1/keys"),
-                    HasSubstr(R"(-d '{"name":"it'\''s","scopes":["put","work"],"queues":["a.*"],)"
-                              R"("rate":{"max":5,"per_ms":60000}}')")));
-  EXPECT_EQ(run({"keys", "revoke", "abc"}), Exit::failed);
-  EXPECT_THAT(err_.str(), HasSubstr("curl -X DELETE http://127.0.0.1:7070/v1/keys/abc"));
+  EXPECT_THAT(
+      err_.str(),
+      AllOf(HasSubstr("error: ./data is in use by process 7\n"),
+            HasSubstr(R"(millrace keys create --name 'it'\''s' --scope put,work --queue 'a.*' )"
+                      "--rate 5/1m --server http://127.0.0.1:7070\n")));
+  EXPECT_EQ(run({"keys", "revoke", "abc", "--store", "d"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("millrace keys revoke abc --server http://127.0.0.1:7070"));
   with_.environment = {{"MILLRACE_LISTEN", "[::1]:80"},
                        {"MILLRACE_TLS_CERTIFICATE", "a"},
                        {"MILLRACE_TLS_KEY", "b"}};
-  EXPECT_EQ(run({"keys", "list"}), Exit::failed);
-  EXPECT_THAT(err_.str(), HasSubstr("curl -X GET https://[::1]:80/v1/keys"));
+  EXPECT_EQ(run({"keys", "list", "--store", "d"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("millrace keys list --server https://[::1]:80"));
   no_store_ = Error{ErrorCode::corrupt, "damaged"};
-  EXPECT_EQ(run({"keys", "list"}), Exit::corrupt);
-  EXPECT_THAT(err_.str(), Not(HasSubstr("curl")));
+  EXPECT_EQ(run({"keys", "list", "--store", "d"}), Exit::corrupt);
+  EXPECT_THAT(err_.str(), Not(HasSubstr("--server")));
+  EXPECT_EQ(run({"keys", "list", "--store", "d", "--server", "http://x"}), Exit::usage);
 }
 
 }  // namespace

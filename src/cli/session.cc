@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "cli/ages.h"
-#include "cli/settings_flags.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 
@@ -21,18 +20,6 @@ Result<std::string> key_in(const std::string& file) {
     return fail(ErrorCode::invalid, fmt::format("{} holds no key, or cannot be read", file));
   }
   return key;
-}
-
-// Whether the terminal shows more than ASCII: what the first of these variables says, and yes if
-// none says anything.
-bool shows_unicode(const Surroundings& with) {
-  for (const std::string_view name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::string value = variable(with, name);
-    if (value.empty()) continue;
-    return value.contains("UTF-8") || value.contains("utf8") || value.contains("UTF8") ||
-           value.contains("utf-8");
-  }
-  return true;
 }
 
 // "mr_0123456789abcdef" of a key: its id is no secret.
@@ -54,6 +41,10 @@ void takes_server(Command& command, ServerOptions& options) {
 void takes_session(Command& command, ServerOptions& options) {
   command.flag("--json", options.json, "Print what the API answers, for programs");
   takes_server(command, options);
+}
+
+bool is_server(std::string_view place) {
+  return place.starts_with("http://") || place.starts_with("https://");
 }
 
 Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with) {
@@ -89,12 +80,6 @@ std::unique_ptr<Session> Session::open(const ServerOptions& options, Surrounding
   session->json_ = options.json;
   if (!options.server.empty()) session->server_flag_ = " --server " + options.server;
   return session;
-}
-
-Look Session::look() const {
-  return {.colours = with_.out_colours,
-          .unicode = shows_unicode(with_),
-          .width = with_.out_terminal && with_.columns ? with_.columns() : 0};
 }
 
 // ---- What to say -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include "api/client/http_broker.h"
 #include "broker/wait_for_answer.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/table.h"
 
 namespace millrace::cli {
@@ -33,6 +34,9 @@ struct ServerAddress {
 };
 Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with);
 
+// http://... or https://...: a server, where a store may be named as well.
+bool is_server(std::string_view place);
+
 class Session {
  public:
   // Speaks to nobody yet. Says what is wrong, if anything is; null then.
@@ -49,7 +53,7 @@ class Session {
   TimePoint now() { return with_.clock.now(); }
   bool json() const { return json_; }
   // Of standard output, as it is now.
-  Look look() const;
+  Look look() const { return look_of(with_); }
   const ServerAddress& address() const { return address_; }
   // " --server URL" where another was named than the usual one: for commands that are shown.
   std::string server_flag() const { return server_flag_; }

@@ -1,7 +1,6 @@
 #include "cli/settings_flags.h"
 
-#include <algorithm>
-
+#include "cli/look.h"
 #include "config/find_file.h"
 
 namespace millrace::cli {
@@ -69,12 +68,6 @@ void takes_settings(Command& command, ConfigOptions& options) {
 void takes_store(Command& command, ConfigOptions& options) {
   takes_file(command, options);
   takes_setting(command, options, *config::find_setting("store"));
-}
-
-std::string variable(const Surroundings& with, std::string_view name) {
-  const auto found =
-      std::ranges::find(with.environment, name, &std::pair<std::string, std::string>::first);
-  return found == with.environment.end() ? "" : found->second;
 }
 
 std::optional<config::Config> load_config(const ConfigOptions& options, Surroundings& with,

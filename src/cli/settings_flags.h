@@ -27,7 +27,4 @@ void takes_store(Command& command, ConfigOptions& options);
 std::optional<config::Config> load_config(const ConfigOptions& options, Surroundings& with,
                                           Console& console);
 
-// Of the environment; empty: it is not set.
-std::string variable(const Surroundings& with, std::string_view name);
-
 }  // namespace millrace::cli

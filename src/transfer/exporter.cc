@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/wire/archive.h"
@@ -64,7 +65,9 @@ Result<bool> Exporter::read(Store& store, TimePoint now) {
       done = count(store);
       break;
     case Step::tasks:
-      done = read_tasks(store);
+      do {
+        done = read_tasks(store);
+      } while (done && step_ == Step::tasks && gathered() < piece_bytes_);
       break;
     case Step::end:
       ended_ = true;
@@ -171,9 +174,15 @@ Result<void> Exporter::read_tasks(Store& store) {
   seen_ += tasks->size();
   total_ = std::max(total_, seen_);
   if (!tasks->empty()) floor_ = {tasks->back().number.value + 1};
-  tasks_ = std::move(*tasks);
-  std::erase_if(tasks_, [this](const Task& task) { return leaving_.contains(task.queue); });
+  std::erase_if(*tasks, [this](const Task& task) { return leaving_.contains(task.queue); });
+  std::ranges::move(*tasks, std::back_inserter(tasks_));
   return {};
+}
+
+std::size_t Exporter::gathered() const {
+  std::size_t bytes = 0;
+  for (const Task& task : tasks_) bytes += sizeof(Task) + task.payload.size() + task.result.size();
+  return bytes;
 }
 
 }  // namespace millrace::transfer

@@ -19,10 +19,13 @@
 namespace millrace::transfer {
 
 // Writes queues, schedules, memos and tasks in all states, tasks in the order of their arrival.
-// Holds 64 tasks at a time and eight bytes for every 64, however many there are. Changes nothing.
+// Holds a piece at a time and eight bytes for every 64, however many there are. Changes nothing.
 // If the store is in use meanwhile, tasks put after the first piece are not part of it.
 class Exporter {
  public:
+  // A piece ends with the page that brings its payloads and results to this many bytes.
+  explicit Exporter(std::size_t piece_bytes = 0) : piece_bytes_(piece_bytes) {}
+
   // Reads the next piece: a page or a few, a millisecond or so. False: there is nothing more.
   Result<bool> read(Store& store, TimePoint now);
   // Appends what was read as lines. Needs no store, and takes longer than reading.
@@ -41,7 +44,9 @@ class Exporter {
   Result<void> read_memos(Store& store, TimePoint now);
   Result<void> count(Store& store);
   Result<void> read_tasks(Store& store);
+  std::size_t gathered() const;
 
+  const std::size_t piece_bytes_;
   Step step_ = Step::queues;
   ExportReport report_;
   // What was read and is not written yet.

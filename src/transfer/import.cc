@@ -4,35 +4,15 @@
 #include <random>
 #include <utility>
 
-#include "api/wire/tree.h"
-#include "core/quote.h"
 #include "core/uuid.h"
 #include "transfer/batch.h"
+#include "transfer/kind.h"
 #include "transfer/line.h"
 #include "transfer/line_reader.h"
 #include "transfer/queue_state.h"
 
 namespace millrace::transfer {
 namespace {
-
-// A queue-state.json is one JSON document and has to fit into memory.
-constexpr std::size_t largest_document = std::size_t{1} << 30U;
-constexpr std::size_t look_ahead = 4096;
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-// The first key of the JSON object that begins here; empty: none begins here.
-std::string_view first_key(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  const auto expect = [&](char wanted) {
-    text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
-    if (!text.starts_with(wanted)) return false;
-    text.remove_prefix(1);
-    return true;
-  };
-  if (!expect('{') || !expect('"')) return {};
-  return text.substr(0, std::min(text.find('"'), text.size()));
-}
 
 Result<void> passed_on(const auto& result) {
   if (result) return {};
@@ -59,13 +39,9 @@ class Import {
   Result<void> recognise() {
     const auto beginning = lines_.peek(look_ahead);
     if (!beginning) return std::unexpected(beginning.error());
-    const std::string_view key = first_key(*beginning);
-    if (key == header_key) return read_lines();
-    if (key == "queues" || key == "tasks") return read_document();
-    if (beginning->empty()) return fail(ErrorCode::invalid, "the input is empty");
-    return fail(ErrorCode::invalid,
-                "this is neither an export, which begins with {\"millrace_export\": ..., nor a "
-                "queue-state.json, which begins with {\"queues\": ...");
+    const auto kind = kind_of(*beginning);
+    if (!kind) return std::unexpected(kind.error());
+    return *kind == Kind::lines ? read_lines() : read_document();
   }
 
   void tell() {
@@ -88,12 +64,7 @@ class Import {
       if (lines_.line() % 1000 == 0) tell();
     }
     if (ended_) return {};
-    return fail(
-        ErrorCode::invalid,
-        fmt::format("the export ends after line {} without its closing line, so a part of it "
-                    "is missing. What is there was imported; get the whole file and "
-                    "import that, too",
-                    lines_.line()));
+    return std::unexpected(cut_short(lines_.line()));
   }
 
   std::string place() const { return fmt::format("line {}", lines_.line()); }
@@ -180,26 +151,13 @@ class Import {
 
   Result<void> add(const End& end) {
     ended_ = true;
-    const Counts& written = end.counts;
-    if (written == read_) return {};
-    return fail(ErrorCode::invalid,
-                fmt::format("the export had {} queues, {} schedules, {} memos and {} tasks when it "
-                            "was written, and this file has {}, {}, {} and {}: lines are missing "
-                            "or were added",
-                            written.queues, written.schedules, written.memos, written.tasks,
-                            read_.queues, read_.schedules, read_.memos, read_.tasks));
+    return compare(end.counts, read_);
   }
 
   // ---- One document ----------------------------------------------------------------------------
 
   Result<void> read_document() {
-    const auto text = lines_.rest(largest_document);
-    if (!text) return std::unexpected(text.error());
-    std::string_view json = *text;
-    if (json.starts_with(byte_order_mark)) json.remove_prefix(byte_order_mark.size());
-    const auto state = wire::parse(json);
-    if (!state) return std::unexpected(state.error());
-    auto tasks = read_queue_state(*state, options_.queue, now_);
+    auto tasks = read_queue_state(lines_, options_.queue, now_);
     if (!tasks) return std::unexpected(std::move(tasks.error()));
     UuidSource ids(std::random_device{}());
     if (auto done = add_queue({.name = options_.queue, .id = ids.next(now_)}); !done) return done;
@@ -230,6 +188,23 @@ Remember as_new(Memo memo, TimePoint now) {
   Remember request{.key = std::move(memo.key), .value = std::move(memo.value), .expected = 0};
   if (memo.expires) request.lifetime = *memo.expires - now;
   return request;
+}
+
+Error cut_short(std::uint64_t lines) {
+  return {ErrorCode::invalid,
+          fmt::format("the export ends after line {} without its closing line, so a part of it is "
+                      "missing. What is there was imported; get the whole file and import that, too",
+                      lines)};
+}
+
+Result<void> compare(const Counts& written, const Counts& read) {
+  if (written == read) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("the export had {} queues, {} schedules, {} memos and {} tasks when it "
+                          "was written, and this file has {}, {}, {} and {}: lines are missing "
+                          "or were added",
+                          written.queues, written.schedules, written.memos, written.tasks,
+                          read.queues, read.schedules, read.memos, read.tasks));
 }
 
 ImportReport import_store(std::istream& in, Store& store, TimePoint now,

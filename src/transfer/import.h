@@ -33,6 +33,10 @@ struct ImportOptions {
 // How a memo that has not expired is remembered where there is none.
 Remember as_new(Memo memo, TimePoint now);
 
+// What is wrong with an export that has no closing line, or another than it should.
+Error cut_short(std::uint64_t lines);
+Result<void> compare(const Counts& written, const Counts& read);
+
 // Reads either format, which it tells by the first key. Adds what is not there yet and changes
 // nothing that is: run twice, it does nothing the second time, and after an interruption it is
 // simply run again. Everything before the line with an error is in the store, nothing of that line.

@@ -16,6 +16,7 @@
 #include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "transfer/kind.h"
 
 namespace millrace::transfer {
 namespace {
@@ -288,10 +289,8 @@ Result<std::vector<PlacedTask>> read_tasks(const value& list, const std::string&
   return tasks;
 }
 
-}  // namespace
-
-Result<std::vector<PlacedTask>> read_queue_state(const value& state, const std::string& queue,
-                                                 TimePoint now) {
+Result<std::vector<PlacedTask>> read_state(const value& state, const std::string& queue,
+                                           TimePoint now) {
   const object& file = state.get_object();
   for (const auto& [key, unused] : file) {
     if (key == "queues" || key == "tasks") continue;
@@ -322,6 +321,19 @@ Result<std::vector<PlacedTask>> read_queue_state(const value& state, const std::
   }
   for (const std::size_t at : order) result.push_back(std::move((*tasks)[at]));
   return result;
+}
+
+}  // namespace
+
+Result<std::vector<PlacedTask>> read_queue_state(LineReader& in, const std::string& queue,
+                                                 TimePoint now) {
+  const auto text = in.rest(largest_document);
+  if (!text) return std::unexpected(text.error());
+  std::string_view json = *text;
+  if (json.starts_with(byte_order_mark)) json.remove_prefix(byte_order_mark.size());
+  const auto state = wire::parse(json);
+  if (!state) return std::unexpected(state.error());
+  return read_state(*state, queue, now);
 }
 
 }  // namespace millrace::transfer

@@ -6,9 +6,10 @@
 #include <millrace/result.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
-#include <boost/json/value.hpp>
 #include <string>
 #include <vector>
+
+#include "transfer/line_reader.h"
 
 namespace millrace::transfer {
 
@@ -22,7 +23,7 @@ struct PlacedTask {
 // in an array is queued, unless it is completed, cancelled or dead. A task in none keeps its state,
 // but one that was being processed or queued is queued: nobody else would ever look at it. Anything
 // unknown is an error that names the task. `now` stands in for a missing createdAt.
-Result<std::vector<PlacedTask>> read_queue_state(const boost::json::value& state,
-                                                 const std::string& queue, TimePoint now);
+Result<std::vector<PlacedTask>> read_queue_state(LineReader& in, const std::string& queue,
+                                                 TimePoint now);
 
 }  // namespace millrace::transfer

@@ -5,6 +5,7 @@
 #include <boost/json/parse.hpp>
 
 #include "api/wire/views.h"
+#include "app/api_parts.h"
 
 namespace millrace::test {
 
@@ -26,7 +27,7 @@ std::string member(const std::string& json, std::string_view name) {
 
 ApiServer::ApiServer(ServerOptions options)
     : driver({.rules = {.compose = wire::compose_notice}}, std::move(options.store)),
-      api(watched(std::move(options.api))) {
+      api(with_parts(std::move(options.api))) {
   if (options.started) api.start(*driver.broker);
   auto started = api::Listener::start({.port = 0}, api.handler(), driver.clock);
   EXPECT_TRUE(started.has_value());
@@ -35,7 +36,8 @@ ApiServer::ApiServer(ServerOptions options)
   port_ = listener_->port();
 }
 
-api::ApiOptions ApiServer::watched(api::ApiOptions options) {
+api::ApiOptions ApiServer::with_parts(api::ApiOptions options) {
+  options.archive = archive_of([this]() -> LocalBroker& { return *driver.broker; });
   options.clock = &driver.clock;
   options.streams.keep_time = false;
   if (!options.eyes.observe) {

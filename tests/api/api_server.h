@@ -62,9 +62,7 @@ class ApiServer : public ApiClient {
   api::Api api;
 
  private:
-  // With eyes, and a clock that stands still.
-  api::ApiOptions watched(api::ApiOptions options);
-
+  api::ApiOptions with_parts(api::ApiOptions options);
   std::unique_ptr<api::Listener> listener_;
 };
 

@@ -26,6 +26,8 @@ struct Case {
 // Those that only one operation has.
 std::vector<Case> task_cases();
 std::vector<Case> work_cases();
+std::vector<Case> bulk_cases();
+std::vector<Case> waiting_bulk_cases();
 std::vector<Case> queue_cases();
 std::vector<Case> schedule_cases();
 std::vector<Case> server_cases();

@@ -88,6 +88,15 @@ std::vector<Case> server_cases() {
   }
   cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
   cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
+  cases.push_back({"exportLines", 200, [](ApiClient& server) {
+                     server.settled(R"("outcome":"done","result":{"sent":true})");
+                     return Request{.target = "/v1/export"};
+                   }});
+  cases.push_back({"importLines", 200, [](ApiClient& server) {
+                     server.put();
+                     const Reply exported = server.ask({.target = "/v1/export"});
+                     return Request{"POST", "/v1/import", exported.body, "application/x-ndjson"};
+                   }});
   cases.push_back(simple("getHealth", 200, {.target = "/health"}));
   cases.push_back(simple("getReady", 200, {.target = "/ready"}));
   cases.push_back(simple("getOpenApi", 200, {.target = "/openapi.json"}));

@@ -34,6 +34,8 @@
 #include <vector>
 
 #include "api/wire/answers.h"
+#include "api/wire/bulk.h"
+#include "api/wire/keys.h"
 #include "broker/broker.h"
 #include "core/clock.h"
 #include "core/uuid.h"
@@ -65,6 +67,16 @@ class HttpBroker final : public Broker {
   // Asks the server who it is; from then on traits() are its store's.
   void check(Completion<wire::ServerInfo> done);
 
+  // ---- Operations on many tasks, which go on inside the server (http_bulk.cc) ----
+  // Begins one; the answer is how it stands, not its end. Queues may be named in any way.
+  void start_bulk(Ask ask, BulkRequest request, Completion<BulkOperation> done);
+  // Answered when it has ended, or as it is after `wait`.
+  void bulk_operation(Ask ask, TaskId id, Duration wait, Completion<BulkOperation> done);
+  // Newest first; `before` is the `next` of the page before.
+  void bulk_operations(Ask ask, std::optional<TaskNumber> before, std::uint32_t limit,
+                       Completion<wire::BulkPage> done);
+  // Ended: `conflict`. A running one ends before its next page.
+  void cancel_bulk(Ask ask, TaskId id, std::string reason, Completion<BulkOperation> done);
   // Sends an export to the server, and takes nothing apart: see POST /v1/import. `more` fills the
   // room with the next bytes and says how many; 0: nothing follows.
   void import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char> room)> more,
@@ -111,6 +123,11 @@ class HttpBroker final : public Broker {
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
   Traits traits() override;
+  // ---- What only a server has ----
+  void keys(Ask ask, Completion<std::vector<wire::KeyInfo>> done);
+  void create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyInfo> done);
+  void revoke_key(Ask ask, std::string id, Completion<void> done);
+
   // The HTTP status of the answer that came last; 0: none came. For people who must be told whether
   // nobody answered or somebody refused.
   int last_status() const { return last_status_; }

@@ -171,7 +171,7 @@ void HttpBroker::update_one(const Ask& ask, const TaskUpdate& update, Completion
                      "notes of deliveries are made inside a server and not offered over HTTP"));
   }
   Request release{.method = "POST", .target = task_target(update.id, "/release")};
-  if (update.release && !update.priority && !update.start) {
+  if (update.release && !update.priority && !update.start && !update.queue) {
     return state_of(ask, std::move(release), std::move(done));
   }
   Request change{

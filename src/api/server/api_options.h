@@ -29,7 +29,7 @@ struct ApiOptions {
   std::size_t max_line = std::size_t{2} << 20U;        // of one task in a stream of lines
   AccessCheck access = {};                             // none: everything is allowed
   KeyAdmin keys = {};                                  // none: /v1/keys is 404
-  Archive archive = {};                                // none: /v1/import is 404
+  Archive archive = {};                                // none: /v1/import and /v1/export are 404
   Eyes eyes = {};                                      // none: /metrics and the like are 404
   EventStreamsOptions streams = {};                    // of events
   bool metrics_compat = false;                         // metrics of the source documents, too

@@ -98,6 +98,13 @@ void Call::refuse(const wire::Refusal& refusal) {
   refuse(problem_of(refusal));
 }
 
+bool Call::may(Scope scope) {
+  if (!options.access) return true;
+  const auto access = options.access(request, scope);
+  if (!access) refuse(problem_of(access.error()));
+  return access.has_value();
+}
+
 bool Call::query_is_good() {
   const auto wrong = query.finish();
   if (wrong) refuse(*wrong);

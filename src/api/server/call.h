@@ -54,6 +54,8 @@ struct Call {
   void refuse(Problem problem);
   void refuse(const Error& error, std::string_view field = {});
   void refuse(const wire::Refusal& refusal);
+  // False, and refused: this part of the request needs more than the route does.
+  bool may(Scope scope);
   // False, and refused: a parameter of the query is wrong or unknown.
   bool query_is_good();
 

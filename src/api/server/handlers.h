@@ -12,8 +12,9 @@ void put_queue_tasks(CallPtr call);
 // What happens to a body of lines, or why not.
 BodyPlan plan_lines(CallPtr call);
 
-// import_lines.cc
+// import_lines.cc, export_stream.cc
 BodyPlan plan_import(CallPtr call);
+void export_lines(CallPtr call);
 
 // work_routes.cc
 void do_work(CallPtr call);
@@ -40,6 +41,12 @@ void remove_task(CallPtr call);
 void list_dead(CallPtr call);
 void retry_dead(CallPtr call);
 void remove_dead(CallPtr call);
+
+// bulk_routes.cc
+void start_bulk(CallPtr call);
+void list_bulk(CallPtr call);
+void get_bulk(CallPtr call);
+void cancel_bulk(CallPtr call);
 
 // queue_routes.cc
 void list_queues(CallPtr call);

@@ -50,7 +50,7 @@ void ImportLines::feed(std::string_view piece, bool last, Done done) {
       read_line(line->text);
     }
   }
-  if (last && !is_over()) send_batch();
+  if (last || is_over()) send_batch();  // what came before a bad line is sound
   {
     const std::scoped_lock lock(mutex_);
     done_ = std::move(done);

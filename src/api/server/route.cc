@@ -38,6 +38,11 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/dead/retry", Scope::admin, "retryDead", retry_dead, Body::json},
     {post, "/v1/dead/remove", Scope::admin, "removeDead", remove_dead, Body::json},
 
+    {get, "/v1/bulk", Scope::read, "listBulk", list_bulk},
+    {post, "/v1/bulk", Scope::admin, "startBulk", start_bulk, Body::json},
+    {get, "/v1/bulk/{id}", Scope::read, "getBulk", get_bulk},
+    {post, "/v1/bulk/{id}/cancel", Scope::admin, "cancelBulk", cancel_bulk, Body::optional},
+
     {get, "/v1/queues", Scope::read, "listQueues", list_queues},
     {post, "/v1/queues", Scope::admin, "createQueue", create_queue, Body::json},
     {get, "/v1/queues/{queue}", Scope::read, "getQueue", get_queue},
@@ -71,6 +76,7 @@ constexpr auto table = std::to_array<Route>({
     {get, "/v1/events", Scope::read, "getEvents", get_events},
     {get, "/v1/history", Scope::read, "getPast", get_past},
     {get, "/metrics", Scope::read, "getMetrics", get_metrics},
+    {get, "/v1/export", Scope::admin, "exportLines", export_lines},
     {post, "/v1/import", Scope::admin, "importLines", nullptr, Body::lines},
     // Answered whatever the server is doing, so without a handler of their own.
     {get, "/health", Scope::open, "getHealth", nullptr},

@@ -208,14 +208,21 @@ void change_task(CallPtr call) {
   if (!call->query_is_good()) return;
   auto update = call->good(wire::read_update(call->request.body, call->broker->now()));
   if (!update) return;
-  with_task(std::move(call), [update = *update](CallPtr back, TaskId id) {
+  if (update->queue && !call->may(Scope::admin)) return;
+  std::vector<QueueRef> queues;
+  if (update->queue) queues.push_back(*update->queue);
+  auto go = [update = *update](CallPtr back, TaskId id) {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
     std::vector<TaskUpdate> updates{update};
     updates.front().id = id;
     broker.update(ask, std::move(updates),
                   answered<Broker::States>(std::move(back), one_state(id)));
-  });
+  };
+  with_queues(
+      std::move(call), std::move(queues),
+      [go = std::move(go)](CallPtr back) mutable { with_task(std::move(back), std::move(go)); },
+      "queue");
 }
 
 void remove_task(CallPtr call) {

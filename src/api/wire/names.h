@@ -12,6 +12,7 @@
 
 #include "broker/broker.h"
 #include "broker/events.h"
+#include "core/bulk.h"
 #include "core/priority.h"
 #include "core/transition.h"
 #include "store/store.h"
@@ -68,6 +69,9 @@ constexpr auto names(Gate) {
   return std::to_array<std::string_view>({"final", "running", "held", "not_due", "inactive",
                                           "paused", "concurrency", "rate", "no_worker", "behind",
                                           "next"});
+}
+constexpr auto names(BulkAction) {
+  return names_by_number<BulkAction>(std::make_index_sequence<bulk_action_count>());
 }
 constexpr auto names(Durability) {
   return std::to_array<std::string_view>({"none", "interval", "synced"});

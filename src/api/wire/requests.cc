@@ -163,6 +163,7 @@ std::string update_text(const TaskUpdate& update) {
   std::string out;
   TextWriter writer(out);
   writer("priority", update.priority), writer("start", update.start);
+  writer("queue", update.queue);
   writer.close();
   return out;
 }

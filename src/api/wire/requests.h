@@ -25,7 +25,7 @@ std::string work_text(std::span<const Report> reports, std::span<const Extension
                       const TakeRequest* take, Duration wait);
 
 std::string cancel_text(std::string_view reason);
-// Priority and start; releases and delivery notes are not said in this way.
+// Priority, start and queue; releases and delivery notes are not said in this way.
 std::string update_text(const TaskUpdate& update);
 std::string dead_letters_text(const DeadLetters& which);
 std::string queue_text(const QueueSettings& settings);

@@ -23,10 +23,11 @@ struct UpdateWords {
   std::optional<PriorityScale> scale = std::nullopt;
   std::optional<TimePoint> start = std::nullopt;
   std::optional<Duration> delay = std::nullopt;
+  std::optional<QueueRef> queue = std::nullopt;
 };
 void fields(A<UpdateWords> auto& of, auto& visit) {
   visit("priority", of.priority), visit("priority_scale", of.scale);
-  visit("start", of.start), visit("delay_ms", of.delay);
+  visit("start", of.start), visit("delay_ms", of.delay), visit("queue", of.queue);
 }
 
 struct DeadWords {
@@ -77,7 +78,7 @@ Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {
   Input in(text);
   UpdateWords words;
   read(in, words, Path{});
-  TaskUpdate update{.start = words.start};
+  TaskUpdate update{.start = words.start, .queue = std::move(words.queue)};
   if (!in.good()) return finished(in, update);
   if (words.start && words.delay) {
     in.refuse(Path{.key = "delay_ms"}, "both start and delay_ms are given; allowed is one of them");
@@ -92,8 +93,8 @@ Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {
       update.priority = *priority;
     }
   }
-  if (!update.priority && !update.start && in.good()) {
-    in.refuse(Path{}, "nothing to change is given; allowed are priority, start and delay_ms");
+  if (!update.priority && !update.start && !update.queue && in.good()) {
+    in.refuse(Path{}, "nothing to change is given; allowed are priority, start, delay_ms, queue");
   }
   return finished(in, update);
 }

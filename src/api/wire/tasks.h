@@ -13,7 +13,7 @@ namespace millrace::wire {
 
 // {"reason":…}
 Read<std::string> read_cancel(std::string_view text);
-// {"priority":…,"start":… | "delay_ms":…}: at least one of them. The id is the path's.
+// {"priority":…,"start":… | "delay_ms":…,"queue":…}: at least one of them. The id is the path's.
 Read<TaskUpdate> read_update(std::string_view text, TimePoint now);
 // {"ids":[…]} or {"queue":…,"type":…} or {"all":true}
 Read<DeadLetters> read_dead_letters(std::string_view text);

@@ -1,0 +1,298 @@
+// Operations on many tasks. They are tasks of the internal queue $bulk, and memos say how far they
+// came.
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "api/server/handlers.h"
+#include "api/wire/bulk.h"
+#include "api/wire/tasks.h"
+#include "api/wire/work.h"
+#include "core/bulk.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "core/validate.h"
+
+namespace millrace::api {
+namespace {
+
+// ---- Showing -----------------------------------------------------------------------------------
+
+Error no_operation(std::string_view id) {
+  return {ErrorCode::not_found,
+          fmt::format("there is no operation {}; it may have ended and been removed", id)};
+}
+
+// Keys that are for some queues only see what was asked for with such a key.
+bool may_see(const Call& call, const BulkRequest& request) {
+  if (!call.restricted()) return true;
+  const auto touches = [&](const std::optional<QueueRef>& queue) {
+    const auto* name = queue ? std::get_if<std::string>(&*queue) : nullptr;
+    return name != nullptr && call.may_touch(*name);
+  };
+  return touches(request.filter.queue) && (!request.to || touches(request.to));
+}
+
+// The operation that a task is; nullopt: the call was refused.
+std::optional<BulkOperation> operation_of(Call& call, const Task& task, std::string_view memo) {
+  if (task.queue != bulk_queue) {
+    call.refuse(no_operation(to_text(task.id.value)));
+    return std::nullopt;
+  }
+  auto operation = wire::operation_of(task, memo);
+  if (!operation) {
+    call.refuse(operation.error());
+    return std::nullopt;
+  }
+  if (!may_see(call, operation->request)) {
+    call.refuse(Problem{.status = 403,
+                        .code = "forbidden",
+                        .detail = "this key may not see operations on other queues"});
+    return std::nullopt;
+  }
+  return std::move(*operation);
+}
+
+void answer_operation(CallPtr call, const Task& task, unsigned status) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  Recall recall{.prefix = std::string(bulk_memos) + to_text(task.id.value), .limit = 1};
+  broker.recall(ask, std::move(recall),
+                answered<std::vector<Memo>>(
+                    std::move(call), [task, status](CallPtr back, const std::vector<Memo>& memos) {
+                      const auto shown = operation_of(
+                          *back, task, memos.empty() ? std::string_view() : memos.front().value);
+                      if (!shown) return;
+                      HttpResponse response{.status = status, .body = wire::view_of(*shown)};
+                      if (status == 202) {
+                        response.headers.emplace_back(
+                            "Location", fmt::format("/v1/bulk/{}", to_text(shown->id.value)));
+                      }
+                      back->answer(std::move(response));
+                    }));
+}
+
+void show(CallPtr call, const TaskId& id, unsigned status) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  broker.find(ask, id, answered<Task>(std::move(call), [status](CallPtr back, const Task& task) {
+                answer_operation(std::move(back), task, status);
+              }));
+}
+
+// Finds the task of the path, if it is an operation and this key may see it.
+using WithOperation = std::move_only_function<void(CallPtr, Task)>;
+void with_operation(CallPtr call, std::optional<Duration> wait, WithOperation next) {
+  const auto id = task_id_from_text(call->path[0]);
+  if (!id) {
+    return call->refuse(wire::Refusal{.error = id.error(), .field = "id", .malformed = true});
+  }
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [next = std::move(next)](CallPtr back, Task task) mutable {
+    if (!operation_of(*back, task, {})) return;
+    next(std::move(back), std::move(task));
+  };
+  auto found = answered<Task>(std::move(call), std::move(then));
+  if (wait) return broker.await(ask, *id, *wait, std::move(found));
+  broker.find(ask, *id, std::move(found));
+}
+
+// ---- Starting ----------------------------------------------------------------------------------
+
+void put_operation(CallPtr call, BulkRequest request) {
+  NewTask task;
+  task.id = std::exchange(request.id, {});
+  task.queue = std::string(bulk_queue);
+  task.type = name_of(request.action);
+  task.payload = wire::bulk_text(request);
+  task.content_type = "application/json";
+  task.client_id = call->key();
+  Broker& broker = *call->broker;
+  Ask ask = call->ask();
+  ask.internal = true;
+  std::vector<NewTask> tasks;
+  tasks.push_back(std::move(task));
+  broker.put(ask, std::move(tasks),
+             answered<std::vector<Result<Put>>>(std::move(call), [](CallPtr back, const auto& put) {
+               if (!put.front()) return back->refuse(put.front().error());
+               show(std::move(back), put.front()->id, 202);
+             }));
+}
+
+// Nothing could be moved to it.
+std::optional<Error> why_closed(const Queue& queue) {
+  const QueueSettings& settings = queue.settings;
+  const std::string_view why = queue.removing      ? "is being removed"
+                               : !settings.active  ? "is not active"
+                               : settings.draining ? "is draining"
+                                                   : "";
+  if (why.empty()) return std::nullopt;
+  return Error{ErrorCode::conflict, fmt::format("queue {} {}", in_quotes(settings.name), why)};
+}
+
+wire::Refusal refusal(std::string_view field, std::string message) {
+  return {.error = {ErrorCode::invalid, std::move(message)}, .field = std::string(field)};
+}
+
+// Finds the queue to move to, which may be one that is not there yet.
+void with_target(CallPtr call, BulkRequest request) {
+  if (!request.to) return put_operation(std::move(call), std::move(request));
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  const QueueRef to = *request.to;
+  broker.queues(
+      ask, to,
+      [call = std::move(call),
+       request = std::move(request)](Result<std::vector<QueueView>> found) mutable {
+        const auto* name = std::get_if<std::string>(&*request.to);
+        const bool unknown = !found && found.error().code == ErrorCode::not_found;
+        if (!found && !(unknown && name != nullptr)) return call->refuse(found.error(), "to");
+        if (unknown) {
+          if (auto good = validate_name("queue name", *name, false); !good) {
+            return call->refuse(good.error(), "to");
+          }
+          return put_operation(std::move(call), std::move(request));
+        }
+        const Queue& queue = found->front().queue;
+        if (const auto closed = why_closed(queue)) return call->refuse(*closed, "to");
+        request.to = queue.settings.name;
+        if (queue.settings.name.starts_with('$')) {
+          return call->refuse(refusal("to", "this queue is internal; allowed is any other"));
+        }
+        if (request.to == request.filter.queue) {
+          return call->refuse(refusal("to", "to is the queue that the filter names"));
+        }
+        put_operation(std::move(call), std::move(request));
+      });
+}
+
+// Finds the queue of the filter: from here on it is called by its name.
+void with_source(CallPtr call, BulkRequest request) {
+  if (!request.filter.queue) return with_target(std::move(call), std::move(request));
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  const QueueRef from = *request.filter.queue;
+  broker.queues(ask, from,
+                [call = std::move(call),
+                 request = std::move(request)](Result<std::vector<QueueView>> found) mutable {
+                  if (!found) return call->refuse(found.error(), "filter.queue");
+                  const std::string& name = found->front().queue.settings.name;
+                  if (!may_touch(request.action, name)) {
+                    return call->refuse(
+                        refusal("filter.queue", "this queue is internal; allowed is any other"));
+                  }
+                  request.filter.queue = name;
+                  with_target(std::move(call), std::move(request));
+                });
+}
+
+// ---- Listing -----------------------------------------------------------------------------------
+
+using Memos = std::map<std::string, std::string>;
+
+// All that is remembered, page after page; there are about as many as operations are kept.
+void with_memos(CallPtr call, Memos memos, std::string after,
+                std::move_only_function<void(CallPtr, Memos)> next) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  Recall recall{.prefix = std::string(bulk_memos), .after = std::move(after), .limit = 1000};
+  auto then = [memos = std::move(memos), next = std::move(next)](CallPtr back,
+                                                                 std::vector<Memo> found) mutable {
+    const bool more = found.size() == 1000;
+    for (Memo& memo : found) memos.insert_or_assign(std::move(memo.key), std::move(memo.value));
+    if (!more) return next(std::move(back), std::move(memos));
+    std::string last = memos.rbegin()->first;
+    with_memos(std::move(back), std::move(memos), std::move(last), std::move(next));
+  };
+  broker.recall(ask, std::move(recall),
+                answered<std::vector<Memo>>(std::move(call), std::move(then)));
+}
+
+void answer_page(Call& call, const TaskPage& tasks, const Memos& memos) {
+  wire::BulkPage page{.next = tasks.next};
+  for (const Task& task : tasks.tasks) {
+    const auto memo = memos.find(std::string(bulk_memos) + to_text(task.id.value));
+    auto operation =
+        wire::operation_of(task, memo == memos.end() ? std::string_view() : memo->second);
+    if (!operation) return call.refuse(operation.error());
+    if (may_see(call, operation->request)) page.operations.push_back(std::move(*operation));
+  }
+  call.answer(wire::page_of(page));
+}
+
+}  // namespace
+
+void start_bulk(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto request = call->good(wire::read_bulk(call->request.body));
+  if (!request) return;
+  if (call->restricted() && !request->filter.queue) {
+    return call->refuse(Problem{.status = 403,
+                                .code = "forbidden",
+                                .detail = "this key is for some queues only: name one",
+                                .field = "filter.queue"});
+  }
+  std::vector<QueueRef> queues;
+  if (request->filter.queue) queues.push_back(*request->filter.queue);
+  if (request->to) queues.push_back(*request->to);
+  with_queues(std::move(call), std::move(queues),
+              [request = std::move(*request)](CallPtr back) mutable {
+                with_source(std::move(back), std::move(request));
+              });
+}
+
+void list_bulk(CallPtr call) {
+  ListRequest request{.queue = std::string(bulk_queue), .full = true};
+  const auto limit = call->query.number("limit", 1, limits::max_page);
+  if (limit) request.limit = static_cast<std::uint32_t>(*limit);
+  const auto before = call->query.number("cursor", 0, std::numeric_limits<std::uint64_t>::max());
+  if (before) request.before = TaskNumber{*before};
+  if (!call->query_is_good()) return;
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  broker.list(ask, std::move(request),
+              answered<TaskPage>(std::move(call), [](CallPtr back, TaskPage page) {
+                with_memos(std::move(back), {}, {},
+                           [page = std::move(page)](CallPtr again, const Memos& memos) {
+                             answer_page(*again, page, memos);
+                           });
+              }));
+}
+
+void get_bulk(CallPtr call) {
+  const auto wait = call->query.duration("wait", wire::max_wait);
+  if (!call->query_is_good()) return;
+  with_operation(std::move(call), wait, [](CallPtr back, const Task& task) {
+    answer_operation(std::move(back), task, 200);
+  });
+}
+
+void cancel_bulk(CallPtr call) {
+  if (!call->query_is_good()) return;
+  std::string reason;
+  if (!call->request.body.empty()) {
+    auto body = call->good(wire::read_cancel(call->request.body));
+    if (!body) return;
+    reason = std::move(*body);
+  }
+  with_operation(std::move(call), std::nullopt,
+                 [reason = std::move(reason)](CallPtr back, const Task& task) mutable {
+                   Broker& broker = *back->broker;
+                   const Ask ask = back->ask();
+                   broker.cancel(ask, {task.id}, std::move(reason),
+                                 answered<Broker::States>(
+                                     std::move(back), [id = task.id](CallPtr again, auto states) {
+                                       if (!states.front()) {
+                                         return again->refuse(states.front().error());
+                                       }
+                                       show(std::move(again), id, 200);
+                                     }));
+                 });
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,84 @@
+// Everything in a running server as lines of JSON, while it goes on working.
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "transfer/exporter.h"
+
+namespace millrace::api {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{256} << 10U;
+
+// Pieces are read where rounds are applied, and written as text on the listener's thread; the next
+// one is read while the last is on its way.
+class ExportStream : public std::enable_shared_from_this<ExportStream> {
+ public:
+  explicit ExportStream(CallPtr call) : call_(std::move(call)) {}
+
+  void more(PushStream::Done done) {
+    std::string out;
+    State state = State::reading;
+    {
+      const std::scoped_lock lock(mutex_);
+      state = state_;
+      if (state == State::reading) {
+        waiting_ = std::move(done);
+        return;
+      }
+      if (state == State::read || state == State::none) state_ = State::reading;
+    }
+    if (state == State::failed) return;  // without a closing line: it is not all
+    if (state == State::read) exporter_->write(out);
+    if (state != State::over) read();
+    done(std::move(out), state == State::over);
+  }
+
+ private:
+  enum class State : std::uint8_t { none, reading, read, over, failed };
+
+  void read() {
+    call_->options.archive.read(
+        call_->ask(), exporter_, [self = shared_from_this()](const Result<bool>& more) {
+          PushStream::Done waiting;
+          {
+            const std::scoped_lock lock(self->mutex_);
+            self->state_ = !more ? State::failed : *more ? State::read : State::over;
+            waiting = std::exchange(self->waiting_, {});
+          }
+          // Asks for more(), on the thread where text is made.
+          if (waiting) waiting({}, false);
+        });
+  }
+
+  CallPtr call_;
+  std::shared_ptr<transfer::Exporter> exporter_ = std::make_shared<transfer::Exporter>(piece_bytes);
+  std::mutex mutex_;
+  State state_ = State::none;
+  PushStream::Done waiting_;
+};
+
+}  // namespace
+
+void export_lines(CallPtr call) {
+  if (!call->query_is_good()) return;
+  if (!call->options.archive.read) {
+    return call->refuse(Error{ErrorCode::not_found, "nothing can be exported here"});
+  }
+  if (call->restricted()) {
+    return call->refuse(Problem{.status = 403,
+                                .code = "forbidden",
+                                .detail = "this key is for some queues only, and an export has all"});
+  }
+  Respond respond = std::move(call->respond);
+  HttpResponse response{.content_type = "application/x-ndjson",
+                        .headers = {{"X-Request-Id", call->request_id}}};
+  auto stream = std::make_shared<ExportStream>(std::move(call));
+  response.push = std::make_unique<PushStream>();
+  response.push->more = [stream](PushStream::Done done) { stream->more(std::move(done)); };
+  respond(std::move(response));
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,16 @@
+// What the API needs of a LocalBroker beside the verbs of Broker.
+#pragma once
+
+#include <functional>
+
+#include "api/server/archive.h"
+#include "broker/caller.h"
+#include "broker/local_broker.h"
+
+namespace millrace {
+
+// Nothing is called before there is a broker. `memos_changed`: see Archive; may be empty.
+api::Archive archive_of(std::function<LocalBroker&()> broker,
+                        std::function<void(Completion<void> done)> memos_changed = {});
+
+}  // namespace millrace

@@ -1,0 +1,157 @@
+// What LocalBroker does to the tasks that an operation by filter has found.
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "broker/local_broker.h"
+#include "broker/local_parts.h"
+#include "broker/local_told.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+
+namespace millrace {
+namespace {
+
+// So that no round has to wait long for the one that acts: a move writes all of it again.
+constexpr std::size_t most_bytes = 4 * limits::mib;
+
+std::size_t bytes_of(const Task& task) {
+  return task.payload.size() + task.result.size();
+}
+
+Error changed(const Task& task) {
+  return {ErrorCode::conflict, fmt::format("task {} has changed since it was looked at, and is {}",
+                                           to_text(task.id.value), name_of(task.state))};
+}
+
+}  // namespace
+
+// A batch on its way.
+struct LocalBroker::Acting {
+  const BulkBatch batch;
+  const std::optional<QueueRef> new_queue;  // to be made, if there is anything for it
+  ToldTasks told = {};                      // those that are acted on, by place
+  std::vector<Cancelled> cancelled = {};    // the same, of a cancel
+};
+
+Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting,
+                                           const std::vector<TaskId>& ids, TimePoint now) {
+  const BulkRequest& request = acting.batch.request;
+  switch (request.action) {
+    case BulkAction::cancel:
+      return cancel_now(store, ids, request.reason, acting.cancelled, now);
+    case BulkAction::retry:
+      return in_batches(ids, books_.traits.batch,
+                        [&](auto part) { return store.retry(part, now); });
+    case BulkAction::remove:
+      return in_batches(ids, books_.traits.batch,
+                        [&](auto part) { return store.remove(part, now); });
+    default:
+      break;
+  }
+  std::vector<TaskUpdate> updates;
+  for (const TaskId& id : ids) {
+    TaskUpdate& update = updates.emplace_back();
+    update.id = id;
+    if (request.action == BulkAction::priority) update.priority = request.priority;
+    if (request.action == BulkAction::move) update.queue = request.to;
+  }
+  return in_batches(updates, books_.traits.batch,
+                    [&](auto part) { return store.update(part, now); });
+}
+
+// Looks and acts in one step, so that nothing comes between.
+Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePoint now) {
+  const BulkBatch& batch = acting.batch;
+  std::vector<std::optional<Error>> refused;
+  std::vector<TaskId> ids;
+  std::size_t bytes = 0;
+  for (const BulkSeen& seen : batch.tasks) {
+    if (bytes >= most_bytes) break;
+    const auto task = store.find(seen.id);
+    if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
+    std::optional<Error>& error = refused.emplace_back();
+    std::optional<ToldTask>& told = acting.told.emplace_back();
+    if (!task) {
+      error = task.error();
+    } else if (task->version != seen.version &&
+               (batch.unchanged_only || !fits(batch.request, *task))) {
+      error = changed(*task);
+    } else {
+      ids.push_back(seen.id);
+      bytes += bytes_of(*task);
+      told = told_of(*task);
+    }
+  }
+  if (acting.new_queue && !ids.empty()) {
+    auto good = books_.need_queue(store, *acting.new_queue, now);
+    if (!good) return std::unexpected(std::move(good.error()));
+  }
+  auto states = act_on(store, acting, ids, now);
+  if (!states) return states;
+  return with_refused(std::move(*states), std::move(refused));
+}
+
+// Tells whoever watches or waits.
+void LocalBroker::acted(Acting& acting, const States& states) {
+  const BulkRequest& request = acting.batch.request;
+  const TimePoint now = clock_.now();
+  switch (request.action) {
+    case BulkAction::cancel: {
+      std::vector<Cancelled> all(states.size());
+      for (std::size_t i = 0, at = 0; i < states.size() && at < acting.cancelled.size(); ++i) {
+        if (acting.told[i]) all[i] = std::move(acting.cancelled[at++]);
+      }
+      tell_cancelled(books_, all, states, now);
+      break;
+    }
+    case BulkAction::move: {
+      std::vector<Changed> changed;
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        if (acting.told[i]) changed.push_back({i, std::move(*acting.told[i]), Happened::moved});
+      }
+      moved(states, std::vector<QueueRef>(states.size(), *request.to), changed);
+      return;
+    }
+    default:
+      tell(books_, acting.told, states,
+           request.action == BulkAction::retry    ? Happened::retried
+           : request.action == BulkAction::remove ? Happened::removed
+                                                  : Happened::changed,
+           now);
+  }
+  const bool removes = request.action == BulkAction::remove;
+  if (!removes && request.action != BulkAction::cancel) return;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states[i] && (removes || is_final(*states[i]))) finished(acting.batch.tasks[i].id);
+  }
+}
+
+void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
+  if (auto good = check::count("tasks", batch.tasks.size(), limits::max_batch); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  std::vector<QueueRef> unknown;
+  if (batch.request.action == BulkAction::move) {
+    const QueueBook::Reading book(books_.queues);
+    const QueueRef to = batch.request.to.value_or(QueueRef{});
+    if (auto good = check_queue(ask, book, to, unknown); !good) {
+      return done(std::unexpected(std::move(good.error())));
+    }
+  }
+  std::optional<QueueRef> new_queue;
+  if (!unknown.empty()) new_queue = std::move(unknown.front());
+  const auto acting = std::make_shared<Acting>(std::move(batch), std::move(new_queue));
+  call<States>(
+      ask, [this, acting](Store& store, TimePoint now) { return act_now(store, *acting, now); },
+      [this, acting, done = std::move(done)](Result<States> states) mutable {
+        if (states) acted(*acting, *states);
+        done(std::move(states));
+      });
+}
+
+}  // namespace millrace

@@ -1,0 +1,97 @@
+// What LocalBroker does with tasks that go to another queue.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "broker/local_broker.h"
+#include "broker/local_parts.h"
+#include "broker/local_told.h"
+#include "core/uuid.h"
+
+namespace millrace {
+
+// Tasks of internal queues stay there. A queue that is not there yet is made for a task that is.
+Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
+                                             std::vector<TaskUpdate> updates,
+                                             const std::vector<QueueRef>& unknown,
+                                             std::vector<Changed>& changed, TimePoint now) {
+  std::vector<std::optional<Error>> refused(updates.size());
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    const auto task = store.find(updates[i].id);
+    if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
+    if (!task) continue;  // the store will say so
+    if (auto change = change_of(i, updates[i], *task)) changed.push_back(std::move(*change));
+    const auto& queue = updates[i].queue;
+    if (!queue) continue;
+    if (!ask.internal && is_internal(task->queue)) {
+      refused[i] = Error{ErrorCode::invalid,
+                         fmt::format("task {} is in the internal queue {} and stays there",
+                                     to_text(task->id.value), task->queue)};
+    } else if (std::ranges::find(unknown, *queue) != unknown.end()) {
+      auto good = books_.need_queue(store, *queue, now);
+      if (!good && good.error().code == ErrorCode::unavailable) {
+        return std::unexpected(std::move(good.error()));
+      }
+      if (!good) refused[i] = std::move(good.error());
+    }
+  }
+  drop_refused(updates, refused);
+  auto states =
+      in_batches(updates, books_.traits.batch, [&](auto part) { return store.update(part, now); });
+  if (!states) return states;
+  return with_refused(std::move(*states), std::move(refused));
+}
+
+void LocalBroker::move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) {
+  std::vector<std::optional<Error>> refused;
+  std::vector<QueueRef> unknown;
+  {
+    const QueueBook::Reading book(books_.queues);
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      if (!updates[i].queue) continue;
+      auto good = check_queue(ask, book, *updates[i].queue, unknown);
+      if (good) continue;
+      refused.resize(updates.size());
+      refused[i] = std::move(good.error());
+    }
+  }
+  drop_refused(updates, refused);
+  std::vector<QueueRef> queues;
+  for (const TaskUpdate& update : updates) queues.push_back(update.queue.value_or(QueueRef{}));
+  const auto changed = std::make_shared<std::vector<Changed>>();
+  call<States>(
+      ask,
+      [this, ask, changed, updates = std::move(updates), unknown = std::move(unknown)](
+          Store& store, TimePoint now) mutable {
+        return move_now(store, ask, std::move(updates), unknown, *changed, now);
+      },
+      [this, changed, queues = std::move(queues), refused = std::move(refused),
+       done = std::move(done)](Result<States> states) mutable {
+        if (!states) return done(std::move(states));
+        moved(*states, queues, *changed);
+        done(with_refused(std::move(*states), std::move(refused)));
+      });
+}
+
+// A queue that became empty may have been draining, and its tasks may be kept for less long now.
+void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queues,
+                        std::vector<Changed>& changed) {
+  for (Changed& task : changed) {
+    if (task.what != Happened::moved) continue;
+    if (const auto queue = books_.queues.find(queues[task.place])) {
+      task.task.queue = queue->settings.name;
+    }
+  }
+  tell_changed(books_, changed, states, clock_.now());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states[i] || states[i].error().code != ErrorCode::not_found) continue;
+    // Removed behind our back, perhaps: the next one will find out.
+    if (const auto* name = std::get_if<std::string>(&queues[i])) books_.queues.forget(*name);
+  }
+  runner_.wake_at(sweeper_, TimePoint::min());
+}
+
+}  // namespace millrace

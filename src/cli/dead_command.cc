@@ -1,0 +1,176 @@
+// `millrace dead`: what failed for good, and what becomes of it.
+#include <fmt/format.h>
+
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "cli/commands.h"
+#include "cli/flag_values.h"
+#include "cli/session.h"
+#include "cli/task_filter.h"
+#include "cli/task_view.h"
+#include "core/limits.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Options {
+  ServerOptions server = {};
+  TaskFilter filter = {};
+  std::vector<std::string> ids = {};
+  std::optional<std::string> limit = std::nullopt;
+  bool all = false;
+  bool yes = false;
+};
+
+constexpr std::uint64_t usual_limit = 50;
+
+Exit list(const Options& options, Session& session) {
+  auto request = request_of(options.filter, session.now());
+  if (!request) return misused(request.error(), session.console(), "dead");
+  std::uint64_t left = usual_limit;
+  FlagReader read;
+  read("--limit", options.limit, left,
+       [](auto flag, auto text) { return number_of(flag, text, 1, limits::max_page); });
+  if (read.error()) return misused(*read.error(), session.console(), "dead");
+  request->states = {TaskState::failed, TaskState::dead};
+  TaskPage found;
+  while (true) {
+    request->limit = static_cast<std::uint32_t>(left - found.tasks.size());
+    auto page = session.ask<TaskPage>(&HttpBroker::list, *request);
+    if (!page) return session.fail(page.error(), options.filter.queue.value_or(""));
+    std::ranges::move(page->tasks, std::back_inserter(found.tasks));
+    found.next = page->next, found.looked_at += page->looked_at;
+    request->before = page->next;
+    if (!page->next || found.tasks.size() >= left) break;
+  }
+  if (session.json()) {
+    session.print_json(wire::page_of(found));
+    return Exit::ok;
+  }
+  if (!found.tasks.empty()) session.print(table_of(found.tasks, session.now()));
+  session.console().say(fmt::format("{}{}",
+                                    counted(found.tasks.size(), "dead letter", "dead letters"),
+                                    found.next ? ", and there may be more (--limit N)" : ""));
+  return Exit::ok;
+}
+
+// How many the server has of them, from its counters; nothing is counted where types are asked for.
+std::optional<std::uint64_t> how_many(const Options& options, Session& session) {
+  if (options.filter.type) return std::nullopt;
+  const auto views = session.ask<std::vector<QueueView>>(
+      &HttpBroker::queues,
+      options.filter.queue ? std::optional<QueueRef>(*options.filter.queue) : std::nullopt);
+  if (!views) return std::nullopt;
+  std::uint64_t count = 0;
+  for (const QueueView& each : *views) {
+    count += each.counts.of(TaskState::failed) + each.counts.of(TaskState::dead);
+  }
+  return count;
+}
+
+// Which ones; an error if that was not said.
+Result<DeadLetters> which(const Options& options) {
+  DeadLetters letters;
+  if (options.filter.queue) letters.queue = *options.filter.queue;
+  letters.type = options.filter.type;
+  const bool filtered = letters.queue || letters.type;
+  for (const std::string& each : options.ids) {
+    auto task = task_of(each);
+    if (!task) return std::unexpected(std::move(task.error()));
+    if (const auto* id = std::get_if<TaskId>(&*task)) {
+      letters.ids.push_back(*id);
+    } else {
+      return fail(ErrorCode::invalid, "dead letters are named by their ids, not by numbers");
+    }
+  }
+  const int ways = int{filtered} + int{!letters.ids.empty()} + int{options.all};
+  if (ways == 1) return letters;
+  return fail(ErrorCode::invalid,
+              ways == 0 ? "which ones? give ids, --queue or --type, or --all"
+                        : "give ids, or --queue and --type, or --all; not several of these");
+}
+
+using Verb = void (HttpBroker::*)(Ask, DeadLetters, Completion<Handled>);
+
+Exit handle(const Options& options, Session& session, Verb verb, std::string_view what,
+            std::string_view done) {
+  const auto letters = which(options);
+  if (!letters) return misused(letters.error(), session.console(), fmt::format("dead {}", what));
+  const bool risky = letters->ids.empty() && !options.yes;
+  if (risky) {
+    const auto count = how_many(options, session);
+    if (count == 0) {
+      session.console().say("There are no dead letters.");
+      return Exit::ok;
+    }
+    const std::string about =
+        count ? counted(*count, "dead letter", "dead letters") : "these dead letters";
+    if (!session.with().in_terminal) {
+      session.console().fail({ErrorCode::invalid, fmt::format("this would {} {}", what, about)},
+                             "Say --yes if that is meant.");
+      return Exit::usage;
+    }
+    const std::string verb_up = what == "retry" ? "Retry" : "Remove";
+    if (!session.console().asks(fmt::format("{} {}?", verb_up, about), session.with().in)) {
+      session.console().say("Nothing was changed.");
+      return Exit::failed;
+    }
+  }
+  const auto handled = session.ask<Handled>(verb, *letters);
+  if (!handled) return session.fail(handled.error(), options.filter.queue.value_or(""));
+  if (session.json()) {
+    session.print_json(wire::text_of(*handled));
+    return Exit::ok;
+  }
+  session.console().say(fmt::format(
+      "{} {}{}", done, counted(handled->done, "dead letter", "dead letters"),
+      handled->refused == 0
+          ? ""
+          : fmt::format("; {} were gone, or none any more", grouped(handled->refused))));
+  return handled->refused == 0 ? Exit::ok : Exit::failed;
+}
+
+Exit retry(const Options& options, Session& session) {
+  return handle(options, session, &HttpBroker::retry_dead, "retry", "queued again");
+}
+
+Exit remove(const Options& options, Session& session) {
+  return handle(options, session, &HttpBroker::remove_dead, "remove", "removed");
+}
+
+Command& add(Command& dead, const std::shared_ptr<Options>& options, const char* name,
+             const char* about, Exit (*doing)(const Options&, Session&)) {
+  auto& command = dead.add(name, about);
+  command.maybe_words("ID", options->ids, "These");
+  takes_dead_filter(command, options->filter);
+  command.flag("--all", options->all, "All there are").flag("-y,--yes", options->yes, "Do not ask");
+  takes_session(command, options->server);
+  command.does(in_session(options, doing));
+  return command;
+}
+
+}  // namespace
+
+void add_dead(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& dead = millrace.add("dead", "List dead letters, retry or remove them");
+  takes_dead_filter(dead, options->filter);
+  dead.value("-n,--limit", options->limit, "N", "At most so many [50]");
+  takes_session(dead, options->server);
+  dead.explain(
+          "A dead letter is a task that ended `failed` (it cannot succeed) or `dead` (every retry "
+          "is\n"
+          "used up).")
+      .example("millrace dead")
+      .example("millrace dead --queue emails --type welcome")
+      .example("millrace dead retry --queue emails", "asks first")
+      .does(in_session(options, list));
+  add(dead, options, "retry", "Start dead letters anew", retry)
+      .example("millrace dead retry 019a0000-0000-7000-8000-000000000000")
+      .example("millrace dead retry --queue emails --yes");
+  add(dead, options, "remove", "Remove dead letters for good", remove)
+      .example("millrace dead remove --queue emails --type welcome --yes")
+      .example("millrace dead remove --all");
+}
+
+}  // namespace millrace::cli

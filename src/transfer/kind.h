@@ -1,0 +1,25 @@
+// What a file that somebody wants to import is.
+#pragma once
+
+#include <millrace/result.h>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace millrace::transfer {
+
+enum class Kind : std::uint8_t {
+  lines,     // an export
+  document,  // a queue-state.json
+};
+
+// How much of it has to be looked at.
+inline constexpr std::size_t look_ahead = 4096;
+// A queue-state.json is one JSON document and has to fit into memory.
+inline constexpr std::size_t largest_document = std::size_t{1} << 30U;
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+// By its first key.
+Result<Kind> kind_of(std::string_view beginning);
+
+}  // namespace millrace::transfer

@@ -1,0 +1,51 @@
+// What is imported into a server, as it is sent to it: an export byte for byte, which only the
+// server takes apart; a queue-state.json as the lines of an export.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "transfer/format.h"
+#include "transfer/line_reader.h"
+
+namespace millrace::transfer {
+
+class Upload {
+ public:
+  // Tasks of a queue-state.json go to `queue`.
+  Upload(std::istream& in, std::string queue, TimePoint now)
+      : lines_(in), queue_(std::move(queue)), now_(now) {}
+
+  // Looks at what it is.
+  Result<void> begin();
+  // Fills the room with the next bytes and says how many; 0: nothing follows.
+  Result<std::size_t> fill(std::span<char> room);
+  // Whether all that there should be was there, once all of it was given out.
+  Result<void> check_end() const;
+
+  std::uint64_t bytes() const { return lines_.bytes(); }  // of the file
+
+ private:
+  Result<void> read_document();
+  Result<bool> next();
+  void count(std::string_view line);
+
+  LineReader lines_;
+  const std::string queue_;
+  const TimePoint now_;
+  std::string document_;   // as lines
+  std::string_view left_;  // of a line or of the document: not given out yet
+  bool document_kind_ = false;
+  bool line_end_ = false;  // is still to be given out
+  bool over_ = false;
+  Counts read_;
+  std::string end_;  // the closing line
+};
+
+}  // namespace millrace::transfer

@@ -1,0 +1,111 @@
+#include "worker/bulk.h"
+
+#include <fmt/format.h>
+#include <millrace/context.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "broker/wait_for_answer.h"
+#include "core/uuid.h"
+
+namespace millrace::worker {
+namespace {
+
+constexpr Duration idle = std::chrono::seconds(30);  // a put wakes it
+
+// Whether somebody cancelled it: asked for before every page, since a heartbeat would say so later.
+bool is_cancelled(Broker& broker, CallerId caller, const Context& task) {
+  if (task.stop_reason() == StopReason::cancelled) return true;
+  const auto found = wait_for_answer<Task>(
+      [&](auto done) { broker.find({.caller = caller}, task.id(), std::move(done)); });
+  return found && found->cancel_requested;
+}
+
+// What makes no sense, or names a queue that is not there, will not get better.
+Outcome failed(const Error& error) {
+  const bool final = error.code == ErrorCode::invalid || error.code == ErrorCode::not_found ||
+                     error.code == ErrorCode::corrupt;
+  Failed outcome{.error = {.code = std::string(name_of(error.code)), .message = error.message}};
+  if (final) outcome.retryable = false;
+  return outcome;
+}
+
+void log_end(const Log& log, std::string_view how, const Context& task, const BulkRequest& request,
+             const BulkProgress& progress) {
+  log(LogLevel::info,
+      fmt::format("operation on many tasks, {}{}: {}", name_of(request.action),
+                  request.dry_run ? " (dry run)" : "", how),
+      {{"operation", to_text(task.id().value)},
+       {"looked_at", static_cast<std::int64_t>(progress.looked_at)},
+       {"matched", static_cast<std::int64_t>(progress.matched)},
+       {"done", static_cast<std::int64_t>(progress.done)},
+       {"refused", static_cast<std::int64_t>(progress.refused)}});
+}
+
+double percent_of(const BulkProgress& progress) {
+  if (progress.about == 0) return 0;
+  return std::min(
+      100.0, 100.0 * static_cast<double>(progress.looked_at) / static_cast<double>(progress.about));
+}
+
+struct Operation {
+  Broker& broker;
+  const BulkTools& tools;
+  const std::atomic<bool>& stopping;
+  const Log& log;
+  CallerId caller = {};
+
+  Outcome run(Context& task) const {
+    const auto request = tools.read_request(task.task().payload);
+    if (!request) return failed(request.error());
+    BulkWalk walk(broker, tools, caller, *request, task.id(), task.task().number);
+    if (auto good = walk.begin(); !good) return failed(good.error());
+    for (bool more = true; more;) {
+      if (is_cancelled(broker, caller, task)) {
+        log_end(log, "cancelled", task, *request, walk.progress());
+        return Cancel{"cancelled while it was running"};
+      }
+      if (stopping || task.stop_requested()) return GiveBack{};
+      const auto stepped = walk.step();
+      if (!stepped) return failed(stepped.error());
+      more = *stepped;
+      task.progress(percent_of(walk.progress()));
+    }
+    log_end(log, "done", task, *request, walk.progress());
+    return Done{tools.write_result(walk.progress())};
+  }
+};
+
+}  // namespace
+
+HandlerFunction run_bulk(Broker& broker, BulkTools tools,
+                         std::shared_ptr<const std::atomic<bool>> stopping, Log log) {
+  const CallerId caller = broker.new_caller();
+  return [&broker, caller, tools = std::move(tools), stopping = std::move(stopping),
+          log = std::move(log)](std::span<Context* const> tasks) {
+    const Operation operation{broker, tools, *stopping, log, caller};
+    for (Context* task : tasks) (void)task->settle(operation.run(*task));
+  };
+}
+
+BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& options)
+    : stopping_(std::make_shared<std::atomic<bool>>(false)),
+      worker_(clock, broker,
+              {.name = "$local-bulk", .internal = true, .idle = idle, .log = options.log},
+              {{.queue = std::string(bulk_queue),
+                .concurrency = std::max(options.concurrency, 1U),
+                .prefetch = 0,
+                .any = run_bulk(broker, options.tools, stopping_, options.log)}}) {
+  worker_.start();
+}
+
+void BulkWorker::stop(Duration limit) {
+  if (stopping_->exchange(true)) return;
+  worker_.shutdown();
+  worker_.graceful_stop(limit);
+}
+
+}  // namespace millrace::worker

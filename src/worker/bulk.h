@@ -1,0 +1,47 @@
+// Who works on operations on many tasks in the process that owns the store: a worker of the
+// internal queue `$bulk`.
+#pragma once
+
+#include <millrace/handler.h>
+#include <millrace/time.h>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "broker/broker.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "worker/bulk_walk.h"
+#include "worker/worker.h"
+
+namespace millrace::worker {
+
+struct BulkWorkerOptions {
+  BulkTools tools = {};
+  std::uint32_t concurrency = 1;  // operations at the same time
+  Log log = {};
+};
+
+// Of $bulk. Once `stopping` is set, an operation is given back after the page it is at. The broker
+// must outlive the handler.
+HandlerFunction run_bulk(Broker& broker, BulkTools tools,
+                         std::shared_ptr<const std::atomic<bool>> stopping, Log log);
+
+class BulkWorker {
+ public:
+  // Begins. Both must outlive this, and the broker must not stop before stop() was called.
+  BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& options);
+  BulkWorker(const BulkWorker&) = delete;
+  BulkWorker& operator=(const BulkWorker&) = delete;
+  ~BulkWorker() { stop(std::chrono::seconds(1)); }
+
+  // Gives back what is under way, when its page is done, and waits for that at most so long. Again
+  // is no error.
+  void stop(Duration limit);
+
+ private:
+  std::shared_ptr<std::atomic<bool>> stopping_;
+  Worker worker_;
+};
+
+}  // namespace millrace::worker

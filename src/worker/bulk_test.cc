@@ -1,0 +1,386 @@
+// Operations on many tasks, worked over a broker and a store that run.
+#include "worker/bulk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/broker_driver.h"
+#include "tests/support/forwarding_broker.h"
+#include "tests/support/matchers.h"
+
+namespace millrace::worker {
+namespace {
+
+using namespace millrace::test;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// What a request and its progress are written as is not this room's business: here they are kept
+// aside, and the text is a number.
+class Shelf {
+ public:
+  std::string keep(const BulkRequest& request) {
+    requests_.push_back(request);
+    return std::to_string(requests_.size() - 1);
+  }
+  BulkTools tools(BrokerDriver& driver) {
+    BulkTools tools;
+    tools.read_request = [this](std::string_view text) -> Result<BulkRequest> {
+      if (text == "nonsense") return fail(ErrorCode::corrupt, "nonsense");
+      return requests_.at(std::stoul(std::string(text)));
+    };
+    tools.read_progress = [this](std::string_view text) -> Result<BulkProgress> {
+      return progress_.at(std::stoul(std::string(text)));
+    };
+    tools.write_progress = [this](const BulkProgress& progress) {
+      progress_.push_back(progress);
+      return std::to_string(progress_.size() - 1);
+    };
+    tools.write_result = [](const BulkProgress& progress) {
+      return "[" + std::to_string(progress.looked_at) + "," + std::to_string(progress.matched) +
+             "," + std::to_string(progress.done) + "," + std::to_string(progress.refused) + "]";
+    };
+    tools.act = [this, &driver](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
+      if (before_act) before_act(batch);
+      if (fail_acts > 0 && --fail_acts == 0) {
+        return done(fail(ErrorCode::unavailable, "the answer was lost"));
+      }
+      driver.broker->act(ask, std::move(batch),
+                         [this, done = std::move(done)](auto states) mutable {
+                           if (lose_answers > 0 && --lose_answers == 0) {
+                             return done(fail(ErrorCode::unavailable, "the answer was lost"));
+                           }
+                           done(std::move(states));
+                         });
+    };
+    return tools;
+  }
+  const BulkProgress& last() const { return progress_.back(); }
+  std::size_t saves() const { return progress_.size(); }
+
+  std::function<void(const BulkBatch&)> before_act;
+  int fail_acts = 0;     // the so-manieth is not made
+  int lose_answers = 0;  // the so-manieth is made, and nobody hears of it
+
+ private:
+  std::vector<BulkRequest> requests_;
+  std::vector<BulkProgress> progress_;
+};
+
+class BulkTest : public ::testing::Test {
+ protected:
+  TaskId start(const BulkRequest& request) { return start(shelf.keep(request)); }
+  TaskId start(std::string payload) {
+    NewTask task;
+    task.queue = std::string(bulk_queue);
+    task.payload = std::move(payload);
+    return must(only(d.try_put({std::move(task)}, {.caller = {1}, .internal = true}))).id;
+  }
+  Worker& worker() {
+    if (!worker_) {
+      worker_.emplace(d.clock, *d.broker, WorkerOptions{.name = "$local-bulk", .internal = true},
+                      std::vector<QueueHandlers>{
+                          {.queue = std::string(bulk_queue),
+                           .any = run_bulk(*d.broker, shelf.tools(d), stopping, d.logged.log())}});
+    }
+    return *worker_;
+  }
+  // Runs the operation to its end; `tries` is how often it may take up again.
+  Task run(TaskId id, int tries = 1) {
+    for (int i = 0; i < tries && !is_final(d.find(id).state); ++i) {
+      if (i > 0) d.live(2min, 10s);
+      must(worker().step());
+    }
+    return d.find(id);
+  }
+  std::vector<TaskId> put(std::size_t count, const std::string& queue = "q", NewTask fields = {}) {
+    std::vector<TaskId> ids;
+    fields.queue = queue;
+    while (ids.size() < count) {
+      const auto some = std::min<std::size_t>(1000, count - ids.size());
+      for (const auto& put : must(d.try_put(std::vector<NewTask>(some, fields)))) {
+        ids.push_back(must(put).id);
+      }
+    }
+    return ids;
+  }
+  void kill(std::size_t count, const std::string& queue = "q") {
+    put(count, queue);
+    for (std::size_t left = count; left > 0;) {
+      WorkOrder order;
+      for (const Lease& lease : d.take(queue)) {
+        order.reports.push_back({lease.id, lease.token, Failed{error("no"), false}});
+      }
+      left -= order.reports.size();
+      must(d.try_work(std::move(order)));
+    }
+  }
+  std::uint64_t in(const std::string& queue, TaskState state = TaskState::queued) {
+    return d.queue(queue).counts.of(state);
+  }
+  static BulkRequest move(std::string from, std::string to) {
+    BulkRequest request{.action = BulkAction::move, .to = std::move(to)};
+    request.filter.queue = std::move(from);
+    return request;
+  }
+
+  BrokerDriver d;
+  Shelf shelf;
+  std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
+  std::optional<Worker> worker_;
+};
+
+TEST_F(BulkTest, everything_that_fits_is_acted_on_once_and_nothing_else) {
+  put(2500, "q", {.type = "a"});
+  put(10, "q", {.type = "b"});
+  put(10, "other", {.type = "a"});
+  BulkRequest request = move("q", "new");
+  request.filter.type = "a";
+  const Task ended = run(start(request));
+  EXPECT_EQ(ended.state, TaskState::completed);
+  EXPECT_EQ(ended.result, "[2510,2500,2500,0]");
+  EXPECT_EQ(in("new"), 2500U);
+  EXPECT_EQ(in("q"), 10U);
+  EXPECT_EQ(in("other"), 10U);
+  EXPECT_EQ(shelf.last().about, 2510U);
+  EXPECT_FALSE(shelf.last().before);
+}
+
+TEST_F(BulkTest, a_dry_run_says_the_same_number_and_touches_nothing) {
+  put(1500, "q", {.type = "a"});
+  put(20, "q", {.type = "b"});
+  BulkRequest request = move("q", "new");
+  request.filter.type = "a";
+  request.dry_run = true;
+  EXPECT_EQ(run(start(request)).result, "[1520,1500,0,0]");
+  EXPECT_EQ(in("q"), 1520U);
+  request.dry_run = false;
+  EXPECT_EQ(run(start(request)).result, "[1520,1500,1500,0]");
+}
+
+TEST_F(BulkTest, tasks_that_come_later_are_never_touched) {
+  put(5);
+  const TaskId id = start(move("q", "new"));
+  const auto later = put(5);
+  EXPECT_EQ(run(id).result, "[5,5,5,0]");
+  for (const TaskId& task : later) EXPECT_EQ(d.find(task).queue, "q");
+}
+
+TEST_F(BulkTest, every_action_does_its_work) {
+  put(3);
+  BulkRequest request{.action = BulkAction::priority, .priority = 9};
+  request.filter.queue = "q";
+  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(run(start(request)).result, "[3,0,0,0]");  // they have it already
+  EXPECT_EQ(d.find(d.all("q").front().id).priority, 9);
+  request = {.action = BulkAction::cancel, .reason = "enough"};
+  request.filter.queue = "q";
+  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(in("q", TaskState::cancelled), 3U);
+  EXPECT_EQ(d.all("q").front().error->message, "enough");
+  request = {.action = BulkAction::retry};
+  request.filter = {.queue = "q", .states = {TaskState::cancelled}};
+  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(in("q"), 3U);
+  request = {.action = BulkAction::remove};
+  request.filter.queue = "q";
+  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(d.queue("q").counts.total(), 0U);
+}
+
+TEST_F(BulkTest, internal_queues_are_not_matched_unless_they_are_named) {
+  put(2);
+  must(d.try_put({{.queue = "$webhooks"}}, {.caller = {1}, .internal = true}));
+  BulkRequest request{.action = BulkAction::remove};
+  request.filter.states = {TaskState::queued};
+  // It looks at the webhook, but not at itself: it runs.
+  EXPECT_EQ(run(start(request)).result, "[3,2,2,0]");
+  EXPECT_THAT(d.all("$webhooks"), SizeIs(1));
+  request.filter.queue = "$webhooks";
+  EXPECT_EQ(run(start(request)).result, "[1,1,1,0]");
+}
+
+TEST_F(BulkTest, what_changes_between_look_and_act_is_counted_as_refused) {
+  put(5);
+  shelf.before_act = [&](const BulkBatch&) {
+    if (in("q", TaskState::processing) == 0) d.take("q", 2);
+  };
+  const Task ended = run(start(move("q", "new")));
+  EXPECT_EQ(ended.result, "[5,5,3,2]");
+  EXPECT_THAT(shelf.last().refusal, HasSubstr("processing"));
+  EXPECT_EQ(in("new"), 3U);
+}
+
+TEST_F(BulkTest, large_tasks_go_in_smaller_pieces) {
+  put(12, "q", {.payload = std::string(1'000'000, 'x')});
+  std::vector<std::size_t> sizes;
+  shelf.before_act = [&](const BulkBatch& batch) { sizes.push_back(batch.tasks.size()); };
+  EXPECT_EQ(run(start(move("q", "new"))).result, "[12,12,12,0]");
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{12, 7, 2}));
+}
+
+// ---- Interrupted -------------------------------------------------------------------------------
+
+// At every step, whether the act was made or not: the numbers at the end are those of a run that
+// nothing disturbed.
+TEST_F(BulkTest, an_operation_that_is_interrupted_goes_on_and_counts_each_task_once) {
+  for (int nth = 1; nth <= 5; ++nth) {
+    for (const bool made : {false, true}) {
+      const std::string from = "q" + std::to_string(nth) + (made ? "m" : "n");
+      put(1100, from);
+      (made ? shelf.lose_answers : shelf.fail_acts) = nth;
+      const Task ended = run(start(move(from, "to-" + from)), 2);
+      EXPECT_EQ(ended.state, TaskState::completed);
+      EXPECT_EQ(ended.result, "[1100,1100,1100,0]") << from;
+      EXPECT_EQ(in("to-" + from), 1100U);
+    }
+  }
+}
+
+TEST_F(BulkTest, every_action_may_be_interrupted) {
+  struct Try {
+    BulkRequest request;
+    TaskState before = TaskState::queued;
+  };
+  const std::vector<Try> all = {{{.action = BulkAction::cancel}},
+                                {{.action = BulkAction::retry}, TaskState::failed},
+                                {{.action = BulkAction::remove}},
+                                {{.action = BulkAction::priority, .priority = 9}},
+                                {{.action = BulkAction::move, .to = "new"}}};
+  for (const Try& one : all) {
+    const std::string queue = "q-" + std::string(name_of(one.request.action));
+    if (one.before == TaskState::failed) {
+      kill(600, queue);
+    } else {
+      put(600, queue);
+    }
+    BulkRequest request = one.request;
+    request.filter.queue = queue;
+    shelf.lose_answers = 2;
+    EXPECT_EQ(run(start(request), 2).result, "[600,600,600,0]") << queue;
+  }
+}
+
+// It was retried, ran, and is dead once more while nobody knew that it had been retried.
+TEST_F(BulkTest, nothing_is_retried_twice) {
+  kill(3);
+  BulkRequest request{.action = BulkAction::retry};
+  request.filter.queue = "q";
+  const TaskId id = start(request);
+  shelf.lose_answers = 1;
+  must(worker().step());
+  EXPECT_EQ(in("q"), 3U);
+  for (const Lease& lease : d.take("q")) d.settle(lease, Failed{error("again"), false});
+  const Task ended = run(id, 3);
+  EXPECT_EQ(ended.result, "[3,3,3,0]");
+  EXPECT_EQ(in("q", TaskState::failed), 3U);
+  EXPECT_EQ(in("q"), 0U);
+}
+
+TEST_F(BulkTest, a_restart_of_everything_loses_nothing) {
+  put(2300);
+  const TaskId id = start(move("q", "new"));
+  shelf.fail_acts = 6;  // in the middle of the second page
+  must(worker().step());
+  EXPECT_EQ(d.find(id).state, TaskState::retrying);
+  worker_.reset();
+  d.restart();
+  const Task ended = run(id, 3);
+  EXPECT_EQ(ended.result, "[2300,2300,2300,0]");
+  EXPECT_EQ(in("new"), 2300U);
+}
+
+TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_counts) {
+  put(2500);
+  const TaskId id = start(move("q", "new"));
+  int acts = 0;
+  shelf.before_act = [&](const BulkBatch&) {
+    if (++acts == 5) must(d.try_cancel(id));
+  };
+  const Task ended = run(id);
+  EXPECT_EQ(ended.state, TaskState::cancelled);
+  EXPECT_EQ(in("new"), 2000U);
+  EXPECT_EQ(in("q"), 500U);
+}
+
+TEST_F(BulkTest, a_stop_gives_the_operation_back_after_its_page) {
+  put(2500);
+  const TaskId id = start(move("q", "new"));
+  shelf.before_act = [&](const BulkBatch&) { *stopping = true; };
+  must(worker().step());
+  EXPECT_EQ(d.find(id).state, TaskState::queued);
+  EXPECT_EQ(in("new"), 1000U);
+  *stopping = false;
+  shelf.before_act = nullptr;
+  EXPECT_EQ(run(id).result, "[2500,2500,2500,0]");
+}
+
+// ---- Going wrong -------------------------------------------------------------------------------
+
+TEST_F(BulkTest, one_that_cannot_be_read_fails_for_good) {
+  const Task ended = run(start(std::string("nonsense")));
+  EXPECT_EQ(ended.state, TaskState::failed);
+}
+
+TEST_F(BulkTest, one_whose_queue_is_gone_fails_for_good) {
+  const Task ended = run(start(move("nowhere", "new")));
+  EXPECT_EQ(ended.state, TaskState::failed);
+  EXPECT_THAT(ended.error->message, HasSubstr("nowhere"));
+}
+
+TEST_F(BulkTest, finished_operations_are_kept_for_a_week) {
+  put(1);
+  const TaskId id = run(start(move("q", "new"))).id;
+  d.live(24h * 7 - 1h, 1h);
+  EXPECT_TRUE(d.try_find(id));
+  d.live(2h, 1h);
+  EXPECT_THAT(d.try_find(id), FailsWith(ErrorCode::not_found));
+  const auto memos = d.wait<std::vector<Memo>>([&](auto done) {
+    d.broker->recall(d.ask(), {.prefix = std::string(bulk_memos)}, std::move(done));
+  });
+  EXPECT_THAT(must(memos), SizeIs(0));
+}
+
+// With threads of its own, beside puts.
+TEST(BulkWorker, works_by_itself_and_stops) {
+  SystemClock clock;
+  auto store = open_memory();
+  LocalBroker broker(clock, *store);
+  Shelf shelf;
+  BrokerDriver unused;
+  BulkTools tools = shelf.tools(unused);
+  tools.act = [&](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
+    broker.act(ask, std::move(batch), std::move(done));
+  };
+  const auto put = [&](NewTask task, bool internal) {
+    std::vector<NewTask> tasks;
+    tasks.push_back(std::move(task));
+    return must(must(wait_for_answer<std::vector<Result<Put>>>([&](auto done) {
+                  broker.put({.caller = {1}, .internal = internal}, std::move(tasks),
+                             std::move(done));
+                })).front())
+        .id;
+  };
+  for (int i = 0; i < 100; ++i) put({.queue = "q"}, false);
+  BulkWorker worker(clock, broker, {.tools = tools});
+  BulkRequest request{.action = BulkAction::move, .to = "new"};
+  request.filter.queue = "q";
+  NewTask task;
+  task.queue = std::string(bulk_queue);
+  task.payload = shelf.keep(request);
+  const TaskId id = put(std::move(task), true);
+  const auto ended = must(wait_for_answer<Task>(
+      [&](auto done) { broker.await({.caller = {1}}, id, 30s, std::move(done)); }));
+  EXPECT_EQ(ended.result, "[100,100,100,0]");
+  worker.stop(10s);
+  worker.stop(10s);
+}
+
+}  // namespace
+}  // namespace millrace::worker

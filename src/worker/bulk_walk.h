@@ -1,0 +1,65 @@
+// The walk of one operation on many tasks: page after page, newest task first, each page written
+// down before it is acted on. Whoever takes the operation over goes on where it was.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "broker/broker.h"
+#include "core/bulk.h"
+
+namespace millrace::worker {
+
+// What the walk cannot do itself: how requests and progress are written, and who acts.
+struct BulkTools {
+  std::function<Result<BulkRequest>(std::string_view)> read_request = {};
+  std::function<Result<BulkProgress>(std::string_view)> read_progress = {};
+  std::function<std::string(const BulkProgress&)> write_progress = {};
+  std::function<std::string(const BulkProgress&)> write_result = {};
+  // LocalBroker::act().
+  std::function<void(Ask, BulkBatch, Completion<Broker::States>)> act = {};
+};
+
+class BulkWalk {
+ public:
+  // The operation is the task `id`, and tasks from `number` on came after it and are not touched.
+  // All must outlive this.
+  BulkWalk(Broker& broker, const BulkTools& tools, CallerId caller, const BulkRequest& request,
+           TaskId id, TaskNumber number);
+
+  // Finds out how far it came before; what was being acted on then is brought to its end. Must be
+  // called first.
+  Result<void> begin();
+
+  // One page. False: it was the last, and all is written down. `conflict`: another one walks here.
+  Result<bool> step();
+
+  const BulkProgress& progress() const { return progress_; }
+
+ private:
+  template <class T, class Start>
+  Result<T> wait(const Start& start);
+
+  Result<void> load();
+  Result<void> save();
+  Result<std::uint64_t> count();
+  Result<TaskPage> next_page();
+  Result<void> act(bool again);
+  Result<void> note(const BulkSeen& seen, const Result<TaskState>& state, bool again);
+  Result<bool> was_done(const TaskId& id);
+
+  Broker& broker_;
+  const BulkTools& tools_;
+  const Ask ask_;
+  const BulkRequest& request_;
+  const std::string key_;
+  const TaskNumber number_;
+  BulkProgress progress_;
+  std::uint64_t version_ = 0;  // of the memo
+};
+
+}  // namespace millrace::worker
