@@ -64,6 +64,7 @@ void fields(A<HistoryText> auto& of, auto& visit) {
 namespace {
 
 constexpr double ms_in_a_second = 1000;
+constexpr std::size_t longest_line = std::size_t{1} << 20U;
 
 std::optional<double> scaled(const std::optional<double>& value, double by) {
   return value ? std::optional(*value * by) : std::nullopt;
@@ -125,7 +126,8 @@ std::string text_of(const TaskHappening& event) {
   return out;
 }
 
-Result<TaskHappening> event_from(std::string_view id, std::string_view what, std::string_view data) {
+Result<TaskHappening> event_from(std::string_view id, std::string_view what,
+                                 std::string_view data) {
   static constexpr auto all = names(Happened{});
   auto event = read_from<TaskHappening>(data);
   if (!event) return event;
@@ -143,6 +145,53 @@ Result<std::uint64_t> skipped_from(std::string_view data) {
   auto read = read_from<SkippedEvents>(data);
   if (!read) return std::unexpected(std::move(read.error()));
   return read->count;
+}
+
+std::optional<std::string> EventReader::line() {
+  const std::size_t end = text_.find('\n', at_);
+  if (end == std::string::npos) {
+    text_.erase(0, std::exchange(at_, 0));
+    return std::nullopt;
+  }
+  std::string found = text_.substr(at_, end - at_);
+  at_ = end + 1;
+  if (found.ends_with('\r')) found.pop_back();
+  return found;
+}
+
+Result<std::optional<EventNews>> EventReader::next() {
+  while (auto found = line()) {
+    if (!found->empty()) {
+      const std::size_t colon = std::min(found->find(':'), found->size());
+      std::string value = found->substr(std::min(colon + 1, found->size()));
+      if (value.starts_with(' ')) value.erase(0, 1);
+      const std::string_view name = std::string_view(*found).substr(0, colon);
+      if (name == "id") last_id_ = std::move(value);
+      if (name == "event") event_ = std::move(value);
+      if (name == "data") data_ += std::move(value);
+      continue;
+    }
+    const std::string event = std::exchange(event_, {});
+    const std::string data = std::exchange(data_, {});
+    if (data.empty()) continue;  // a comment, or only an id
+    EventNews news{.id = last_id_};
+    if (event == "reset") {
+      news.reset = true;
+    } else if (event == "skipped") {
+      auto count = skipped_from(data);
+      if (!count) return std::unexpected(std::move(count.error()));
+      news.skipped = *count;
+    } else {
+      auto told = event_from(last_id_, event, data);
+      if (!told) return std::unexpected(std::move(told.error()));
+      news.event = std::move(*told);
+    }
+    return news;
+  }
+  if (text_.size() > longest_line) {
+    return fail(ErrorCode::unavailable, "the answer cannot be read: a line of events has no end");
+  }
+  return std::nullopt;
 }
 
 std::string text_of(const History& history) {

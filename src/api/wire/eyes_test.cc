@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <vector>
 
 #include "tests/support/builders.h"
 
@@ -71,6 +72,43 @@ TEST(EyesText, nonsense_is_refused) {
   EXPECT_EQ(skipped_from(R"({"count":5})").value(), 5U);
   EXPECT_FALSE(history_from("[]").has_value());
   EXPECT_FALSE(history_from(R"({"step_ms":1})").has_value());
+}
+
+TEST(EyesText, a_stream_is_read_however_it_is_cut) {
+  std::string stream = ": millrace\nretry: 2000\nid: ab-6\n\n";
+  append_event(stream, 0xab, some_event());
+  stream += ":\nid: ab-9\n\n";
+  stream += "id: ab-10\nevent: skipped\ndata: {\"count\":5}\n\n";
+  stream += "id: cd-0\r\nevent: reset\r\ndata: {}\r\n\r\n";
+  for (const std::size_t size : {std::size_t{1}, std::size_t{7}, stream.size()}) {
+    EventReader reader;
+    std::vector<EventNews> all;
+    for (std::size_t at = 0; at < stream.size(); at += size) {
+      reader.feed(std::string_view(stream).substr(at, size));
+      for (;;) {
+        auto news = reader.next();
+        ASSERT_TRUE(news.has_value()) << news.error().message;
+        if (!*news) break;
+        all.push_back(std::move(**news));
+      }
+    }
+    ASSERT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[0].id, "ab-7");
+    ASSERT_TRUE(all[0].event.has_value());
+    EXPECT_EQ(all[0].event->error_code, "timeout");
+    EXPECT_EQ(all[1].skipped, 5U);
+    EXPECT_TRUE(all[2].reset);
+    EXPECT_EQ(reader.last_id(), "cd-0");
+  }
+}
+
+TEST(EyesText, a_stream_of_nonsense_ends) {
+  EventReader wrong;
+  wrong.feed("event: put\ndata: {\n\n");
+  EXPECT_FALSE(wrong.next().has_value());
+  EventReader endless;
+  endless.feed(std::string(2 << 20, 'x'));
+  EXPECT_FALSE(endless.next().has_value());
 }
 
 TEST(EyesText, history_comes_back_as_it_was) {
