@@ -14,6 +14,9 @@ struct Ran {
   std::string err;
 };
 
+// Any program, found where the shell finds it.
+Ran run_command(std::vector<std::string> words, const std::string& in = "/dev/null");
+
 // With its standard input from the file `in`, or empty.
 Ran run_program(const std::vector<std::string>& arguments, const std::string& in = "/dev/null");
 
