@@ -371,6 +371,9 @@ TEST(TopView, before_the_first_answer_and_with_an_empty_server) {
   state.facts = TopFacts{.at = t0};
   EXPECT_THAT(picture(state, {80, 24}), AllOf(HasSubstr("no queues yet"), HasSubstr("nothing runs"),
                                               HasSubstr("no dead letters")));
+  state.facts->refused = "this key is for some queues only";
+  EXPECT_THAT(picture(state, {80, 24}),
+              AllOf(HasSubstr("this key is for some queues only"), Not(HasSubstr("nothing runs"))));
   state.filter = "x";
   EXPECT_THAT(picture(state, {80, 24}), HasSubstr("no queue has that in its name"));
 }
