@@ -127,6 +127,7 @@ TEST_F(BenchTest, ctrl_c_stops_cleans_up_and_tells) {
   ASSERT_TRUE(terminal.says("putting ["));
   terminal.press("C-c");
   EXPECT_EQ(terminal.exit(), 1);
+  EXPECT_TRUE(terminal.shows("exit="));
   EXPECT_THAT(terminal.screen(), AllOf(HasSubstr("Stopped before the end"), HasSubstr("put ")));
   EXPECT_TRUE(is_gone("bench"));
 }
@@ -137,6 +138,7 @@ TEST_F(BenchTest, a_server_that_dies_is_told) {
   ASSERT_TRUE(terminal.says("putting ["));
   server_.signal(SIGKILL);
   EXPECT_EQ(terminal.exit(), 6) << terminal.screen();
+  EXPECT_TRUE(terminal.shows("exit="));
   EXPECT_THAT(terminal.screen(),
               AllOf(HasSubstr("\"bench\" is left behind"), HasSubstr("error: ")));
 }
