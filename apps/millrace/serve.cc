@@ -297,6 +297,7 @@ class Server {
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
                      .manager = settings_.manager_enabled,
+                     .history = true,
                      .seed = (std::uint64_t{device()} << 32U) | device(),
                      .log = log_};
     options.watch = watch_options(settings_);
