@@ -178,6 +178,7 @@ class Server {
     if (!deliverer) return fail(deliverer.error(), "");
     deliverer_options_ = std::move(*deliverer);
     if (auto failed = listen()) return *failed;
+    if (auto failed = listen_for_metrics()) return *failed;
     if (auto failed = open()) return *failed;
     if (auto failed = guard()) return *failed;
     begin();
@@ -198,8 +199,24 @@ class Server {
                                   [this](Completion<void> done) {
                                     api::reload_keys(book_, *broker_, log_, std::move(done));
                                   }),
+            .eyes = eyes(),
+            .streams = {.most = settings_.events_max_streams},
+            .metrics_compat = settings_.metrics_compat,
             .connections = [this] { return listener_->counts().open; },
+            .traffic = [this] { return listener_ ? listener_->counts() : api::ListenerCounts{}; },
+            .clock = &clock_,
             .log = log_};
+  }
+
+  api::Eyes eyes() {
+    return {
+        .observe = [this](Ask ask,
+                          Completion<Observed> done) { broker_->observe(ask, std::move(done)); },
+        .history =
+            [this](Ask ask, HistoryRequest request, Completion<History> done) {
+              broker_->history(ask, std::move(request), std::move(done));
+            },
+        .events = [this]() -> EventRing& { return broker_->events(); }};
   }
 
   // For people as people like it, for machines as an entry.
@@ -231,6 +248,21 @@ class Server {
     }
     if (!written)
       return fail(written.error(), "address_file must name a file that can be written.");
+    return std::nullopt;
+  }
+
+  // From the start, so that it can be watched how the store is opened.
+  std::optional<Exit> listen_for_metrics() {
+    if (settings_.metrics_listen.empty()) return std::nullopt;
+    const auto where = *config::parse_address(settings_.metrics_listen);
+    auto started = api::Listener::start({.address = where.host, .port = where.port, .threads = 1},
+                                        api_.metrics_handler(), clock_, log_);
+    if (!started) {
+      return fail(started.error(), "metrics.listen must be an address that is free.");
+    }
+    metrics_ = std::move(*started);
+    log_(LogLevel::info, "metrics can be read",
+         {{"address", config::to_text({where.host, metrics_->port()})}});
     return std::nullopt;
   }
 
@@ -297,6 +329,10 @@ class Server {
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
                      .manager = settings_.manager_enabled,
+<<<<<<< HEAD
+=======
+                     .priority_figures = settings_.metrics_compat,
+>>>>>>> main
                      .history = true,
                      .seed = (std::uint64_t{device()} << 32U) | device(),
                      .log = log_};
@@ -425,6 +461,7 @@ class Server {
               : unlimited_time ? without_end
                                : std::max(settings_.shutdown_timeout - spent, tick));
     listener_->stop();
+    if (metrics_) metrics_->stop();
     broker_->stop();
     if (healthy) {
       if (const auto saved = save(*store_, clock_.now()); !saved) {
@@ -460,6 +497,7 @@ class Server {
   std::optional<worker::Deliverer> deliverer_;
   std::optional<worker::BulkWorker> bulk_;
   std::unique_ptr<api::Listener> listener_;
+  std::unique_ptr<api::Listener> metrics_;
   std::unique_ptr<api::Listener> inner_;  // for worker processes, where the other is not for them
   std::optional<Supervisor> workers_;     // last, so that it goes first
   std::chrono::nanoseconds opened_in_{};

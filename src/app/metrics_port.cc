@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/server/metrics_port.h"
 #include "app/app_parts.h"
 #include "core/metrics_text.h"
 
@@ -28,33 +29,18 @@ Result<api::ListenerOptions> address_of(const std::string& text) {
   return options;
 }
 
-api::HttpResponse answer(unsigned status, std::string_view type, std::string body) {
-  api::HttpResponse response;
-  response.status = status;
-  response.content_type = type;
-  response.body = std::move(body);
-  return response;
-}
-
 }  // namespace
 
 Result<void> App::Parts::listen() {
   if (options.metrics.empty()) return {};
   const auto address = address_of(options.metrics);
   if (!address) return std::unexpected(address.error());
-  api::HttpHandler handler;
-  handler.plan = [](const api::HttpRequest&) { return api::Whole{.most = 0}; };
-  handler.handle = [this](api::HttpRequest request, api::Respond respond) {
-    const bool known = request.target == "/metrics" || request.target.starts_with("/metrics?");
-    const bool reads = request.method == api::Method::get || request.method == api::Method::head;
-    if (!known) return respond(answer(404, "text/plain", "only /metrics is here\n"));
-    if (!reads) return respond(answer(405, "text/plain", "/metrics can only be read\n"));
-    respond(answer(200, metrics_content_type, metrics_text()));
-  };
-  handler.closed = [](api::ConnectionId) {};
-  handler.problem = [](unsigned status, std::string_view detail) {
-    return answer(status, "text/plain", std::string(detail) + "\n");
-  };
+  api::HttpHandler handler = api::handler_of({.metrics = [this](api::Respond respond) {
+    api::HttpResponse response;
+    response.content_type = metrics_content_type;
+    response.body = metrics_text();
+    respond(std::move(response));
+  }});
   auto started = api::Listener::start(*address, std::move(handler), clock(), log);
   if (!started) return std::unexpected(std::move(started.error()));
   listener = std::move(*started);

@@ -231,6 +231,19 @@ const std::array settings_table = {
             .field = &Settings::manager_enabled,
             .help = "Workers that report are told how many processors may work on which queue",
             .example = "false"},
+    Setting{.key = "metrics.listen",
+            .field = &Settings::metrics_listen,
+            .help = "Another address, only for /metrics, /health and /ready, without keys",
+            .example = "127.0.0.1:9090"},
+    Setting{.key = "metrics.compat",
+            .field = &Settings::metrics_compat,
+            .help = "Also the metrics claude_proxy_*, queue_* and bullmq_*",
+            .example = "true"},
+    Setting{.key = "events.max_streams",
+            .field = &Settings::events_max_streams,
+            .help = "Streams of events at the same time; more are answered 503",
+            .example = "100",
+            .most = 100'000},
     Setting{.key = "shutdown.timeout",
             .field = &Settings::shutdown_timeout,
             .help = "How long a stopping server waits for answers under way; 0s is without end",
@@ -319,6 +332,12 @@ std::vector<Disagreement> disagreements(const Settings& settings) {
     found.push_back({"role",
                      "a worker needs to know whom it works for; set server, such as "
                      "--server http://127.0.0.1:7070"});
+  }
+  if (!settings.metrics_listen.empty()) {
+    if (const auto address = parse_address(settings.metrics_listen); !address) {
+      found.push_back(
+          {"metrics.listen", fmt::format("metrics.listen: {}", address.error().message)});
+    }
   }
   const std::string& alerts = settings.alerts_url;
   const bool is_http = alerts.starts_with("http://") || alerts.starts_with("https://");

@@ -69,6 +69,9 @@ struct Settings {
   Size alerts_disk_free{1U << 30U};
   Duration alerts_window = std::chrono::minutes(10);
   bool manager_enabled = true;
+  std::string metrics_listen = {};
+  bool metrics_compat = false;
+  std::uint32_t events_max_streams = 1000;
   Duration shutdown_timeout = std::chrono::seconds(30);
   std::uint32_t shutdown_timeout_exit_code = 0;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <cmath>
+#include <iterator>
 
 namespace millrace {
 namespace {
@@ -16,12 +17,6 @@ std::string_view word_of(MetricKind kind) {
       return "histogram";
   }
   return "untyped";
-}
-
-std::string number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  return fmt::format("{}", value);
 }
 
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
@@ -54,26 +49,59 @@ void MetricsText::family(std::string_view name, MetricKind kind, std::string_vie
 }
 
 void MetricsText::sample(Labels labels, double value) {
-  line("", labels, "", number(value));
+  name("", labels);
+  number(value);
 }
 
 void MetricsText::sample(Labels labels, std::uint64_t value) {
-  line("", labels, "", fmt::format("{}", value));
+  name("", labels);
+  number(value);
 }
 
+// There are thousands of lines of these, so each begins with what the one before began with.
 void MetricsText::sample(Labels labels, const HistogramSnapshot& histogram) {
+  const std::size_t begin = text_.size();
+  name("_bucket", labels, "");
+  text_.resize(text_.size() - 3);  // "} and a space
+  const std::string front = text_.substr(begin);
+  text_.resize(begin);
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
     below += histogram.counts[i];
-    const bool last = i == histogram.bounds.size();
-    line("_bucket", labels, last ? "+Inf" : number(histogram.bounds[i]), fmt::format("{}", below));
+    text_ += front;
+    if (i < histogram.bounds.size()) {
+      fmt::format_to(std::back_inserter(text_), "{}", histogram.bounds[i]);
+    } else {
+      text_ += "+Inf";
+    }
+    text_ += "\"} ";
+    number(below);
   }
-  line("_sum", labels, "", number(histogram.sum));
-  line("_count", labels, "", fmt::format("{}", histogram.count));
+  name("_sum", labels);
+  number(histogram.sum);
+  name("_count", labels);
+  number(histogram.count);
 }
 
-void MetricsText::line(std::string_view suffix, Labels labels, std::string_view bound,
-                       std::string_view value) {
+void MetricsText::number(double value) {
+  if (std::isnan(value)) {
+    text_ += "NaN\n";
+  } else if (std::isinf(value)) {
+    text_ += value > 0 ? "+Inf\n" : "-Inf\n";
+  } else {
+    fmt::format_to(std::back_inserter(text_), "{}\n", value);
+  }
+}
+
+void MetricsText::number(std::uint64_t value) {
+  const fmt::format_int text(value);
+  text_.append(text.data(), text.size());
+  text_ += '\n';
+}
+
+// Name, labels and the space before the value; `bound` has a label of its own.
+void MetricsText::name(std::string_view suffix, Labels labels,
+                       std::optional<std::string_view> bound) {
   text_ += name_;
   text_ += suffix;
   char before = '{';
@@ -86,11 +114,9 @@ void MetricsText::line(std::string_view suffix, Labels labels, std::string_view 
     text_ += '"';
   };
   for (const auto& [name, text] : labels) label(name, text);
-  if (!bound.empty()) label("le", bound);
+  if (bound) label("le", *bound);
   if (before == ',') text_ += '}';
   text_ += ' ';
-  text_ += value;
-  text_ += '\n';
 }
 
 }  // namespace millrace

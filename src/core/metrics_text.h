@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,9 +27,14 @@ class MetricsText {
   void sample(Labels labels, const HistogramSnapshot& histogram);
 
   const std::string& text() const { return text_; }
+  // The same, and the text begins anew; samples go on with their family.
+  std::string take() { return std::exchange(text_, {}); }
 
  private:
-  void line(std::string_view suffix, Labels labels, std::string_view bound, std::string_view value);
+  void name(std::string_view suffix, Labels labels,
+            std::optional<std::string_view> bound = std::nullopt);
+  void number(double value);
+  void number(std::uint64_t value);
 
   std::string name_;
   std::string text_;

@@ -31,6 +31,9 @@ struct HttpRequest {
   // Instead of `body`, for one of any length: fills the room with what comes next and says how much
   // that is; 0: nothing follows. Called on the client's thread, where everybody waits for it.
   std::function<Result<std::size_t>(std::span<char> room)> more = {};
+  // Instead of HttpReply::body, for an answer of any length whose status is 2xx: gets what comes
+  // as it comes; an error ends the request with it. Called on the client's thread, as `more` is.
+  std::function<Result<void>(std::string_view piece)> on_piece = {};
   Duration timeout = std::chrono::seconds(30);  // for everything
   Duration connect_timeout = std::chrono::seconds(10);
   Duration stall_timeout{};  // for a second byte after any; zero: as long as there is time

@@ -50,6 +50,41 @@ TEST(HttpClient, sends_what_it_is_told_and_brings_the_answer) {
   EXPECT_THAT(request.head, HasSubstr("HTTP/1.1"));
 }
 
+TEST(HttpClient, an_answer_may_be_taken_as_it_comes) {
+  std::latch seen(1);
+  HttpPeer peer([&](const PeerRequest& request, PeerConnection& connection) {
+    if (request.target == "/no") return connection.answer("because", "403 Forbidden");
+    connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+    seen.wait();  // the first piece arrives while there is no second
+    connection.send("3\r\ntwo\r\n0\r\n\r\n");
+  });
+  HttpClient client;
+  std::string got;
+  const auto take = [&](std::string_view piece) -> Result<void> {
+    got += piece;
+    if (got == "one") seen.count_down();
+    return {};
+  };
+  auto reply = client.send({.url = peer.url("/"), .on_piece = take, .most = 2});
+  ASSERT_TRUE(reply.has_value()) << reply.error().message;
+  EXPECT_EQ(got, "onetwo");
+  EXPECT_EQ(reply->body, "");
+
+  // What is no good answer is no piece of it.
+  reply = client.send({.url = peer.url("/no"), .on_piece = take});
+  ASSERT_TRUE(reply.has_value()) << reply.error().message;
+  EXPECT_EQ(reply->status, 403);
+  EXPECT_EQ(reply->body, "because");
+  EXPECT_EQ(got, "onetwo");
+
+  reply = client.send({.url = peer.url("/"), .on_piece = [](std::string_view) -> Result<void> {
+                         return fail(ErrorCode::conflict, "enough");
+                       }});
+  ASSERT_FALSE(reply.has_value());
+  EXPECT_EQ(reply.error().code, ErrorCode::conflict);
+  EXPECT_EQ(reply.error().message, "enough");
+}
+
 TEST(HttpClient, every_method_goes_as_it_is) {
   HttpPeer peer([](const PeerRequest& request, PeerConnection& connection) {
     if (request.method == "HEAD") {

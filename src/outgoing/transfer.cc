@@ -160,7 +160,8 @@ Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClie
 
 void Transfer::set_body() {
   const std::string& method = request_.method;
-  const bool has_body = !request_.body.empty() || request_.more || method == "POST" || method == "PUT" ||
+  const bool has_body = !request_.body.empty() || request_.more || method == "POST" ||
+                        method == "PUT" ||
                         method == "PATCH";  // these say how long theirs is, even if it is empty
   curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);  // forgets what the last request was
   if (has_body) {
@@ -222,7 +223,19 @@ std::size_t Transfer::give_body(std::span<char> room) {
   return CURL_READFUNC_ABORT;
 }
 
+bool Transfer::is_good() const {
+  long status = 0;
+  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+  return status >= 200 && status < 300;
+}
+
 std::size_t Transfer::take_body(const char* bytes, std::size_t size) {
+  if (request_.on_piece && is_good()) {
+    auto taken = request_.on_piece({bytes, size});
+    if (taken) return size;
+    no_more_ = std::move(taken.error());
+    return 0;
+  }
   std::string& body = reply_.body;
   if (body.empty()) {
     curl_off_t length = 0;

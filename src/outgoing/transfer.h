@@ -46,6 +46,7 @@ class Transfer {
   void add_line(const std::string& name, const std::string& value);
 
   std::size_t give_body(std::span<char> room);
+  bool is_good() const;  // the answer, as far as it has come
   std::size_t take_body(const char* bytes, std::size_t size);
   std::size_t take_header(std::string_view line);
   curl_socket_t open_socket(curl_sockaddr* address);
@@ -67,7 +68,7 @@ class Transfer {
   bool too_large_ = false;
   bool opened_ = false;           // an address was allowed
   std::string not_allowed_ = {};  // one that was not
-  std::optional<Error> no_more_;  // why the body could not be had
+  std::optional<Error> no_more_;  // why a body could not be given, or is not taken
 };
 
 // What libcurl says of a request that got no answer, in our words.

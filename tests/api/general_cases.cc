@@ -71,7 +71,8 @@ std::vector<Case> general_cases(const Operation& operation) {
     broken.body = "{\"a\":";
     cases.push_back(with(operation, 400, broken));
   }
-  if (operation.path.starts_with("/v1")) {
+  const bool guarded = operation.path.starts_with("/v1") || operation.path == "/metrics";
+  if (guarded) {
     for (const unsigned status : {401U, 403U, 429U}) {
       if (has(std::to_string(status).c_str())) cases.push_back(denied(operation, status));
     }
@@ -99,7 +100,7 @@ std::vector<Case> general_cases(const Operation& operation) {
     invalid.body = R"({"nonsense":1})";
     cases.push_back(with(operation, 422, invalid));
   }
-  if (has("503") && operation.path.starts_with("/v1")) {
+  if (has("503") && guarded) {
     Case starting = with(operation, 503, plain);
     starting.server = [] {
       ServerOptions options;

@@ -70,6 +70,24 @@ std::vector<Case> server_cases() {
          }});
   }
   cases.push_back(simple("getWorker", 404, {.target = "/v1/workers/nobody"}));
+  // HEAD, since the stream of GET has no end; events_test.cc reads it.
+  cases.push_back(simple("getEvents", 200,
+                         {"HEAD",
+                          "/v1/events?queue=a&type=b&client_id=c&after=1-1"
+                          "&id=01890a5d-ac96-774b-bcce-b302099a8057"}));
+  for (const auto* query : {"?after=x", "?id=7", "?id=x"}) {
+    cases.push_back(simple("getEvents", 400, {.target = std::string("/v1/events") + query}));
+  }
+  cases.push_back(simple("getEvents", 404, {.target = "/v1/events?queue=4711"}));
+  cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
+  cases.push_back(simple("getPast", 200,
+                         {.target = "/v1/history?queue=emails&type=t&step=1h"
+                                    "&from=2020-01-01T00:00:00Z&until=2030-01-01T00:00:00Z"}));
+  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-"}) {
+    cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
+  }
+  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
+  cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
   cases.push_back({"exportLines", 200, [](ApiClient& server) {
                      server.settled(R"("outcome":"done","result":{"sent":true})");
                      return Request{.target = "/v1/export"};

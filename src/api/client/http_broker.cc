@@ -21,6 +21,8 @@ constexpr std::size_t most_waiting = 256;
 constexpr std::chrono::seconds last_answers(2);
 // For everything that goes on for as long as there is something to send.
 constexpr std::chrono::hours longest_stream(24 * 7);
+// A stream that tells nothing says at least every 15 s that it is alive.
+constexpr std::chrono::seconds longest_silence(30);
 // With less time than this a request is not sent again.
 constexpr std::chrono::milliseconds least_again(100);
 
@@ -181,6 +183,11 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
     http.headers.emplace_back("Content-Type", "application/x-ndjson");
     http.timeout = longest_stream;
     http.stall_timeout = options_.timeout;
+  }
+  if (request.on_piece) {
+    http.on_piece = std::move(request.on_piece);
+    http.timeout = longest_stream;
+    http.stall_timeout = options_.timeout + longest_silence;
   }
   const bool works = request.target == work_target;
   if (works) {

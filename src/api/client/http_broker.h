@@ -35,8 +35,11 @@
 
 #include "api/wire/answers.h"
 #include "api/wire/bulk.h"
+#include "api/wire/eyes.h"
 #include "api/wire/keys.h"
 #include "broker/broker.h"
+#include "broker/events.h"
+#include "broker/history.h"
 #include "core/clock.h"
 #include "core/uuid.h"
 #include "outgoing/http_client.h"
@@ -81,6 +84,17 @@ class HttpBroker final : public Broker {
   // room with the next bytes and says how many; 0: nothing follows.
   void import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char> room)> more,
                     Completion<wire::Imported> done);
+
+  // ---- For those who watch (http_eyes.cc) ----
+  void history(Ask ask, HistoryRequest request, Completion<History> done);
+  // The text that Prometheus reads.
+  void metrics(Ask ask, Completion<std::string> done);
+  // Tells what happens until the server ends the stream; the answer is then the id to go on after.
+  // `after`: such an id; empty: from now on. `tell` is called on the client's thread, where others
+  // wait for it; its error ends the stream and is the answer.
+  void events(Ask ask, const EventFilter& filter, std::string after,
+              std::function<Result<void>(const wire::EventNews&)> tell,
+              Completion<std::string> done);
 
   TimePoint now() override { return clock_.now(); }
   CallerId new_caller() override;
@@ -146,6 +160,8 @@ class HttpBroker final : public Broker {
     bool as_it_is = false;               // the answer, also if it means an error
     // A body of lines, of any length and for any time.
     std::function<Result<std::size_t>(std::span<char> room)> lines = {};
+    // Gets the body of a good answer as it comes, for any time.
+    std::function<Result<void>(std::string_view piece)> on_piece = {};
   };
   struct PutJob;    // a put on its way
   struct WorkJob;   // a WorkOrder on its way

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/server/handlers.h"
+#include "api/server/metrics_port.h"
 #include "api/server/openapi.h"
 #include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
@@ -86,9 +87,16 @@ bool is_borrowed_name(std::string_view host) {
   return !std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }
 
+ApiOptions with_clock(ApiOptions options, Clock& clock) {
+  if (options.clock == nullptr) options.clock = &clock;
+  return options;
+}
+
 }  // namespace
 
-Api::Api(ApiOptions options) : options_(std::move(options)) {}
+Api::Api(ApiOptions options)
+    : options_(with_clock(std::move(options), clock_)),
+      watching_(*options_.clock, options_.streams) {}
 
 void Api::progress(std::string text) {
   const std::scoped_lock lock(progress_mutex_);
@@ -122,6 +130,30 @@ HttpHandler Api::handler() {
               }};
 }
 
+HttpHandler Api::metrics_handler() {
+  return handler_of({.metrics = [this](Respond respond) { show_metrics(std::move(respond)); },
+                     .health = [] { return health(); },
+                     .ready = [this] { return ready(); }});
+}
+
+// As long as there is no broker, what is known without one.
+void Api::show_metrics(Respond respond) {
+  Broker* const broker = state_ == State::starting ? nullptr : broker_.load();
+  if (broker == nullptr || !options_.eyes.observe) {
+    return respond(metrics_response([this] { return shown_by(options_, watching_, {}, false); }));
+  }
+  const Ask ask{.caller = broker->new_caller(),
+                .deadline = later(broker->now(), options_.deadline)};
+  options_.eyes.observe(ask, [this, respond = std::move(respond)](Result<Observed> seen) mutable {
+    respond(metrics_response([this, seen = std::move(seen)]() mutable {
+      const bool ready = seen && !seen->failure && state_ == State::ready;
+      std::optional<Observed> observed;
+      if (seen) observed = std::move(*seen);
+      return shown_by(options_, watching_, std::move(observed), ready);
+    }));
+  });
+}
+
 // ---- From the head to the handler --------------------------------------------------------------
 
 std::string Api::request_id(std::string_view given) {
@@ -134,6 +166,8 @@ std::string Api::request_id(std::string_view given) {
 
 std::unique_ptr<Call> Api::make_call(HttpRequest request) {
   auto call = std::make_unique<Call>(Call{.options = options_});
+  call->watching = &watching_;
+  call->began = options_.clock->steady();
   call->request_id = request_id(request.request_id);
   call->request = std::move(request);
   return call;
@@ -205,6 +239,7 @@ BodyPlan Api::plan(const HttpRequest& head) {
   const Match found = match(head.method, path_of(head.target));
   std::shared_ptr<const Principal> principal;
   if (const auto problem = refusal(head, found, principal)) {
+    watching_.http.answered(found.route, problem->status, std::chrono::nanoseconds(0));
     return response_of(*problem, request_id(head.request_id));
   }
   const bool lines = found.route->body == Body::lines || found.route->body == Body::tasks;
@@ -226,6 +261,7 @@ BodyPlan Api::plan(const HttpRequest& head) {
 void Api::handle(HttpRequest request, Respond respond) {
   auto call = make_call(std::move(request));
   const Match found = match(call->request.method, path_of(call->request.target));
+  call->route = found.route;
   std::optional<Problem> problem;
   if (!options_.access || !recall(*call, found.route)) {
     problem = refusal(call->request, found, call->principal);
@@ -234,8 +270,8 @@ void Api::handle(HttpRequest request, Respond respond) {
   if (!problem && found.route->body == Body::optional && !call->request.body.empty()) {
     problem = not_json(call->request, *found.route);
   }
-  if (problem) return respond(response_of(*problem, call->request_id));
   call->respond = std::move(respond);
+  if (problem) return call->refuse(*problem);
   if (call->route->handle == nullptr) {
     if (call->query_is_good()) call->answer(server_answer(*call));
     return;
@@ -298,16 +334,16 @@ void Api::closed(ConnectionId id) {
 
 HttpResponse Api::server_answer(const Call& call) {
   const std::string_view operation = call.route->operation;
-  if (operation == "getHealth") return health(call);
-  if (operation == "getReady") return ready(call);
+  if (operation == "getHealth") return health();
+  if (operation == "getReady") return ready();
   return {.body = std::string(openapi_json())};
 }
 
-HttpResponse Api::health(const Call&) const {
+HttpResponse Api::health() {
   return {.body = R"({"status":"ok"})"};
 }
 
-HttpResponse Api::ready(const Call&) const {
+HttpResponse Api::ready() const {
   const State state = state_;
   std::string_view status = state == State::starting   ? "starting"
                             : state == State::stopping ? "stopping"

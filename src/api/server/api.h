@@ -17,6 +17,7 @@
 #include "api/server/api_options.h"
 #include "api/server/call.h"
 #include "api/server/http.h"
+#include "api/server/watching.h"
 #include "broker/broker.h"
 
 namespace millrace::api {
@@ -37,6 +38,9 @@ class Api {
 
   // For the listener. This must outlive it.
   HttpHandler handler();
+  // For a listener of its own: /metrics, /health and /ready, without keys.
+  HttpHandler metrics_handler();
+  EventStreams& event_streams() { return watching_.streams; }
 
  private:
   enum class State : std::uint8_t { starting, ready, stopping };
@@ -66,8 +70,9 @@ class Api {
   // Gives the call its route, what stands in its path, and its query.
   std::optional<Problem> lead(Call& call, const Match& found);
   HttpResponse server_answer(const Call& call);
-  HttpResponse health(const Call& call) const;
-  HttpResponse ready(const Call& call) const;
+  static HttpResponse health();
+  HttpResponse ready() const;
+  void show_metrics(Respond respond);
   std::string request_id(std::string_view given);
 
   Shard& shard(ConnectionId connection) { return shards_[connection % shards_.size()]; }
@@ -77,7 +82,9 @@ class Api {
   bool recall(Call& call, const Route* route);
   CallerId caller_of(ConnectionId connection);
 
+  SystemClock clock_;  // where no other was given
   ApiOptions options_;
+  Watching watching_;
   std::atomic<State> state_ = State::starting;
   std::atomic<Broker*> broker_ = nullptr;
   std::atomic<std::uint64_t> next_request_ = 0;

@@ -10,7 +10,11 @@
 
 #include "api/server/access_check.h"
 #include "api/server/archive.h"
+#include "api/server/event_streams.h"
+#include "api/server/eyes.h"
 #include "api/server/key_admin.h"
+#include "api/server/listener.h"
+#include "core/clock.h"
 #include "core/log.h"
 
 namespace millrace::api {
@@ -26,7 +30,12 @@ struct ApiOptions {
   AccessCheck access = {};                             // none: everything is allowed
   KeyAdmin keys = {};                                  // none: /v1/keys is 404
   Archive archive = {};                                // none: /v1/import and /v1/export are 404
+  Eyes eyes = {};                                      // none: /metrics and the like are 404
+  EventStreamsOptions streams = {};                    // of events
+  bool metrics_compat = false;                         // metrics of the source documents, too
   std::function<std::uint64_t()> connections = {};     // how many are open now
+  std::function<ListenerCounts()> traffic = {};
+  Clock* clock = nullptr;  // what time is taken by; must outlive the API. None: the system's
   Log log = {};
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/server/watching.h"
 #include "core/quote.h"
 #include "core/uuid.h"
 
@@ -64,11 +65,18 @@ Ask Call::ask() const {
   return {.caller = caller, .deadline = later(broker->now(), options.deadline)};
 }
 
+void Call::note(unsigned status) const {
+  if (watching == nullptr) return;
+  if (waits && status < 300) return watching->http.waited(route);
+  watching->http.answered(route, status, options.clock->steady() - began);
+}
+
 void Call::answer(std::string json, unsigned status) {
   answer(HttpResponse{.status = status, .body = std::move(json)});
 }
 
 void Call::answer(HttpResponse response) {
+  note(response.status);
   response.headers.emplace_back("X-Request-Id", request_id);
   respond(std::move(response));
 }
@@ -78,6 +86,7 @@ void Call::refuse(Problem problem) {
     options.log(LogLevel::error, fmt::format("{} failed: {}", route->operation, problem.detail),
                 {{"request_id", request_id}, {"code", problem.code}});
   }
+  note(problem.status);
   respond(response_of(problem, request_id));
 }
 

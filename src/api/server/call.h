@@ -4,6 +4,7 @@
 #include <millrace/ids.h>
 #include <millrace/result.h>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@
 namespace millrace::api {
 
 struct Call;
+struct Watching;
 using CallPtr = std::unique_ptr<Call>;
 
 struct Call {
@@ -34,6 +36,9 @@ struct Call {
   CallerId caller = {};
   std::string request_id = {};
   Respond respond = {};
+  Watching* watching = nullptr;
+  std::chrono::nanoseconds began{0};
+  bool waits = false;  // is willing to wait, so how long it takes says nothing
 
   Ask ask() const;
   std::string_view key() const { return principal ? std::string_view(principal->key) : ""; }
@@ -42,6 +47,8 @@ struct Call {
     return principal == nullptr || principal->may_touch(queue);
   }
 
+  // Counts an answer, and how long it took.
+  void note(unsigned status) const;
   void answer(std::string json, unsigned status = 200);
   void answer(HttpResponse response);
   void refuse(Problem problem);

@@ -74,6 +74,11 @@ void resume_schedule(CallPtr call);
 void run_schedule(CallPtr call);
 void next_ticks(CallPtr call);
 
+// eyes_routes.cc
+void get_metrics(CallPtr call);
+void get_events(CallPtr call);
+void get_past(CallPtr call);
+
 // server_routes.cc
 void list_workers(CallPtr call);
 void get_worker(CallPtr call);

@@ -44,8 +44,8 @@ void ImportLines::feed(std::string_view piece, bool last, Done done) {
     const auto line = lines_.next();
     if (!line) break;
     if (line->too_long) {
-      failed(lines_.number(), {ErrorCode::too_large, fmt::format("it has more than {} bytes",
-                                                                 lines_.longest())});
+      failed(lines_.number(),
+             {ErrorCode::too_large, fmt::format("it has more than {} bytes", lines_.longest())});
     } else if (line->text.find_first_not_of(" \t\r") != std::string_view::npos) {
       read_line(line->text);
     }
@@ -74,15 +74,15 @@ void ImportLines::add(Queue& queue) {
   std::string name = queue.settings.name;
   auto done = counted<Queue>(&transfer::Counts::queues, lines_.number());
   // Its number or UUID may be another queue's, which is a conflict as well.
-  auto look = [self = shared_from_this(), name, done = std::move(done)](Result<Queue> made) mutable {
+  auto look = [self = shared_from_this(), name,
+               done = std::move(done)](Result<Queue> made) mutable {
     if (made || made.error().code != ErrorCode::conflict) return done(std::move(made));
-    self->call_->broker->queues(
-        internal(*self->call_), name,
-        [made = std::move(made), done = std::move(done)](
-            const Result<std::vector<QueueView>>& found) mutable {
-          if (!found) made.error().code = ErrorCode::invalid;
-          done(std::move(made));
-        });
+    self->call_->broker->queues(internal(*self->call_), name,
+                                [made = std::move(made), done = std::move(done)](
+                                    const Result<std::vector<QueueView>>& found) mutable {
+                                  if (!found) made.error().code = ErrorCode::invalid;
+                                  done(std::move(made));
+                                });
   };
   call_->broker->put_queue(internal(*call_), std::move(queue.settings), PutQueue::create,
                            std::move(look));
@@ -129,7 +129,7 @@ void ImportLines::send_batch() {
 // -------------------------------------------------------------------------------------
 
 template <class T>
-Completion<T> ImportLines::counted(std::uint64_t transfer::Counts::*kind, std::uint64_t line) {
+Completion<T> ImportLines::counted(std::uint64_t transfer::Counts::* kind, std::uint64_t line) {
   began();
   return [self = shared_from_this(), kind, line](Result<T> result) {
     if (result) {
@@ -232,8 +232,9 @@ std::string ImportLines::answer() {
 
 BodyPlan plan_import(CallPtr call) {
   if (!call->options.archive.restore) {
-    return response_of({.status = 404, .code = "not_found", .detail = "nothing can be imported here"},
-                       call->request_id);
+    return response_of(
+        {.status = 404, .code = "not_found", .detail = "nothing can be imported here"},
+        call->request_id);
   }
   if (call->restricted()) {
     return response_of({.status = 403,

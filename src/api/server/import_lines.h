@@ -48,7 +48,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
 
   // On any.
   template <class T>
-  Completion<T> counted(std::uint64_t transfer::Counts::*kind, std::uint64_t line);
+  Completion<T> counted(std::uint64_t transfer::Counts::* kind, std::uint64_t line);
   void restored(const std::vector<TaskId>& ids, const std::vector<std::uint64_t>& lines,
                 const Result<std::vector<Result<Put>>>& puts);
   void failed(std::uint64_t line, Error error);

@@ -73,6 +73,9 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/keys", Scope::admin, "createKey", create_key, Body::json},
     {remove, "/v1/keys/{id}", Scope::admin, "revokeKey", revoke_key},
     {get, "/v1/server", Scope::read, "getServer", server_info},
+    {get, "/v1/events", Scope::read, "getEvents", get_events},
+    {get, "/v1/history", Scope::read, "getPast", get_past},
+    {get, "/metrics", Scope::read, "getMetrics", get_metrics},
     {get, "/v1/export", Scope::admin, "exportLines", export_lines},
     {post, "/v1/import", Scope::admin, "importLines", nullptr, Body::lines},
     // Answered whatever the server is doing, so without a handler of their own.

@@ -23,6 +23,7 @@ void find_task(CallPtr call, bool may_wait, Then then) {
   with_task(std::move(call), [wait, then](CallPtr back, TaskId id) {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
+    back->waits = wait.has_value();
     if (wait) return broker.await(ask, id, *wait, answered<Task>(std::move(back), then));
     broker.find(ask, id, answered<Task>(std::move(back), then));
   });

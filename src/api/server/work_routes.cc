@@ -67,6 +67,7 @@ template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
   auto go = [then](CallPtr back, WorkOrder ordered) {
     Broker& broker = *back->broker;
+    back->waits = ordered.wait > Duration::zero() && ordered.reports.empty();
     const Ask ask = back->ask();
     broker.work(ask, std::move(ordered), answered<WorkResult>(std::move(back), then));
   };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "broker/broker.h"
+#include "broker/events.h"
 #include "core/bulk.h"
 #include "core/priority.h"
 #include "core/transition.h"
@@ -52,6 +53,12 @@ constexpr auto names(DstPolicy) {
   return std::to_array<std::string_view>({"skip", "once", "both"});
 }
 
+constexpr auto names(Happened) {
+  return std::to_array<std::string_view>({"put", "taken", "completed", "failed", "dead", "retrying",
+                                          "snoozed", "given_back", "lost", "cancelled", "expired",
+                                          "cancel_requested", "retried", "released", "changed",
+                                          "moved", "removed", "progress"});
+}
 constexpr auto names(PriorityScale) {
   return std::to_array<std::string_view>({"named", "zero_to_nine", "mtask", "bullmq", "none"});
 }

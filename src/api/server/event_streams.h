@@ -1,0 +1,85 @@
+// Streams of events (server-sent events) over the ring of a broker.
+//
+// A stream is pulled: it reads the ring when its connection asks for more, on the connection's own
+// thread, and keeps nothing but a place in the ring. So a reader that is slow costs nothing and
+// loses what the ring forgets. One that wants more than 500 events a second is told how many were
+// passed over, and goes on with the newest.
+//
+// Time passes with tick(): every 15 s without news a stream says that it is alive, and a stream
+// that has just read rests for a moment, so that busy queues are read in pieces and not event by
+// event.
+#pragma once
+
+#include <millrace/time.h>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "api/server/http.h"
+#include "broker/events.h"
+#include "core/clock.h"
+
+namespace millrace::api {
+
+struct EventStreamsOptions {
+  std::size_t most = 1000;              // streams at the same time
+  std::uint32_t events_a_second = 500;  // of one stream
+  Duration beat = std::chrono::seconds(15);
+  Duration rest = std::chrono::milliseconds(50);
+  bool keep_time = true;  // calls tick() by itself
+};
+
+struct EventRequest {
+  EventFilter filter = {};
+  std::optional<std::uint64_t> after = std::nullopt;  // nothing: what happens from now on
+  bool reset = false;  // what the reader has seen was told by another broker
+  // Asked with every beat; false ends the stream. Empty: always.
+  std::function<bool()> still_allowed = {};
+};
+
+class EventStream;
+
+class EventStreams {
+ public:
+  // The clock must outlive this, and this must outlive all streams.
+  explicit EventStreams(Clock& clock, const EventStreamsOptions& options = {});
+  ~EventStreams();
+  EventStreams(const EventStreams&) = delete;
+  EventStreams& operator=(const EventStreams&) = delete;
+
+  // nullptr: there are as many as may be. The ring must outlive the stream.
+  std::unique_ptr<PushStream> open(EventRing& ring, EventRequest request);
+
+  // Wakes those whose rest is over and those who have been silent for too long.
+  void tick();
+
+  std::size_t count() const { return count_; }
+  std::uint64_t sent() const { return sent_; }
+  std::uint64_t skipped() const { return skipped_; }
+
+ private:
+  friend class EventStream;
+  void keep_time();
+
+  Clock& clock_;
+  const EventStreamsOptions options_;
+  std::atomic<std::size_t> count_ = 0;
+  std::atomic<std::uint64_t> sent_ = 0;
+  std::atomic<std::uint64_t> skipped_ = 0;
+
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<EventStream>> streams_;
+  bool stopping_ = false;
+  std::condition_variable changed_;
+  std::thread thread_;  // from the first stream on
+};
+
+}  // namespace millrace::api

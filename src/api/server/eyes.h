@@ -1,0 +1,20 @@
+// What those who watch a server need beside the broker's verbs; somebody else provides it.
+#pragma once
+
+#include <functional>
+
+#include "broker/broker.h"
+#include "broker/caller.h"
+#include "broker/events.h"
+#include "broker/history.h"
+#include "broker/observed.h"
+
+namespace millrace::api {
+
+struct Eyes {
+  std::function<void(Ask ask, Completion<Observed> done)> observe = {};
+  std::function<void(Ask ask, HistoryRequest request, Completion<History> done)> history = {};
+  std::function<EventRing&()> events = {};
+};
+
+}  // namespace millrace::api

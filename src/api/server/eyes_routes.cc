@@ -1,0 +1,212 @@
+// For those who watch: metrics, events, history.
+#include <fmt/format.h>
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/server/metrics_page.h"
+#include "api/server/watching.h"
+#include "api/wire/eyes.h"
+#include "core/quote.h"
+
+namespace millrace::api {
+namespace {
+
+constexpr std::size_t metrics_piece = std::size_t{256} << 10U;
+constexpr Duration most_history = std::chrono::days(31);
+
+bool is_there(Call& call, bool provided, std::string_view what) {
+  if (!provided) {
+    call.refuse(Error{ErrorCode::not_found, fmt::format("this server has no {}", what)});
+  }
+  return provided;
+}
+
+// The name of the queue that the query names, by name, number or UUID; the key may touch it.
+using WithName = std::move_only_function<void(CallPtr, std::optional<std::string>)>;
+void with_queue_name(CallPtr call, const std::optional<std::string>& text, WithName next) {
+  if (!text) return next(std::move(call), std::nullopt);
+  const QueueRef queue = queue_from_text(*text);
+  if (const auto* name = std::get_if<std::string>(&queue)) {
+    return with_queues(
+        std::move(call), {queue},
+        [next = std::move(next), name = *name](CallPtr back) mutable {
+          next(std::move(back), std::move(name));
+        },
+        "queue");
+  }
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [next = std::move(next)](CallPtr back, const std::vector<QueueView>& found) mutable {
+    if (found.empty()) return back->refuse(Error{ErrorCode::not_found, "there is no such queue"});
+    std::string name = found.front().queue.settings.name;
+    with_queues(
+        std::move(back), {QueueRef(name)},
+        [next = std::move(next), name](CallPtr allowed) mutable {
+          next(std::move(allowed), std::move(name));
+        },
+        "queue");
+  };
+  broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
+}
+
+void begin_events(CallPtr call, EventRequest request) {
+  const HttpRequest& head = call->request;
+  if (call->options.access) {
+    // A key may be revoked while its stream lasts.
+    request.still_allowed =
+        [access = call->options.access, scope = call->route->scope,
+         asked = HttpRequest{.authorization = head.authorization, .remote = head.remote}] {
+          return access(asked, scope).has_value();
+        };
+  }
+  if (call->restricted()) {
+    request.filter.allowed = [principal = call->principal](std::string_view queue) {
+      return principal->may_touch(queue);
+    };
+  }
+  HttpResponse response{.content_type = "text/event-stream",
+                        .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
+  response.push = call->watching->streams.open(call->options.eyes.events(), std::move(request));
+  if (response.push == nullptr) {
+    return call->refuse(Problem{.status = 503,
+                                .code = "unavailable",
+                                .detail = fmt::format("there are {} streams of events already; "
+                                                      "try again later, or raise "
+                                                      "events.max_streams",
+                                                      call->options.streams.most),
+                                .retry_after = std::chrono::seconds(5)});
+  }
+  call->answer(std::move(response));
+}
+
+// Where the reader goes on: after what it has seen, told by a header or by a parameter.
+void set_place(Call& call, EventRequest& request, const std::optional<std::string>& after) {
+  const bool by_header = !call.request.last_event_id.empty();
+  if (!by_header && !after) return;
+  const auto seen = wire::event_id_from(by_header ? call.request.last_event_id : *after);
+  // A header that is not ours belongs to somebody else's stream: all that is known is that
+  // something may have been missed.
+  if (!seen && !by_header) {
+    return call.query.refuse("after", "it must be the id of an event, such as 5f3a9c-1024");
+  }
+  request.reset = !seen || seen->boot != call.options.eyes.events().boot();
+  if (!request.reset) request.after = seen->number;
+}
+
+}  // namespace
+
+Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Observed> observed,
+               bool ready) {
+  return {.version = options.version,
+          .started_at = options.started_at,
+          .ready = ready,
+          .observed = std::move(observed),
+          .compat = options.metrics_compat,
+          .traffic = options.traffic ? options.traffic() : ListenerCounts{},
+          .process = process_figures(),
+          .latencies = watching.http.latencies(),
+          .waits = watching.http.waits(),
+          .event_streams = watching.streams.count(),
+          .events_sent = watching.streams.sent(),
+          .events_skipped = watching.streams.skipped()};
+}
+
+HttpResponse metrics_response(std::move_only_function<Shown()> show) {
+  HttpResponse response{.content_type = std::string(metrics_content_type)};
+  auto more = [show = std::move(show),
+               page = std::unique_ptr<MetricsPage>()](PushStream::Done done) mutable {
+    if (page == nullptr) page = std::make_unique<MetricsPage>(show());
+    std::string piece = page->next(metrics_piece);
+    const bool last = piece.size() < metrics_piece;
+    done(std::move(piece), last);
+  };
+  response.push = std::make_unique<PushStream>(std::move(more));
+  return response;
+}
+
+void get_metrics(CallPtr call) {
+  if (!call->query_is_good()) return;
+  const auto& observe = call->options.eyes.observe;
+  if (!is_there(*call, observe != nullptr, "metrics")) return;
+  if (call->restricted()) {
+    return call->refuse(Problem{.status = 403,
+                                .code = "forbidden",
+                                .detail = "this key is for some queues only, and metrics are about "
+                                          "all of them"});
+  }
+  const Ask ask = call->ask();
+  // Whoever answers has no time to write all that; the connection has.
+  auto then = [](CallPtr back, Observed observed) {
+    back->answer(metrics_response([&options = back->options, watching = back->watching,
+                                   observed = std::move(observed)]() mutable {
+      const bool ready = !observed.failure;
+      return shown_by(options, *watching, std::move(observed), ready);
+    }));
+  };
+  observe(ask, answered<Observed>(std::move(call), then));
+}
+
+void get_events(CallPtr call) {
+  if (!is_there(*call, call->options.eyes.events != nullptr, "events")) return;
+  EventRequest request;
+  const auto queue = call->query.text("queue");
+  request.filter.type = call->query.text("type");
+  request.filter.client_id = call->query.text("client_id");
+  if (const auto id = call->query.text("id")) {
+    const auto task = task_from_text(*id);
+    const auto* named = task ? std::get_if<TaskId>(&*task) : nullptr;
+    if (named == nullptr) {
+      call->query.refuse("id", "it must be the id of a task, a UUID");
+    } else {
+      request.filter.id = *named;
+    }
+  }
+  set_place(*call, request, call->query.text("after"));
+  if (!call->query_is_good()) return;
+  with_queue_name(
+      std::move(call), queue,
+      [request = std::move(request)](CallPtr back, std::optional<std::string> name) mutable {
+        request.filter.queue = std::move(name);
+        begin_events(std::move(back), std::move(request));
+      });
+}
+
+void get_past(CallPtr call) {
+  if (!is_there(*call, call->options.eyes.history != nullptr, "history")) return;
+  HistoryRequest request;
+  const auto queue = call->query.text("queue");
+  request.type = call->query.text("type");
+  const auto step = call->query.text("step");
+  if (step && *step != "1m" && *step != "1h") {
+    call->query.refuse("step", fmt::format("it is {}; allowed are 1m and 1h", in_quotes(*step)));
+  }
+  if (step && *step == "1h") request.step = std::chrono::hours(1);
+  const auto from = call->query.moment("from");
+  const auto until = call->query.moment("until");
+  if (!call->query_is_good()) return;
+  const bool hours = request.step == std::chrono::hours(1);
+  const Duration usual = hours ? Duration(std::chrono::days(1)) : Duration(std::chrono::hours(1));
+  request.until = until.value_or(later(call->broker->now(), request.step));
+  const TimePoint end = std::min(request.until, later(call->broker->now(), request.step));
+  request.from = from.value_or(end - usual);
+  request.from = std::max(request.from, end - most_history);
+  if (call->restricted() && !queue) {
+    return call->refuse(Problem{.status = 403,
+                                .code = "forbidden",
+                                .detail = "this key is for some queues only; name one of them",
+                                .field = "queue"});
+  }
+  with_queue_name(
+      std::move(call), queue,
+      [request = std::move(request)](CallPtr back, std::optional<std::string> name) mutable {
+        request.queue = std::move(name);
+        const auto& history = back->options.eyes.history;
+        const Ask ask = back->ask();
+        history(ask, std::move(request),
+                answered<History>(std::move(back), [](CallPtr told, const History& found) {
+                  told->answer(wire::text_of(found));
+                }));
+      });
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,52 @@
+// How many requests were answered, by operation and status, and how long that took. Any thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "api/server/route.h"
+#include "core/metrics.h"
+
+namespace millrace::api {
+
+class HttpFigures {
+ public:
+  HttpFigures();
+
+  // `route`: nullptr where the request is for none.
+  void answered(const Route* route, unsigned status, std::chrono::nanoseconds took);
+  // It may have waited for work, so how long it took says nothing about the server.
+  void waited(const Route* route);
+
+  // Only what has happened at all.
+  struct Latency {
+    std::string_view operation = {};
+    std::string_view status = {};  // 2xx
+    HistogramSnapshot seconds = {};
+  };
+  std::vector<Latency> latencies() const;
+  struct Waits {
+    std::string_view operation = {};
+    std::uint64_t count = 0;
+  };
+  std::vector<Waits> waits() const;
+
+ private:
+  static constexpr std::size_t classes = 4;  // 2xx to 5xx
+  struct Of {
+    std::array<std::unique_ptr<Histogram>, classes> latencies = {};
+    Counter waits;
+  };
+
+  static std::size_t place_of(const Route* route);
+  static std::string_view operation_at(std::size_t place);
+
+  std::vector<Of> all_;  // one for each route, and one for what is for none
+};
+
+}  // namespace millrace::api

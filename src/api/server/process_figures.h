@@ -1,0 +1,20 @@
+// What the system knows of this process, under the names that Prometheus' own clients use.
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::api {
+
+struct ProcessFigures {
+  double cpu_seconds = 0;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t virtual_bytes = 0;
+  std::uint64_t open_files = 0;
+  std::uint64_t most_open_files = 0;
+  std::uint64_t threads = 0;
+};
+
+// What cannot be had is 0.
+ProcessFigures process_figures();
+
+}  // namespace millrace::api

@@ -1,0 +1,27 @@
+// What the API keeps for those who watch it, and how it is shown.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "api/server/api_options.h"
+#include "api/server/event_streams.h"
+#include "api/server/http_figures.h"
+#include "api/server/metrics_page.h"
+
+namespace millrace::api {
+
+struct Watching {
+  explicit Watching(Clock& clock, const EventStreamsOptions& options) : streams(clock, options) {}
+
+  HttpFigures http;
+  EventStreams streams;
+};
+
+Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Observed> observed,
+               bool ready);
+
+// Sent piece by piece, made when the first is asked for.
+HttpResponse metrics_response(std::move_only_function<Shown()> show);
+
+}  // namespace millrace::api

@@ -1,0 +1,215 @@
+#include "api/wire/eyes.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "api/wire/text_reader.h"
+#include "api/wire/text_writer.h"
+
+namespace millrace::wire {
+
+void fields(A<TaskHappening> auto& of, auto& visit) {
+  visit("id", required(of.id)), visit("queue", required(of.queue)), visit("type", of.type);
+  visit("client_id", of.client_id), visit("state", of.state), visit("at", of.at);
+  visit("worker", of.worker), visit("error_code", of.error_code);
+  visit("progress", of.progress);
+}
+
+struct SkippedEvents {
+  std::uint64_t count = 0;
+};
+void fields(A<SkippedEvents> auto& of, auto& visit) {
+  visit("count", required(of.count));
+}
+
+// Milliseconds.
+struct Spread {
+  std::optional<double> p50 = std::nullopt;
+  std::optional<double> p95 = std::nullopt;
+  std::optional<double> p99 = std::nullopt;
+
+  friend bool operator==(const Spread&, const Spread&) = default;
+};
+void fields(A<Spread> auto& of, auto& visit) {
+  visit("p50", of.p50), visit("p95", of.p95), visit("p99", of.p99);
+}
+
+// A point as it is sent.
+struct PointText {
+  HistoryPoint point = {};
+  Spread wait_ms = {};
+  Spread run_ms = {};
+};
+void fields(A<PointText> auto& of, auto& visit) {
+  auto& point = of.point;
+  visit("at", point.at), visit("put", always(point.put)), visit("taken", always(point.taken));
+  visit("completed", always(point.completed)), visit("failed", always(point.failed));
+  visit("retried", always(point.retried)), visit("lost", always(point.lost));
+  visit("cancelled", always(point.cancelled));
+  visit("wait_ms", of.wait_ms), visit("run_ms", of.run_ms);
+  visit("waiting", always(point.waiting)), visit("running", always(point.running));
+}
+struct HistoryText {
+  Duration step{};
+  std::vector<PointText> points = {};
+};
+void fields(A<HistoryText> auto& of, auto& visit) {
+  visit("step_ms", required(of.step)), visit("points", required(of.points));
+}
+
+namespace {
+
+constexpr double ms_in_a_second = 1000;
+constexpr std::size_t longest_line = std::size_t{1} << 20U;
+
+std::optional<double> scaled(const std::optional<double>& value, double by) {
+  return value ? std::optional(*value * by) : std::nullopt;
+}
+
+template <class T>
+Result<T> read_from(std::string_view text) {
+  auto read = read_text<T>(text, {}, Source::answer);
+  if (read) return std::move(*read);
+  return fail(ErrorCode::unavailable,
+              fmt::format("the answer cannot be read: {}", read.error().error.message));
+}
+
+PointText as_sent(const HistoryPoint& point) {
+  PointText text{.point = point};
+  text.wait_ms = {scaled(point.wait_p50, ms_in_a_second), scaled(point.wait_p95, ms_in_a_second),
+                  scaled(point.wait_p99, ms_in_a_second)};
+  text.run_ms = {scaled(point.run_p50, ms_in_a_second), scaled(point.run_p95, ms_in_a_second),
+                 scaled(point.run_p99, ms_in_a_second)};
+  return text;
+}
+
+HistoryPoint as_meant(const PointText& text) {
+  constexpr double back = 1 / ms_in_a_second;
+  HistoryPoint point = text.point;
+  point.wait_p50 = scaled(text.wait_ms.p50, back), point.wait_p95 = scaled(text.wait_ms.p95, back);
+  point.wait_p99 = scaled(text.wait_ms.p99, back), point.run_p50 = scaled(text.run_ms.p50, back);
+  point.run_p95 = scaled(text.run_ms.p95, back), point.run_p99 = scaled(text.run_ms.p99, back);
+  return point;
+}
+
+}  // namespace
+
+std::string event_id(std::uint64_t boot, std::uint64_t number) {
+  return fmt::format("{:x}-{}", boot, number);
+}
+
+std::optional<EventId> event_id_from(std::string_view text) {
+  EventId id;
+  const char* const end = text.data() + text.size();
+  const auto boot = std::from_chars(text.data(), end, id.boot, 16);
+  if (boot.ec != std::errc() || boot.ptr == end || *boot.ptr != '-') return std::nullopt;
+  const auto number = std::from_chars(boot.ptr + 1, end, id.number);
+  if (number.ec != std::errc() || number.ptr != end) return std::nullopt;
+  return id;
+}
+
+void append_event(std::string& out, std::uint64_t boot, const TaskHappening& event) {
+  static constexpr auto all = names(Happened{});
+  fmt::format_to(std::back_inserter(out), "id: {:x}-{}\nevent: {}\ndata: ", boot, event.number,
+                 all[static_cast<std::size_t>(event.what)]);
+  append(out, event);
+  out += "\n\n";
+}
+
+std::string text_of(const TaskHappening& event) {
+  std::string out;
+  append(out, event);
+  return out;
+}
+
+Result<TaskHappening> event_from(std::string_view id, std::string_view what,
+                                 std::string_view data) {
+  static constexpr auto all = names(Happened{});
+  auto event = read_from<TaskHappening>(data);
+  if (!event) return event;
+  const auto found = std::ranges::find(all, what);
+  if (found == all.end()) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("the answer cannot be read: nothing is known of the event {}", what));
+  }
+  event->what = static_cast<Happened>(found - all.begin());
+  if (const auto parsed = event_id_from(id)) event->number = parsed->number;
+  return event;
+}
+
+Result<std::uint64_t> skipped_from(std::string_view data) {
+  auto read = read_from<SkippedEvents>(data);
+  if (!read) return std::unexpected(std::move(read.error()));
+  return read->count;
+}
+
+std::optional<std::string> EventReader::line() {
+  const std::size_t end = text_.find('\n', at_);
+  if (end == std::string::npos) {
+    text_.erase(0, std::exchange(at_, 0));
+    return std::nullopt;
+  }
+  std::string found = text_.substr(at_, end - at_);
+  at_ = end + 1;
+  if (found.ends_with('\r')) found.pop_back();
+  return found;
+}
+
+Result<std::optional<EventNews>> EventReader::next() {
+  while (auto found = line()) {
+    if (!found->empty()) {
+      const std::size_t colon = std::min(found->find(':'), found->size());
+      std::string value = found->substr(std::min(colon + 1, found->size()));
+      if (value.starts_with(' ')) value.erase(0, 1);
+      const std::string_view name = std::string_view(*found).substr(0, colon);
+      if (name == "id") last_id_ = std::move(value);
+      if (name == "event") event_ = std::move(value);
+      if (name == "data") data_ += std::move(value);
+      continue;
+    }
+    const std::string event = std::exchange(event_, {});
+    const std::string data = std::exchange(data_, {});
+    if (data.empty()) continue;  // a comment, or only an id
+    EventNews news{.id = last_id_};
+    if (event == "reset") {
+      news.reset = true;
+    } else if (event == "skipped") {
+      auto count = skipped_from(data);
+      if (!count) return std::unexpected(std::move(count.error()));
+      news.skipped = *count;
+    } else {
+      auto told = event_from(last_id_, event, data);
+      if (!told) return std::unexpected(std::move(told.error()));
+      news.event = std::move(*told);
+    }
+    return news;
+  }
+  if (text_.size() > longest_line) {
+    return fail(ErrorCode::unavailable, "the answer cannot be read: a line of events has no end");
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const History& history) {
+  HistoryText text{.step = history.step};
+  text.points.reserve(history.points.size());
+  for (const HistoryPoint& point : history.points) text.points.push_back(as_sent(point));
+  std::string out;
+  append(out, text);
+  return out;
+}
+
+Result<History> history_from(std::string_view text) {
+  auto read = read_from<HistoryText>(text);
+  if (!read) return std::unexpected(std::move(read.error()));
+  History history{.step = read->step};
+  history.points.reserve(read->points.size());
+  for (const PointText& point : read->points) history.points.push_back(as_meant(point));
+  return history;
+}
+
+}  // namespace millrace::wire
