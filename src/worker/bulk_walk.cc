@@ -61,12 +61,13 @@ Result<void> BulkWalk::load() {
 }
 
 Result<void> BulkWalk::save() {
+  const Ask inside{.caller = ask_.caller, .deadline = ask_.deadline, .internal = true};
   Remember request{.key = key_,
                    .value = tools_.write_progress(progress_),
                    .expected = version_,
                    .lifetime = bulk_kept_for};
   const auto stored =
-      wait<Memo>([&](auto done) { broker_.remember(ask_, std::move(request), std::move(done)); });
+      wait<Memo>([&](auto done) { broker_.remember(inside, std::move(request), std::move(done)); });
   if (!stored) return std::unexpected(stored.error());
   version_ = stored->version;
   return {};
