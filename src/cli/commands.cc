@@ -34,6 +34,7 @@ std::unique_ptr<Command> all_commands() {
   add_put(*millrace);
   add_task(*millrace);
   add_tasks(*millrace);
+  add_bulk(*millrace);
   add_queues(*millrace);
   add_dead(*millrace);
   add_schedules(*millrace);

@@ -15,6 +15,9 @@ void add_work(Command& millrace);
 void add_put(Command& millrace);
 void add_task(Command& millrace);
 void add_tasks(Command& millrace);
+// Below `tasks`.
+void add_bulk_changes(Command& tasks);
+void add_bulk(Command& millrace);
 void add_queues(Command& millrace);
 void add_dead(Command& millrace);
 void add_schedules(Command& millrace);
