@@ -100,13 +100,21 @@ bool Process::running() {
   return !ended_;
 }
 
+bool Process::ended_within(double seconds) {
+  if (!running()) return true;
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, id_, 0));
+  if (handle < 0) return false;
+  pollfd ended{.fd = handle, .events = POLLIN, .revents = 0};
+  poll(&ended, 1, static_cast<int>(seconds * 1000));
+  close(handle);
+  return !running();
+}
+
 void Process::stop(int signal) {
   if (!running()) return;
   kill(id_, signal);
-  const int handle = static_cast<int>(syscall(SYS_pidfd_open, id_, 0));
-  pollfd ended{.fd = handle, .events = POLLIN, .revents = 0};
-  if (handle < 0 || poll(&ended, 1, 20'000) == 0) kill(id_, SIGKILL);
-  if (handle >= 0) close(handle);
+  if (ended_within(20)) return;
+  kill(id_, SIGKILL);
   waitpid(id_, nullptr, 0);
   ended_ = true;
 }

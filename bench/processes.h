@@ -30,6 +30,8 @@ class Process {
   ~Process();
 
   bool running();
+  // Waits for its end, at most so long; false: it still runs.
+  bool ended_within(double seconds);
   // Asks it to end with `signal`, waits for it, and kills it if it takes more than 20 s.
   void stop(int signal);
   pid_t id() const { return id_; }

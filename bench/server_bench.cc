@@ -14,16 +14,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/flags.h"
 #include "bench/http_load.h"
 #include "bench/measure.h"
 #include "bench/peers.h"
@@ -302,11 +300,6 @@ void Bench::idle() {
       .print();
 }
 
-[[noreturn]] void refuse(const std::string& why) {
-  std::fprintf(stderr, "server_bench: %s\n", why.c_str());
-  std::exit(2);
-}
-
 void run(const Settings& settings, const std::vector<std::string>& names) {
   Bench bench(settings);
   struct Named {
@@ -319,49 +312,10 @@ void run(const Settings& settings, const std::vector<std::string>& names) {
                                   Named{"latency", &Bench::latency},
                                   Named{"flat", &Bench::flat},
                                   Named{"idle", &Bench::idle}};
-  for (const std::string& name : names) {
-    if (std::ranges::find(all, name, &Named::name) != all.end()) continue;
-    refuse(
-        fmt::format("'{}' is neither a flag nor among put-single, put-batch, work, latency, "
-                    "flat and idle; docs/benchmarks.md has the flags",
-                    name));
-  }
   for (const Named& each : all) {
     if (names.empty() || std::ranges::find(names, each.name) != names.end()) (bench.*each.run)();
   }
 }
-
-// Takes the flags out of `words`; what stays are names.
-class Flags {
- public:
-  explicit Flags(std::vector<std::string>& words) : words_(words) {}
-
-  bool has(std::string_view flag) { return std::erase(words_, flag) != 0; }
-
-  std::optional<std::string> value(std::string_view flag) {
-    const auto at = std::ranges::find(words_, flag);
-    if (at == words_.end()) return std::nullopt;
-    if (at + 1 == words_.end()) refuse(fmt::format("{} needs a value", flag));
-    std::string value = *(at + 1);
-    words_.erase(at, at + 2);
-    return value;
-  }
-
-  template <class T>
-  void number(std::string_view flag, T& into) {
-    const auto text = value(flag);
-    if (!text) return;
-    T number{};
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-    if (error != std::errc{} || end != text->data() + text->size() || number <= T{}) {
-      refuse(fmt::format("{} needs a number above 0, not '{}'", flag, *text));
-    }
-    into = number;
-  }
-
- private:
-  std::vector<std::string>& words_;
-};
 
 Settings smoke() {
   Settings settings;
@@ -389,6 +343,7 @@ int main(int argc, char** argv) {
   flags.number("--seconds", settings.seconds);
   flags.number("--waiting", settings.waiting);
   settings.server = flags.value("--server").value_or(settings.server);
+  flags.refuse_others({"put-single", "put-batch", "work", "latency", "flat", "idle"});
   raise_file_limit();
   run(settings, words);
   return 0;

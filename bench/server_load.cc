@@ -96,12 +96,26 @@ std::string put_request(std::size_t batch) {
   return http_request("POST", put_target, body + "]");
 }
 
-Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, double seconds) {
+Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, double seconds,
+             const Beside& beside) {
   const std::string request = put_request(batch);
   const unsigned good = batch == 1 ? 201 : 200;
   HttpLoad load(server.port(), connections);
   std::size_t puts = 0;
+  const std::size_t other = beside.request.empty() ? connections : load.connect();
+  bool other_waits = !beside.request.empty();
+  double other_next = 0;
   const Answered next = [&](const Answer& answer) {
+    if (answer.connection == other) {
+      require_status(answer, 200);
+      other_waits = true;
+      return;
+    }
+    if (other_waits && wall_seconds() >= other_next) {
+      other_waits = false;
+      other_next = wall_seconds() + beside.every;
+      load.send(other, beside.request);
+    }
     require_status(answer, good);
     if (batch != 1) require_no_error(answer.body);
     puts += batch;
@@ -114,7 +128,9 @@ Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, dou
   const double begin = wall_seconds();
   load.run(begin + seconds, next);
   const Rate rate = processors.rate(puts, wall_seconds() - begin);
-  load.finish([&](const Answer& answer) { require_status(answer, good); });
+  load.finish([&](const Answer& answer) {
+    require_status(answer, answer.connection == other ? 200 : good);
+  });
   return rate;
 }
 

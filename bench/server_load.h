@@ -27,8 +27,15 @@ struct Rate {
   double load_cpu_us = 0;    // a task, of this process
 };
 
+// Somebody else who asks now and then, on a connection of his own.
+struct Beside {
+  std::string request = {};  // empty: nobody
+  double every = 1;          // seconds
+};
+
 // Durable puts for so long, after a short warm-up.
-Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, double seconds);
+Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, double seconds,
+             const Beside& beside = {});
 
 // Creates the queue; finished tasks are not kept.
 void make_queue(TestServer& server);

@@ -250,6 +250,7 @@ class Broker {
   // A worker's heartbeat of its own, beside those of its leases: it reports, and is told what to
   // do.
   virtual void beat(Ask ask, WorkerReport report, Completion<Instructions> done) = 0;
+  // Keys that begin with $ or with key/ are Millrace's own: only an internal ask may write them.
   virtual void remember(Ask ask, Remember request, Completion<Memo> done) = 0;
   virtual void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) = 0;
   virtual Traits traits() = 0;

@@ -47,22 +47,22 @@ TEST(EventRing, an_event_comes_out_as_it_went_in) {
   EXPECT_EQ(ring.boot(), 7U);
   EXPECT_EQ(ring.last(), 0U);
   const TaskHappening taken{.number = 1,
-                        .at = t0,
-                        .what = Happened::taken,
-                        .id = id_of(3),
-                        .queue = "emails",
-                        .type = "welcome",
-                        .client_id = "shop",
-                        .state = TaskState::processing,
-                        .worker = "w-1"};
+                            .at = t0,
+                            .what = Happened::taken,
+                            .id = id_of(3),
+                            .queue = "emails",
+                            .type = "welcome",
+                            .client_id = "shop",
+                            .state = TaskState::processing,
+                            .worker = "w-1"};
   TaskHappening retrying{.number = 2,
-                     .at = t0 + Duration(5),
-                     .what = Happened::retrying,
-                     .id = id_of(4),
-                     .queue = "emails",
-                     .state = TaskState::retrying,
-                     .error_code = "smtp",
-                     .progress = 12.5};
+                         .at = t0 + Duration(5),
+                         .what = Happened::retrying,
+                         .id = id_of(4),
+                         .queue = "emails",
+                         .state = TaskState::retrying,
+                         .error_code = "smtp",
+                         .progress = 12.5};
   for (const TaskHappening& each : {taken, retrying}) {
     add(ring, {.at = each.at,
                .what = each.what,
@@ -178,7 +178,8 @@ TEST(EventRing, whatever_the_sizes_the_newest_are_there_as_written) {
     ASSERT_GE(page.events.size(), std::min<std::size_t>(static_cast<std::size_t>(i), 14));
     ASSERT_LE(page.events.size(), 50U);
     ASSERT_EQ(page.events.front().number + page.events.size(), static_cast<std::uint64_t>(i) + 1);
-    for (const TaskHappening& event : page.events) ASSERT_EQ(event.client_id, written[event.number]);
+    for (const TaskHappening& event : page.events)
+      ASSERT_EQ(event.client_id, written[event.number]);
   }
 }
 

@@ -65,6 +65,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       sweeper_(clock, books_, options.time_jumps),
       scheduler_(books_),
       manager_(books_),
+      history_(books_),
       coalescer_(clock, prepared(store), options.coalescer),
       runner_(clock, coalescer_, books_.log()),
       self_(coalescer_.new_caller()),
@@ -76,6 +77,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   runner_.add("waiting for results", books_.waiters);
   if (options.watch) runner_.add("looking for alerts", watch_.emplace(books_, *options.watch));
   if (books_.options.manager) runner_.add("manager", manager_);
+  if (books_.options.history) runner_.add("history", history_);
   if (books_.traits.several_processes) runner_.add("reading queues", reader_);
   if (options.keep_time) runner_.start();
   books_.log()(LogLevel::info, fmt::format("broker started over the {} store", books_.traits.name),
@@ -90,6 +92,7 @@ void LocalBroker::run_services() {
 
 void LocalBroker::stop() {
   if (stopped_.exchange(true)) return;
+  if (books_.options.history) keep_last_minute();
   coalescer_.stop();
   runner_.stop();
   books_.waiters.failed({ErrorCode::unavailable, "the broker is stopping"});

@@ -23,6 +23,7 @@
 #include "broker/coalescer.h"
 #include "broker/events.h"
 #include "broker/history.h"
+#include "broker/history_writer.h"
 #include "broker/manager.h"
 #include "broker/observed.h"
 #include "broker/scheduler.h"
@@ -139,6 +140,7 @@ class LocalBroker final : public Broker {
   struct Job;       // a WorkOrder on its way
   struct Rounds;    // work on many tasks, a bounded piece at a time
   struct Problems;  // of queues that a request needs and that cannot be had
+  struct Walk;      // through the history
 
   // Reads the queues anew now and then, where other processes may change them.
   class Reader final : public Service {
@@ -211,6 +213,12 @@ class LocalBroker final : public Broker {
   Result<Schedule> store_schedule(Store& store, Schedule schedule, const Schedule* old,
                                   TimePoint now);
 
+  // ---- Eyes (local_eyes.cc) ----
+  Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
+  void next_page(const std::shared_ptr<Walk>& walk);
+  void add_page(Walk& walk, const std::vector<Memo>& page);
+  void keep_last_minute();
+
   // The store, with the internal queues in it.
   Store& prepared(Store& store);
 
@@ -221,6 +229,7 @@ class LocalBroker final : public Broker {
   Scheduler scheduler_;
   std::optional<Watch> watch_;
   Manager manager_;
+  HistoryWriter history_;
   Coalescer coalescer_;
   ServiceRunner runner_;
   const CallerId self_;

@@ -15,6 +15,7 @@ namespace millrace {
 namespace {
 
 using namespace millrace::test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -218,6 +219,27 @@ TEST_F(LocalBulkTest, cancelled_tasks_still_tell_their_callback) {
   const TaskId id = put("q", {.callback = Callback{.url = "http://example.org", .events = 31}});
   must(act({.request = {.action = BulkAction::cancel}, .tasks = {seen(id)}}));
   EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+}
+
+TEST_F(LocalBulkTest, whoever_watches_hears_what_was_done_and_where) {
+  const std::uint64_t before = d.broker->events().last();
+  const TaskId id = put();
+  const TaskId held = put("q", {.held = true});
+  must(update({.id = id, .priority = 3, .queue = "second"}));
+  must(update({.id = held, .release = true}));
+  must(act({.request = {.action = BulkAction::move, .to = "third"}, .tasks = {seen(id)}}));
+  must(act({.request = {.action = BulkAction::priority, .priority = 8}, .tasks = {seen(id)}}));
+  must(act(
+      {.request = {.action = BulkAction::cancel}, .tasks = {{fresh_id(), Version{1}}, seen(id)}}));
+  must(act({.request = {.action = BulkAction::retry}, .tasks = {seen(id)}}));
+  must(act({.request = {.action = BulkAction::remove}, .tasks = {seen(id)}}));
+  std::vector<std::string> heard;
+  for (const auto& event : d.broker->events().read({}, before, 100, 1000).events) {
+    heard.push_back(std::string(name_of(event.what)) + " " + event.queue);
+  }
+  EXPECT_THAT(heard,
+              ElementsAre("put q", "put q", "moved second", "released q", "moved third",
+                          "changed third", "cancelled third", "retried third", "removed third"));
 }
 
 }  // namespace

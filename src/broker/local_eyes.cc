@@ -1,10 +1,19 @@
 // What LocalBroker shows to whoever watches: figures, history. Events are told where things happen.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "broker/history_memo.h"
+#include "broker/history_sum.h"
 #include "broker/local_broker.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "core/time_text.h"
 
 namespace millrace {
 namespace {
@@ -81,8 +90,128 @@ void LocalBroker::observe(Ask ask, Completion<Observed> done) {
       });
 }
 
-void LocalBroker::history(Ask /*ask*/, HistoryRequest request, Completion<History> done) {
-  done(History{.step = request.step});
+// ---- History
+// -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint32_t first_page = 16;
+constexpr std::uint32_t greatest_page = 250;
+constexpr std::size_t bytes_a_page = 256 * limits::kib;
+
+// Real time: whoever stops waits no longer for a disk that takes nothing.
+constexpr std::chrono::seconds patience(2);
+
+// So that reading and decoding a page takes a millisecond or so, whatever is in it.
+std::uint32_t next_limit(const std::vector<Memo>& page) {
+  std::size_t bytes = page.size();
+  for (const Memo& memo : page) bytes += memo.value.size();
+  const std::size_t fit = bytes_a_page * page.size() / std::max<std::size_t>(bytes, 1);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(fit, first_page, greatest_page));
+}
+
+}  // namespace
+
+struct LocalBroker::Walk {
+  Ask ask = {};
+  Completion<History> done = {};
+  HistorySum sum;
+  std::string after = {};
+  std::string end = {};  // the first key that is not wanted
+  std::uint32_t limit = first_page;
+  bool last = false;
+};
+
+void LocalBroker::history(Ask ask, HistoryRequest request, Completion<History> done) {
+  if (request.step != history_minute.length && request.step != history_hour.length) {
+    return done(fail(ErrorCode::invalid, fmt::format("step is {}; it must be 1m or 1h",
+                                                     format_duration(request.step))));
+  }
+  request.from = std::max(request.from, TimePoint{});
+  const auto walk = std::make_shared<Walk>(
+      Walk{.ask = ask, .done = std::move(done), .sum = HistorySum(std::move(request))});
+  const HistoryStep& step = walk->sum.step();
+  const HistoryRequest& wanted = walk->sum.request();
+  walk->after = history_key(step, beginning_of(step, wanted.from) - step.length);
+  walk->end = history_key(step, wanted.until);
+  next_page(walk);
+}
+
+// What the store does not have yet is added where nobody can write it meanwhile: with the last
+// page, which is where it would be.
+Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimePoint now) {
+  HistorySum& sum = walk.sum;
+  const HistoryStep& step = sum.step();
+  auto page = store.recall(
+      {.prefix = std::string(step.prefix), .after = walk.after, .limit = walk.limit}, now);
+  if (!page) return page;
+  walk.last = page->size() < walk.limit || page->back().key >= walk.end;
+  if (!walk.last) return page;
+  history_.look_at_unwritten(
+      step, [&](TimePoint minute, const HistoryMemo& memo) { sum.add(minute, memo); });
+  books_.figures.look_at_minutes(
+      now, [&](TimePoint minute, const MinuteRow& row) { sum.add(minute, row); });
+  if (!books_.options.history || !sum.wants(now)) return page;
+  std::optional<QueueRef> queue;
+  if (sum.request().queue) queue = *sum.request().queue;
+  const auto counts = store.counts(queue, now);
+  if (!counts && counts.error().code == ErrorCode::unavailable) {
+    return std::unexpected(counts.error());
+  }
+  if (!counts) return page;  // there is no such queue any more
+  HistoryMemo depth;
+  depth.see(*counts, now);
+  sum.add(now, depth);
+  return page;
+}
+
+void LocalBroker::add_page(Walk& walk, const std::vector<Memo>& page) {
+  const std::size_t prefix = walk.sum.step().prefix.size();
+  for (const Memo& memo : page) {
+    const auto at = parse_time(std::string_view(memo.key).substr(prefix));
+    const auto read = HistoryMemo::decode(memo.value);
+    if (at && read) {
+      walk.sum.add(*at, *read);
+      continue;
+    }
+    const Error& error = at ? read.error() : at.error();
+    books_.log()(LogLevel::warning, fmt::format("memo {} is left out of the history: {}",
+                                                in_quotes(memo.key), error.message));
+  }
+  if (page.empty()) return;
+  walk.after = page.back().key;
+  walk.limit = next_limit(page);
+}
+
+void LocalBroker::next_page(const std::shared_ptr<Walk>& walk) {
+  call<std::vector<Memo>>(
+      walk->ask, [this, walk](Store& store, TimePoint now) { return read_page(store, *walk, now); },
+      [this, walk](Result<std::vector<Memo>> page) {
+        if (!page) return walk->done(std::unexpected(std::move(page.error())));
+        add_page(*walk, *page);
+        if (walk->last) {
+          return walk->done(
+              History{.step = walk->sum.request().step, .points = walk->sum.points()});
+        }
+        walk->ask.deadline = never;  // it has begun
+        next_page(walk);
+      });
+}
+
+// What was counted since the last memo is kept if it can be.
+void LocalBroker::keep_last_minute() {
+  std::promise<void> promise;
+  const auto answered = promise.get_future();
+  coalescer_.call<void>(
+      self_, [this](Store& store, TimePoint now) { return history_.write_all(store, now); }, never,
+      [this, promise = std::move(promise)](const Result<void>& kept) mutable {
+        if (!kept) {
+          books_.log()(LogLevel::warning, fmt::format("the history of the last minute is lost: {}",
+                                                      kept.error().message));
+        }
+        promise.set_value();
+      });
+  answered.wait_for(patience);
 }
 
 }  // namespace millrace

@@ -26,7 +26,7 @@ TEST(LocalEyes, a_scrape_sees_queues_workers_and_leases) {
   d.put({.queue = "q"});
   d.take_one("q");
   const Observed seen = observe(d);
-  ASSERT_THAT(seen.queues, SizeIs(3));  // with $alerts and $webhooks
+  ASSERT_THAT(seen.queues, SizeIs(4));  // with $alerts, $bulk and $webhooks
   EXPECT_EQ(seen.queues.back().queue.settings.name, "q");
   EXPECT_EQ(seen.queues.back().figures.put, 2U);
   EXPECT_EQ(seen.queues.back().counts.ready(), 1U);

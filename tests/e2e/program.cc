@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,16 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string shell_output(const std::string& line) {
+  std::string out;
+  FILE* pipe = popen(line.c_str(), "r");
+  if (pipe == nullptr) return "popen failed";
+  char bytes[4096];
+  while (const auto got = fread(bytes, 1, sizeof(bytes), pipe)) out.append(bytes, got);
+  pclose(pipe);
+  return out;
 }
 
 Ran run_command(std::vector<std::string> words, const std::string& in) {

@@ -20,6 +20,9 @@ Ran run_command(std::vector<std::string> words, const std::string& in = "/dev/nu
 // With its standard input from the file `in`, or empty.
 Ran run_program(const std::vector<std::string>& arguments, const std::string& in = "/dev/null");
 
+// Everything that a line of shell prints.
+std::string shell_output(const std::string& line);
+
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);
 

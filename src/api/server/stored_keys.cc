@@ -74,7 +74,8 @@ access::KeyRequest request_of(NewKey key) {
 }
 
 Ask ask_of(Broker& broker) {
-  return {.caller = broker.new_caller(), .deadline = later(broker.now(), patience)};
+  return {
+      .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
 
 // Who did it, for the log.

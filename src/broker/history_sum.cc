@@ -1,0 +1,86 @@
+#include "broker/history_sum.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "broker/queue_book.h"
+
+namespace millrace {
+
+HistorySum::HistorySum(HistoryRequest request)
+    : request_(std::move(request)),
+      step_(request_.step == history_hour.length ? history_hour : history_minute),
+      from_(beginning_of(step_, request_.from)) {}
+
+bool HistorySum::wants(TimePoint moment) const {
+  return moment >= from_ && beginning_of(step_, moment) < request_.until;
+}
+
+bool HistorySum::wants_queue(std::string_view queue) const {
+  return request_.queue ? queue == *request_.queue : !is_internal(queue);
+}
+
+bool HistorySum::wants_type(std::string_view type) const {
+  return !request_.type || type == *request_.type;
+}
+
+void HistorySum::add(TimePoint moment, const HistoryMemo& memo) {
+  if (!wants(moment)) return;
+  HistoryMemo::Queues::const_iterator from = memo.queues().begin();
+  HistoryMemo::Queues::const_iterator to = memo.queues().end();
+  if (request_.queue) std::tie(from, to) = memo.queues().equal_range(*request_.queue);
+  std::uint64_t waiting = 0;
+  std::uint64_t running = 0;
+  for (; from != to; ++from) {
+    const auto& [name, queue] = *from;
+    if (!wants_queue(name)) continue;
+    waiting += queue.waiting;
+    running += queue.running;
+    for (const auto& [type, row] : queue.types) {
+      if (wants_type(type)) sums_[beginning_of(step_, moment)].row.add(row);
+    }
+  }
+  const bool there = waiting != 0 || running != 0 || sums_.contains(beginning_of(step_, moment));
+  if (!there || memo.seen() == TimePoint{}) return;
+  Sum& sum = sums_[beginning_of(step_, moment)];
+  if (memo.seen() < sum.seen) return;
+  sum.waiting = waiting;
+  sum.running = running;
+  sum.seen = memo.seen();
+}
+
+void HistorySum::add(TimePoint moment, const MinuteRow& row) {
+  if (!wants(moment) || !wants_queue(row.queue) || !wants_type(row.type)) return;
+  HistoryRow more{.waited = SparseHistogram(row.waited), .ran = SparseHistogram(row.ran)};
+  std::ranges::copy(row.counts, more.counts.begin());
+  sums_[beginning_of(step_, moment)].row.add(more);
+}
+
+std::vector<HistoryPoint> HistorySum::points() const {
+  std::vector<HistoryPoint> points;
+  points.reserve(sums_.size());
+  for (const auto& [at, sum] : sums_) {
+    const HistoryRow& row = sum.row;
+    const auto of = [&](Counted what) { return row.counts[static_cast<std::size_t>(what)]; };
+    points.push_back({.at = at,
+                      .put = of(Counted::put),
+                      .taken = of(Counted::taken),
+                      .completed = of(Counted::completed),
+                      .failed = of(Counted::failed) + of(Counted::dead),
+                      .retried = of(Counted::retried),
+                      .lost = of(Counted::lost),
+                      .cancelled = of(Counted::cancelled) + of(Counted::expired),
+                      .wait_p50 = row.waited.quantile(0.5),
+                      .wait_p95 = row.waited.quantile(0.95),
+                      .wait_p99 = row.waited.quantile(0.99),
+                      .run_p50 = row.ran.quantile(0.5),
+                      .run_p95 = row.ran.quantile(0.95),
+                      .run_p99 = row.ran.quantile(0.99),
+                      .waiting = sum.waiting,
+                      .running = sum.running});
+  }
+  return points;
+}
+
+}  // namespace millrace

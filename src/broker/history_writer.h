@@ -1,0 +1,56 @@
+// Keeps what happened in the store: one memo a minute, added to that of its hour.
+//
+// Several servers over one store, and a server that was started anew, add to the same memos, by
+// compare-and-set: so there are never more than 1,500 of minutes and 721 of hours.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <deque>
+#include <functional>
+
+#include "broker/books.h"
+#include "broker/history_memo.h"
+#include "broker/service.h"
+#include "store/store.h"
+
+namespace millrace {
+
+class HistoryWriter final : public Service {
+ public:
+  explicit HistoryWriter(Books& books) : books_(books) {}
+
+  // A piece of it: what was counted becomes a memo, the memo is stored, its hour is.
+  Result<TimePoint> run_once(Store& store, TimePoint now) override;
+
+  // All that is known, with the minute that is not over.
+  Result<void> write_all(Store& store, TimePoint now);
+
+  // What is not in the store yet of the minutes, or of the hours; the minute that is not over is
+  // not among it. On the applying thread.
+  void look_at_unwritten(const HistoryStep& step,
+                         const std::function<void(TimePoint minute, const HistoryMemo&)>& look);
+
+ private:
+  struct Pending {
+    TimePoint at{};
+    HistoryMemo memo = {};
+    bool minute_stored = false;
+  };
+
+  Result<void> gather(Store& store, TimePoint now, bool all);
+  Pending& pending_of(TimePoint minute);
+  // One memo. False: somebody else was faster again and again.
+  Result<bool> write(Store& store, const HistoryStep& step, TimePoint minute,
+                     const HistoryMemo& memo, TimePoint now);
+  Result<bool> write_next(Store& store, TimePoint now);
+  TimePoint cannot_write(const Error& error, TimePoint now);
+
+  Books& books_;
+  TimePoint gathered_ = TimePoint::min();  // the minute that was on when it last gathered
+  std::deque<Pending> pending_;            // oldest first
+  bool failing_ = false;                   // it cannot be stored, which was logged
+};
+
+}  // namespace millrace

@@ -1,0 +1,131 @@
+#include "cli/flag_values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/new_task.h"
+#include "core/time_text.h"
+#include "core/uuid.h"
+
+#include <sstream>
+
+namespace millrace::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const TimePoint now = parse_time("2026-01-02T03:04:05Z").value();
+
+template <class T>
+std::string refusal(const Result<T>& result) {
+  return result ? "it was accepted" : result.error().message;
+}
+
+TEST(FlagValues, good_words) {
+  EXPECT_EQ(duration_of("--delay", "1h30m"), 90min);
+  EXPECT_EQ(moment_of("--at", "10m", now), now + 10min);
+  EXPECT_EQ(moment_of("--at", "2026-01-02T03:04:05Z", now), now);
+  EXPECT_EQ(past_of("--since", "1h", now), now - 1h);
+  EXPECT_EQ(number_of("--n", "7", 1, 9), 7U);
+  EXPECT_EQ(count_of("--retries", "unlimited"), unlimited);
+  EXPECT_EQ(count_of("--retries", "0"), 0U);
+  EXPECT_EQ(priority_of("--priority", "9"), 9);
+  EXPECT_EQ(priority_of("--priority", "high"), 8);
+  EXPECT_EQ(rate_of("--rate", "100/1m"), (Rate{100, 1min}));
+  EXPECT_EQ(keep_of("--keep", "24h"), (Keep{.for_time = 24h}));
+  EXPECT_EQ(keep_of("--keep", "1000"), (Keep{.last = 1000}));
+  EXPECT_EQ(keep_of("--keep", "24h,1000"), (Keep{.for_time = 24h, .last = 1000}));
+  EXPECT_EQ(keep_of("--keep", "forever"), Keep{});
+  EXPECT_EQ(keep_of("--keep", "none"), (Keep{.for_time = 0ms}));
+  EXPECT_EQ(bool_of("--active", "false"), false);
+  EXPECT_EQ(state_of("--state", "dead"), TaskState::dead);
+  EXPECT_EQ(task_of("17"), TaskRef(TaskNumber{17}));
+  const char* id = "01890a5d-ac96-774b-bcce-b302099a8057";
+  EXPECT_EQ(task_of(std::string("task-") + id), TaskRef(task_id_from_text(id).value()));
+}
+
+TEST(FlagValues, bad_words_are_refused_with_what_is_allowed) {
+  EXPECT_THAT(refusal(duration_of("--delay", "5")),
+              AllOf(HasSubstr("--delay is \"5\""), HasSubstr("30s")));
+  EXPECT_THAT(refusal(moment_of("--at", "soon", now)), HasSubstr("2027-01-31T09:00:00Z"));
+  EXPECT_THAT(refusal(number_of("--n", "10", 1, 9)), HasSubstr("allowed are 1 to 9"));
+  EXPECT_THAT(refusal(number_of("--n", "-1", 0, 9)), HasSubstr("allowed"));
+  EXPECT_THAT(refusal(number_of("--n", "", 0, 9)), HasSubstr("allowed"));
+  EXPECT_THAT(refusal(count_of("--retries", "4294967295")), HasSubstr("unlimited"));
+  for (const char* each : {"10", "", "urgent", "-1", "5.0"}) {
+    EXPECT_THAT(refusal(priority_of("--priority", each)), HasSubstr("0 to 9")) << each;
+  }
+  for (const char* each : {"100", "0/1s", "5/", "/1s", "5/0s", "x/1s", "5/1"}) {
+    EXPECT_THAT(refusal(rate_of("--rate", each)), HasSubstr("100/1m")) << each;
+  }
+  for (const char* each : {"", "1h,2h", "1,2", "soon", "1h,1,1"}) {
+    EXPECT_THAT(refusal(keep_of("--keep", each)), HasSubstr("forever")) << each;
+  }
+  EXPECT_THAT(refusal(state_of("--state", "deda")), HasSubstr("the nearest is dead"));
+  EXPECT_THAT(refusal(task_of("nope")), HasSubstr("its number"));
+  EXPECT_THAT(refusal(task_of("0")), HasSubstr("its number"));
+  EXPECT_THAT(refusal(task_of("00000000-0000-0000-0000-000000000000")), HasSubstr("no task"));
+}
+
+TEST(NewTaskTest, flags_become_a_task) {
+  const TaskFlags flags{.type = "welcome",
+                        .priority = "low",
+                        .at = "1h",
+                        .unique = "k",
+                        .unique_for = "5m",
+                        .tags = {"a", "b"},
+                        .retries = "unlimited",
+                        .meta = {"x=1", "y=\"2\"", "z="},
+                        .text = true};
+  const auto task = task_from(flags, "emails", now);
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_EQ(task->queue, QueueRef("emails"));
+  EXPECT_EQ(task->priority, 2);
+  EXPECT_EQ(task->start, now + 1h);
+  EXPECT_EQ(task->unique, (UniqueKey{"k", UniqueScope::window, 5min}));
+  EXPECT_EQ(task->retry->max_retries, unlimited);
+  EXPECT_EQ(task->metadata, R"({"x":"1","y":"\"2\"","z":""})");
+  EXPECT_EQ(task->content_type, "text/plain");
+}
+
+TEST(NewTaskTest, what_contradicts_itself_is_refused) {
+  EXPECT_THAT(refusal(task_from({.delay = "1s", .at = "1h"}, "q", now)), HasSubstr("give one"));
+  EXPECT_THAT(refusal(task_from({.unique_for = "1s"}, "q", now)), HasSubstr("--unique KEY"));
+  EXPECT_THAT(refusal(task_from({.unique = "k", .unique_scope = "window"}, "q", now)),
+              HasSubstr("go together"));
+  EXPECT_THAT(refusal(task_from({.unique = "k", .unique_scope = "ever"}, "q", now)),
+              HasSubstr("until_started"));
+  EXPECT_THAT(refusal(task_from({.meta = {"x"}}, "q", now)), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(refusal(task_from({.id = "17"}, "q", now)), HasSubstr("UUID"));
+  EXPECT_THAT(refusal(payload_from("x", {.text = true, .base64 = true})), HasSubstr("give one"));
+}
+
+TEST(NewTaskTest, json_is_checked_and_the_place_is_pointed_at) {
+  EXPECT_EQ(payload_from(" {\"a\": 1}\n", {}), " {\"a\": 1}");
+  EXPECT_EQ(payload_from("", {}), "");
+  EXPECT_EQ(refusal(payload_from("{\"a\": x}", {})),
+            "the payload is not JSON: not JSON from position 7 on\n"
+            "  {\"a\": x}\n"
+            "        ^");
+  EXPECT_THAT(refusal(payload_from("{\n  \"ключ\": y,\n}", {})),
+              HasSubstr("\n    \"ключ\": y,\n            ^"));
+  EXPECT_THAT(refusal(payload_from("{} {}", {})), HasSubstr("\n  {} {}\n     ^"));
+  EXPECT_EQ(payload_from("{ no \n", {.text = true}), "{ no \n");
+  EXPECT_EQ(payload_from("x", {.content_type = "text/csv"}), "x");
+  EXPECT_EQ(payload_from("AP8=\n", {.base64 = true}), std::string("\0\xff", 2));
+  EXPECT_FALSE(payload_from("!", {.base64 = true}));
+  EXPECT_THAT(refusal(payload_from(std::string((1 << 20) + 1, 'x'), {.text = true})),
+              HasSubstr("1048576"));
+}
+
+TEST(NewTaskTest, payloads_come_from_the_argument_a_file_or_the_input) {
+  std::istringstream in("[1,2]\n");
+  EXPECT_EQ(payload_bytes("-", in), "[1,2]\n");
+  EXPECT_EQ(payload_bytes("{}", in), "{}");
+  EXPECT_THAT(refusal(payload_bytes("@/nowhere/at/all", in)), HasSubstr("/nowhere/at/all"));
+}
+
+}  // namespace
+}  // namespace millrace::cli

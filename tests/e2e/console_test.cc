@@ -1,0 +1,505 @@
+// The commands over HTTP, run as people run them, against a real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <future>
+#include <regex>
+
+#include "tests/e2e/program.h"
+#include "tests/e2e/server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace millrace::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* an_id = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+class ConsoleTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(server_.ready()) << server_.said(); }
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port()); }
+
+  // A command of this server.
+  Ran run(std::vector<std::string> arguments, const std::string& in = "/dev/null") const {
+    const auto dashes = std::ranges::find(arguments, "--");
+    arguments.insert(dashes, {"--server", url()});
+    return run_program(arguments, in);
+  }
+  // What a good one prints, without the line's end.
+  std::string out_of(const std::vector<std::string>& arguments) const {
+    Ran ran = run(arguments);
+    EXPECT_EQ(ran.exit, 0) << ::testing::PrintToString(arguments) << ran.err;
+    if (ran.out.ends_with('\n')) ran.out.pop_back();
+    return ran.out;
+  }
+  // Everything that waits there is done by a command.
+  void work(const std::string& queue, const std::vector<std::string>& command) const {
+    std::vector<std::string> words = {"work", "--until-empty", "--name", "tester", queue, "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    EXPECT_EQ(run(words).exit, 0);
+  }
+  std::string file(const std::string& name, const std::string& bytes) const {
+    write_file(directory_ / name, bytes);
+    return directory_ / name;
+  }
+
+  TemporaryDirectory directory_;
+  ServerProcess server_{{"--store", "memory:"}};
+};
+
+// ---- put ---------------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, put_prints_the_id_alone_and_task_shows_everything) {
+  const Ran put = run({"put",    "emails",    R"({"to":"ann"})",
+                       "--type", "welcome",   "--priority",
+                       "high",   "--tag",     "a",
+                       "--tag",  "b",         "--group",
+                       "g",      "--client",  "shop",
+                       "--meta", "x=1",       "--timeout",
+                       "30s",    "--retries", "7"});
+  EXPECT_EQ(put.exit, 0) << put.err;
+  EXPECT_THAT(put.out, MatchesRegex("[0-9a-f-]{36}\n"));
+  EXPECT_THAT(put.err, IsEmpty());
+  const std::string id = put.out.substr(0, 36);
+  const std::string shown = out_of({"task", id});
+  EXPECT_THAT(shown, AllOf(HasSubstr(id), HasSubstr("emails"), HasSubstr("welcome"),
+                           HasSubstr("queued"), HasSubstr("shop"), HasSubstr("a, b"),
+                           HasSubstr(R"({"x":"1"})"), HasSubstr(R"({"to":"ann"})")));
+  EXPECT_THAT(shown, HasSubstr("why")) << "it waits, and is told why";
+  EXPECT_THAT(shown, Not(HasSubstr("\x1b"))) << "nobody watches";
+  EXPECT_EQ(out_of({"task", "show", "1"}), shown) << "by its number";
+  EXPECT_THAT(out_of({"task", id, "--json"}),
+              AllOf(StartsWith("{\"id\":\"" + id), HasSubstr(R"("priority":8)"),
+                    HasSubstr(R"("payload":{"to":"ann"})")));
+  EXPECT_THAT(out_of({"task", "explain", id}), HasSubstr("worker"));
+}
+
+TEST_F(ConsoleTest, payloads_come_from_files_input_text_and_base64) {
+  const auto payload = [&](const std::string& id) { return out_of({"task", id, "--json"}); };
+  const std::string json = file("p.json", "[1, 2]\n");
+  EXPECT_THAT(payload(out_of({"put", "q", "@" + json})), HasSubstr(R"("payload":[1, 2])"));
+  const Ran piped = run({"put", "q", "-"}, json);
+  EXPECT_THAT(payload(piped.out.substr(0, 36)), HasSubstr(R"("payload":[1, 2])"));
+  EXPECT_THAT(payload(out_of({"put", "q", "hello there", "--text"})),
+              AllOf(HasSubstr("hello there"), HasSubstr("text/plain")));
+  EXPECT_THAT(payload(out_of({"put", "q", "AP8=", "--base64"})),
+              AllOf(HasSubstr("AP8="), HasSubstr("application/octet-stream")));
+  EXPECT_THAT(out_of({"task", out_of({"put", "q", "AP8=", "--base64"})}),
+              HasSubstr("2 bytes that are no text"));
+}
+
+TEST_F(ConsoleTest, the_same_id_and_the_same_key_are_put_once) {
+  EXPECT_EQ(out_of({"put", "q", "{}", "--id", an_id}), an_id);
+  const Ran again = run({"put", "q", "{}", "--id", an_id});
+  EXPECT_EQ(again.exit, 0);
+  EXPECT_EQ(again.out, std::string(an_id) + "\n");
+  EXPECT_THAT(again.err, HasSubstr("there already (queued)"));
+  const std::string first = out_of({"put", "q", "{}", "--unique", "k"});
+  EXPECT_EQ(out_of({"put", "q", "{}", "--unique", "k"}), first);
+}
+
+TEST_F(ConsoleTest, put_may_wait_for_the_result) {
+  const auto waited = [&](const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& command) {
+    auto put = std::async(std::launch::async, [&] { return run(arguments); });
+    while (put.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      work("calc", command);
+    }
+    return put.get();
+  };
+  const Ran good = waited({"put", "calc", "--wait", "60s", "[1,2]"}, {"cat"});
+  EXPECT_EQ(good.exit, 0) << good.err;
+  EXPECT_EQ(good.out, "[1,2]\n");
+  EXPECT_THAT(good.err, MatchesRegex("[0-9a-f-]{36}\n"));
+  const Ran bad = waited({"put", "calc", "[1,2]", "--wait"}, {"sh", "-c", "echo no >&2; exit 65"});
+  EXPECT_EQ(bad.exit, 1);
+  EXPECT_THAT(bad.out, IsEmpty());
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("error: the task ended failed"), HasSubstr("task show")));
+  const Ran late = run({"put", "calc", "[1,2]", "--wait", "50ms"});
+  EXPECT_EQ(late.exit, 1);
+  EXPECT_THAT(late.err, AllOf(HasSubstr("is queued after 50ms"), HasSubstr("task wait")));
+}
+
+TEST_F(ConsoleTest, lines_are_put_in_batches_and_bad_ones_are_told_by_number) {
+  std::string lines;
+  for (int i = 1; i <= 5000; ++i) lines += std::to_string(i) + "\n";
+  const Ran good = run({"put", "bulk", "--lines", "--type", "t"}, file("lines", lines));
+  EXPECT_EQ(good.exit, 0) << good.err;
+  EXPECT_EQ(good.err, "put 5,000 tasks\n");
+  EXPECT_THAT(good.out, IsEmpty());
+  const Ran bad =
+      run({"put", "bulk", "--lines", "--print-ids"}, file("bad", "1\n\n{\"a\":}\n\"two\"\r\nx"));
+  EXPECT_EQ(bad.exit, 1);
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("error: line 3: the payload is not JSON"),
+                             HasSubstr("error: line 5:"), HasSubstr("put 2 tasks, 2 refused")));
+  EXPECT_THAT(bad.out, MatchesRegex("[0-9a-f-]{36}\n[0-9a-f-]{36}\n"));
+  EXPECT_THAT(out_of({"queues"}), HasSubstr("5,002"));
+  const Ran tasks = run({"put", "bulk", "--task-lines"},
+                        file("tasks", R"({"payload":1,"priority":9,"queue":"other"})"
+                                      "\n{\"payload\":2}\n{\"prority\":2}\n{\"priority\":77}\n"));
+  EXPECT_EQ(tasks.exit, 1);
+  EXPECT_THAT(tasks.err,
+              AllOf(HasSubstr("line 3:"), HasSubstr("line 4:"), HasSubstr("put 2 tasks")));
+  EXPECT_THAT(out_of({"tasks", "--queue", "other", "--json"}), HasSubstr(R"("priority":9)"));
+  const Ran many = run({"put", "q", "--lines"}, file(
+                                                    "many", std::string(60, 'x') + "\n" + [] {
+                                                      std::string all;
+                                                      for (int i = 0; i < 40; ++i) all += "x\n";
+                                                      return all;
+                                                    }()));
+  EXPECT_THAT(many.err, AllOf(HasSubstr("line 20:"), Not(HasSubstr("line 21:")),
+                              HasSubstr("and 21 lines more")));
+}
+
+TEST_F(ConsoleTest, what_the_server_refuses_stops_the_lines_where_it_happened) {
+  server_.signal(SIGKILL);
+  const Ran ran = run({"put", "q", "--lines"}, file("l", "1\n2\n"));
+  EXPECT_EQ(ran.exit, 6);
+  EXPECT_THAT(ran.err, HasSubstr("from line 1 on: "));
+}
+
+// ---- task, tasks -------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, tasks_are_found_by_filter_and_changed_by_id) {
+  const std::string held = out_of({"put", "q", "{}", "--hold", "--tag", "x"});
+  const std::string later = out_of({"put", "q", "{}", "--delay", "1h", "--type", "slow"});
+  EXPECT_THAT(out_of({"tasks"}), AllOf(HasSubstr(held), HasSubstr(later)));
+  EXPECT_THAT(out_of({"tasks", "--state", "created"}),
+              AllOf(HasSubstr(held), Not(HasSubstr(later))));
+  EXPECT_THAT(out_of({"tasks", "--type", "slow", "--queue", "q"}),
+              AllOf(HasSubstr("starts in "), Not(HasSubstr(held))));
+  EXPECT_THAT(run({"tasks", "--since", "1h", "--until", "10m"}).err, HasSubstr("no tasks"));
+  EXPECT_THAT(run({"tasks", "-n", "1"}).err, HasSubstr("--before "));
+  EXPECT_THAT(out_of({"tasks", "--all", "--json"}), StartsWith(R"({"tasks":[{"id":)"));
+  EXPECT_EQ(out_of({"task", "release", held}), held + "  queued");
+  EXPECT_EQ(out_of({"task", "change", later, "--priority", "9", "--delay", "0s"}),
+            later + "  queued");
+  EXPECT_EQ(out_of({"task", "cancel", held, later, "--reason", "no need"}),
+            held + "  cancelled\n" + later + "  cancelled");
+  EXPECT_THAT(out_of({"task", later}), HasSubstr("no need"));
+  EXPECT_EQ(out_of({"task", "retry", later, "--json"}),
+            "{\"id\":\"" + later + "\",\"state\":\"queued\"}");
+  EXPECT_EQ(out_of({"task", "remove", later}), later + "  removed");
+  EXPECT_EQ(run({"task", "show", later}).exit, 5);
+}
+
+TEST_F(ConsoleTest, a_task_that_ran_has_a_result_a_log_and_a_history) {
+  const std::string id = out_of({"put", "echo", "\"hi\""});
+  EXPECT_EQ(run({"task", "result", id}).exit, 1) << "it has none yet";
+  work("echo", {"sh", "-c", "echo first >&2; echo second >&2; cat"});
+  EXPECT_EQ(run({"task", "result", id}).out, "\"hi\"") << "byte by byte";
+  EXPECT_THAT(out_of({"task", "log", id}), AllOf(HasSubstr("  first\n"), EndsWith("  second")));
+  EXPECT_EQ(out_of({"task", "wait", id}), "\"hi\"");
+  EXPECT_THAT(out_of({"task", id}), AllOf(HasSubstr("completed"), HasSubstr("Log"),
+                                          HasSubstr("tester"), HasSubstr("Result")));
+  EXPECT_THAT(out_of({"workers"}), AllOf(HasSubstr("tester"), HasSubstr("echo")));
+  EXPECT_THAT(out_of({"workers", "tester"}), HasSubstr("settled"));
+  EXPECT_THAT(out_of({"workers", "tester", "--json"}), HasSubstr(R"("name":"tester")"));
+  EXPECT_THAT(out_of({"stats"}), HasSubstr("echo"));
+  EXPECT_THAT(out_of({"stats", "echo", "--json"}), HasSubstr(R"("completed":1)"));
+}
+
+// ---- queues ------------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
+  EXPECT_THAT(run({"queues"}).err, HasSubstr("no queues yet"));
+  const Ran made =
+      run({"queues", "create",           "emails", "--max-concurrent", "10",      "--rate",
+           "100/1m", "--put-rate",       "5/1s",   "--lease",          "30s",     "--retries",
+           "5",      "--keep-completed", "24h",    "--keep-dead",      "forever", "--description",
+           "mail",   "--ageing",         "10m",    "--retry-base",     "2s",      "--backoff",
+           "fixed",  "--jitter",         "none",   "--max-depth",      "1000",    "--weight",
+           "3",      "--batch-size",     "7",      "--number",         "42",      "--timeout",
+           "1m",     "--retry-factor",   "1.5",    "--retry-cap",      "1h",      "--dead-letters",
+           "true",   "--max-lost",       "2",      "--priority",       "high",    "--active",
+           "true"});
+  EXPECT_EQ(made.exit, 0) << made.err;
+  const std::string json = out_of({"queues", "show", "emails", "--json"});
+  for (const char* each :
+       {R"("max_concurrent":10)", R"("process_rate":{"max":100,"per_ms":60000})",
+        R"("lease_ms":30000)", R"("max_retries":5)", R"("keep_completed":{"for_ms":86400000})",
+        R"("number":42)", R"("put_rate":{"max":5,"per_ms":1000})", R"("priority":8)",
+        R"("factor":1.5)", R"("description":"mail")", R"("timeout_ms":60000)",
+        R"("jitter":"none")"}) {
+    EXPECT_THAT(json, HasSubstr(each));
+  }
+  EXPECT_THAT(out_of({"queues", "show", "42"}), AllOf(HasSubstr("100 in 1m"), HasSubstr("mail")));
+  EXPECT_EQ(run({"queues", "change", "emails", "--rate", "none", "--lease", "1m"}).exit, 0);
+  EXPECT_THAT(out_of({"queues", "show", "emails", "--json"}),
+              AllOf(Not(HasSubstr("process_rate")), HasSubstr(R"("lease_ms":60000)"),
+                    HasSubstr(R"("max_concurrent":10)")));
+  EXPECT_EQ(run({"queues", "pause", "emails", "--for", "10m"}).exit, 0);
+  EXPECT_THAT(out_of({"queues"}), HasSubstr("paused for "));
+  EXPECT_EQ(run({"queues", "pause", "emails"}).exit, 0);
+  EXPECT_THAT(out_of({"queues"}), EndsWith(" paused"));
+  EXPECT_EQ(run({"queues", "resume", "emails"}).exit, 0);
+  EXPECT_THAT(out_of({"queues"}), EndsWith(" active"));
+  out_of({"put", "emails", "{}"});
+  EXPECT_EQ(run({"queues", "drain", "emails"}).exit, 0);
+  EXPECT_THAT(out_of({"queues"}), EndsWith(" draining"));
+  const Ran full = run({"queues", "remove", "emails"});
+  EXPECT_EQ(full.exit, 1);
+  EXPECT_THAT(full.err, HasSubstr("--force"));
+  const Ran unasked = run({"queues", "clear", "emails"});
+  EXPECT_EQ(unasked.exit, 2) << "nobody is there to be asked";
+  EXPECT_THAT(unasked.err, AllOf(HasSubstr("this removes 1 task for good"), HasSubstr("--yes")));
+  EXPECT_EQ(run({"queues", "clear", "emails", "--yes"}).err, "removed 1 task\n");
+  EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 0);
+  EXPECT_EQ(run({"queues", "show", "emails"}).exit, 5);
+}
+
+// ---- dead letters ------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, dead_letters_are_listed_retried_and_removed) {
+  const std::string one = out_of({"put", "q", "1", "--type", "a"});
+  const std::string two = out_of({"put", "q", "2", "--type", "b"});
+  work("q", {"sh", "-c", "exit 65"});
+  EXPECT_THAT(out_of({"dead"}), AllOf(HasSubstr(one), HasSubstr(two), HasSubstr("failed")));
+  EXPECT_THAT(out_of({"dead", "--type", "a"}), AllOf(HasSubstr(one), Not(HasSubstr(two))));
+  EXPECT_EQ(run({"dead", "retry", "--queue", "q"}).exit, 2) << "not without --yes";
+  EXPECT_EQ(run({"dead", "retry", one}).err, "queued again 1 dead letter\n");
+  EXPECT_THAT(out_of({"tasks", "--state", "queued"}), HasSubstr(one));
+  EXPECT_EQ(out_of({"dead", "remove", "--queue", "q", "--yes", "--json"}),
+            R"({"done":1,"refused":0})");
+  EXPECT_EQ(run({"dead"}).err, "no dead letters\n");
+}
+
+// ---- schedules ---------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, schedules_are_made_run_changed_and_removed) {
+  EXPECT_EQ(run({"queues", "create", "reports"}).exit, 0);
+  const Ran made = run({"schedules", "create", "daily", "--cron", "0 9 * * MON-FRI", "--zone",
+                        "Europe/Berlin", "--queue", "reports", "--payload", R"({"kind":1})",
+                        "--priority", "9", "--overlap", "queue"});
+  EXPECT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(out_of({"schedules"}), AllOf(HasSubstr("0 9 * * MON-FRI (Europe/Berlin)"),
+                                           HasSubstr("reports"), HasSubstr("in ")));
+  EXPECT_THAT(out_of({"schedules", "show", "daily"}), HasSubstr(R"({"kind":1})"));
+  const std::string next = out_of({"schedules", "next", "daily", "--count", "3"});
+  EXPECT_EQ(std::ranges::count(next, '\n'), 2);
+  EXPECT_THAT(out_of({"schedules", "next", "daily", "--json"}), StartsWith(R"({"next":["20)"));
+  const std::string id = out_of({"schedules", "run", "daily"});
+  EXPECT_THAT(out_of({"task", id}), HasSubstr(R"({"kind":1})"));
+  EXPECT_EQ(run({"schedules", "change", "daily", "--every", "10m", "--type", "t"}).exit, 0);
+  EXPECT_THAT(out_of({"schedules", "show", "daily", "--json"}),
+              AllOf(HasSubstr(R"("every_ms":600000)"), HasSubstr(R"("type":"t")"),
+                    HasSubstr(R"("priority":9)"), Not(HasSubstr("Berlin"))));
+  EXPECT_EQ(run({"schedules", "pause", "daily"}).exit, 0);
+  EXPECT_THAT(out_of({"schedules"}), HasSubstr("paused"));
+  EXPECT_THAT(run({"schedules", "next", "daily"}).err, HasSubstr("It is paused"));
+  EXPECT_EQ(run({"schedules", "resume", "daily"}).exit, 0);
+  EXPECT_EQ(run({"schedules", "remove", "daily"}).exit, 0);
+  EXPECT_THAT(run({"schedules"}).err, HasSubstr("There are none"));
+}
+
+// ---- What goes wrong ---------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
+  struct Bad {
+    std::vector<std::string> words;
+    const char* told;
+  };
+  const std::vector<Bad> all = {
+      {{"put"}, "QUEUE is required"},
+      {{"put", "q", "{\"a\""}, "the JSON ends in the middle"},
+      {{"put", "q", "{} x"}, "something follows"},
+      {{"put", "q", "{}", "--priority", "urgent"}, "0 to 9"},
+      {{"put", "q", "{}", "--delay", "soon"}, "30s"},
+      {{"put", "q", "{}", "--wait=soon"}, "30s"},
+      {{"put", "q", "{}", "--at", "tomorrow"}, "2027-01-31T09:00:00Z"},
+      {{"put", "q", "{}", "--id", "7"}, "UUID"},
+      {{"put", "q", "{}", "--lines"}, "standard input"},
+      {{"put", "q", "--lines", "--id", an_id}, "for one task"},
+      {{"put", "q", "--task-lines", "--priority", "1"}, "leave the flags out"},
+      {{"put", "q", "{}", "--prority", "1"}, "the nearest is --priority"},
+      {{"task"}, "which task?"},
+      {{"task", "nope"}, "its number"},
+      {{"task", "shwo", an_id}, "is no task"},
+      {{"task", "cancel"}, "ID is required"},
+      {{"task", "change", an_id}, "nothing to change"},
+      {{"task", "wait", an_id, "--timeout", "x"}, "30s"},
+      {{"tasks", "--state", "deda"}, "the nearest is dead"},
+      {{"tasks", "--limit", "0"}, "allowed are 1 to"},
+      {{"tasks", "--since", "yesterday"}, "how long ago"},
+      {{"tasks", "emails"}, "emails"},
+      {{"queues", "shwo"}, "the nearest is show"},
+      {{"queues", "create", "q", "--rate", "fast"}, "100/1m"},
+      {{"queues", "create", "q", "--keep-dead", "x"}, "forever"},
+      {{"queues", "change", "q"}, "nothing to change"},
+      {{"queues", "pause", "q", "--for", "1m", "--until", "2m"}, "give one"},
+      {{"dead", "retry"}, "which ones?"},
+      {{"dead", "retry", an_id, "--all"}, "not several"},
+      {{"dead", "remove", "7"}, "by their ids"},
+      {{"schedules", "create", "s"}, "--queue NAME"},
+      {{"schedules", "create", "s", "--queue", "q"}, "--cron"},
+      {{"schedules", "create", "s", "--queue", "q", "--cron", "* *"}, "5 fields"},
+      {{"schedules", "create", "s", "--queue", "q", "--cron", "* * * * *", "--zone", "Mars"},
+       "Mars"},
+      {{"schedules", "create", "s", "--queue", "q", "--every", "1m", "--payload", "{"}, "not JSON"},
+      {{"schedules", "next", "s", "--count", "0"}, "1 to 1000"},
+      {{"keys", "create", "--name", "x", "--scope", "root"}, "no scope"},
+      {{"stats", "a", "b"}, "b"},
+      {{"workers", "a", "b"}, "b"},
+  };
+  for (const Bad& each : all) {
+    const Ran ran = run(each.words);
+    EXPECT_EQ(ran.exit, 2) << ::testing::PrintToString(each.words) << ran.err;
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("error: "), HasSubstr(each.told)));
+    EXPECT_THAT(ran.out, IsEmpty());
+  }
+  EXPECT_THAT(run({"queues"}).err, HasSubstr("no queues yet")) << "nothing of it was done";
+  EXPECT_EQ(run_program({"completion", "tcsh"}).exit, 2);
+  EXPECT_EQ(run_program({"queues", "--server", "ftp://x"}).exit, 2);
+  EXPECT_EQ(run_program({"queues", "--key-file", "/nowhere/at/all"}).exit, 2);
+}
+
+TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
+  EXPECT_EQ(run({"queues", "create", "emails"}).exit, 0);
+  EXPECT_EQ(run({"schedules", "create", "daily", "--every", "1h", "--queue", "emails"}).exit, 0);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all = {
+      {{"queues", "show", "emials"}, "The nearest is emails"},
+      {{"queues", "pause", "emials"}, "The nearest is emails"},
+      {{"queues", "change", "emials", "--lease", "1m"}, "The nearest is emails"},
+      {{"queues", "clear", "emials", "--yes"}, "The nearest is emails"},
+      {{"queues", "remove", "emials"}, "The nearest is emails"},
+      {{"stats", "emials"}, "The nearest is emails"},
+      {{"task", an_id}, "millrace tasks"},
+      {{"task", "wait", an_id}, "millrace tasks"},
+      {{"task", "cancel", an_id}, "millrace tasks"},
+      {{"task", "explain", an_id}, "millrace tasks"},
+      {{"task", "log", an_id}, "millrace tasks"},
+      {{"task", "result", "77"}, "millrace tasks"},
+      {{"task", "remove", an_id}, "millrace tasks"},
+      {{"schedules", "show", "dialy"}, "The nearest is daily"},
+      {{"schedules", "run", "dialy"}, "The nearest is daily"},
+      {{"schedules", "change", "dialy", "--every", "2h"}, "The nearest is daily"},
+      {{"schedules", "remove", "dialy"}, "The nearest is daily"},
+      {{"workers", "nobody"}, "Nobody has asked"},
+      {{"keys", "revoke", "0123456789abcdef"}, "keys list"},
+  };
+  for (const auto& [words, told] : all) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.exit, 5) << ::testing::PrintToString(words) << ran.err;
+    EXPECT_THAT(ran.err, AllOf(StartsWith("error: "), HasSubstr(told))) << words[0] << words[1];
+  }
+}
+
+TEST(ConsoleAlone, no_server_is_6_and_says_how_to_start_one) {
+  const std::vector<std::vector<std::string>> all = {
+      {"put", "q", "{}"}, {"task", an_id}, {"tasks"},   {"queues"}, {"queues", "create", "q"},
+      {"dead"},           {"schedules"},   {"workers"}, {"stats"},  {"keys", "list"}};
+  for (auto words : all) {
+    words.insert(words.end(), {"--server", "http://127.0.0.1:1"});
+    const Ran ran = run_program(words);
+    EXPECT_EQ(ran.exit, 6) << words[0];
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("connection refused"), HasSubstr("millrace serve")));
+  }
+}
+
+TEST(ConsoleAlone, a_wrong_key_is_7_and_says_which_one) {
+  const TemporaryDirectory directory;
+  const std::string data = directory / "data";
+  const auto key = [&](const char* name, const char* scope) {
+    Ran made = run_program({"keys", "create", "--store", data, "--name", name, "--scope", scope});
+    EXPECT_EQ(made.exit, 0) << made.err;
+    write_file(directory / name, made.out);
+    return directory / name;
+  };
+  const std::string admin = key("admin", "admin");
+  const std::string reader = key("reader", "read");
+  write_file(directory / "bad",
+             "mr_0123456789abcdef_0123456789012345678901234567890123456789012\n");
+  ServerProcess server({"--store", data});
+  ASSERT_TRUE(server.ready());
+  const auto run = [&](std::vector<std::string> words, const std::string& file) {
+    words.insert(words.end(), {"--server", "http://127.0.0.1:" + std::to_string(server.port())});
+    if (!file.empty()) words.insert(words.end(), {"--key-file", file});
+    return run_program(words);
+  };
+  const Ran none = run({"queues"}, "");
+  EXPECT_EQ(none.exit, 7);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("No key was sent"), HasSubstr("--key-file")));
+  const Ran wrong = run({"queues"}, directory / "bad");
+  EXPECT_EQ(wrong.exit, 7);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("The key mr_0123456789abcdef from " + (directory / "bad")),
+                               Not(HasSubstr("_01234567890123"))));
+  EXPECT_EQ(run({"queues"}, reader).exit, 0);
+  const Ran put = run({"put", "q", "{}"}, reader);
+  EXPECT_EQ(put.exit, 7);
+  EXPECT_THAT(put.err, HasSubstr("is for other things"));
+  EXPECT_EQ(run({"put", "q", "{}"}, admin).exit, 0);
+  // Keys of a server, by a server.
+  const Ran made =
+      run({"keys", "create", "--name", "ci", "--scope", "put,read", "--queue", "ci.*"}, admin);
+  EXPECT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(made.out, MatchesRegex("mr_[0-9a-f]{16}_.{43}\n"));
+  const Ran list = run({"keys", "list"}, admin);
+  EXPECT_THAT(list.out, AllOf(HasSubstr("put, read"), HasSubstr("ci.*"), HasSubstr("reader")));
+  EXPECT_EQ(run({"keys", "revoke", made.out.substr(3, 16)}, admin).exit, 0);
+  EXPECT_THAT(run({"keys", "list", "--json"}, admin).out,
+              AllOf(StartsWith(R"({"keys":[)"), Not(HasSubstr("ci.*"))));
+  const Ran taken = run_program({"keys", "list", "--store", data});
+  EXPECT_EQ(taken.exit, 1);
+  EXPECT_THAT(taken.err, HasSubstr("millrace keys list --server http://"));
+}
+
+// ---- Completion in real shells -----------------------------------------------------------------
+
+TEST_F(ConsoleTest, bash_completes_commands_flags_and_queues) {
+  out_of({"put", "emails:eu", "{}"});
+  out_of({"put", "reports", "{}"});
+  // As bash asks for it: words broken at : and =.
+  const std::string script =
+      file("try.sh", "PATH=" + directory_.path() +
+                         ":$PATH\n"
+                         "ln -s " MILLRACE_PROGRAM " " +
+                         directory_.path() +
+                         "/millrace\n"
+                         "export MILLRACE_URL=" +
+                         url() +
+                         "\n"
+                         "source <(millrace completion bash)\n"
+                         "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _millrace \"$1\"\n"
+                         "  echo \"${COMPREPLY[*]}\"; }\n"
+                         "try millrace que\n"
+                         "try millrace queues show ''\n"
+                         "try millrace queues show emails :\n"
+                         "try millrace tasks --state = failed,de\n"
+                         "try millrace put reports @\n"
+                         "complete -p millrace\n"
+                         "MILLRACE_URL=http://127.0.0.1:1 try millrace queues show ''\n");
+  EXPECT_EQ(shell_output("bash --norc " + script),
+            "queues\n"
+            "emails:eu reports\n"
+            "eu\n"
+            "failed,delayed failed,dead\n"
+            "\n"
+            "complete -o default -F _millrace millrace\n"
+            "\n");
+}
+
+TEST_F(ConsoleTest, zsh_and_fish_accept_their_scripts) {
+  for (const std::string shell : {"zsh", "fish"}) {
+    const std::string script = file(shell, run_program({"completion", shell}).out);
+    if (shell_output("command -v " + shell).empty()) continue;  // not installed here
+    EXPECT_EQ(shell_output(shell + " -n " + script + " 2>&1"), "") << shell;
+    if (shell == "fish") {
+      EXPECT_THAT(
+          shell_output("PATH=" + directory_.path() + ":$PATH; ln -sf " MILLRACE_PROGRAM " " +
+                       directory_.path() + "/millrace; fish -N -c 'source " + script +
+                       "; complete -C\"millrace que\"' 2>&1"),
+          StartsWith("queues\t"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::test
