@@ -23,6 +23,8 @@ void add_dead(Command& millrace);
 void add_schedules(Command& millrace);
 void add_workers(Command& millrace);
 void add_stats(Command& millrace);
+void add_top(Command& millrace);
+void add_bench(Command& millrace);
 void add_keys(Command& millrace);
 void add_completion(Command& millrace);
 void add_config(Command& millrace);
