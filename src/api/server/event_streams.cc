@@ -102,13 +102,13 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     read_before_ = true;
     append(text, page.events, now);
     append_skipped(text, now);
-    looked_ += position_ - std::min(before, position_);
+    const std::uint64_t looked = position_ - std::min(before, position_);
+    looked_ += looked;
     behind_ = position_ < last;
     const std::size_t budget =
         std::max(looks_of_all / std::max<std::size_t>(all_.count_, 1), least_looks);
-    resting_until_ = !behind_           ? now + all_.options_.rest
-                     : looked_ > budget ? second_began_ + second
-                                        : now;
+    if (!behind_ && looked > 0) resting_until_ = now + all_.options_.rest;
+    if (behind_ && looked_ > budget) resting_until_ = second_began_ + second;
     return text;
   }
 
