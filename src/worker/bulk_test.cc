@@ -324,6 +324,8 @@ TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_c
   EXPECT_EQ(ended.state, TaskState::cancelled);
   EXPECT_EQ(in("new"), 2000U);
   EXPECT_EQ(in("q"), 500U);
+  EXPECT_EQ(shelf.last().done, 2000U);
+  EXPECT_THAT(shelf.last().pending, SizeIs(0));
 }
 
 TEST_F(BulkTest, a_stop_gives_the_operation_back_after_its_page) {
