@@ -213,6 +213,26 @@ TEST(Metrics, the_unit_is_one_that_systemd_takes) {
   EXPECT_THAT(ran.err, Not(HasSubstr("millrace.service")));
 }
 
+// ---- Events
+// --------------------------------------------------------------------------------------
+
+TEST(Events, a_stream_lives_as_long_as_the_server) {
+  ServerProcess process({"--store", "memory:"});
+  ASSERT_TRUE(process.ready()) << process.said();
+  RawClient reader = process.connect();
+  reader.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(reader.read_until("\n\n"), HasSubstr("text/event-stream"));
+  for (int i = 0; i < 3; ++i) {
+    const Reply put = process.ask({"POST", "/v1/tasks", R"({"queue":"emails","type":"t"})"});
+    const std::string told = reader.read_until("\n\n");
+    EXPECT_THAT(told, HasSubstr("event: put\n"));
+    EXPECT_THAT(told, HasSubstr(field(put.body, "id")));
+  }
+  process.signal(SIGTERM);
+  EXPECT_TRUE(reader.read_to_end().ends_with("0\r\n\r\n"));
+  EXPECT_EQ(process.exit(), 0) << process.said();
+}
+
 // ---- Prometheus itself -------------------------------------------------------------------------
 
 class Prometheus {
