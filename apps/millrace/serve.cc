@@ -329,7 +329,10 @@ class Server {
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
                      .manager = settings_.manager_enabled,
+<<<<<<< HEAD
+=======
                      .priority_figures = settings_.metrics_compat,
+>>>>>>> main
                      .history = true,
                      .seed = (std::uint64_t{device()} << 32U) | device(),
                      .log = log_};

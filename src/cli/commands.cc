@@ -34,11 +34,14 @@ std::unique_ptr<Command> all_commands() {
   add_put(*millrace);
   add_task(*millrace);
   add_tasks(*millrace);
+  add_bulk(*millrace);
   add_queues(*millrace);
   add_dead(*millrace);
   add_schedules(*millrace);
   add_workers(*millrace);
   add_stats(*millrace);
+  add_top(*millrace);
+  add_bench(*millrace);
   add_keys(*millrace);
   add_config(*millrace);
   add_export(*millrace);

@@ -15,11 +15,16 @@ void add_work(Command& millrace);
 void add_put(Command& millrace);
 void add_task(Command& millrace);
 void add_tasks(Command& millrace);
+// Below `tasks`.
+void add_bulk_changes(Command& tasks);
+void add_bulk(Command& millrace);
 void add_queues(Command& millrace);
 void add_dead(Command& millrace);
 void add_schedules(Command& millrace);
 void add_workers(Command& millrace);
 void add_stats(Command& millrace);
+void add_top(Command& millrace);
+void add_bench(Command& millrace);
 void add_keys(Command& millrace);
 void add_completion(Command& millrace);
 void add_config(Command& millrace);

@@ -86,7 +86,8 @@ transfer::ImportReport report_of(const wire::Imported& imported) {
 }
 
 // The file goes to the server as it is; what cannot be right is found there.
-Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options, Session& session) {
+Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options,
+                    Session& session) {
   Console& console = session.console();
   transfer::Upload upload(in, options.queue, session.now());
   if (auto good = upload.begin(); !good) return console.fail(good.error());
@@ -151,12 +152,13 @@ void add_import(Command& millrace) {
   auto options = std::make_shared<Options>();
   millrace.add("import", "Add what an export has to a store or a server")
       .word("FILE", options->file, "What to read; - is standard input")
-      .value("--into", options->target, "STORE", "The store, a directory that is made if there is none; or a server, http://...")
+      .value("--into", options->target, "STORE",
+             "The store, a directory that is made if there is none; or a server, http://...")
       .required()
       .value("--queue", options->queue, "NAME",
              "Where the tasks of a queue-state.json go [default]")
       .value("--key-file", options->server.key_file, "FILE",
-             "A file with the key of the server (default: MILLRACE_KEY)")
+             "A file with the key of the server (else MILLRACE_KEY)")
       .explain(
           "Adds what the store has not; what is there already stays as it is, so an import may be\n"
           "run again after anything. Tasks that were running are queued. Reads what\n"

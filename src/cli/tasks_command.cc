@@ -76,7 +76,7 @@ Exit list(const Options& options, Session& session) {
 
 void add_tasks(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("tasks", "List tasks by filter");
+  auto& command = millrace.add("tasks", "List tasks by filter, or change many at once");
   takes_filter(command, options->filter);
   command.value("-n,--limit", options->limit, "N", "At most so many [50]")
       .value("--before", options->before, "NUMBER", "Older than that one: the next page")
@@ -86,8 +86,10 @@ void add_tasks(Command& millrace) {
   command.explain("Shows the newest first. With --json it prints a page a line, as the API does.")
       .example("millrace tasks --queue emails --state queued,delayed")
       .example("millrace tasks --state dead --since 1h")
+      .example("millrace tasks cancel --tag newsletter", "asks first; so do retry, move, ...")
       .example("millrace tasks --tag newsletter --all --json | jq -r '.tasks[].id'")
       .does(in_session(options, list));
+  add_bulk_changes(command);
 }
 
 }  // namespace millrace::cli

@@ -283,6 +283,23 @@ TEST_F(BulkTest, nothing_is_retried_twice) {
   EXPECT_EQ(in("q"), 0U);
 }
 
+// The ids were free once they were removed.
+TEST_F(BulkTest, a_new_task_with_the_id_of_a_removed_one_is_not_touched) {
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 3; ++i) tasks.push_back(task("q"));
+  for (const auto& put : must(d.try_put(tasks))) must(put);
+  BulkRequest request{.action = BulkAction::remove};
+  request.filter.queue = "q";
+  const TaskId id = start(request);
+  shelf.lose_answers = 1;
+  must(worker().step());
+  EXPECT_EQ(in("q"), 0U);
+  tasks.pop_back();
+  for (const auto& put : must(d.try_put(tasks))) must(put);
+  EXPECT_EQ(run(id, 3).result, "[3,3,3,0]");
+  EXPECT_EQ(in("q"), 2U);
+}
+
 TEST_F(BulkTest, a_restart_of_everything_loses_nothing) {
   put(2300);
   const TaskId id = start(move("q", "new"));

@@ -49,6 +49,7 @@ class BulkWalk {
   Result<std::uint64_t> count();
   Result<TaskPage> next_page();
   Result<void> act(bool again);
+  Result<void> drop_new_ones();
   Result<void> note(const BulkSeen& seen, const Result<TaskState>& state, bool again);
   Result<bool> was_done(const TaskId& id);
 

@@ -51,10 +51,12 @@ std::string alike(std::string text) {
       {R"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z)", "MOMENT"},
       {R"(127\.0\.0\.1:\d+)", "ADDRESS"},
       {R"(just now)", "1s ago"},
+      {R"(less than a second|\b\d+ (s|min|h|seconds?|minutes?)\b)", "1s"},
       {R"(\b(\d+(ms|s|m|h|d))+\b)", "TIME"},
       {R"(<0\.1|\b\d+\.\d\b)", "RATE"},
       {R"([ ]+)", " "},
-      {R"( +\n)", "\n"}};
+      {R"( +\n)", "\n"},
+      {R"(\n+$)", ""}};  // what `task result` prints ends as the result does
   for (const auto& [pattern, with] : rules) {
     text = std::regex_replace(text, std::regex(pattern), with);
   }
@@ -81,7 +83,8 @@ std::string script_of(const std::vector<Step>& steps, const std::string& directo
       "MILLRACE_URL=http://127.0.0.1:{2}\nunset MILLRACE_KEY\ntrap 'kill $(jobs -p)' EXIT\n",
       directory, MILLRACE_PROGRAM, port);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    script += fmt::format("echo '@@@{}'\n{}\n", i, steps[i].command);
+    // `echo $?` is about the command before it.
+    script += fmt::format("code=$?; echo '@@@{}'; (exit $code)\n{}\n", i, steps[i].command);
     if (steps[i].command.ends_with("&")) {
       script += "until millrace queues >/dev/null 2>&1; do kill -0 $! || break; done\n";
     }

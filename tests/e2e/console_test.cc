@@ -272,6 +272,39 @@ TEST_F(ConsoleTest, dead_letters_are_listed_retried_and_removed) {
   EXPECT_EQ(run({"dead"}).err, "no dead letters\n");
 }
 
+// ---- many at once ------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, many_tasks_are_changed_by_filter_and_operations_can_be_looked_at) {
+  std::string lines;
+  for (int i = 1; i <= 150; ++i) lines += std::to_string(i) + "\n";
+  EXPECT_EQ(run({"put", "a", "--lines", "--type", "t", "--tag", "x"}, file("l", lines)).exit, 0);
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "a", "--dry-run"}).err, "would cancel 150 tasks\n");
+  const Ran unasked = run({"tasks", "cancel", "--queue", "a"});
+  EXPECT_EQ(unasked.exit, 2) << "nobody is there to be asked";
+  EXPECT_THAT(unasked.err, AllOf(HasSubstr("this would cancel 150 tasks"), HasSubstr("--yes")));
+  EXPECT_EQ(run({"tasks", "priority", "9", "--tag", "x", "--yes"}).err, "changed 150 tasks\n");
+  EXPECT_THAT(out_of({"tasks", "--queue", "a", "-n", "1", "--json"}), HasSubstr(R"("priority":9)"));
+  EXPECT_EQ(run({"tasks", "move", "b", "--queue", "a", "--type", "t", "--yes"}).err,
+            "moved 150 tasks\n");
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "b", "--yes", "--reason", "r"}).err,
+            "cancelled 150 tasks\n");
+  EXPECT_EQ(run({"tasks", "retry", "--queue", "b", "--state", "cancelled", "--yes"}).err,
+            "queued again 150 tasks\n");
+  EXPECT_THAT(out_of({"tasks", "remove", "--queue", "b", "--yes", "--json"}),
+              HasSubstr(R"("done":150)"));
+  EXPECT_EQ(run({"tasks", "remove", "--queue", "b"}).err, "No task fits.\n");
+  EXPECT_EQ(run({"put", "few", "1"}).exit, 0);
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "few"}).err, "cancelled 1 task\n")
+      << "a few need no --yes";
+  const std::string list = out_of({"bulk"});
+  EXPECT_THAT(list, AllOf(HasSubstr("cancel (dry run)"), HasSubstr("150 done"), HasSubstr("move")));
+  const std::string id = list.substr(list.find('\n') + 1, 36);
+  EXPECT_THAT(out_of({"bulk", "show", id}), AllOf(HasSubstr(id), HasSubstr("completed")));
+  EXPECT_EQ(run({"bulk", "wait", id}).exit, 0);
+  EXPECT_EQ(run({"bulk", "cancel", id}).exit, 1) << "it has ended";
+  EXPECT_EQ(run({"bulk", "show", an_id}).exit, 5);
+}
+
 // ---- schedules ---------------------------------------------------------------------------------
 
 TEST_F(ConsoleTest, schedules_are_made_run_changed_and_removed) {
@@ -330,6 +363,11 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"tasks", "--limit", "0"}, "allowed are 1 to"},
       {{"tasks", "--since", "yesterday"}, "how long ago"},
       {{"tasks", "emails"}, "emails"},
+      {{"tasks", "cancel"}, "which tasks?"},
+      {{"tasks", "cancel", "--all", "--queue", "q"}, "give one"},
+      {{"tasks", "priority", "10", "--queue", "q"}, "0 to 9"},
+      {{"tasks", "move", "--queue", "q"}, "QUEUE is required"},
+      {{"bulk", "show", "7"}, "UUID"},
       {{"queues", "shwo"}, "the nearest is show"},
       {{"queues", "create", "q", "--rate", "fast"}, "100/1m"},
       {{"queues", "create", "q", "--keep-dead", "x"}, "forever"},

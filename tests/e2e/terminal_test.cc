@@ -1,6 +1,7 @@
 // What the console draws, on a real pseudo-terminal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "tests/e2e/program.h"
 #include "tests/e2e/server.h"
@@ -92,6 +93,29 @@ TEST_F(TerminalTest, long_work_shows_how_far_it_is_on_one_line) {
   EXPECT_LE(std::ranges::count(terminal.screen(), '\n'), 3) << terminal.screen();
   const std::string piped = shell_output("seq 1 2000 | " + millrace("put bulk --lines 2>&1"));
   EXPECT_EQ(piped, "put 2,000 tasks\n");
+}
+
+TEST_F(TerminalTest, a_bulk_operation_is_asked_about_shown_and_left_alone) {
+  shell_output("seq 1 300000 | " + millrace("put bulk --lines 2>&1"));
+  Terminal no(millrace("tasks cancel --queue bulk"), 80, 24);
+  ASSERT_TRUE(no.says("Cancel 300,000 tasks? [y/N]")) << no.written();
+  EXPECT_THAT(no.written(), HasSubstr("counting "));
+  no.press("n Enter");
+  EXPECT_EQ(no.exit(), 1);
+  EXPECT_THAT(no.screen(), HasSubstr("Nothing was changed."));
+  Terminal left(millrace("tasks cancel --queue bulk --yes"), 80, 24);
+  ASSERT_TRUE(left.says("cancelling ")) << left.written();
+  server_.signal(SIGSTOP);  // so that it is not done before the key is pressed
+  left.press("C-c");
+  server_.signal(SIGCONT);
+  EXPECT_EQ(left.exit(), 130) << left.screen();
+  EXPECT_THAT(left.screen(), AllOf(HasSubstr("It goes on inside the server."),
+                                   HasSubstr("millrace bulk cancel ")));
+  const std::string list = shell_output(millrace("bulk"));
+  const std::string id = list.substr(list.find('\n') + 1, 36);
+  Terminal wait(millrace("bulk wait " + id), 80, 24);
+  EXPECT_EQ(wait.exit(), 0) << wait.screen();
+  EXPECT_THAT(wait.screen(), HasSubstr("cancelled 300,000 tasks"));
 }
 
 }  // namespace

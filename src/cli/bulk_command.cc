@@ -1,0 +1,242 @@
+// `millrace tasks cancel|retry|remove|priority|move` by filter, and `millrace bulk` to look at such
+// operations.
+#include <fmt/format.h>
+
+#include "api/wire/bulk.h"
+#include "cli/ages.h"
+#include "cli/bulk_run.h"
+#include "cli/commands.h"
+#include "cli/flag_values.h"
+#include "cli/session.h"
+#include "cli/task_filter.h"
+#include "cli/task_view.h"
+#include "core/transition.h"
+#include "core/uuid.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Options {
+  ServerOptions server = {};
+  TaskFilter filter = {};
+  std::string priority = {};
+  std::string to = {};
+  std::string reason = {};
+  bool all = false;
+  bool dry_run = false;
+  bool yes = false;
+  std::string id = {};
+};
+
+bool filtered(const BulkFilter& filter) {
+  return filter != BulkFilter{};
+}
+
+Result<BulkRequest> request_of(BulkAction action, const Options& options, TimePoint now) {
+  auto list = cli::request_of(options.filter, now);
+  if (!list) return std::unexpected(std::move(list.error()));
+  BulkRequest request{.action = action,
+                      .filter = {.queue = std::move(list->queue),
+                                 .states = std::move(list->states),
+                                 .type = std::move(list->type),
+                                 .client_id = std::move(list->client_id),
+                                 .group = std::move(list->group),
+                                 .tag = std::move(list->tag),
+                                 .priority = list->priority,
+                                 .created_from = list->created_from,
+                                 .created_until = list->created_until},
+                      .reason = options.reason};
+  if (filtered(request.filter) == options.all) {
+    return fail(ErrorCode::invalid, options.all
+                                        ? "--all and a filter say different things; give one"
+                                        : "which tasks? give a filter (--queue, --state, ...) or "
+                                          "--all");
+  }
+  if (action == BulkAction::priority) {
+    const auto priority = priority_of("PRIORITY", options.priority);
+    if (!priority) return std::unexpected(priority.error());
+    request.priority = *priority;
+  }
+  if (action == BulkAction::move) request.to = options.to;
+  return request;
+}
+
+template <BulkAction action>
+Exit change(const Options& options, Session& session) {
+  auto request = request_of(action, options, session.now());
+  if (!request) {
+    return misused(request.error(), session.console(), fmt::format("tasks {}", name_of(action)));
+  }
+  return run_bulk({.request = std::move(*request), .dry_run = options.dry_run, .yes = options.yes},
+                  session);
+}
+
+template <BulkAction action>
+Command& add(Command& tasks, const std::shared_ptr<Options>& options, const char* about) {
+  auto& command = tasks.add(std::string(name_of(action)), about);
+  if (action == BulkAction::priority) {
+    command.word("PRIORITY", options->priority, "0 to 9, high, medium or low");
+  }
+  if (action == BulkAction::move) command.word("QUEUE", options->to, "Where to");
+  takes_filter(command, options->filter);
+  command.flag("--all", options->all, "All there are, in all queues")
+      .flag("--dry-run", options->dry_run, "Only say how many")
+      .flag("-y,--yes", options->yes, "Do not ask");
+  takes_session(command, options->server);
+  command
+      .explain(
+          "Counts first and asks; where nobody can be asked, more than 100 tasks need --yes. It "
+          "is\n"
+          "done inside the server and survives everything: Ctrl-C only leaves it alone, and\n"
+          "`millrace bulk` shows it.")
+      .does(in_session(options, change<action>));
+  return command;
+}
+
+// ---- bulk --------------------------------------------------------------------------------------
+
+Result<TaskId> id_of(const std::string& text) {
+  const auto task = task_of(text);
+  if (task && std::holds_alternative<TaskId>(*task)) return std::get<TaskId>(*task);
+  return fail(ErrorCode::invalid, "an operation is named by its id, a UUID");
+}
+
+std::string outcome_of(const BulkOperation& operation) {
+  const BulkProgress& progress = operation.progress;
+  if (operation.request.dry_run) return fmt::format("{} fit", grouped(progress.matched));
+  return progress.refused == 0 ? fmt::format("{} done", grouped(progress.done))
+                               : fmt::format("{} done, {} refused", grouped(progress.done),
+                                             grouped(progress.refused));
+}
+
+std::string share_of(const BulkProgress& progress) {
+  if (progress.about == 0) return "";
+  return fmt::format("{} %",
+                     std::min<std::uint64_t>(100, progress.looked_at * 100 / progress.about));
+}
+
+Exit list(const Options&, Session& session) {
+  constexpr std::uint32_t most = 50;
+  const auto page =
+      session.ask<wire::BulkPage>(&HttpBroker::bulk_operations, std::optional<TaskNumber>{}, most);
+  if (!page) return session.fail(page.error());
+  if (session.json()) {
+    session.print_json(wire::page_of(*page));
+    return Exit::ok;
+  }
+  if (page->operations.empty()) {
+    session.console().say("There are none; `millrace tasks cancel --help` shows how to make one.");
+    return Exit::ok;
+  }
+  Table table(
+      {{"ID"}, {"ACTION"}, {"STATE"}, {"LOOKED AT", true}, {"OUTCOME", false, 8}, {"ASKED"}});
+  for (const BulkOperation& each : page->operations) {
+    table.add({to_text(each.id.value),
+               fmt::format("{}{}", name_of(each.request.action),
+                           each.request.dry_run ? " (dry run)" : ""),
+               Cell(name_of(each.state), paint_of(each.state)),
+               is_final(each.state) ? grouped(each.progress.looked_at) : share_of(each.progress),
+               outcome_of(each), age(each.created_at, session.now())});
+  }
+  session.print(table);
+  return Exit::ok;
+}
+
+Exit show(const Options& options, Session& session) {
+  const auto id = id_of(options.id);
+  if (!id) return misused(id.error(), session.console(), "bulk show");
+  const auto found = session.ask<BulkOperation>(&HttpBroker::bulk_operation, *id, Duration{});
+  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
+  if (session.json()) {
+    session.print_json(wire::view_of(*found));
+    return Exit::ok;
+  }
+  const TimePoint now = session.now();
+  const BulkProgress& progress = found->progress;
+  Sheet sheet;
+  sheet.add("operation", to_text(found->id.value));
+  sheet.add("action", fmt::format("{}{}", name_of(found->request.action),
+                                  found->request.dry_run ? " (dry run)" : ""));
+  sheet.add("state", Cell(name_of(found->state), paint_of(found->state)));
+  if (found->cancel_requested) sheet.add("cancel", "requested");
+  sheet.add("asked", moment_and_age(found->created_at, now));
+  if (found->finished_at) sheet.add("ended", moment_and_age(*found->finished_at, now));
+  sheet.add("looked at",
+            fmt::format("{} of about {}", grouped(progress.looked_at), grouped(progress.about)));
+  sheet.add("fit", grouped(progress.matched));
+  sheet.add("done", grouped(progress.done));
+  if (progress.refused != 0) {
+    sheet.add("refused",
+              fmt::format("{}; the first: {}", grouped(progress.refused), progress.refusal));
+  }
+  if (found->error) sheet.add("error", Cell(found->error->message, Paint::bad));
+  session.print(sheet);
+  return Exit::ok;
+}
+
+Exit wait(const Options& options, Session& session) {
+  const auto id = id_of(options.id);
+  if (!id) return misused(id.error(), session.console(), "bulk wait");
+  auto found = session.ask<BulkOperation>(&HttpBroker::bulk_operation, *id, Duration{});
+  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
+  return watch_bulk(std::move(*found), session);
+}
+
+Exit cancel(const Options& options, Session& session) {
+  const auto id = id_of(options.id);
+  if (!id) return misused(id.error(), session.console(), "bulk cancel");
+  const auto found = session.ask<BulkOperation>(&HttpBroker::cancel_bulk, *id, options.reason);
+  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
+  if (session.json()) {
+    session.print_json(wire::view_of(*found));
+  } else {
+    session.console().say(
+        fmt::format("It stops; {} so far, and they stay so.", outcome_of(*found)));
+  }
+  return Exit::ok;
+}
+
+Command& add(Command& bulk, const std::shared_ptr<Options>& options, const char* name,
+             const char* about, Exit (*doing)(const Options&, Session&)) {
+  auto& command = bulk.add(name, about);
+  command.word("ID", options->id, "Of the operation");
+  takes_session(command, options->server);
+  command.example(fmt::format("millrace bulk {} 019a0000-0000-7000-8000-000000000000", name))
+      .does(in_session(options, doing));
+  return command;
+}
+
+}  // namespace
+
+void add_bulk_changes(Command& tasks) {
+  auto options = std::make_shared<Options>();
+  add<BulkAction::cancel>(tasks, options, "Cancel tasks that wait or run")
+      .value("--reason", options->reason, "TEXT", "Why; kept with the tasks")
+      .example("millrace tasks cancel --tag newsletter --dry-run", "only says how many")
+      .example("millrace tasks cancel --queue emails --type welcome --reason 'sent by hand'");
+  add<BulkAction::retry>(tasks, options, "Start tasks anew that failed or were cancelled")
+      .example("millrace tasks retry --queue emails --since 1h")
+      .example("millrace tasks retry --state cancelled --client shop --yes");
+  add<BulkAction::remove>(tasks, options, "Remove tasks that do not run, for good")
+      .example("millrace tasks remove --queue emails --state completed --until 7d");
+  add<BulkAction::priority>(tasks, options, "Give waiting tasks another priority")
+      .example("millrace tasks priority high --queue emails --client shop");
+  add<BulkAction::move>(tasks, options, "Move waiting tasks to another queue")
+      .example("millrace tasks move slow --queue emails --priority low");
+}
+
+void add_bulk(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& bulk = millrace.add("bulk", "Operations on many tasks: how far they are");
+  takes_session(bulk, options->server);
+  bulk.explain("`millrace tasks cancel`, retry, remove, priority and move begin them.")
+      .example("millrace bulk")
+      .example("millrace bulk cancel 019a0000-0000-7000-8000-000000000000")
+      .does(in_session(options, list));
+  add(bulk, options, "show", "How far one is", show);
+  add(bulk, options, "wait", "Wait for its end", wait);
+  add(bulk, options, "cancel", "Stop one; what is done stays done", cancel)
+      .value("--reason", options->reason, "TEXT", "Why");
+}
+
+}  // namespace millrace::cli
