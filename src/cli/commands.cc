@@ -41,6 +41,8 @@ std::unique_ptr<Command> all_commands() {
   add_workers(*millrace);
   add_events(*millrace);
   add_stats(*millrace);
+  add_top(*millrace);
+  add_bench(*millrace);
   add_keys(*millrace);
   add_config(*millrace);
   add_export(*millrace);

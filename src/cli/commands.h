@@ -24,6 +24,8 @@ void add_schedules(Command& millrace);
 void add_workers(Command& millrace);
 void add_events(Command& millrace);
 void add_stats(Command& millrace);
+void add_top(Command& millrace);
+void add_bench(Command& millrace);
 void add_keys(Command& millrace);
 void add_completion(Command& millrace);
 void add_config(Command& millrace);

@@ -68,7 +68,8 @@ std::unique_ptr<Session> Session::open(const ServerOptions& options, Surrounding
     console.fail(address.error());
     return nullptr;
   }
-  auto broker = HttpBroker::open(with.clock, {.url = address->url, .key = address->key});
+  auto broker = HttpBroker::open(
+      with.clock, {.url = address->url, .key = address->key, .timeout = options.timeout});
   if (!broker) {
     console.fail(broker.error(), options.server.empty()
                                      ? "The address comes from the variable MILLRACE_URL."

@@ -20,6 +20,7 @@ struct ServerOptions {
   std::string server = {};    // empty: MILLRACE_URL, or this machine's
   std::string key_file = {};  // empty: MILLRACE_KEY
   bool json = false;
+  Duration timeout = std::chrono::seconds(30);  // of every call
 };
 
 // --server and --key-file.

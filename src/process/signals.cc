@@ -43,6 +43,8 @@ Told meaning(unsigned char word) {
       return Told::fewer;
     case SIGCHLD:
       return Told::child;
+    case SIGWINCH:
+      return Told::resized;
     default:
       return Told::stop;
   }

@@ -17,6 +17,7 @@ enum class Told : std::uint8_t {
   more,     // SIGTTIN: one process more
   fewer,    // SIGTTOU: one less
   child,    // SIGCHLD: a child may have ended
+  resized,  // SIGWINCH: the terminal has another size
   woken,    // wake() was called
 };
 
@@ -30,6 +31,8 @@ class Signals {
   ~Signals();  // as it was before
 
   Told wait(Duration at_most);
+  // Can be read when wait() would answer at once: for those who wait for other things, too.
+  int file() const { return reads_; }
   // Ends a wait() now or later; from any thread.
   void wake();
 

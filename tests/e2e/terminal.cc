@@ -47,16 +47,49 @@ Terminal::~Terminal() {
   close(pipe_);
 }
 
+bool Terminal::read_more(int at_most_ms) {
+  pollfd file{.fd = pipe_, .events = POLLIN, .revents = 0};
+  if (poll(&file, 1, at_most_ms) <= 0) return false;
+  char bytes[4096];
+  const auto got = read(pipe_, bytes, sizeof(bytes));
+  if (got <= 0) return false;
+  written_.append(bytes, static_cast<std::size_t>(got));
+  return true;
+}
+
 bool Terminal::says(std::string_view text) {
   while (!written_.contains(text)) {
-    pollfd file{.fd = pipe_, .events = POLLIN, .revents = 0};
-    if (poll(&file, 1, patience_ms) <= 0) return false;
-    char bytes[4096];
-    const auto got = read(pipe_, bytes, sizeof(bytes));
-    if (got <= 0) return false;
-    written_.append(bytes, static_cast<std::size_t>(got));
+    if (!read_more(patience_ms)) return false;
   }
   return true;
+}
+
+bool Terminal::shows(const std::function<bool(const std::string& screen)>& good) {
+  // What is written may be on its way to the screen still, so it is looked at again after a while.
+  constexpr int look_again_ms = 200;
+  for (int left = patience_ms; left > 0;) {
+    if (good(screen())) return true;
+    if (!read_more(look_again_ms)) left -= look_again_ms;
+  }
+  return false;
+}
+
+bool Terminal::shows(std::string_view text) {
+  return shows([text](const std::string& screen) { return screen.contains(text); });
+}
+
+bool Terminal::hides(std::string_view text) {
+  return shows([text](const std::string& screen) { return !screen.contains(text); });
+}
+
+void Terminal::resize(int columns, int rows) const {
+  tmux(fmt::format("resize-window -x {} -y {}", columns, rows));
+}
+
+std::string Terminal::tells(const std::string& variable) const {
+  std::string value = tmux(fmt::format("display-message -p '#{{{}}}'", variable));
+  value.erase(value.find_last_not_of('\n') + 1);
+  return value;
 }
 
 void Terminal::press(const std::string& keys) const {

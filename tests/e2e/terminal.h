@@ -1,6 +1,7 @@
 // A real pseudo-terminal with a program in it, by tmux.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,14 @@ class Terminal {
 
   // Reads what is written to the terminal until `text` comes; false: nothing comes for a minute.
   bool says(std::string_view text);
+  // Looks at the screen whenever something is written until `good` says yes; false: it does not
+  // within a minute.
+  bool shows(const std::function<bool(const std::string& screen)>& good);
+  bool shows(std::string_view text);
+  bool hides(std::string_view text);
+  void resize(int columns, int rows) const;
+  // A variable of tmux: alternate_on, cursor_flag.
+  std::string tells(const std::string& variable) const;
   // "y", "Enter", "C-c".
   void press(const std::string& keys) const;
   // Waits for the end of the line; its exit code.
@@ -30,6 +39,7 @@ class Terminal {
   const std::string& written() const { return written_; }
 
  private:
+  bool read_more(int at_most_ms);
   std::string tmux(const std::string& arguments) const;
 
   TemporaryDirectory directory_;

@@ -196,6 +196,7 @@ void fields(A<ImportAnswer> auto& of, auto& visit) {
 }
 void fields(A<ServerInfo> auto& of, auto& visit) {
   visit("version", required(of.version)), visit("store", required(of.store));
+  visit("started_at", of.started_at), visit("now", of.now), visit("connections", of.connections);
 }
 
 namespace {

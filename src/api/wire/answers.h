@@ -79,6 +79,9 @@ Result<Imported> imported_from(std::string_view text);
 struct ServerInfo {
   std::string version = {};
   Traits store = {};
+  std::optional<TimePoint> started_at = std::nullopt;
+  std::optional<TimePoint> now = std::nullopt;  // what its clock says
+  std::optional<std::uint64_t> connections = std::nullopt;
 };
 Result<ServerInfo> server_from(std::string_view text);
 

@@ -1,0 +1,235 @@
+// `millrace bench`: how fast a server is, from here.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <algorithm>
+#include <thread>
+
+#include "cli/bench_load.h"
+#include "cli/bench_report.h"
+#include "cli/commands.h"
+#include "cli/flag_values.h"
+#include "cli/session.h"
+#include "core/limits.h"
+#include "core/quote.h"
+#include "process/signals.h"
+
+namespace millrace::cli {
+namespace {
+
+// Queues that have this are ours to fill and to remove.
+constexpr std::string_view our_mark = "Made by `millrace bench`, which removes it.";
+constexpr std::uint64_t most_tasks = 100'000'000;
+constexpr std::size_t most_connections = 64;
+constexpr std::uint64_t trickle_tasks = 200;
+constexpr std::size_t least_payload = 2;  // "" is the shortest JSON text that says nothing
+
+struct Options {
+  ServerOptions server = {};
+  std::optional<std::string> tasks = std::nullopt;
+  std::optional<std::string> payload = std::nullopt;
+  std::optional<std::string> batch = std::nullopt;
+  std::optional<std::string> connections = std::nullopt;
+  std::string queue = "bench";
+  bool put_only = false;
+  bool work_only = false;
+  bool keep = false;
+};
+
+Result<BenchPlan> plan_of(const Options& options) {
+  BenchPlan plan{.queue = options.queue, .keep = options.keep};
+  FlagReader read;
+  const auto number = [](std::uint64_t least, std::uint64_t most) {
+    return [least, most](auto flag, auto text) { return number_of(flag, text, least, most); };
+  };
+  read("--tasks", options.tasks, plan.tasks, number(1, most_tasks));
+  read("--payload", options.payload, plan.payload, number(least_payload, limits::max_payload));
+  read("--batch", options.batch, plan.batch, number(1, limits::max_batch));
+  read("--connections", options.connections, plan.connections, number(1, most_connections));
+  if (options.put_only && options.work_only) {
+    read.refuse({ErrorCode::invalid, "--put-only and --work-only: one of them at most"});
+  }
+  if (read.error()) return std::unexpected(*read.error());
+  if (options.put_only) plan.mode = BenchMode::put_only;
+  if (options.work_only) plan.mode = BenchMode::work_only;
+  return plan;
+}
+
+// ---- The queue ---------------------------------------------------------------------------------
+
+struct Refused {
+  Error error;
+  std::string advice;
+};
+
+// Why the queue that is there is not one for us.
+std::optional<Refused> refusal(const QueueView& view, const BenchPlan& plan,
+                               std::string_view server_flag) {
+  const std::string& name = view.queue.settings.name;
+  const std::uint64_t tasks = view.counts.total();
+  if (view.queue.settings.description != our_mark) {
+    return Refused{
+        {ErrorCode::conflict, fmt::format("queue {} was not made by `millrace bench` and holds {}",
+                                          in_quotes(name), counted(tasks, "task", "tasks"))},
+        "Name another one, which is made and removed: --queue NAME."};
+  }
+  if (tasks == 0 || plan.mode == BenchMode::work_only) return std::nullopt;
+  return Refused{
+      {ErrorCode::conflict, fmt::format("queue {} holds {} of another bench", in_quotes(name),
+                                        counted(tasks, "task", "tasks"))},
+      fmt::format("Work them (--work-only), remove them (`millrace queues remove {}{} "
+                  "--force`), or name another\nqueue: --queue NAME.",
+                  name, server_flag)};
+}
+
+// Makes the queue, or sees that it is ours; how many tasks wait in it. Says what is wrong.
+std::optional<Exit> prepare(const BenchPlan& plan, Session& session, std::uint64_t& waiting) {
+  const auto views =
+      session.ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>(plan.queue));
+  if (views) {
+    if (const auto refused = refusal(views->front(), plan, session.server_flag())) {
+      session.console().fail(refused->error, refused->advice);
+      return Exit::failed;
+    }
+    waiting = views->front().counts.ready();
+    return std::nullopt;
+  }
+  if (views.error().code != ErrorCode::not_found) return session.fail(views.error());
+  if (plan.mode == BenchMode::work_only) {
+    return session.fail_missing(views.error(), "Fill it first: millrace bench --put-only --keep.");
+  }
+  // Nothing is kept of what is done: whoever measures long must not fill a disk.
+  QueueSettings settings{.name = plan.queue, .description = std::string(our_mark)};
+  settings.keep_completed = {.for_time = Duration{}};
+  settings.keep_dead = {.for_time = Duration{}};
+  const auto made = session.ask<Queue>(&HttpBroker::put_queue, settings, PutQueue::create);
+  if (!made) return session.fail(made.error());
+  return std::nullopt;
+}
+
+void clean_up(const BenchPlan& plan, Session& session) {
+  if (plan.keep) {
+    session.console().say(fmt::format("Queue {} is kept.", in_quotes(plan.queue)));
+    return;
+  }
+  const auto removed =
+      session.ask<void>(&HttpBroker::remove_queue, QueueRef(plan.queue), /*force=*/true);
+  if (removed || removed.error().code == ErrorCode::not_found) return;
+  session.console().warn(
+      fmt::format("queue {} is left behind: {}", in_quotes(plan.queue), removed.error().message));
+}
+
+// ---- The run -----------------------------------------------------------------------------------
+
+std::chrono::nanoseconds cpu_time() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& time) {
+    return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
+}
+
+// A client's thread reads and writes JSON: one for every two processors, so that whoever is on the
+// same machine has some, too.
+Result<std::vector<std::unique_ptr<HttpBroker>>> clients_of(const BenchPlan& plan,
+                                                            Session& session) {
+  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency() / 2);
+  std::vector<std::unique_ptr<HttpBroker>> clients;
+  for (std::size_t i = 0; i < std::min(threads, plan.connections); ++i) {
+    auto client = HttpBroker::open(session.with().clock,
+                                   {.url = session.address().url, .key = session.address().key});
+    if (!client) return std::unexpected(std::move(client.error()));
+    clients.push_back(std::move(*client));
+  }
+  return clients;
+}
+
+Exit measure(BenchReport& report, std::uint64_t waiting, Session& session) {
+  const BenchPlan& plan = report.plan;
+  auto clients = clients_of(plan, session);
+  if (!clients) return session.fail(clients.error());
+  Signals signals;
+  BenchLoad load(std::move(*clients), plan, session.with().clock, signals,
+                 [&](std::string_view what, std::uint64_t done, std::uint64_t total) {
+                   session.console().progress(what, done, total);
+                 });
+  const auto cpu = cpu_time();
+  if (plan.mode != BenchMode::work_only) report.put = load.put();
+  if (plan.mode != BenchMode::put_only && !load.stopped()) {
+    report.work = load.work(report.put ? report.put->tasks : waiting);
+  }
+  report.client_cpu = cpu_time() - cpu;
+  if (plan.mode == BenchMode::both && !load.stopped() && report.errors() == 0) {
+    report.trickle = load.trickle(std::min(trickle_tasks, plan.tasks));
+  }
+  report.stopped = load.stopped();
+  return Exit::ok;
+}
+
+const Error* first_error(const BenchReport& report) {
+  if (report.put && report.put->error) return &*report.put->error;
+  if (report.work && report.work->error) return &*report.work->error;
+  if (report.trickle && report.trickle->error) return &*report.trickle->error;
+  return nullptr;
+}
+
+Exit bench(const Options& options, Session& session) {
+  auto plan = plan_of(options);
+  if (!plan) return misused(plan.error(), session.console(), "bench");
+  BenchReport report{.plan = std::move(*plan), .url = session.address().url, .host = host_name()};
+  auto server = wait_for_answer<wire::ServerInfo>(
+      [&](Completion<wire::ServerInfo> done) { session.broker().check(std::move(done)); });
+  if (!server) return session.fail(server.error());
+  report.server = std::move(*server);
+  std::uint64_t waiting = 0;
+  if (const auto exit = prepare(report.plan, session, waiting)) return *exit;
+  const Exit exit = measure(report, waiting, session);
+  clean_up(report.plan, session);
+  if (exit != Exit::ok) return exit;
+  if (session.json()) {
+    session.print_json(json_of(report));
+  } else {
+    session.out() << text_of(report, session.look());
+  }
+  if (const Error* error = first_error(report)) return session.fail(*error);
+  return report.stopped ? Exit::failed : Exit::ok;
+}
+
+}  // namespace
+
+void add_bench(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& command = millrace.add("bench", "Measure how fast a server is, from here");
+  command.value("-n,--tasks", options->tasks, "N", "How many to put and work [100000]")
+      .value("--payload", options->payload, "BYTES", "How large each is [200]")
+      .value("--batch", options->batch, "N", "Tasks a request [100]")
+      .value("-c,--connections", options->connections, "N", "Requests at the same time [8]")
+      .value("--queue", options->queue, "QUEUE", "Made for the run, and removed [bench]")
+      .flag("--put-only", options->put_only, "Do not work them")
+      .flag("--work-only", options->work_only, "Only work what --put-only --keep has left")
+      .flag("--keep", options->keep, "Leave the queue, and what is in it")
+      .flag("--json", options->server.json, "One JSON object, for programs");
+  takes_server(command, options->server);
+  command
+      .explain(
+          "Puts tasks, works them with a worker that does nothing, then puts a few one at a time "
+          "while a\n"
+          "worker waits, and tells rates and latencies. Everything is measured here: network and "
+          "client\n"
+          "are part of it. Needs a key with the scope admin, since a queue is made and removed; a "
+          "queue\n"
+          "that it did not make is never touched. Ctrl-C stops, cleans up and tells what was "
+          "measured.")
+      .example("millrace bench")
+      .example("millrace bench --batch 1 --connections 32", "one task a request, many at a time")
+      .example("millrace bench --server http://queue.internal:7070 --payload 4096 --json")
+      .does(in_session(options, bench));
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,73 @@
+// The load of `millrace bench`: puts and works tasks as fast as a server answers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "api/client/http_broker.h"
+#include "cli/bench_report.h"
+#include "core/clock.h"
+#include "process/signals.h"
+
+namespace millrace::cli {
+
+class BenchLoad {
+ public:
+  // Told how many of how many are done, now and then.
+  using Progressed =
+      std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)>;
+
+  // Every client has a thread of its own; connections are shared out among them. All that is
+  // referred to must outlive the load.
+  BenchLoad(std::vector<std::unique_ptr<HttpBroker>> clients, const BenchPlan& plan, Clock& clock,
+            Signals& signals, Progressed progressed);
+  BenchLoad(const BenchLoad&) = delete;
+  BenchLoad& operator=(const BenchLoad&) = delete;
+
+  // Each waits until it is over, or until somebody wants to stop.
+  BenchPhase put();
+  // Until the queue is empty; about so many tasks.
+  BenchPhase work(std::uint64_t about);
+  BenchTrickle trickle(std::uint64_t tasks);
+
+  bool stopped() const { return stop_; }
+
+ private:
+  HttpBroker& client(std::size_t connection) { return *clients_[connection % clients_.size()]; }
+  BenchPhase run(std::string_view what, std::uint64_t total,
+                 const std::function<void(std::size_t connection)>& start);
+  void put_next(std::size_t connection);
+  void work_next(std::size_t connection, std::vector<Report> reports);
+  // What is done with a connection's answer; false: it sends no more.
+  bool note_puts(const Result<std::vector<Result<Put>>>& puts, std::size_t count,
+                 std::chrono::nanoseconds sent);
+  std::vector<Report> note_work(const Result<WorkResult>& result, std::size_t reports,
+                                std::chrono::nanoseconds sent);
+  void note_error(const Error& error, std::size_t tasks);
+  void leave();
+  TakeRequest take_for(std::size_t connection, std::size_t most) const;
+  // One task, there and back; false: something went wrong.
+  bool trickle_one(BenchTrickle& trickle);
+  void listen(Duration at_most);
+
+  std::vector<std::unique_ptr<HttpBroker>> clients_;
+  const BenchPlan& plan_;
+  Clock& clock_;
+  Signals& signals_;
+  Progressed progressed_;
+  NewTask task_;
+  std::atomic<bool> stop_ = false;
+
+  std::mutex mutex_;
+  BenchPhase phase_;
+  std::uint64_t left_ = 0;  // tasks that nobody has put yet
+  std::size_t open_ = 0;    // connections that go on
+};
+
+}  // namespace millrace::cli

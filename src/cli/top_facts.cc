@@ -1,0 +1,107 @@
+#include "cli/top_facts.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "api/wire/text_writer.h"
+#include "api/wire/views.h"
+#include "core/limits.h"
+
+namespace millrace::cli {
+namespace {
+
+// Of the four questions, which are asked at the same time.
+struct Gathering {
+  std::mutex mutex;
+  std::size_t open = 4;
+  TopFacts facts;
+  std::optional<Error> error;
+  Completion<TopFacts> done;
+  Clock& clock;
+};
+
+void finish(Gathering& gathering) {
+  if (gathering.error) return gathering.done(std::unexpected(std::move(*gathering.error)));
+  TopFacts& facts = gathering.facts;
+  facts.at = gathering.clock.now();
+  if (facts.server.now) facts.ahead = *facts.server.now - facts.at;
+  // Tasks come by number, the newest first; what people look for is another order.
+  std::ranges::stable_sort(facts.running, {},
+                           [](const Task& task) { return task.started_at.value_or(never); });
+  std::ranges::stable_sort(facts.dead, std::greater<>(),
+                           [](const Task& task) { return task.finished_at.value_or(TimePoint{}); });
+  gathering.done(std::move(facts));
+}
+
+template <class T, class Keep>
+Completion<T> part_of(const std::shared_ptr<Gathering>& gathering, Keep keep) {
+  return [gathering, keep](Result<T> answer) {
+    bool last = false;
+    {
+      const std::scoped_lock lock(gathering->mutex);
+      if (answer) {
+        keep(gathering->facts, std::move(*answer));
+      } else if (!gathering->error) {
+        gathering->error = std::move(answer.error());
+      }
+      last = --gathering->open == 0;
+    }
+    if (last) finish(*gathering);
+  };
+}
+
+}  // namespace
+
+void ask_facts(HttpBroker& broker, Clock& clock, std::size_t tasks, Completion<TopFacts> done) {
+  std::shared_ptr<Gathering> gathering(
+      new Gathering{.facts = {}, .error = {}, .done = std::move(done), .clock = clock});
+  const auto limit =
+      static_cast<std::uint32_t>(std::clamp<std::size_t>(tasks, 1, limits::max_page));
+  broker.check(part_of<wire::ServerInfo>(
+      gathering, [](TopFacts& facts, wire::ServerInfo info) { facts.server = std::move(info); }));
+  broker.queues({}, std::nullopt,
+                part_of<std::vector<QueueView>>(gathering,
+                                                [](TopFacts& facts, std::vector<QueueView> queues) {
+                                                  facts.queues = std::move(queues);
+                                                }));
+  broker.list({}, {.states = {TaskState::processing}, .limit = limit},
+              part_of<TaskPage>(gathering, [](TopFacts& facts, TaskPage page) {
+                facts.running = std::move(page.tasks);
+              }));
+  broker.list({}, {.states = {TaskState::failed, TaskState::dead}, .limit = limit},
+              part_of<TaskPage>(gathering, [](TopFacts& facts, TaskPage page) {
+                facts.dead = std::move(page.tasks);
+              }));
+}
+
+std::string json_of(const TopFacts& facts, const std::string& url) {
+  std::string out;
+  wire::TextWriter writer(out);
+  wire::append(writer.key("url"), url);
+  wire::TextWriter server(writer.key("server"));
+  server("version", facts.server.version), server("store", facts.server.store);
+  server("started_at", facts.server.started_at), server("now", facts.server.now);
+  server("connections", facts.server.connections);
+  server.close();
+  // As /v1/queues and /v1/stats have them.
+  const auto list = [&](std::string_view name, bool stats) {
+    std::string& text = writer.key(name);
+    text += '[';
+    for (std::size_t i = 0; i < facts.queues.size(); ++i) {
+      if (i != 0) text += ',';
+      text += stats ? wire::stats_of(facts.queues[i]) : wire::view_of(facts.queues[i]);
+    }
+    text += ']';
+  };
+  list("queues", false), list("stats", true);
+  wire::append(writer.key("running"), facts.running);
+  wire::append(writer.key("dead"), facts.dead);
+  writer.close();
+  return out;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,143 @@
+// What `millrace top` knows and what its user has chosen; and what keys do to that. No terminal, no
+// server and no clock in it.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "api/wire/answers.h"
+#include "broker/broker.h"
+
+namespace millrace::cli {
+
+// What a server said of itself at one moment.
+struct TopFacts {
+  wire::ServerInfo server = {};
+  std::vector<QueueView> queues = {};
+  std::vector<Task> running = {};  // longest first
+  std::vector<Task> dead = {};     // last failure first
+  TimePoint at{};                  // our time, when the last of it came
+  // What the server's clock says is this much later than ours.
+  Duration ahead{};
+};
+
+enum class TopPane : std::uint8_t { queues, running, dead };
+inline constexpr std::size_t top_pane_count = 3;
+
+// The columns of the table of queues.
+enum class QueueColumn : std::uint8_t {
+  name,
+  ready,
+  running,
+  later,
+  dead,
+  put_rate,
+  take_rate,
+  done_rate,
+  oldest,
+  waited,
+  ran,
+  state,
+};
+inline constexpr std::size_t queue_column_count = 12;
+
+// What a key asks for beyond the screen.
+struct Quit {};
+struct PauseQueue {
+  std::string queue = {};
+  bool resume = false;
+};
+struct RetryTask {
+  TaskId id = {};
+  std::string queue = {};
+};
+struct RetryQueue {
+  std::string queue = {};
+  std::uint64_t count = 0;
+};
+using Wish = std::variant<std::monostate, Quit, PauseQueue, RetryTask, RetryQueue>;
+
+enum class TopMode : std::uint8_t { watching, filtering, asking, helping };
+
+// What is selected: by name or id, so that it stays when the rows move, and where it stood, for
+// when it is gone.
+struct Selection {
+  std::string key = {};
+  std::size_t row = 0;
+};
+
+struct TopState {
+  std::string url = {};
+  std::optional<TopFacts> facts = std::nullopt;
+  // Since when the server has been silent, and the last reason; nullopt: it answers.
+  std::optional<TimePoint> silent_since = std::nullopt;
+  std::string trouble = {};
+  // What came of the last wish.
+  std::string message = {};
+  bool message_is_bad = false;
+
+  TopMode mode = TopMode::watching;
+  TopPane pane = TopPane::queues;
+  QueueColumn sort = QueueColumn::name;
+  std::string filter = {};
+  std::string filter_before = {};  // while a new one is typed
+  Wish asked = {};                 // while it waits for yes or no
+  Selection queue = {};
+  Selection running = {};
+  Selection dead = {};
+};
+
+enum class Key : std::uint8_t {
+  text,  // a character: KeyPress::text
+  up,
+  down,
+  page_up,
+  page_down,
+  home,
+  end,
+  tab,
+  back_tab,
+  enter,
+  escape,
+  backspace,
+  interrupt,  // Ctrl-C
+  suspend,    // Ctrl-Z
+  redraw,     // Ctrl-L
+};
+
+struct KeyPress {
+  Key key = Key::text;
+  std::string text = {};
+
+  friend bool operator==(const KeyPress&, const KeyPress&) = default;
+};
+
+// The rows that a pane shows, after filter and sort.
+std::vector<const QueueView*> queues_of(const TopState& state);
+std::vector<const Task*> running_of(const TopState& state);
+std::vector<const Task*> dead_of(const TopState& state);
+
+// Which of the rows is selected: the one with that key, else the one that is where it stood.
+std::size_t selected_row(const Selection& selection, const std::vector<std::string>& keys);
+
+std::vector<std::string> keys_of(const TopState& state, TopPane pane);
+const Selection& selection_of(const TopState& state, TopPane pane);
+
+bool is_paused(const Queue& queue, TimePoint now);
+std::uint64_t dead_in(const QueueView& view);
+
+// What the key does; `page` is how many rows of the active pane are seen.
+Wish press(TopState& state, const KeyPress& pressed, std::size_t page, TimePoint now);
+
+// "Pause emails?" of a wish that is asked about.
+std::string question_of(const Wish& wish);
+
+}  // namespace millrace::cli
