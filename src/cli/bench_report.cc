@@ -60,9 +60,9 @@ std::string reading(const BenchReport& report) {
   const BenchPlan& plan = report.plan;
   std::string text = fmt::format(
       "Measured from {} over {}, network and client included.\n"
-      "P50, P99 and MAX are round trips of requests with up to {} each.\n",
+      "P50, P99 and MAX are round trips of requests with {} each.\n",
       report.host, counted(plan.connections, "connection", "connections"),
-      counted(plan.batch, "task", "tasks"));
+      plan.batch == 1 ? "one task" : fmt::format("up to {} tasks", grouped(plan.batch)));
   if (report.put) {
     text += fmt::format("put: tasks acknowledged, that is {}.\n",
                         durability_sentence(report.server.store));

@@ -52,6 +52,7 @@ void print(const TopFacts& facts, Session& session) {
   };
   tasks("running, longest first", facts.running);
   tasks("dead letters, newest first", facts.dead);
+  if (!facts.refused.empty()) session.console().warn("no tasks are shown: " + facts.refused);
 }
 
 // A terminal that can do no more than print has no screen to draw on.
@@ -70,6 +71,10 @@ Exit top(const Options& options, Session& session) {
                              format_duration(shortest), format_duration(longest))});
   }
   if (read.error()) return misused(*read.error(), session.console(), "top");
+  // Alone, so that what the server thinks of us is this answer's status.
+  const auto server = wait_for_answer<wire::ServerInfo>(
+      [&](Completion<wire::ServerInfo> done) { session.broker().check(std::move(done)); });
+  if (!server) return session.fail(server.error());
   auto facts = wait_for_answer<TopFacts>([&](Completion<TopFacts> done) {
     ask_facts(session.broker(), session.with().clock, snapshot_tasks, std::move(done));
   });

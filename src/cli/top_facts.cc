@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "api/wire/text_writer.h"
@@ -37,6 +38,15 @@ void finish(Gathering& gathering) {
   gathering.done(std::move(facts));
 }
 
+// Tasks may be kept from us while the rest is not.
+void note_error(Gathering& gathering, Error error, bool tasks) {
+  if (tasks && error.code == ErrorCode::invalid) {
+    gathering.facts.refused = std::move(error.message);
+  } else if (!gathering.error) {
+    gathering.error = std::move(error);
+  }
+}
+
 template <class T, class Keep>
 Completion<T> part_of(const std::shared_ptr<Gathering>& gathering, Keep keep) {
   return [gathering, keep](Result<T> answer) {
@@ -45,8 +55,8 @@ Completion<T> part_of(const std::shared_ptr<Gathering>& gathering, Keep keep) {
       const std::scoped_lock lock(gathering->mutex);
       if (answer) {
         keep(gathering->facts, std::move(*answer));
-      } else if (!gathering->error) {
-        gathering->error = std::move(answer.error());
+      } else {
+        note_error(*gathering, std::move(answer.error()), std::is_same_v<T, TaskPage>);
       }
       last = --gathering->open == 0;
     }
@@ -98,8 +108,10 @@ std::string json_of(const TopFacts& facts, const std::string& url) {
     text += ']';
   };
   list("queues", false), list("stats", true);
-  wire::append(writer.key("running"), facts.running);
-  wire::append(writer.key("dead"), facts.dead);
+  if (facts.refused.empty()) {
+    wire::append(writer.key("running"), facts.running);
+    wire::append(writer.key("dead"), facts.dead);
+  }
   writer.close();
   return out;
 }

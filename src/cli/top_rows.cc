@@ -236,6 +236,7 @@ Pane pane_of(const TopState& state, TopPane pane, std::size_t width, const Look&
   const bool running = pane == TopPane::running;
   Pane rows = running ? running_pane(state, width, look, server_now)
                       : dead_pane(state, width, look, server_now);
+  if (state.facts && !state.facts->refused.empty()) rows.nothing = state.facts->refused;
   // The counters know of more than was asked for.
   for (const QueueView* each : queues_of(state)) {
     rows.total += running ? each->counts.taken() : dead_in(*each);

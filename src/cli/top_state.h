@@ -24,7 +24,9 @@ struct TopFacts {
   std::vector<QueueView> queues = {};
   std::vector<Task> running = {};  // longest first
   std::vector<Task> dead = {};     // last failure first
-  TimePoint at{};                  // our time, when the last of it came
+  // Why there are no tasks here: a key for some queues only may not list those of all.
+  std::string refused = {};
+  TimePoint at{};  // our time, when the last of it came
   // What the server's clock says is this much later than ours.
   Duration ahead{};
 };

@@ -262,8 +262,8 @@ TEST(TopView, every_size_is_filled_and_never_overrun) {
   }
   for (const TopMode mode : {TopMode::watching, TopMode::filtering, TopMode::helping}) {
     state.mode = mode;
-    for (std::size_t columns = 1; columns < 200; columns += 3) {
-      for (std::size_t rows = 1; rows < 70; rows += 2) {
+    for (std::size_t columns = 1; columns < 200; columns += 7) {
+      for (std::size_t rows = 1; rows < 70; rows += 5) {
         const Screen screen = top_screen(state, {columns, rows}, look, t0);
         ASSERT_LE(screen.size(), rows);
         for (const Line& each : screen) ASSERT_LE(each.width(), columns) << each.text();
@@ -371,6 +371,9 @@ TEST(TopView, before_the_first_answer_and_with_an_empty_server) {
   state.facts = TopFacts{.at = t0};
   EXPECT_THAT(picture(state, {80, 24}), AllOf(HasSubstr("no queues yet"), HasSubstr("nothing runs"),
                                               HasSubstr("no dead letters")));
+  state.facts->refused = "this key is for some queues only";
+  EXPECT_THAT(picture(state, {80, 24}),
+              AllOf(HasSubstr("this key is for some queues only"), Not(HasSubstr("nothing runs"))));
   state.filter = "x";
   EXPECT_THAT(picture(state, {80, 24}), HasSubstr("no queue has that in its name"));
 }
