@@ -41,10 +41,9 @@ std::string beginning() {
 std::string whole_export() {
   std::string text = beginning();
   for (int i = 0; i < all_tasks; ++i) text += task_line(i) + "\n";
-  return text + fmt::format(
-                    R"({{"end":{{"queues":1,"schedules":0,"memos":0,"tasks":{}}}}})"
-                    "\n",
-                    all_tasks);
+  return text + fmt::format(R"({{"end":{{"queues":1,"schedules":0,"memos":0,"tasks":{}}}}})"
+                            "\n",
+                            all_tasks);
 }
 
 class MovingWithServer : public ::testing::Test {
