@@ -63,8 +63,7 @@ void write_export(const std::string& path, std::size_t tasks) {
         i, i + 1, payload, moment, moment, moment);
     file << line << '\n';
   }
-  file << fmt::format(
-      R"({{"end":{{"queues":1,"schedules":0,"memos":0,"tasks":{}}}}})", tasks);
+  file << fmt::format(R"({{"end":{{"queues":1,"schedules":0,"memos":0,"tasks":{}}}}})", tasks);
   file << '\n';
   require(static_cast<bool>(file.flush()), "the export is written");
 }
@@ -147,13 +146,13 @@ void import(const Settings& settings) {
 void fill_queues(TestServer& server, std::size_t queues) {
   HttpLoad load(server.port(), 1);
   for (std::size_t i = 0; i < queues; ++i) {
-    const std::string body = fmt::format(
-        R"([{{"queue":"queue-{0}","type":"type-{0}","payload":{{}}}},)"
-        R"({{"queue":"queue-{0}","type":"type-{0}","payload":{{}}}}])",
-        i);
+    const std::string body =
+        fmt::format(R"([{{"queue":"queue-{0}","type":"type-{0}","payload":{{}}}},)"
+                    R"({{"queue":"queue-{0}","type":"type-{0}","payload":{{}}}}])",
+                    i);
     require(load.ask(0, http_request("POST", "/v1/tasks", body)).status < 300, "put");
-    const std::string take = fmt::format(
-        R"({{"worker":"w","queues":[{{"queue":"queue-{}","most":1}}]}})", i);
+    const std::string take =
+        fmt::format(R"({{"worker":"w","queues":[{{"queue":"queue-{}","most":1}}]}})", i);
     const Reply taken = load.ask(0, http_request("POST", "/v1/take", take));
     require(taken.status == 200, "take");
   }

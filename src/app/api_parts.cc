@@ -8,22 +8,21 @@ namespace millrace {
 
 api::Archive archive_of(std::function<LocalBroker&()> broker,
                         std::function<void(Completion<void> done)> memos_changed) {
-  return {.restore =
-              [broker](Ask ask, std::vector<Task> tasks,
-                       Completion<std::vector<Result<Put>>> done) {
-                broker().restore(ask, std::move(tasks), std::move(done));
-              },
-          .read =
-              [broker](Ask ask, std::shared_ptr<transfer::Exporter> exporter,
-                       Completion<bool> done) {
-                broker().with_store<bool>(
-                    ask,
-                    [exporter = std::move(exporter)](Store& store, TimePoint now) {
-                      return exporter->read(store, now);
-                    },
-                    std::move(done));
-              },
-          .memos_changed = std::move(memos_changed)};
+  return {
+      .restore =
+          [broker](Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done) {
+            broker().restore(ask, std::move(tasks), std::move(done));
+          },
+      .read =
+          [broker](Ask ask, std::shared_ptr<transfer::Exporter> exporter, Completion<bool> done) {
+            broker().with_store<bool>(
+                ask,
+                [exporter = std::move(exporter)](Store& store, TimePoint now) {
+                  return exporter->read(store, now);
+                },
+                std::move(done));
+          },
+      .memos_changed = std::move(memos_changed)};
 }
 
 }  // namespace millrace

@@ -77,7 +77,7 @@ struct EventFilter {
 
 struct EventPage {
   std::vector<TaskHappening> events = {};  // oldest first
-  std::uint64_t next = 0;              // go on after this one
+  std::uint64_t next = 0;                  // go on after this one
   bool reset = false;  // some were too old to be had, or never were: the page begins after the gap
 };
 

@@ -1,6 +1,10 @@
 #include "broker/figures.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
 
 #include "tests/support/builders.h"
 
@@ -8,6 +12,8 @@ namespace millrace {
 namespace {
 
 using namespace millrace::test;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 TEST(MinuteRate, is_what_happened_in_the_last_60_seconds) {
   MinuteRate rate;
@@ -54,6 +60,91 @@ TEST(Figures, negative_times_count_as_none) {
   Figures::Writing(figures).of("q").taken(-5s, t0);
   Figures::Writing(figures).of("q").taken(5s, t0);
   EXPECT_DOUBLE_EQ(figures.of("q", t0).mean_wait_seconds, 2.5);
+}
+
+std::vector<std::string> names(Figures& figures) {
+  std::vector<std::string> all;
+  for (const TypeFigures& each : figures.types()) {
+    all.push_back(each.queue + "/" + each.type + " " + std::to_string(each.put));
+  }
+  return all;
+}
+
+void count(Figures& figures, const std::string& queue, const std::string& type,
+           TimePoint now = t0) {
+  Figures::Writing writing(figures, now);
+  const Figures::Line& line = writing.line(queue, type);
+  ++line.type->counts[static_cast<std::size_t>(Counted::put)];
+  if (line.minute != nullptr) ++line.minute->counts[static_cast<std::size_t>(Counted::put)];
+}
+
+TEST(Figures, types_beyond_the_bound_of_a_queue_are_others_of_it) {
+  Figures figures(t0, {.types_a_queue = 2});
+  for (const char* type : {"a", "b", "c", "d", "a", "other"}) count(figures, "q", type);
+  count(figures, "r", "c");
+  EXPECT_THAT(names(figures), ElementsAre("q/a 2", "q/b 1", "q/other 3", "r/c 1"));
+}
+
+TEST(Figures, types_beyond_the_bound_of_all_are_others_of_all) {
+  Figures figures(t0, {.types_a_queue = 2, .types = 4});
+  for (const char* type : {"a", "b", "c"}) count(figures, "q", type);
+  for (const char* type : {"a", "b", "c"}) count(figures, "r", type);
+  EXPECT_THAT(names(figures), ElementsAre("q/a 1", "q/b 1", "q/other 1", "r/a 1", "other/other 2"));
+  count(figures, "q", "z");
+  figures.forget("q");
+  count(figures, "r", "b");
+  EXPECT_THAT(names(figures), ElementsAre("r/a 1", "r/b 1", "other/other 2"));
+}
+
+TEST(Figures, many_names_cost_little) {
+  Figures figures(t0, {.minutes = true});
+  for (int i = 0; i < 30'000; ++i) count(figures, "q" + std::to_string(i), "t");
+  EXPECT_THAT(figures.types(), SizeIs(10'001));
+  std::size_t rows = 0;
+  figures.look_at_minutes(t0, [&](TimePoint, const MinuteRow&) { ++rows; });
+  EXPECT_EQ(rows, 10'001U);
+  // Queues that come and go.
+  for (int i = 0; i < 30'000; ++i) {
+    figures.forget("q0");
+    count(figures, "q0", "t");
+  }
+  rows = 0;
+  std::uint64_t sum = 0;
+  figures.look_at_minutes(t0,
+                          [&](TimePoint, const MinuteRow& row) { ++rows, sum += row.counts[0]; });
+  EXPECT_LE(rows, 20'001U);
+  EXPECT_EQ(sum, 60'000U);
+}
+
+TEST(Figures, priorities_are_bounded_too) {
+  Figures figures(t0, {.priority_types = 2, .priorities = true});
+  for (const char* type : {"a", "b", "c", "d"}) {
+    Figures::Writing(figures).ended(type, 5, true, 1s);
+  }
+  const auto all = figures.priorities();
+  ASSERT_THAT(all, SizeIs(3));
+  EXPECT_EQ(all[2].type, "other");
+  EXPECT_EQ(all[2].completed, 2U);
+}
+
+TEST(Figures, every_minute_is_given_once) {
+  Figures figures(t0, {.minutes = true});
+  count(figures, "q", "t", t0 + 1s);
+  EXPECT_THAT(figures.finished(t0 + 59s), SizeIs(0));
+  // Threads do not come in the order of their moments.
+  count(figures, "q", "t", t0 + 60s);
+  count(figures, "q", "t", t0 + 59s);
+  const auto first = figures.finished(t0 + 61s);
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(first[0].at, t0);
+  EXPECT_EQ(first[0].rows.front()->counts[0], 1U);
+  EXPECT_THAT(figures.finished(t0 + 61s), SizeIs(0));
+  const auto rest = figures.finished(t0 + 62s, true);
+  ASSERT_THAT(rest, SizeIs(1));
+  EXPECT_EQ(rest[0].rows.front()->counts[0], 2U);
+  // Nobody asks: only so many are kept.
+  for (int i = 2; i < 100; ++i) count(figures, "q", "t", t0 + i * 1min);
+  EXPECT_THAT(figures.finished(t0 + 100min), SizeIs(3));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "broker/history_sum.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "broker/queue_book.h"
@@ -25,29 +24,32 @@ bool HistorySum::wants_type(std::string_view type) const {
   return !request_.type || type == *request_.type;
 }
 
+void HistorySum::put_depth(Sum& sum, const HistoryMemo& memo) const {
+  sum.seen = memo.seen();
+  sum.waiting = 0;
+  sum.running = 0;
+  for (const auto& [name, queue] : memo.queues()) {
+    if (!wants_queue(name)) continue;
+    sum.waiting += queue.waiting;
+    sum.running += queue.running;
+  }
+}
+
 void HistorySum::add(TimePoint moment, const HistoryMemo& memo) {
   if (!wants(moment)) return;
-  HistoryMemo::Queues::const_iterator from = memo.queues().begin();
-  HistoryMemo::Queues::const_iterator to = memo.queues().end();
-  if (request_.queue) std::tie(from, to) = memo.queues().equal_range(*request_.queue);
-  std::uint64_t waiting = 0;
-  std::uint64_t running = 0;
-  for (; from != to; ++from) {
-    const auto& [name, queue] = *from;
+  Sum& sum = sums_[beginning_of(step_, moment)];
+  for (const auto& [name, queue] : memo.queues()) {
     if (!wants_queue(name)) continue;
-    waiting += queue.waiting;
-    running += queue.running;
     for (const auto& [type, row] : queue.types) {
-      if (wants_type(type)) sums_[beginning_of(step_, moment)].row.add(row);
+      if (wants_type(type)) sum.row.add(row);
     }
   }
-  const bool there = waiting != 0 || running != 0 || sums_.contains(beginning_of(step_, moment));
-  if (!there || memo.seen() == TimePoint{}) return;
-  Sum& sum = sums_[beginning_of(step_, moment)];
-  if (memo.seen() < sum.seen) return;
-  sum.waiting = waiting;
-  sum.running = running;
-  sum.seen = memo.seen();
+  if (memo.seen() >= sum.seen) put_depth(sum, memo);
+}
+
+void HistorySum::see(TimePoint now, const std::vector<QueueCounts>& counts) {
+  now_ = now;
+  depth_.see(counts, now);
 }
 
 void HistorySum::add(TimePoint moment, const MinuteRow& row) {
@@ -57,11 +59,14 @@ void HistorySum::add(TimePoint moment, const MinuteRow& row) {
   sums_[beginning_of(step_, moment)].row.add(more);
 }
 
-std::vector<HistoryPoint> HistorySum::points() const {
+std::vector<HistoryPoint> HistorySum::points() {
+  if (now_ != TimePoint{} && wants(now_)) put_depth(sums_[beginning_of(step_, now_)], depth_);
   std::vector<HistoryPoint> points;
   points.reserve(sums_.size());
   for (const auto& [at, sum] : sums_) {
     const HistoryRow& row = sum.row;
+    // Nothing of what was asked for.
+    if (row.weight() == 0 && sum.waiting == 0 && sum.running == 0) continue;
     const auto of = [&](Counted what) { return row.counts[static_cast<std::size_t>(what)]; };
     points.push_back({.at = at,
                       .put = of(Counted::put),

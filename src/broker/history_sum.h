@@ -1,6 +1,7 @@
 // Adds up what an answer about the past is made of.
 #pragma once
 
+#include <millrace/queue.h>
 #include <millrace/time.h>
 #include <map>
 #include <string_view>
@@ -24,7 +25,9 @@ class HistorySum {
   // In any order.
   void add(TimePoint moment, const HistoryMemo& memo);
   void add(TimePoint moment, const MinuteRow& row);
-  std::vector<HistoryPoint> points() const;
+  // What waits and runs now, which no memo knows better.
+  void see(TimePoint now, const std::vector<QueueCounts>& counts);
+  std::vector<HistoryPoint> points();
 
  private:
   struct Sum {
@@ -34,6 +37,7 @@ class HistorySum {
     TimePoint seen{};  // when these were
   };
 
+  void put_depth(Sum& sum, const HistoryMemo& memo) const;
   bool wants_queue(std::string_view queue) const;
   bool wants_type(std::string_view type) const;
 
@@ -41,6 +45,8 @@ class HistorySum {
   const HistoryStep& step_;
   const TimePoint from_;
   std::map<TimePoint, Sum> sums_;
+  TimePoint now_{};
+  HistoryMemo depth_;  // of now
 };
 
 }  // namespace millrace

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/history_memo.h"
@@ -306,9 +308,24 @@ TEST_F(HistoryTest, a_clock_that_was_set_back_loses_nothing) {
   put("q", "a", 4);
   d.broker->run_services();
   next_minute();
-  std::uint64_t sum = 0;
-  for (const HistoryPoint& point : history()) sum += point.put;
-  EXPECT_EQ(sum, 9U);
+  const auto points = history({.until = t0 + 2min});
+  ASSERT_THAT(points, SizeIs(Ge(3U)));
+  EXPECT_EQ(points[0].at, t0 - 59min);
+  EXPECT_EQ(points[0].put, 4U);
+  EXPECT_EQ(points.end()[-2].put, 2U);
+  EXPECT_EQ(points.end()[-1].put, 3U);
+}
+
+TEST_F(HistoryTest, the_depth_of_a_point_that_is_not_over_is_that_of_now) {
+  d.broker->run_services();
+  put("q", "a", 3);
+  next_minute();
+  EXPECT_EQ(history({.step = 1h}).front().waiting, 3U);
+  for (const Lease& lease : d.take("q")) d.settle(lease, Done{});
+  EXPECT_EQ(history({.step = 1h}).front().waiting, 0U);
+  EXPECT_EQ(history({.step = 1h}).front().running, 0U);
+  // What was is not changed by it.
+  EXPECT_EQ(history({.until = t0 + 1min}).front().waiting, 3U);
 }
 
 TEST(History, what_is_off_is_not_kept) {
@@ -331,7 +348,10 @@ class FullStore final : public ForwardingStore {
   explicit FullStore(std::unique_ptr<Store> inner)
       : ForwardingStore(*inner), inner_(std::move(inner)) {}
   Result<Memo> remember(const Remember& request, TimePoint now) override {
-    if (full) return fail(ErrorCode::limited, "there is no room");
+    if (full || (full_hours && request.key.starts_with(history_hour.prefix))) {
+      return fail(ErrorCode::limited, "there is no room");
+    }
+    if (const auto other = std::exchange(in_between, {})) other(*inner_);
     return ForwardingStore::remember(request, now);
   }
   Result<void> flush() override {
@@ -339,6 +359,8 @@ class FullStore final : public ForwardingStore {
     return ForwardingStore::flush();
   }
   std::atomic<bool> full = false;
+  std::atomic<bool> full_hours = false;
+  std::function<void(Store&)> in_between = {};  // somebody else comes first, once
   std::atomic<bool> gone = false;
 
  private:
@@ -373,6 +395,34 @@ TEST_F(FullHistory, what_cannot_be_stored_waits_and_is_shown) {
   EXPECT_THAT(memos(), SizeIs(4));
   EXPECT_THAT(history({.until = d.now()}), SizeIs(Ge(3U)));
   EXPECT_EQ(history({.step = 1h}).front().put, 3U);
+}
+
+TEST_F(FullHistory, a_minute_that_is_stored_without_its_hour_counts_once) {
+  d.broker->run_services();
+  full_->full_hours = true;
+  put("q", "a", 7);
+  next_minute();
+  EXPECT_THAT(memos(), SizeIs(1));
+  EXPECT_EQ(history({.until = d.now()}).front().put, 7U);
+  EXPECT_EQ(history({.step = 1h}).front().put, 7U);
+  full_->full_hours = false;
+  d.live(15s);
+  EXPECT_EQ(history({.until = t0 + 1min}).front().put, 7U);
+  EXPECT_EQ(history({.step = 1h}).front().put, 7U);
+}
+
+TEST_F(FullHistory, nobody_is_overwritten_who_writes_at_the_same_time) {
+  d.broker->run_services();
+  put("q", "a", 7);
+  full_->in_between = [&](Store& store) {
+    HistoryMemo theirs;
+    MinuteRow row{.queue = "q", .type = "a"};
+    row.counts[static_cast<std::size_t>(Counted::put)] = 30;
+    theirs.add(row);
+    must(store.remember({.key = history_key(history_minute, t0), .value = theirs.encode()}, t0));
+  };
+  next_minute();
+  EXPECT_EQ(history({.until = t0 + 1min}).front().put, 37U);
 }
 
 TEST_F(FullHistory, what_waits_for_room_is_bounded) {

@@ -60,13 +60,14 @@ Result<void> HistoryWriter::gather(Store& store, TimePoint now, bool all) {
     Pending& pending = pending_of(each.at);
     for (const auto& row : each.rows) pending.memo.add(*row);
   }
-  // What waits now is what waited when the last minute ended.
+  // What waits now is what waited when the last minute ended; unless the clock was set back.
+  const bool goes_on = minute >= gathered_;
   const TimePoint last = all ? minute : minute - history_minute.length;
   HistoryMemo depth;
   depth.see(*counts, now);
   const bool there = std::ranges::any_of(
       pending_, [&](const Pending& each) { return each.at == last && !each.minute_stored; });
-  if (there || !depth.empty()) pending_of(last).memo.add(depth);
+  if (goes_on && (there || !depth.empty())) pending_of(last).memo.add(depth);
   for (Pending& pending : pending_) pending.memo.cut();
   gathered_ = minute;
   while (pending_.size() > most_pending) {

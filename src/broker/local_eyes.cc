@@ -159,9 +159,7 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
     return std::unexpected(counts.error());
   }
   if (!counts) return page;  // there is no such queue any more
-  HistoryMemo depth;
-  depth.see(*counts, now);
-  sum.add(now, depth);
+  sum.see(now, *counts);
   return page;
 }
 

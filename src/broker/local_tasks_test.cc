@@ -355,6 +355,21 @@ TEST(LocalQueues, memos_go_through) {
   EXPECT_THAT(memos, SizeIs(1));
 }
 
+TEST(LocalQueues, memos_of_millrace_itself_are_written_from_inside_only) {
+  BrokerDriver d;
+  const auto remember = [&](std::string key, bool internal) {
+    return d.wait<Memo>([&](auto done) {
+      d.broker->remember({.caller = {1}, .internal = internal}, {.key = key, .value = "v"},
+                         std::move(done));
+    });
+  };
+  for (const char* key : {"$history/1m/2030-01-01T00:00:00.000Z", "$", "key/0123"}) {
+    EXPECT_THAT(remember(key, false), FailsWith(ErrorCode::invalid, HasSubstr("Millrace's own")));
+    EXPECT_THAT(remember(key, true), IsOk());
+  }
+  EXPECT_THAT(remember("keys", false), IsOk());
+}
+
 TEST(LocalQueues, workers_of_internal_queues_only_are_not_shown) {
   BrokerDriver d;
   const Ask inside{.caller = {2}, .internal = true};

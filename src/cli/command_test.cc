@@ -154,6 +154,7 @@ TEST(Completion, offers_commands_flags_choices_and_names) {
   EXPECT_THAT(completed({"workers", "a"}), ElementsAre("a-WORKER"));
   EXPECT_THAT(completed({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
   EXPECT_THAT(completed({"--he"}), ElementsAre("--help"));
+  EXPECT_THAT(completed({"task", "17", "cancel", "--rea"}), ElementsAre("--reason"));
 }
 
 TEST(Completion, offers_nothing_where_the_shell_knows_better) {

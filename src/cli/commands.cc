@@ -39,6 +39,7 @@ std::unique_ptr<Command> all_commands() {
   add_dead(*millrace);
   add_schedules(*millrace);
   add_workers(*millrace);
+  add_events(*millrace);
   add_stats(*millrace);
   add_top(*millrace);
   add_bench(*millrace);

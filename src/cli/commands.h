@@ -22,6 +22,7 @@ void add_queues(Command& millrace);
 void add_dead(Command& millrace);
 void add_schedules(Command& millrace);
 void add_workers(Command& millrace);
+void add_events(Command& millrace);
 void add_stats(Command& millrace);
 void add_top(Command& millrace);
 void add_bench(Command& millrace);

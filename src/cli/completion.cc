@@ -44,9 +44,9 @@ Place place_after(const Command& root, std::span<const std::string> words) {
       const Argument* flag = find_flag(*place.command, word);
       const bool takes = flag != nullptr && flag->kind == ArgumentKind::value && !flag->maybe_empty;
       if (takes) place.pending = flag;
-    } else if (const Command* below = place.command->find_below(word);
-               below != nullptr && place.words == 0) {
-      place.command = below;
+    } else if (const Command* below = place.command->find_below(word)) {
+      // As parsing does it: a command is one wherever it stands.
+      place.command = below, place.words = 0;
     } else {
       ++place.words;
     }

@@ -1,9 +1,15 @@
 // `millrace export`: everything in a store, as lines of JSON.
 #include <fmt/format.h>
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <variant>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/session.h"
 #include "transfer/export.h"
+#include "transfer/line.h"
 
 namespace millrace::cli {
 namespace {
@@ -12,6 +18,7 @@ struct Options {
   std::string source = {};
   std::string output = {};  // empty: standard output
   bool force = false;       // replace the output file
+  ServerOptions server = {};
 };
 
 std::string summary(const transfer::Counts& counts) {
@@ -21,24 +28,26 @@ std::string summary(const transfer::Counts& counts) {
                      counted(counts.tasks, "task", "tasks"));
 }
 
-Result<transfer::ExportReport> write_to(std::ostream& out, Store& store, Surroundings& with,
-                                        Console& console) {
-  return transfer::export_store(
-      store, out, with.clock.now(),
-      [&](std::uint64_t done, std::uint64_t total) { console.progress("exporting", done, total); });
-}
-
-Result<transfer::ExportReport> write(const Options& options, Store& store, Surroundings& with,
-                                     Console& console) {
-  if (options.output.empty()) return write_to(with.out, store, with, console);
+// What is written to: a file that is there whole or not at all, or standard output.
+Result<transfer::ExportReport> write(
+    const Options& options, Surroundings& with,
+    const std::function<Result<transfer::ExportReport>(std::ostream&)>& export_to) {
+  if (options.output.empty()) return export_to(with.out);
   OutputFile file(options.output);
   if (auto opened = file.open(options.force); !opened) {
     return std::unexpected(std::move(opened.error()));
   }
-  auto report = write_to(file.stream(), store, with, console);
+  auto report = export_to(file.stream());
   if (!report) return report;
   if (auto done = file.finish(); !done) return std::unexpected(std::move(done.error()));
   return report;
+}
+
+Exit tell(const transfer::ExportReport& report, const Options& options, Console& console) {
+  for (const std::string& each : report.left_out) console.warn(fmt::format("left out {}", each));
+  console.say(fmt::format("exported {}{}", summary(report.written),
+                          options.output.empty() ? "" : " to " + options.output));
+  return Exit::ok;
 }
 
 Exit export_store(const Options& options, Surroundings& with, Console& console) {
@@ -52,31 +61,104 @@ Exit export_store(const Options& options, Surroundings& with, Console& console) 
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
       [&](std::string_view notice) { console.warn(notice); });
   if (!store) return console.fail(store.error());
-  const auto report = write(options, **store, with, console);
-  if (!report) return console.fail(report.error());
-  for (const std::string& each : report->left_out) console.warn(fmt::format("left out {}", each));
-  console.say(fmt::format("exported {}{}", summary(report->written),
-                          options.output.empty() ? "" : " to " + options.output));
-  return Exit::ok;
+  const auto report = write(options, with, [&](std::ostream& out) {
+    return transfer::export_store(**store, out, with.clock.now(),
+                                  [&](std::uint64_t done, std::uint64_t total) {
+                                    console.progress("exporting", done, total);
+                                  });
+  });
+  return report ? tell(*report, options, console) : console.fail(report.error());
+}
+
+// Lines as they come from a server, and the last of them, which says how many there were.
+class Download {
+ public:
+  explicit Download(std::ostream& out) : out_(out) {}
+
+  Result<void> take(std::string_view piece) {
+    out_ << piece;
+    if (!out_) {
+      return fail(ErrorCode::unavailable,
+                  "the output cannot be written; is the disk full, or was the reader closed?");
+    }
+    bytes_ += piece.size();
+    lines_ += static_cast<std::uint64_t>(std::ranges::count(piece, '\n'));
+    // The closing line is short; of others the end is enough.
+    tail_ += piece;
+    if (tail_.size() > 2 * kept) tail_.erase(0, tail_.size() - kept);
+    return {};
+  }
+
+  Result<transfer::ExportReport> end() {
+    out_.flush();
+    std::string_view last = tail_;
+    if (last.ends_with('\n')) last.remove_suffix(1);
+    last = last.substr(last.rfind('\n') + 1);
+    const auto line = transfer::read_line(last, true);
+    const auto* end = line ? std::get_if<transfer::End>(&*line) : nullptr;
+    if (end == nullptr) {
+      return fail(ErrorCode::unavailable,
+                  fmt::format("the server broke off after {}", counted(lines_, "line", "lines")));
+    }
+    return transfer::ExportReport{.written = end->counts};
+  }
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kept = 4096;
+  std::ostream& out_;
+  std::string tail_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t lines_ = 0;
+};
+
+Exit export_server(const Options& options, Session& session) {
+  std::optional<Exit> refused;
+  const auto report = write(options, session.with(), [&](std::ostream& out) {
+    Download download(out);
+    using Take = std::function<Result<void>(std::string_view)>;
+    const Take take = [&](std::string_view piece) {
+      session.console().progress("exporting, MiB", download.bytes() >> 20U, 0);
+      return download.take(piece);
+    };
+    const auto done = session.ask<void>(&HttpBroker::export_lines, take);
+    if (done) return download.end();
+    refused = session.fail(done.error());
+    return Result<transfer::ExportReport>(std::unexpected(done.error()));
+  });
+  if (report) return tell(*report, options, session.console());
+  return refused ? *refused : session.console().fail(report.error());
+}
+
+Exit export_from(const Options& options, Surroundings& with, Console& console) {
+  if (!is_server(options.source)) return export_store(options, with, console);
+  ServerOptions server = options.server;
+  server.server = options.source;
+  const auto session = Session::open(server, with, console);
+  return session ? export_server(options, *session) : Exit::usage;
 }
 
 }  // namespace
 
 void add_export(Command& millrace) {
   auto options = std::make_shared<Options>();
-  millrace.add("export", "Write everything in a store as lines of JSON")
+  millrace.add("export", "Write everything in a store or a server as lines of JSON")
       .word("SOURCE", options->source,
-            "The store: a directory, journal:DIR or memory:?snapshot=FILE")
+            "The store: a directory, journal:DIR or memory:?snapshot=FILE; or a server, http://...")
       .value("-o,--output", options->output, "FILE", "Where to (default: standard output)")
       .flag("-f,--force", options->force, "Replace the file if it is there")
+      .value("--key-file", options->server.key_file, "FILE",
+             "A file with the key of the server (else MILLRACE_KEY)")
       .explain(
           "Writes queues, schedules, memos and tasks in all states, the oldest task first. "
           "Changes\n"
-          "nothing. The store must not be in use by another process.")
+          "nothing. A store must not be in use by another process; a server goes on working.")
       .example("millrace export ./data --output backup.jsonl")
+      .example("millrace export http://127.0.0.1:7070 --output backup.jsonl", "of a running server")
       .example("millrace export ./data | gzip > backup.gz")
       .does([options](Surroundings& with, Console& console) {
-        return export_store(*options, with, console);
+        return export_from(*options, with, console);
       });
 }
 

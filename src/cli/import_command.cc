@@ -158,7 +158,7 @@ void add_import(Command& millrace) {
       .value("--queue", options->queue, "NAME",
              "Where the tasks of a queue-state.json go [default]")
       .value("--key-file", options->server.key_file, "FILE",
-             "A file with the key of the server (default: MILLRACE_KEY)")
+             "A file with the key of the server (else MILLRACE_KEY)")
       .explain(
           "Adds what the store has not; what is there already stays as it is, so an import may be\n"
           "run again after anything. Tasks that were running are queued. Reads what\n"

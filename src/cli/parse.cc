@@ -138,6 +138,15 @@ std::optional<std::string> mistyped_command(std::span<const Command* const> path
                      nearest_of(word, names));
 }
 
+bool is_below(const Command& command, std::string_view flag) {
+  return std::ranges::any_of(command.below(), [&](const auto& below) {
+    return std::ranges::any_of(below->arguments(), [&](const Argument& each) {
+      const auto names = long_names(each);
+      return std::ranges::find(names, flag) != names.end();
+    });
+  });
+}
+
 // A flag that the command does not have.
 std::optional<std::string> mistyped_flag(const Command& command,
                                          std::span<const std::string> arguments) {
@@ -151,6 +160,7 @@ std::optional<std::string> mistyped_flag(const Command& command,
     const std::string flag = each.substr(0, each.find('='));
     if (!flag.starts_with("--")) continue;
     if (std::ranges::find(flags, flag) != flags.end()) continue;
+    if (is_below(command, flag)) return fmt::format("{} goes behind the command", flag);
     return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
                        nearest_of(flag, flags));
   }

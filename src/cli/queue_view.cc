@@ -1,6 +1,7 @@
 #include "cli/queue_view.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 
 #include "cli/ages.h"
@@ -74,6 +75,30 @@ void add_figures(Sheet& sheet, const QueueFigures& figures, TimePoint now) {
   sheet.add("waited, ran", fmt::format("{}, {} (mean)", seconds_text(figures.mean_wait_seconds),
                                        seconds_text(figures.mean_run_seconds)));
   sheet.add("last asked for", figures.last_asked ? age(*figures.last_asked, now) : "never");
+}
+
+// A bar a minute, the newest last.
+std::string hour_of(const History& history, std::uint64_t HistoryPoint::* what, TimePoint now,
+                    const Look& look) {
+  constexpr std::size_t minutes = 60;
+  std::vector<double> bars(minutes, 0);
+  std::uint64_t sum = 0;
+  for (const HistoryPoint& each : history.points) {
+    const auto ago = static_cast<std::size_t>(
+        std::max<std::int64_t>(0, (now - each.at) / std::chrono::minutes(1)));
+    if (ago >= minutes || each.at > now) continue;
+    bars[minutes - 1 - ago] += static_cast<double>(each.*what);
+    sum += each.*what;
+  }
+  return fmt::format("{} {}", sparkline(bars, look), grouped(sum));
+}
+
+void add_hour(Sheet& sheet, const History& history, TimePoint now, const Look& look) {
+  if (history.points.empty()) return;
+  sheet.head("The last hour, by minutes");
+  sheet.add("put", hour_of(history, &HistoryPoint::put, now, look));
+  sheet.add("completed", hour_of(history, &HistoryPoint::completed, now, look));
+  sheet.add("failed", hour_of(history, &HistoryPoint::failed, now, look));
 }
 
 void add_settings(Sheet& sheet, const QueueSettings& settings) {
@@ -175,7 +200,7 @@ Table figures_table(const std::vector<QueueView>& queues) {
   return table;
 }
 
-std::string view_of(const QueueView& view, TimePoint now, const Look& look) {
+std::string view_of(const QueueView& view, const History& hour, TimePoint now, const Look& look) {
   Sheet sheet;
   const QueueSettings& settings = view.queue.settings;
   sheet.add("queue", settings.name);
@@ -188,6 +213,7 @@ std::string view_of(const QueueView& view, TimePoint now, const Look& look) {
   sheet.head("Tasks");
   add_counts(sheet, view, now);
   add_figures(sheet, view.figures, now);
+  add_hour(sheet, hour, now, look);
   add_settings(sheet, settings);
   return sheet.text(look);
 }

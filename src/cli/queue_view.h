@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/history.h"
 #include "cli/table.h"
 
 namespace millrace::cli {
@@ -20,7 +21,7 @@ std::string rate_text(double rate);
 Table queues_table(const std::vector<QueueView>& queues, TimePoint now);
 // What happened since the server started, a line a queue and one for all.
 Table figures_table(const std::vector<QueueView>& queues);
-// Everything about one.
-std::string view_of(const QueueView& queue, TimePoint now, const Look& look);
+// Everything about one, and the last hour of it by minutes where that is known.
+std::string view_of(const QueueView& queue, const History& hour, TimePoint now, const Look& look);
 
 }  // namespace millrace::cli

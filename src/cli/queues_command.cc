@@ -45,9 +45,14 @@ Exit show(const Options& options, Session& session) {
   if (!views) return session.fail(views.error(), options.name);
   if (session.json()) {
     session.print_json(wire::view_of(views->front()));
-  } else {
-    session.out() << view_of(views->front(), session.now(), session.look());
+    return Exit::ok;
   }
+  // A server without a history has queues all the same.
+  const TimePoint now = session.now();
+  const auto hour = session.ask<History>(&HttpBroker::history,
+                                         HistoryRequest{.queue = views->front().queue.settings.name,
+                                                        .from = now - std::chrono::hours(1)});
+  session.out() << view_of(views->front(), hour.value_or(History{}), now, session.look());
   return Exit::ok;
 }
 

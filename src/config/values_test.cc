@@ -192,6 +192,10 @@ TEST(Settings, disagreements_between_values) {
   EXPECT_THAT(disagreements({.tls_certificate = "a"})[0].message, HasSubstr("tls.key is not"));
   EXPECT_THAT(disagreements({.tls_key = "a"})[0].message, HasSubstr("tls.certificate is not"));
   EXPECT_THAT(disagreements({.store = "jurnal:x"})[0].message, HasSubstr("no kind of store"));
+  for (const auto* address : {"9090", "example.org:9090", ":", "127.0.0.1:99999"}) {
+    EXPECT_THAT(disagreements({.metrics_listen = address})[0].message, HasSubstr("metrics.listen"));
+  }
+  EXPECT_TRUE(disagreements({.metrics_listen = "[::1]:0"}).empty());
   const auto found = disagreements({.admin_key = "too short"});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_THAT(found[0].message, AllOf(HasSubstr("openssl rand"), HasSubstr("9 characters")));

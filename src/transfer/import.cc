@@ -191,10 +191,11 @@ Remember as_new(Memo memo, TimePoint now) {
 }
 
 Error cut_short(std::uint64_t lines) {
-  return {ErrorCode::invalid,
-          fmt::format("the export ends after line {} without its closing line, so a part of it is "
-                      "missing. What is there was imported; get the whole file and import that, too",
-                      lines)};
+  return {
+      ErrorCode::invalid,
+      fmt::format("the export ends after line {} without its closing line, so a part of it is "
+                  "missing. What is there was imported; get the whole file and import that, too",
+                  lines)};
 }
 
 Result<void> compare(const Counts& written, const Counts& read) {

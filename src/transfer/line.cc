@@ -14,9 +14,8 @@ namespace {
 Result<Line> header_of(std::string_view value) {
   const auto header = wire::from_archive<wire::HeaderFields>(value, header_key, true);
   if (!header) {
-    return fail(ErrorCode::invalid,
-                fmt::format("the opening line of the export makes no sense: {}",
-                            header.error().message));
+    return fail(ErrorCode::invalid, fmt::format("the opening line of the export makes no sense: {}",
+                                                header.error().message));
   }
   if (header->format != format_number) {
     return fail(ErrorCode::invalid,

@@ -41,10 +41,9 @@ Result<Sent> send(const std::string& file, std::size_t room = 7) {
 }
 
 TEST(Upload, an_export_goes_byte_for_byte) {
-  const std::string file =
-      std::string(header) +
-      "{\"queue\":{}}\n{\"task\":{}}\n{\"task\":{}}\n"
-      "{\"end\":{\"queues\":1,\"schedules\":0,\"memos\":0,\"tasks\":2}}\n";
+  const std::string file = std::string(header) +
+                           "{\"queue\":{}}\n{\"task\":{}}\n{\"task\":{}}\n"
+                           "{\"end\":{\"queues\":1,\"schedules\":0,\"memos\":0,\"tasks\":2}}\n";
   for (const std::size_t room : {1U, 7U, 4096U}) {
     const auto sent = send(file, room);
     ASSERT_THAT(sent, IsOk());
@@ -73,14 +72,16 @@ TEST(Upload, a_queue_state_becomes_the_lines_of_an_export) {
           "tasks":[{"id":"task-01890a5d-ac96-774b-bcce-b302099a8057","type":"chat",
                     "status":"queued","priority":"high","payload":{"prompt":"hi"}}]})");
   ASSERT_THAT(sent, IsOk());
-  EXPECT_THAT(sent->text,
-              AllOf(StartsWith("{\"millrace_export\":"), HasSubstr("\n{\"queue\":{\"name\":\"default\""),
-                    HasSubstr("\n{\"task\":{\"id\":\"01890a5d-ac96-774b-bcce-b302099a8057\"")));
+  EXPECT_THAT(
+      sent->text,
+      AllOf(StartsWith("{\"millrace_export\":"), HasSubstr("\n{\"queue\":{\"name\":\"default\""),
+            HasSubstr("\n{\"task\":{\"id\":\"01890a5d-ac96-774b-bcce-b302099a8057\"")));
   EXPECT_THAT(sent->end, IsOk());
 }
 
 TEST(Upload, what_is_neither_is_refused_before_anything_is_sent) {
-  EXPECT_THAT(send("id,queue\n1,a\n"), FailsWith(ErrorCode::invalid, HasSubstr("neither an export")));
+  EXPECT_THAT(send("id,queue\n1,a\n"),
+              FailsWith(ErrorCode::invalid, HasSubstr("neither an export")));
   EXPECT_THAT(send(""), FailsWith(ErrorCode::invalid, HasSubstr("empty")));
 }
 

@@ -65,10 +65,14 @@ struct Operation {
     if (auto good = walk.begin(); !good) return failed(good.error());
     for (bool more = true; more;) {
       if (is_cancelled(broker, caller, task)) {
+        if (auto saved = walk.save(); !saved) return failed(saved.error());
         log_end(log, "cancelled", task, *request, walk.progress());
         return Cancel{"cancelled while it was running"};
       }
-      if (stopping || task.stop_requested()) return GiveBack{};
+      if (stopping || task.stop_requested()) {
+        (void)walk.save();  // else what is done is looked at once more
+        return GiveBack{};
+      }
       const auto stepped = walk.step();
       if (!stepped) return failed(stepped.error());
       more = *stepped;

@@ -283,6 +283,23 @@ TEST_F(BulkTest, nothing_is_retried_twice) {
   EXPECT_EQ(in("q"), 0U);
 }
 
+// The ids were free once they were removed.
+TEST_F(BulkTest, a_new_task_with_the_id_of_a_removed_one_is_not_touched) {
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 3; ++i) tasks.push_back(task("q"));
+  for (const auto& put : must(d.try_put(tasks))) must(put);
+  BulkRequest request{.action = BulkAction::remove};
+  request.filter.queue = "q";
+  const TaskId id = start(request);
+  shelf.lose_answers = 1;
+  must(worker().step());
+  EXPECT_EQ(in("q"), 0U);
+  tasks.pop_back();
+  for (const auto& put : must(d.try_put(tasks))) must(put);
+  EXPECT_EQ(run(id, 3).result, "[3,3,3,0]");
+  EXPECT_EQ(in("q"), 2U);
+}
+
 TEST_F(BulkTest, a_restart_of_everything_loses_nothing) {
   put(2300);
   const TaskId id = start(move("q", "new"));
@@ -307,6 +324,8 @@ TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_c
   EXPECT_EQ(ended.state, TaskState::cancelled);
   EXPECT_EQ(in("new"), 2000U);
   EXPECT_EQ(in("q"), 500U);
+  EXPECT_EQ(shelf.last().done, 2000U);
+  EXPECT_THAT(shelf.last().pending, SizeIs(0));
 }
 
 TEST_F(BulkTest, a_stop_gives_the_operation_back_after_its_page) {

@@ -61,12 +61,13 @@ Result<void> BulkWalk::load() {
 }
 
 Result<void> BulkWalk::save() {
+  const Ask inside{.caller = ask_.caller, .deadline = ask_.deadline, .internal = true};
   Remember request{.key = key_,
                    .value = tools_.write_progress(progress_),
                    .expected = version_,
                    .lifetime = bulk_kept_for};
   const auto stored =
-      wait<Memo>([&](auto done) { broker_.remember(ask_, std::move(request), std::move(done)); });
+      wait<Memo>([&](auto done) { broker_.remember(inside, std::move(request), std::move(done)); });
   if (!stored) return std::unexpected(stored.error());
   version_ = stored->version;
   return {};
@@ -130,6 +131,9 @@ Result<bool> BulkWalk::step() {
 // `again`: some of them may have been acted on before. Then a retry must not be repeated: the task
 // may have had its second life and be dead once more.
 Result<void> BulkWalk::act(bool again) {
+  if (again) {
+    if (auto good = drop_new_ones(); !good) return good;
+  }
   const std::vector<BulkSeen> tasks = progress_.pending;
   for (std::size_t from = 0; from < tasks.size();) {
     const auto begin = tasks.begin() + static_cast<std::ptrdiff_t>(from);
@@ -145,6 +149,24 @@ Result<void> BulkWalk::act(bool again) {
     }
   }
   progress_.pending.clear();
+  return {};
+}
+
+// Meanwhile somebody may have put another task with the id of one that was removed.
+Result<void> BulkWalk::drop_new_ones() {
+  std::vector<BulkSeen> kept;
+  for (const BulkSeen& seen : progress_.pending) {
+    const auto found = wait<Task>([&](auto done) { broker_.find(ask_, seen.id, std::move(done)); });
+    if (!found && found.error().code != ErrorCode::not_found) {
+      return std::unexpected(found.error());
+    }
+    if (!found || found->number < number_) {
+      kept.push_back(seen);
+    } else {
+      ++(request_.action == BulkAction::remove ? progress_.done : progress_.refused);
+    }
+  }
+  progress_.pending = std::move(kept);
   return {};
 }
 

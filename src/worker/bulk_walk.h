@@ -38,6 +38,9 @@ class BulkWalk {
   // One page. False: it was the last, and all is written down. `conflict`: another one walks here.
   Result<bool> step();
 
+  // Writes down how far it came: for who leaves between two pages.
+  Result<void> save();
+
   const BulkProgress& progress() const { return progress_; }
 
  private:
@@ -45,10 +48,10 @@ class BulkWalk {
   Result<T> wait(const Start& start);
 
   Result<void> load();
-  Result<void> save();
   Result<std::uint64_t> count();
   Result<TaskPage> next_page();
   Result<void> act(bool again);
+  Result<void> drop_new_ones();
   Result<void> note(const BulkSeen& seen, const Result<TaskState>& state, bool again);
   Result<bool> was_done(const TaskId& id);
 

@@ -54,6 +54,7 @@ std::string alike(std::string text) {
       {R"(less than a second|\b\d+ (s|min|h|seconds?|minutes?)\b)", "1s"},
       {R"(\b(\d+(ms|s|m|h|d))+\b)", "TIME"},
       {R"(<0\.1|\b\d+\.\d\b)", "RATE"},
+      {R"((\b\d+|no) memos?\b)", "MEMOS"},  // a minute that ends leaves one
       {R"([ ]+)", " "},
       {R"( +\n)", "\n"},
       {R"(\n+$)", ""}};  // what `task result` prints ends as the result does

@@ -305,6 +305,44 @@ TEST_F(ConsoleTest, many_tasks_are_changed_by_filter_and_operations_can_be_looke
   EXPECT_EQ(run({"bulk", "show", an_id}).exit, 5);
 }
 
+// ---- events ------------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, events_are_followed_as_they_happen) {
+  auto followed = std::async(std::launch::async, [&] {
+    return run({"events", "--queue", "watched", "--type", "t", "--count", "2", "--json"});
+  });
+  while (followed.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    run({"put", "watched", "1", "--type", "other"});
+    run({"put", "watched", "1", "--type", "t"});
+  }
+  const Ran ran = followed.get();
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 2);
+  EXPECT_THAT(ran.out, AllOf(StartsWith(R"({"event":"put",)"), HasSubstr(R"("queue":"watched")"),
+                             Not(HasSubstr("other"))));
+}
+
+TEST(ConsoleAlone, events_go_on_when_the_server_restarts) {
+  auto first = std::make_unique<ServerProcess>(std::vector<std::string>{"--store", "memory:"});
+  ASSERT_TRUE(first->ready());
+  const std::string address = "127.0.0.1:" + std::to_string(first->port());
+  const auto put = [&] {
+    return run_program({"put", "q", "1", "--server", "http://" + address}).exit;
+  };
+  auto followed = std::async(std::launch::async, [&] {
+    return run_program({"events", "--count", "40", "--server", "http://" + address});
+  });
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(put(), 0);
+  first.reset();
+  ServerProcess second({"--no-listen", "--store", "memory:", "--listen", address});
+  ASSERT_TRUE(second.ready()) << second.said();
+  while (followed.wait_for(std::chrono::seconds(0)) != std::future_status::ready) put();
+  const Ran ran = followed.get();
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 40);
+  EXPECT_THAT(ran.err, HasSubstr("trying again"));
+}
+
 // ---- schedules ---------------------------------------------------------------------------------
 
 TEST_F(ConsoleTest, schedules_are_made_run_changed_and_removed) {
@@ -368,6 +406,8 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"tasks", "priority", "10", "--queue", "q"}, "0 to 9"},
       {{"tasks", "move", "--queue", "q"}, "QUEUE is required"},
       {{"bulk", "show", "7"}, "UUID"},
+      {{"events", "--count", "0"}, "allowed are 1 to"},
+      {{"events", "--id", "7"}, "UUID"},
       {{"queues", "shwo"}, "the nearest is show"},
       {{"queues", "create", "q", "--rate", "fast"}, "100/1m"},
       {{"queues", "create", "q", "--keep-dead", "x"}, "forever"},
@@ -384,6 +424,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"schedules", "create", "s", "--queue", "q", "--every", "1m", "--payload", "{"}, "not JSON"},
       {{"schedules", "next", "s", "--count", "0"}, "1 to 1000"},
       {{"keys", "create", "--name", "x", "--scope", "root"}, "no scope"},
+      {{"--json", "queues"}, "--json goes behind the command"},
       {{"stats", "a", "b"}, "b"},
       {{"workers", "a", "b"}, "b"},
   };
@@ -431,9 +472,19 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
 }
 
 TEST(ConsoleAlone, no_server_is_6_and_says_how_to_start_one) {
-  const std::vector<std::vector<std::string>> all = {
-      {"put", "q", "{}"}, {"task", an_id}, {"tasks"},   {"queues"}, {"queues", "create", "q"},
-      {"dead"},           {"schedules"},   {"workers"}, {"stats"},  {"keys", "list"}};
+  const std::vector<std::vector<std::string>> all = {{"put", "q", "{}"},
+                                                     {"task", an_id},
+                                                     {"tasks"},
+                                                     {"queues"},
+                                                     {"queues", "create", "q"},
+                                                     {"dead"},
+                                                     {"schedules"},
+                                                     {"workers"},
+                                                     {"stats"},
+                                                     {"keys", "list"},
+                                                     {"bulk"},
+                                                     {"events"},
+                                                     {"tasks", "cancel", "--all"}};
   for (auto words : all) {
     words.insert(words.end(), {"--server", "http://127.0.0.1:1"});
     const Ran ran = run_program(words);

@@ -86,7 +86,7 @@ class Watched {
                         fmt::format(R"({{"token":"{}",{}}})", field(taken, "token"), outcome)});
       EXPECT_LT(settled.status, 300U) << settled.body;
     }
-    post("/v1/tasks", R"({"queue":"emails","type":"quote\" and \\ and é"})");
+    post("/v1/tasks", R"({"queue":"emails","type":"a.b:c-d_e"})");
     process_.ask({"POST", "/v1/tasks", R"({"queue":"emails","priority":77})"});
     post("/v1/workers/w/beat", R"({"processors":4,"queues":[{"queue":"emails","processors":4}]})");
   }
@@ -213,6 +213,27 @@ TEST(Metrics, the_unit_is_one_that_systemd_takes) {
   EXPECT_THAT(ran.err, Not(HasSubstr("millrace.service")));
 }
 
+// ---- Events
+// --------------------------------------------------------------------------------------
+
+TEST(Events, a_stream_lives_as_long_as_the_server) {
+  ServerProcess process({"--store", "memory:"});
+  ASSERT_TRUE(process.ready()) << process.said();
+  RawClient reader = process.connect();
+  reader.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(reader.read_until("\n\n"), HasSubstr("text/event-stream"));
+  for (int i = 0; i < 3; ++i) {
+    const Reply put = process.ask({"POST", "/v1/tasks", R"({"queue":"emails","type":"t"})"});
+    const std::string told = reader.read_until("\n\n");
+    EXPECT_THAT(told, HasSubstr("event: put\n"));
+    EXPECT_THAT(told, HasSubstr(field(put.body, "id")));
+  }
+  process.signal(SIGTERM);
+  EXPECT_TRUE(reader.read_to_end().ends_with("0\r\n\r\n"));
+  reader.close();
+  EXPECT_EQ(process.exit(), 0) << process.said();
+}
+
 // ---- Prometheus itself -------------------------------------------------------------------------
 
 class Prometheus {
@@ -306,7 +327,7 @@ TEST(Metrics, a_real_prometheus_reads_them) {
   EXPECT_THAT(prometheus.query("claude_proxy_tasks_total%7Bstatus=%22completed%22%7D"),
               HasSubstr("\"priority\":\"high\""));
   EXPECT_THAT(prometheus.query("bullmq_job_duration_seconds_count"),
-              HasSubstr("\"job\":\"welcome\""));
+              HasSubstr("\"exported_job\":\"welcome\""));  // `job` is Prometheus' own
   EXPECT_THAT(prometheus.query("queue_running_job_processors"), HasSubstr(",\"value\":["));
 }
 

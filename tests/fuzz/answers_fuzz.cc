@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/wire/answers.h"
+#include "api/wire/eyes.h"
 #include "api/wire/raw.h"
 #include "api/wire/requests.h"
 #include "api/wire/views.h"
@@ -47,6 +49,26 @@ void try_schedule(std::string_view text) {
   if (!well(schedule, text)) return;
   const auto sent = wire::read_schedule(wire::schedule_text(*schedule), schedule->name);
   if (sent) require(sent->task.payload == schedule->task.payload);
+}
+
+// A stream says the same however it is cut.
+std::vector<std::string> told_by(std::string_view text, std::size_t piece) {
+  wire::EventReader reader;
+  std::vector<std::string> told;
+  for (std::size_t at = 0; at < text.size(); at += piece) {
+    reader.feed(text.substr(at, piece));
+    for (;;) {
+      const auto news = reader.next();
+      if (!news) {
+        require(!news.error().message.empty());
+        told.emplace_back("wrong");
+        return told;
+      }
+      if (!*news) break;
+      told.push_back((*news)->id + (*news)->event.value_or(TaskHappening{}).queue);
+    }
+  }
+  return told;
 }
 
 // The patch from one object to another leads there.
@@ -91,6 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       well(wire::queue_from(text), text), well(wire::queue_view_from(text, text), text);
       well(wire::queue_views_from(text, text), text), well(wire::schedules_from(text), text);
       well(wire::workers_from(text), text), well(wire::server_from(text), text);
+      well(wire::history_from(text), text);
+      require(told_by(text, 1) == told_by(text, text.size() + 1));
       break;
   }
   return 0;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/server/query.h"
+#include "api/wire/eyes.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -20,6 +21,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     query.duration("wait", std::chrono::seconds(60));
   }
   if (const auto wrong = query.finish()) require(!wrong->error.message.empty());
+  if (const auto id = wire::event_id_from(text)) {
+    const auto again = wire::event_id_from(wire::event_id(id->boot, id->number));
+    require(again && again->boot == id->boot && again->number == id->number);
+  }
   const Segments segments = segments_of(text);
   require(segments.count <= segments.parts.size());
   for (std::size_t i = 0; i < segments.count; ++i) {

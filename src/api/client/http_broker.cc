@@ -279,6 +279,11 @@ void HttpBroker::import_lines(Ask ask, std::function<Result<std::size_t>(std::sp
       wire::imported_from, std::move(done));
 }
 
+void HttpBroker::export_lines(Ask ask, std::function<Result<void>(std::string_view)> take,
+                              Completion<void> done) {
+  call(ask, {.target = "/v1/export", .waits = true, .on_piece = std::move(take)}, std::move(done));
+}
+
 void HttpBroker::workers(Ask ask, Completion<std::vector<WorkerView>> done) {
   call<std::vector<WorkerView>>(ask, {.target = "/v1/workers"}, wire::workers_from,
                                 std::move(done));

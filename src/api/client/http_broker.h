@@ -84,6 +84,10 @@ class HttpBroker final : public Broker {
   // room with the next bytes and says how many; 0: nothing follows.
   void import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char> room)> more,
                     Completion<wire::Imported> done);
+  // Everything in the server as the lines of an export; `take` gets them as they come. Where their
+  // end is missing, so is something else: see GET /v1/export.
+  void export_lines(Ask ask, std::function<Result<void>(std::string_view piece)> take,
+                    Completion<void> done);
 
   // ---- For those who watch (http_eyes.cc) ----
   void history(Ask ask, HistoryRequest request, Completion<History> done);

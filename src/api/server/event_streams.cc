@@ -30,12 +30,17 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
         ring_(ring),
         request_(std::move(request)),
         position_(request_.after.value_or(ring.last())),
-        told_(all.clock_.steady()) {
+        told_(all.clock_.steady()),
+        checked_(told_) {
     if (request_.reset) position_ = ring.last();
   }
 
   void more(PushStream::Done done) {
     const auto now = all_.clock_.steady();
+    if (now - checked_ >= all_.options_.beat) {
+      if (request_.still_allowed && !request_.still_allowed()) return done({}, true);
+      checked_ = now;
+    }
     std::string text;
     if (!greeted_) {
       greeted_ = true;
@@ -43,7 +48,6 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     } else if (now >= resting_until_) {
       text = news(now);
       if (text.empty() && now - told_ >= all_.options_.beat) {
-        if (request_.still_allowed && !request_.still_allowed()) return done({}, true);
         text = fmt::format(":\nid: {}\n\n", id());
       }
     }
@@ -102,13 +106,13 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     read_before_ = true;
     append(text, page.events, now);
     append_skipped(text, now);
-    looked_ += position_ - std::min(before, position_);
+    const std::uint64_t looked = position_ - std::min(before, position_);
+    looked_ += looked;
     behind_ = position_ < last;
     const std::size_t budget =
         std::max(looks_of_all / std::max<std::size_t>(all_.count_, 1), least_looks);
-    resting_until_ = !behind_           ? now + all_.options_.rest
-                     : looked_ > budget ? second_began_ + second
-                                        : now;
+    if (!behind_ && looked > 0) resting_until_ = now + all_.options_.rest;
+    if (behind_ && looked_ > budget) resting_until_ = second_began_ + second;
     return text;
   }
 
@@ -154,9 +158,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
       if (const auto stream = weak.lock()) stream->wake();
     });
     const std::lock_guard lock(mutex_);
-    if (parked_) {
-      ticket_ = ticket;
-    }
+    if (parked_) ticket_ = ticket;
   }
 
   void resume(bool by_time, std::chrono::nanoseconds now) {
@@ -184,7 +186,8 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   bool read_before_ = false;
   bool behind_ = false;  // there is more to look at
   std::chrono::nanoseconds resting_until_{0};
-  std::chrono::nanoseconds told_;  // something, last
+  std::chrono::nanoseconds told_;     // something, last
+  std::chrono::nanoseconds checked_;  // that it is still allowed
   std::chrono::nanoseconds second_began_{0};
   std::uint64_t looked_ = 0;  // in that second
   RateWindow window_;

@@ -41,7 +41,7 @@ struct EventRequest {
   EventFilter filter = {};
   std::optional<std::uint64_t> after = std::nullopt;  // nothing: what happens from now on
   bool reset = false;  // what the reader has seen was told by another broker
-  // Asked with every beat; false ends the stream. Empty: always.
+  // Asked every 15 s; false ends the stream. Empty: always.
   std::function<bool()> still_allowed = {};
 };
 

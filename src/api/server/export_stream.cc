@@ -68,9 +68,10 @@ void export_lines(CallPtr call) {
     return call->refuse(Error{ErrorCode::not_found, "nothing can be exported here"});
   }
   if (call->restricted()) {
-    return call->refuse(Problem{.status = 403,
-                                .code = "forbidden",
-                                .detail = "this key is for some queues only, and an export has all"});
+    return call->refuse(
+        Problem{.status = 403,
+                .code = "forbidden",
+                .detail = "this key is for some queues only, and an export has all"});
   }
   Respond respond = std::move(call->respond);
   HttpResponse response{.content_type = "application/x-ndjson",

@@ -44,8 +44,8 @@ void append_line(std::string& out, std::string_view kind, const T& value) {
 // One line on its way in: first what it is, then its value.
 class ArchiveLine {
  public:
-  // Keys that nobody knows are skipped in what a newer Millrace wrote, and refused otherwise: a file
-  // may be written by hand.
+  // Keys that nobody knows are skipped in what a newer Millrace wrote, and refused otherwise: a
+  // file may be written by hand.
   explicit ArchiveLine(std::string_view text, bool newer = false)
       : in_(text, newer ? Source::newer_archive : Source::archive) {}
 

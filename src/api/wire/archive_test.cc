@@ -232,8 +232,7 @@ TEST(WireErrors, an_unknown_key_is_refused_unless_it_may_be_newer_than_we_are) {
               FailsWith(ErrorCode::invalid,
                         HasSubstr(R"(task.retry."bakoff" is not known; known here are backoff)")));
   const std::string_view text = R"({"key":"k","value":"v","colour":"red"})";
-  EXPECT_THAT(from_archive<Memo>(text, "memo"),
-              FailsWith(ErrorCode::invalid, HasSubstr("colour")));
+  EXPECT_THAT(from_archive<Memo>(text, "memo"), FailsWith(ErrorCode::invalid, HasSubstr("colour")));
   EXPECT_THAT(from_archive<Memo>(text, "memo", true), IsOk());
 }
 
@@ -275,8 +274,7 @@ TEST(WireText, numbers_are_written_as_they_were_meant) {
 }
 
 TEST(WireText, a_number_beyond_a_double_is_refused) {
-  const auto task =
-      from_archive<NewTask>(R"({"queue":"q","retry":{"factor":0.5e443}})", "task");
+  const auto task = from_archive<NewTask>(R"({"queue":"q","retry":{"factor":0.5e443}})", "task");
   ASSERT_FALSE(task);
   EXPECT_NE(task.error().message.find("task.retry.factor"), std::string::npos)
       << task.error().message;

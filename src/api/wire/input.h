@@ -33,10 +33,7 @@ enum class Source : std::uint8_t { request, answer, archive, newer_archive };
 class Input {
  public:
   explicit Input(std::string_view text, Source source = Source::request)
-      : begin_(text.data()),
-        at_(text.data()),
-        end_(text.data() + text.size()),
-        source_(source) {}
+      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()), source_(source) {}
 
   bool good() const { return !error_; }
   bool is_answer() const { return source_ == Source::answer; }

@@ -1,5 +1,5 @@
-// Values to JSON text, along the lists of fields.h. Everything is appended to one string; no tree is
-// made. The API writes JSON payloads as they are; in an archive all bytes are strings.
+// Values to JSON text, along the lists of fields.h. Everything is appended to one string; no tree
+// is made. The API writes JSON payloads as they are; in an archive all bytes are strings.
 #pragma once
 
 #include <concepts>

@@ -1,0 +1,173 @@
+// `millrace events`: what happens to tasks, as it happens.
+#include <fmt/format.h>
+
+#include "api/wire/eyes.h"
+#include "cli/commands.h"
+#include "cli/display.h"
+#include "cli/flag_values.h"
+#include "cli/session.h"
+#include "core/time_text.h"
+#include "core/uuid.h"
+#include "process/signals.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Options {
+  ServerOptions server = {};
+  std::optional<std::string> queue = std::nullopt;
+  std::optional<std::string> type = std::nullopt;
+  std::optional<std::string> client = std::nullopt;
+  std::optional<std::string> id = std::nullopt;
+  std::string after = {};
+  std::optional<std::string> count = std::nullopt;
+};
+
+constexpr Duration first_pause(250);
+constexpr Duration longest_pause = std::chrono::seconds(10);
+
+Paint paint_of(Happened what) {
+  switch (what) {
+    case Happened::completed:
+      return Paint::good;
+    case Happened::taken:
+    case Happened::progress:
+      return Paint::busy;
+    case Happened::failed:
+    case Happened::dead:
+      return Paint::bad;
+    case Happened::retrying:
+    case Happened::lost:
+    case Happened::expired:
+    case Happened::cancel_requested:
+      return Paint::warning;
+    default:
+      return Paint::none;
+  }
+}
+
+std::string remark_on(const TaskHappening& event) {
+  std::string text;
+  if (!event.worker.empty()) text += "  by " + event.worker;
+  if (!event.error_code.empty()) text += "  " + event.error_code;
+  if (event.progress) text += fmt::format("  {:.0f} %", *event.progress);
+  return printable(text);
+}
+
+// 17:19:34.123  completed  emails/welcome  019a...
+std::string line_of(const TaskHappening& event, const Look& look) {
+  const std::string name(name_of(event.what));
+  constexpr std::size_t widest = 16;
+  const std::string gap(widest - std::min(widest, name.size()) + 1, ' ');
+  const std::string queue =
+      printable(event.type.empty() ? event.queue : event.queue + "/" + event.type);
+  return fmt::format("{}  {}{} {:<24}  {}{}\n",
+                     painted(format_time(event.at).substr(11, 12), Paint::faint, look),
+                     painted(name, paint_of(event.what), look), gap, queue, to_text(event.id.value),
+                     remark_on(event));
+}
+
+// {"event":"put", and the rest as the API says it.
+std::string json_of(const TaskHappening& event) {
+  return fmt::format(R"({{"event":"{}",{})", name_of(event.what), wire::text_of(event).substr(1));
+}
+
+class Follower {
+ public:
+  Follower(const Options& options, EventFilter filter, std::uint64_t most, Session& session)
+      : filter_(std::move(filter)), most_(most), after_(options.after), session_(session) {}
+
+  Exit run() {
+    // Whoever is not there now is told so at once.
+    const auto there = session_.ask<std::vector<QueueView>>(
+        &HttpBroker::queues,
+        filter_.queue ? std::optional<QueueRef>(*filter_.queue) : std::nullopt);
+    if (!there && there.error().code != ErrorCode::not_found) return session_.fail(there.error());
+    Duration pause = first_pause;
+    while (true) {
+      const auto ended =
+          session_.ask<std::string>(&HttpBroker::events, filter_, after_,
+                                    std::function<Result<void>(const wire::EventNews&)>(
+                                        [&](const wire::EventNews& news) { return tell(news); }));
+      if (enough_) return Exit::ok;
+      if (ended) {
+        after_ = *ended;
+        pause = first_pause;
+        continue;
+      }
+      // A server that was there may come back; anything else will not change.
+      if (ended.error().code != ErrorCode::unavailable) return session_.fail(ended.error());
+      session_.console().warn(fmt::format("{}; trying again", ended.error().message));
+      Signals signals;
+      if (signals.wait(pause) == Told::stop) return Exit::ok;
+      pause = std::min(pause * 2, longest_pause);
+    }
+  }
+
+ private:
+  Result<void> tell(const wire::EventNews& news) {
+    if (!news.id.empty()) after_ = news.id;
+    if (news.reset) session_.console().warn("some events were too old to be had");
+    if (news.skipped != 0) {
+      session_.console().warn(fmt::format("{} were passed over: there are too many a second",
+                                          counted(news.skipped, "event", "events")));
+    }
+    if (!news.event) return {};
+    session_.out() << (session_.json() ? json_of(*news.event) + "\n"
+                                       : line_of(*news.event, session_.look()))
+                   << std::flush;
+    enough_ = ++told_ == most_;
+    if (enough_) return fail(ErrorCode::conflict, "that was enough");
+    return {};
+  }
+
+  EventFilter filter_;
+  std::uint64_t most_;
+  std::string after_;
+  Session& session_;
+  std::uint64_t told_ = 0;
+  bool enough_ = false;
+};
+
+Exit follow(const Options& options, Session& session) {
+  FlagReader read;
+  std::uint64_t most = 0;
+  EventFilter filter{.queue = options.queue, .type = options.type, .client_id = options.client};
+  read("--count", options.count, most, [](auto flag, auto text) {
+    return number_of(flag, text, 1, std::numeric_limits<std::uint32_t>::max());
+  });
+  if (options.id) {
+    const auto task = task_of(*options.id);
+    if (task && std::holds_alternative<TaskId>(*task)) {
+      filter.id = std::get<TaskId>(*task);
+    } else {
+      read.refuse({ErrorCode::invalid, "--id names a task by its UUID"});
+    }
+  }
+  if (read.error()) return misused(*read.error(), session.console(), "events");
+  return Follower(options, std::move(filter), most, session).run();
+}
+
+}  // namespace
+
+void add_events(Command& millrace) {
+  auto options = std::make_shared<Options>();
+  auto& command = millrace.add("events", "Follow what happens to tasks");
+  command.value("--queue", options->queue, "QUEUE", "In this queue")
+      .value("--type", options->type, "TYPE", "To tasks of this type")
+      .value("--client", options->client, "TEXT", "To tasks for this client")
+      .value("--id", options->id, "UUID", "To this task")
+      .value("--after", options->after, "EVENT", "Go on after this event, as the API calls it")
+      .value("-n,--count", options->count, "N", "End after so many");
+  takes_session(command, options->server);
+  command
+      .explain(
+          "Goes on until Ctrl-C, also when the server restarts. What is too much for one stream, "
+          "over\n"
+          "500 a second, is passed over and counted.")
+      .example("millrace events")
+      .example("millrace events --queue emails --json | jq -r 'select(.event == \"dead\") | .id'")
+      .does(in_session(options, follow));
+}
+
+}  // namespace millrace::cli
