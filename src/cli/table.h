@@ -26,10 +26,12 @@ struct Cell {
   std::string text = {};
   Paint paint = Paint::none;
 
-  // From text that is printed as it is.
+  // From text that is printed as it is; a row is a list of texts.
+  // NOLINTBEGIN(google-explicit-constructor)
   Cell(std::string_view from, Paint with = Paint::none) : text(from), paint(with) {}
   Cell(const char* from, Paint with = Paint::none) : text(from), paint(with) {}
   Cell(std::string from, Paint with = Paint::none) : text(std::move(from)), paint(with) {}
+  // NOLINTEND(google-explicit-constructor)
 };
 // 1,234; a zero is faint, so that the others stand out.
 Cell number_cell(std::uint64_t number, Paint paint = Paint::none);
