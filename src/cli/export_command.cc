@@ -100,7 +100,7 @@ class Download {
       return fail(ErrorCode::unavailable,
                   fmt::format("the server broke off after {}", counted(lines_, "line", "lines")));
     }
-    return transfer::ExportReport{.written = end->counts};
+    return transfer::ExportReport{.written = end->counts, .left_out = end->left_out};
   }
 
   std::uint64_t bytes() const { return bytes_; }

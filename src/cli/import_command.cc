@@ -102,10 +102,7 @@ Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options
     console.say("What was added is safe. Running the import again goes on from there.");
     return exit;
   }
-  transfer::ImportReport report = report_of(*imported);
-  if (!report.error) {
-    if (auto whole = upload.check_end(); !whole) report.error = std::move(whole.error());
-  }
+  const transfer::ImportReport report = report_of(*imported);
   tell(report, console);
   if (!report.error) return Exit::ok;
   return console.fail(*report.error,

@@ -78,6 +78,7 @@ struct ListRequest {
   std::optional<TimePoint> created_until = std::nullopt;  // exclusive
   // Paging.
   std::optional<TaskNumber> before = std::nullopt;  // the `next` of the page before
+  TaskNumber from = {};                             // nothing older than this one
   std::uint32_t limit = 100;                        // 1 to 1,000
   bool full = false;                                // with payload, result, log and history
 };

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "api/wire/archive.h"
@@ -12,27 +12,12 @@
 namespace millrace::transfer {
 namespace {
 
-// A task may have more than 2 MiB; so many are in memory at once.
-constexpr std::uint32_t tasks_a_page = 64;
-constexpr std::uint32_t memos_a_page = 16;
-constexpr int pages_a_count = 16;
-
-// The tasks below `before` and not below `floor`, oldest first.
-Result<std::vector<Task>> page(Store& store, std::optional<TaskNumber> before, TaskNumber floor) {
-  std::vector<Task> tasks;
-  ListRequest request{.before = before, .limit = tasks_a_page, .full = true};
-  do {
-    auto found = store.list(request);
-    if (!found) return std::unexpected(std::move(found.error()));
-    for (Task& task : found->tasks) {
-      if (task.number < floor) break;
-      tasks.push_back(std::move(task));
-    }
-    request.before = found->next;
-  } while (request.before && *request.before > floor);
-  std::ranges::reverse(tasks);
-  return tasks;
-}
+constexpr std::uint32_t tasks_a_page = 256;
+constexpr std::uint32_t memos_a_page = 64;
+constexpr std::uint64_t widest_window = std::uint64_t{1} << 40U;
+// An operation on many tasks knows them by the numbers that they have here.
+constexpr std::string_view operations = "$bulk";
+constexpr std::string_view operation_memos = "$bulk/";
 
 template <class T>
 void write_all(std::string& out, std::string_view kind, std::vector<T>& values,
@@ -47,13 +32,8 @@ void write_all(std::string& out, std::string_view kind, std::vector<T>& values,
 Result<bool> Exporter::read(Store& store, TimePoint now) {
   Result<void> done;
   switch (step_) {
-    case Step::queues:
-      wire::append_line(header_, header_key,
-                        wire::HeaderFields{.format = format_number,
-                                           .minor = minor_number,
-                                           .store = store.traits().name,
-                                           .exported_at = format_time(now)});
-      done = read_queues(store);
+    case Step::begin:
+      done = begin(store, now);
       break;
     case Step::schedules:
       done = read_schedules(store);
@@ -61,13 +41,8 @@ Result<bool> Exporter::read(Store& store, TimePoint now) {
     case Step::memos:
       done = read_memos(store, now);
       break;
-    case Step::count:
-      done = count(store);
-      break;
     case Step::tasks:
-      do {
-        done = read_tasks(store);
-      } while (done && step_ == Step::tasks && gathered() < piece_bytes_);
+      done = read_tasks(store);
       break;
     case Step::end:
       ended_ = true;
@@ -87,21 +62,42 @@ void Exporter::write(std::string& out) {
   write_all(out, "schedule", schedules_, written.schedules);
   write_all(out, "memo", memos_, written.memos);
   write_all(out, "task", tasks_, written.tasks);
-  if (std::exchange(ended_, false)) wire::append_line(out, "end", written);
+  if (!std::exchange(ended_, false)) return;
+  wire::append_line(out, "end", wire::EndFields{.counts = written, .left_out = report_.left_out});
 }
 
-Result<void> Exporter::read_queues(Store& store) {
+void Exporter::leave_out(std::string what) {
+  constexpr std::size_t most = 100;  // a list of texts is not longer
+  if (report_.left_out.size() < most) report_.left_out.push_back(std::move(what));
+}
+
+Result<void> Exporter::begin(Store& store, TimePoint now) {
+  // What is put from now on has greater numbers and is not part of this export.
+  const auto newest = store.list({.limit = 1});
+  if (!newest) return std::unexpected(newest.error());
+  if (!newest->tasks.empty()) last_ = newest->tasks.front().number;
+  const auto counts = store.counts(std::nullopt, now);
+  if (!counts) return std::unexpected(counts.error());
+  for (const QueueCounts& each : *counts) total_ += each.total();
   auto queues = store.queues(std::nullopt);
   if (!queues) return std::unexpected(std::move(queues.error()));
   for (Queue& queue : *queues) {
-    if (!queue.removing) {
+    const std::string& name = queue.settings.name;
+    if (name == operations) {
+      leaving_.insert(name);
+    } else if (queue.removing) {
+      leave_out(fmt::format("queue \"{}\" and its tasks: it is being removed", name));
+      leaving_.insert(name);
+    } else {
+      known_.insert(name);
       queues_.push_back(std::move(queue));
-      continue;
     }
-    report_.left_out.push_back(
-        fmt::format("queue \"{}\" and its tasks: it is being removed", queue.settings.name));
-    leaving_.insert(std::move(queue.settings.name));
   }
+  wire::append_line(header_, header_key,
+                    wire::HeaderFields{.format = format_number,
+                                       .minor = minor_number,
+                                       .store = store.traits().name,
+                                       .exported_at = format_time(now)});
   step_ = Step::schedules;
   return {};
 }
@@ -115,10 +111,13 @@ Result<void> Exporter::read_schedules(Store& store) {
       return std::unexpected(queue.error());
     }
     if (!queue || queue->front().removing) {
-      report_.left_out.push_back(fmt::format("schedule \"{}\": its queue is gone", schedule.name));
-    } else {
-      schedules_.push_back(std::move(schedule));
+      leave_out(fmt::format("schedule \"{}\": its queue is gone", schedule.name));
+      continue;
     }
+    if (auto known = need_queue(store, queue->front().settings.name); !known) {
+      return std::unexpected(std::move(known.error()));
+    }
+    schedules_.push_back(std::move(schedule));
   }
   step_ = Step::memos;
   return {};
@@ -130,59 +129,55 @@ Result<void> Exporter::read_memos(Store& store, TimePoint now) {
   if (!memos) return std::unexpected(std::move(memos.error()));
   memos_ = std::move(*memos);
   if (memos_.size() < memos_a_page) {
-    step_ = Step::count;
+    step_ = Step::tasks;
   } else {
     recall_.after = memos_.back().key;
   }
+  std::erase_if(memos_, [](const Memo& memo) { return memo.key.starts_with(operation_memos); });
   return {};
+}
+
+// Made after the export began, and tasks were moved there.
+Result<bool> Exporter::need_queue(Store& store, const std::string& queue) {
+  if (known_.contains(queue)) return true;
+  if (leaving_.contains(queue)) return false;
+  auto found = store.queues(QueueRef(queue));
+  if (!found && found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
+  if (!found || found->front().removing) {
+    leave_out(fmt::format("queue \"{}\" and its tasks: it is being removed", queue));
+    leaving_.insert(queue);
+    return false;
+  }
+  known_.insert(queue);
+  queues_.push_back(std::move(found->front()));
+  return true;
 }
 
 // Lists give the newest first, but a task must come before those that arrived after it, or equal
-// ones change places on the way. So one walk notes where pages begin, and a second one goes through
-// them backwards.
-Result<void> Exporter::count(Store& store) {
-  walk_.limit = tasks_a_page;
-  for (int i = 0; i < pages_a_count; ++i) {
-    const auto found = store.list(walk_);
-    if (!found) return std::unexpected(found.error());
-    total_ += found->tasks.size();
-    if (!beginnings_.empty() || found->tasks.empty()) {
-      beginnings_.push_back(walk_.before);
-    } else {
-      // What is put from now on has greater numbers and is not part of this export.
-      beginnings_.emplace_back(TaskNumber{found->tasks.front().number.value + 1});
-    }
-    walk_.before = found->next;
-    if (walk_.before) continue;
-    counted_ = true;
-    step_ = Step::tasks;
-    break;
-  }
-  return {};
-}
-
+// ones change places on the way. So a window of numbers goes over all of them from below, as wide
+// as what is in it fits into one page.
 Result<void> Exporter::read_tasks(Store& store) {
-  if (beginnings_.empty()) {
+  if (next_ > last_) {
     step_ = Step::end;
     return {};
   }
-  const auto before = beginnings_.back();
-  beginnings_.pop_back();
-  // The page below ends where this one begins: numbers from there on belong here.
-  auto tasks = page(store, before, floor_);
-  if (!tasks) return std::unexpected(std::move(tasks.error()));
-  seen_ += tasks->size();
-  total_ = std::max(total_, seen_);
-  if (!tasks->empty()) floor_ = {tasks->back().number.value + 1};
-  std::erase_if(*tasks, [this](const Task& task) { return leaving_.contains(task.queue); });
-  std::ranges::move(*tasks, std::back_inserter(tasks_));
+  const TaskNumber end{std::min(next_.value + window_, last_.value + 1)};
+  auto page = store.list({.before = end, .from = next_, .limit = tasks_a_page, .full = true});
+  if (!page) return std::unexpected(std::move(page.error()));
+  if (page->next) {
+    window_ = std::max<std::uint64_t>(window_ / 4, 1);
+    return {};
+  }
+  next_ = end;
+  if (page->tasks.size() < tasks_a_page / 2) window_ = std::min(window_ * 2, widest_window);
+  seen_ += page->tasks.size();
+  for (Task& task : page->tasks) {
+    const auto known = need_queue(store, task.queue);
+    if (!known) return std::unexpected(known.error());
+    if (*known) tasks_.push_back(std::move(task));
+  }
+  std::ranges::reverse(tasks_);
   return {};
-}
-
-std::size_t Exporter::gathered() const {
-  std::size_t bytes = 0;
-  for (const Task& task : tasks_) bytes += sizeof(Task) + task.payload.size() + task.result.size();
-  return bytes;
 }
 
 }  // namespace millrace::transfer

@@ -49,9 +49,9 @@ Result<Line> read_line(std::string_view text, bool newer) {
     return header_of(*value);
   }
   if (*kind == "end") {
-    auto counts = line.value<Counts>();
-    if (!counts) return std::unexpected(std::move(counts.error()));
-    return End{*counts};
+    auto end = line.value<wire::EndFields>();
+    if (!end) return std::unexpected(std::move(end.error()));
+    return End{end->counts, std::move(end->left_out)};
   }
   if (newer) return Unknown{};
   return fail(ErrorCode::invalid,

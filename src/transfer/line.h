@@ -5,8 +5,10 @@
 #include <millrace/result.h>
 #include <millrace/schedule.h>
 #include <millrace/task.h>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "store/store.h"
 #include "transfer/format.h"
@@ -18,6 +20,7 @@ struct Header {
 };
 struct End {
   Counts counts = {};
+  std::vector<std::string> left_out = {};  // what could not be moved, in words
 };
 struct Unknown {};  // a kind of line that only a newer Millrace knows
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/wire/fields.h"
 #include "transfer/format.h"
@@ -26,6 +27,18 @@ void fields(A<HeaderFields> auto& of, auto& visit) {
 void fields(A<transfer::Counts> auto& of, auto& visit) {
   visit("queues", always(of.queues)), visit("schedules", always(of.schedules));
   visit("memos", always(of.memos)), visit("tasks", always(of.tasks));
+}
+
+struct EndFields {
+  transfer::Counts counts = {};
+  std::vector<std::string> left_out = {};  // what could not be moved, in words
+
+  friend bool operator==(const EndFields&, const EndFields&) = default;
+};
+
+void fields(A<EndFields> auto& of, auto& visit) {
+  fields(of.counts, visit);
+  visit("left_out", of.left_out);
 }
 
 }  // namespace millrace::wire

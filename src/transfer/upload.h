@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "transfer/format.h"
 #include "transfer/line_reader.h"
 
 namespace millrace::transfer {
@@ -26,15 +25,12 @@ class Upload {
   Result<void> begin();
   // Fills the room with the next bytes and says how many; 0: nothing follows.
   Result<std::size_t> fill(std::span<char> room);
-  // Whether all that there should be was there, once all of it was given out.
-  Result<void> check_end() const;
 
   std::uint64_t bytes() const { return lines_.bytes(); }  // of the file
 
  private:
   Result<void> read_document();
   Result<bool> next();
-  void count(std::string_view line);
 
   LineReader lines_;
   const std::string queue_;
@@ -44,8 +40,6 @@ class Upload {
   bool document_kind_ = false;
   bool line_end_ = false;  // is still to be given out
   bool over_ = false;
-  Counts read_;
-  std::string end_;  // the closing line
 };
 
 }  // namespace millrace::transfer

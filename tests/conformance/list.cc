@@ -47,6 +47,17 @@ TEST_P(StoreConformance, pages_of_any_size_show_every_task_once) {
   }
 }
 
+TEST_P(StoreConformance, a_list_may_end_at_a_number) {
+  make_queue("other");
+  const auto puts = put_all({task("q"), task("other"), task("q"), task("other"), task("q")});
+  const TaskPage page =
+      must(store().list({.before = puts.at(4).number, .from = puts.at(1).number, .limit = 3}));
+  EXPECT_THAT(ids_of(page.tasks), ElementsAre(puts.at(3).id, puts.at(2).id, puts.at(1).id));
+  EXPECT_EQ(page.next, std::nullopt);
+  const TaskPage cut = must(store().list({.from = puts.at(1).number, .limit = 2}));
+  EXPECT_EQ(cut.next, TaskNumber{puts.at(2).number.value + 1});
+}
+
 TEST_P(StoreConformance, pages_of_several_queues_and_states_are_one_list) {
   make_queue("other");
   std::map<TaskNumber, TaskId> by_number;

@@ -257,6 +257,7 @@ Result<TaskPage> ModelStore::list(const ListRequest& request) {
   for (auto entry = records_.rbegin(); entry != records_.rend(); ++entry) {
     const auto& task = entry->second.task;
     if (request.before && task.number >= *request.before) continue;
+    if (task.number < request.from) continue;
     if (queue && task.queue != *queue) continue;
     if (!request.states.empty() &&
         std::ranges::find(request.states, task.state) == request.states.end()) {

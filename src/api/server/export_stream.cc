@@ -10,8 +10,6 @@
 namespace millrace::api {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{256} << 10U;
-
 // Pieces are read where rounds are applied, and written as text on the listener's thread; the next
 // one is read while the last is on its way.
 class ExportStream : public std::enable_shared_from_this<ExportStream> {
@@ -54,7 +52,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
   }
 
   CallPtr call_;
-  std::shared_ptr<transfer::Exporter> exporter_ = std::make_shared<transfer::Exporter>(piece_bytes);
+  std::shared_ptr<transfer::Exporter> exporter_ = std::make_shared<transfer::Exporter>();
   std::mutex mutex_;
   State state_ = State::none;
   PushStream::Done waiting_;

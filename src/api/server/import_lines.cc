@@ -38,8 +38,8 @@ void ImportLines::feed(std::string_view piece, bool last, Done done) {
     const std::scoped_lock lock(mutex_);
     last_ = last;
   }
-  began();  // for as long as lines are read here
-  lines_.feed(piece, last);
+  began();                                   // for as long as lines are read here
+  if (!is_over()) lines_.feed(piece, last);  // of what follows a bad line nothing is kept
   while (!is_over()) {
     const auto line = lines_.next();
     if (!line) break;
@@ -50,6 +50,7 @@ void ImportLines::feed(std::string_view piece, bool last, Done done) {
       read_line(line->text);
     }
   }
+  if (last && !is_over()) check_end();
   if (last || is_over()) send_batch();  // what came before a bad line is sound
   {
     const std::scoped_lock lock(mutex_);
@@ -59,6 +60,9 @@ void ImportLines::feed(std::string_view piece, bool last, Done done) {
 }
 
 void ImportLines::read_line(std::string_view text) {
+  if (ended_) {
+    return failed(lines_.number(), {ErrorCode::invalid, "something follows the closing line"});
+  }
   auto line = transfer::read_line(text, newer_);
   if (!line) return failed(lines_.number(), std::move(line.error()));
   bytes_ += text.size();
@@ -66,10 +70,32 @@ void ImportLines::read_line(std::string_view text) {
 }
 
 void ImportLines::add(const transfer::Header& header) {
+  if (lines_.number() != 1) {
+    return failed(lines_.number(),
+                  {ErrorCode::invalid, "the opening line of an export is not its first"});
+  }
   newer_ = header.newer;
+  begun_ = true;
+}
+
+void ImportLines::add(const transfer::End& end) {
+  ended_ = true;
+  if (auto same = transfer::compare(end.counts, read_); !same && begun_) {
+    failed(lines_.number(), std::move(same.error()));
+  }
+}
+
+// An export knows its own end; lines that somebody has made need none.
+void ImportLines::check_end() {
+  if (lines_.number() == 0) {
+    failed(0, {ErrorCode::invalid, "the body is empty; send the lines of an export"});
+  } else if (begun_ && !ended_) {
+    failed(0, transfer::cut_short(lines_.number()));
+  }
 }
 
 void ImportLines::add(Queue& queue) {
+  ++read_.queues;
   send_batch();
   std::string name = queue.settings.name;
   auto done = counted<Queue>(&transfer::Counts::queues, lines_.number());
@@ -89,12 +115,14 @@ void ImportLines::add(Queue& queue) {
 }
 
 void ImportLines::add(Schedule& schedule) {
+  ++read_.schedules;
   send_batch();
   call_->broker->put_schedule(internal(*call_), std::move(schedule), PutQueue::create,
                               counted<Schedule>(&transfer::Counts::schedules, lines_.number()));
 }
 
 void ImportLines::add(Memo& memo) {
+  ++read_.memos;
   const TimePoint now = call_->broker->now();
   if (memo.expires && *memo.expires <= now) {
     const std::scoped_lock lock(mutex_);
@@ -107,6 +135,7 @@ void ImportLines::add(Memo& memo) {
 }
 
 void ImportLines::add(Task& task) {
+  ++read_.tasks;
   tasks_.push_back(std::move(task));
   places_.push_back(lines_.number());
   if (tasks_.size() >= limits::max_batch || bytes_ >= batch_bytes) send_batch();

@@ -39,11 +39,12 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void read_line(std::string_view text);
   void add(transfer::Unknown&) {}
   void add(const transfer::Header& header);
-  void add(const transfer::End&) {}
+  void add(const transfer::End& end);
   void add(Queue& queue);
   void add(Schedule& schedule);
   void add(Memo& memo);
   void add(Task& task);
+  void check_end();
   void send_batch();
 
   // On any.
@@ -61,6 +62,9 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   CallPtr call_;
   LineSplitter lines_;
   bool newer_ = false;
+  bool begun_ = false;  // with the first line of an export
+  bool ended_ = false;  // with its last
+  transfer::Counts read_;
   bool memos_ = false;
   std::vector<Task> tasks_;
   std::vector<std::uint64_t> places_;  // the lines they are from

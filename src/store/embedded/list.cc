@@ -87,6 +87,7 @@ Result<TaskPage> list(const State& state, const ListRequest& request) {
   std::size_t bytes = 0;
   while (!walks.empty()) {
     const auto [number, at] = walks.front().peek();
+    if (number < request.from.value) break;  // all others are older
     if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||
         bytes >= limits::max_taken_bytes) {
       page.next = TaskNumber{number + 1};
