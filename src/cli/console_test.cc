@@ -42,6 +42,12 @@ TEST_F(ConsoleTest, shows_progress_and_colours_to_people) {
   EXPECT_THAT(err_.str(), HasSubstr("\r\x1b[K\x1b[1;31merror:\x1b[0m gone\n"));
 }
 
+TEST_F(ConsoleTest, says_nothing_that_a_terminal_obeys) {
+  auto loud = console(true);
+  loud.fail({ErrorCode::invalid, "a\x1b[2J"}, "b\xc2\x9b\nc");
+  EXPECT_EQ(err_.str(), "\x1b[1;31merror:\x1b[0m a?[2J\nb?\nc\n");
+}
+
 TEST_F(ConsoleTest, shows_progress_at_most_ten_times_a_second) {
   auto loud = console(true);
   loud.progress("exporting", 1, 100);

@@ -140,18 +140,9 @@ std::optional<Exit> stopped(const Options& options, Session& session, std::strin
   const std::uint64_t count = options.force ? counts.total() : counts.waiting();
   const std::string tasks = counted(count, "task", "tasks");
   if (count == 0) return std::nullopt;
-  if (!session.with().in_terminal) {
-    session.console().fail({ErrorCode::invalid, fmt::format("this removes {} for good", tasks)},
-                           "Say --yes if that is meant.");
-    return Exit::usage;
-  }
-  if (session.console().asks(
-          fmt::format("{} {} and remove {} for good?", what, options.name, tasks),
-          session.with().in)) {
-    return std::nullopt;
-  }
-  session.console().say("Nothing was changed.");
-  return Exit::failed;
+  return unless_agreed(session.with(), session.console(),
+                       fmt::format("{} {} and remove {} for good?", what, options.name, tasks),
+                       fmt::format("this removes {} for good", tasks));
 }
 
 Exit clear(const Options& options, Session& session) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/ages.h"
+#include "cli/display.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 
@@ -145,10 +146,33 @@ Exit Session::fail(const Error& error, std::string_view queue) {
   return Exit::missing;
 }
 
+void Session::print_json(std::string_view text) {
+  with_.out << (with_.out_terminal ? harmless_json(text) : std::string(text)) << '\n';
+}
+
+void Session::print_result(std::string_view bytes) {
+  if (!with_.out_terminal) {
+    with_.out << bytes;
+    return;
+  }
+  with_.out << harmless(bytes) << (bytes.ends_with('\n') ? "" : "\n");
+}
+
 Exit Session::fail_missing(const Error& error, std::string_view what_to_do) {
   if (error.code != ErrorCode::not_found) return fail(error);
   console_.fail(error, what_to_do);
   return Exit::missing;
+}
+
+std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,
+                                  std::string_view question, std::string_view would) {
+  if (!with.in_terminal) {
+    console.fail({ErrorCode::invalid, std::string(would)}, "Say --yes if that is meant.");
+    return Exit::usage;
+  }
+  if (console.asks(question, with.in)) return std::nullopt;
+  console.say("Nothing was changed.");
+  return Exit::failed;
 }
 
 Exit misused(const Error& error, Console& console, std::string_view command) {

@@ -68,6 +68,13 @@ TEST(TableTest, nothing_in_a_cell_reaches_the_terminal_as_a_command) {
   EXPECT_EQ(table.text({.colours = true}).substr(13), "a?[2Jb c d?31m???\n");
 }
 
+TEST(DisplayTest, lines_stay_lines_and_json_stays_json) {
+  const std::string evil = "a\x1b[2J\tb\r\nc\xc2\x9b\x9b\xe2\x80\xae\xd8\x9c\x7f";
+  EXPECT_EQ(harmless(evil), "a?[2J\tb?\nc?????");
+  EXPECT_EQ(harmless_json("{\"a\":\"é\xc2\x9b\xe2\x80\xae\x7f\"}\n"),
+            "{\"a\":\"é\\u009b\\u202e\\u007f\"}\n");
+}
+
 TEST(DisplayTest, shortening_never_cuts_a_character) {
   EXPECT_EQ(shortened("日本語", 6), "日本語");
   EXPECT_EQ(shortened("日本語", 5), "日本…");

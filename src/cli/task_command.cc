@@ -27,10 +27,6 @@ struct Options {
   std::optional<std::string> delay = std::nullopt;
 };
 
-constexpr std::string_view how_to_find =
-    "A task that has ended stays as long as its queue keeps it; `millrace tasks` lists those there "
-    "are.";
-
 Result<std::vector<TaskRef>> refs_of(const std::vector<std::string>& texts) {
   std::vector<TaskRef> refs;
   for (const std::string& each : texts) {
@@ -132,8 +128,7 @@ Exit result(const Options& options, Session& session) {
                                 : "`millrace task wait` waits for it.");
     }
     // The bytes as they are: a program may read them.
-    session.out() << task->result;
-    if (session.with().out_terminal && !task->result.ends_with('\n')) session.out() << '\n';
+    session.print_result(task->result);
     return Exit::ok;
   });
 }
