@@ -123,7 +123,11 @@ Exit revoke_on(const Options& options, Session& session) {
     return session.fail_missing(done.error(), "`millrace keys list` shows the ids.");
   }
   if (!done) return tell(done.error(), session);
-  session.console().say(fmt::format("revoked the key {}", options.id));
+  if (session.json()) {
+    session.print_done("id", options.id, "revoked");
+  } else {
+    session.console().say(fmt::format("revoked the key {}", options.id));
+  }
   return Exit::ok;
 }
 

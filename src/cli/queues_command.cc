@@ -109,6 +109,9 @@ Exit pause(const Options& options, Session& session) {
   if (options.pause_for && options.pause_until) {
     read.refuse({ErrorCode::invalid, "--for and --until both say how long; give one"});
   }
+  if (until <= session.now()) {
+    read.refuse({ErrorCode::invalid, "the pause would be over already; give a later moment"});
+  }
   if (read.error()) return misused(*read.error(), session.console(), "queues pause");
   return change_with(options, session, "paused", [until](QueueSettings& settings) -> Result<void> {
     settings.paused_until = until;
@@ -167,7 +170,11 @@ Exit remove(const Options& options, Session& session) {
     return session.console().fail(done.error(), "--force removes it with all its tasks.");
   }
   if (!done) return session.fail(done.error(), options.name);
-  session.console().say(fmt::format("removed the queue {}", options.name));
+  if (session.json()) {
+    session.print_done("name", options.name, "removed");
+  } else {
+    session.console().say(fmt::format("removed the queue {}", options.name));
+  }
   return Exit::ok;
 }
 

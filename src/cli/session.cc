@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fstream>
 
+#include "api/wire/text_writer.h"
 #include "cli/ages.h"
 #include "cli/display.h"
 #include "core/nearest.h"
@@ -110,14 +111,28 @@ std::string Session::denied_advice(int status) const {
       shown_key(address_.key), address_.key_origin);
 }
 
-Exit Session::fail(const Error& error) {
+std::string in_words_of_flags(std::string message) {
+  constexpr std::string_view of_the_api = "?queue=";
+  const std::size_t at = message.find(of_the_api);
+  if (at != message.npos) message.replace(at, of_the_api.size(), "--queue QUEUE");
+  return message;
+}
+
+Exit Session::fail(const Error& as_sent) {
+  Error error = as_sent;
+  error.message = in_words_of_flags(std::move(error.message));
   const int status = broker_->last_status();
   if (error.code == ErrorCode::unavailable && status == 0) {
     console_.fail(error, unreachable_advice());
     return Exit::unreachable;
   }
   if (status == 401 || status == 403) {
-    console_.fail(error, denied_advice(status));
+    // Who says which queue is wanted already says what to do.
+    if (error.message.contains("--queue QUEUE")) {
+      console_.fail(error);
+    } else {
+      console_.fail(error, denied_advice(status));
+    }
     return Exit::denied;
   }
   if (error.code == ErrorCode::not_found) {
@@ -150,6 +165,14 @@ void Session::print_json(std::string_view text) {
   with_.out << (with_.out_terminal ? harmless_json(text) : std::string(text)) << '\n';
 }
 
+void Session::print_done(std::string_view field, const std::string& name, std::string_view done) {
+  std::string text;
+  wire::TextWriter writer(text);
+  writer(field, name), writer(done, true);
+  writer.close();
+  print_json(text);
+}
+
 void Session::print_result(std::string_view bytes) {
   if (!with_.out_terminal) {
     with_.out << bytes;
@@ -162,6 +185,14 @@ Exit Session::fail_missing(const Error& error, std::string_view what_to_do) {
   if (error.code != ErrorCode::not_found) return fail(error);
   console_.fail(error, what_to_do);
   return Exit::missing;
+}
+
+Exit tell_store_error(const Error& error, std::string_view instead, const Surroundings& with,
+                      Console& console) {
+  const auto address = address_of({}, with);
+  if (error.code != ErrorCode::conflict || !address) return console.fail(error);
+  return console.fail(error, fmt::format("A server that has it is asked instead: millrace {}",
+                                         fmt::format(fmt::runtime(instead), address->url)));
 }
 
 std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,

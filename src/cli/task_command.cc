@@ -153,7 +153,9 @@ Exit change_each(const Options& options, Session& session, const char* done, Ver
     if (!states) return session.fail(states.error());
     const Result<TaskState>& state = states->front();
     if (!state) return session.fail_missing(state.error(), how_to_find);
-    if (session.json()) {
+    if (session.json() && done != nullptr) {
+      session.print_done("id", to_text(id->value), done);
+    } else if (session.json()) {
       session.print_json(wire::state_of(*id, *state));
     } else {
       session.out() << to_text(id->value) << "  " << (done != nullptr ? done : name_of(*state))

@@ -60,6 +60,7 @@ void Upload::count(std::string_view line) {
     ++read_.queues;
   } else if (line.starts_with("{\"memo\":")) {
     ++read_.memos;
+    if (line.starts_with("{\"memo\":{\"key\":\"key/")) ++keys_;
   } else if (line.starts_with("{\"schedule\":")) {
     ++read_.schedules;
   } else if (line.starts_with("{\"end\":")) {

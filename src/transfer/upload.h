@@ -30,6 +30,7 @@ class Upload {
   Result<void> check_end() const;
 
   std::uint64_t bytes() const { return lines_.bytes(); }  // of the file
+  std::uint64_t keys() const { return keys_; }            // API keys that were given out
 
  private:
   Result<void> read_document();
@@ -45,6 +46,7 @@ class Upload {
   bool line_end_ = false;  // is still to be given out
   bool over_ = false;
   Counts read_;
+  std::uint64_t keys_ = 0;
   std::string end_;  // the closing line
 };
 

@@ -166,6 +166,39 @@ TEST_F(Waiting, ends_with_6_and_says_how_to_wait_again) {
   EXPECT_EQ(again.exit, 6) << "at once: nobody was there";
 }
 
+TEST_F(OutputTest, an_interrupted_export_leaves_nothing_behind) {
+  shell("seq 1 20000 | " + millrace("put q --lines"));
+  server_.signal(SIGSTOP);  // so that it does not end before
+  const Ran ran = shell(millrace("export " + url() + " -o " + (directory_ / "x") + " & ") +
+                        "while ! test -e " + (directory_ / "x.part") +
+                        "; do :; done; kill -TERM $!; wait $!; echo $?; ls " + (directory_ / ""));
+  server_.signal(SIGCONT);
+  EXPECT_EQ(ran.out, "143\n") << ran.err;
+}
+
+TEST_F(OutputTest, interrupted_lines_say_how_many_went_in) {
+  const std::string pipe = directory_ / "pipe";
+  const std::string wait_for_them =
+      "until " + millrace("stats q --json") + " 2> /dev/null | grep -q '\"put\":500'; do :; done; ";
+  const Ran ran =
+      shell("mkfifo " + pipe + "; " + millrace("put q --lines < " + pipe + " & ") + "exec 3> " +
+            pipe + "; seq 1 500 >&3; " + wait_for_them + "kill -TERM $!; wait $!; echo $?");
+  EXPECT_EQ(ran.out, "130\n");
+  EXPECT_THAT(ran.err, HasSubstr("interrupted: put "));
+}
+
+TEST_F(OutputTest, what_is_removed_is_told_as_json_too) {
+  const std::string id = shell(millrace("put q '{}'")).out.substr(0, 36);
+  EXPECT_EQ(shell(millrace("task remove 1 --json")).out,
+            "{\"id\":\"" + id + "\",\"removed\":true}\n");
+  EXPECT_EQ(shell(millrace("queues remove q --json")).out, "{\"name\":\"q\",\"removed\":true}\n");
+  ASSERT_EQ(shell(millrace("queues create p")).exit, 0);
+  for (const std::string& when :
+       std::vector<std::string>{"--for 0s", "--until 2001-01-01T00:00:00Z"}) {
+    EXPECT_EQ(shell(millrace("queues pause p " + when)).exit, 2) << when;
+  }
+}
+
 // ---- What is on standard input -----------------------------------------------------------------
 
 TEST_F(OutputTest, a_payload_that_was_meant_and_not_said_is_told) {
