@@ -199,6 +199,32 @@ TEST_F(OutputTest, what_is_removed_is_told_as_json_too) {
   }
 }
 
+// ---- Keys --------------------------------------------------------------------------------------
+
+TEST_F(OutputTest, keys_that_come_along_are_told_and_those_for_some_queues_get_advice_that_fits) {
+  const auto made = [&](const std::string& flags) {
+    Ran ran = shell(MILLRACE_PROGRAM " keys create --store " + (directory_ / "data") + " " + flags);
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    return "MILLRACE_KEY=" + ran.out.substr(0, ran.out.find('\n')) + " ";
+  };
+  made("--name ops --scope admin");
+  const std::string confined = made("--name shop --scope read --queue 'shop.*'");
+  const std::string putter = made("--name in --scope put");
+  const Ran moved = shell(MILLRACE_PROGRAM " export " + (directory_ / "data") +
+                          " | " MILLRACE_PROGRAM " import - --into " + url());
+  EXPECT_EQ(moved.exit, 0);
+  EXPECT_THAT(moved.err, HasSubstr("3 API keys came along; from now on requests need one"));
+  for (const std::string& words : std::vector<std::string>{"tasks", "dead"}) {
+    const Ran ran = shell(confined + millrace(words));
+    EXPECT_EQ(ran.exit, 7);
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("--queue QUEUE"), Not(HasSubstr("?queue=")))) << words;
+  }
+  const Ran top = shell(confined + millrace("top --once"));
+  EXPECT_EQ(top.exit, 0);
+  EXPECT_THAT(top.err, AllOf(HasSubstr("millrace tasks --queue"), Not(HasSubstr("?queue="))));
+  EXPECT_EQ(shell(putter + millrace("top --once")).exit, 7);
+}
+
 // ---- What is on standard input -----------------------------------------------------------------
 
 TEST_F(OutputTest, a_payload_that_was_meant_and_not_said_is_told) {
