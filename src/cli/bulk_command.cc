@@ -128,8 +128,12 @@ Exit list(const Options&, Session& session) {
     session.console().say("There are none; `millrace tasks cancel --help` shows how to make one.");
     return Exit::ok;
   }
-  Table table(
-      {{"ID"}, {"ACTION"}, {"STATE"}, {"LOOKED AT", true}, {"OUTCOME", false, 8}, {"ASKED"}});
+  Table table({{"ID"},
+               {"ACTION", false, 6},
+               {"STATE"},
+               {"LOOKED AT", true},
+               {"OUTCOME", false, 8},
+               {"ASKED"}});
   for (const BulkOperation& each : page->operations) {
     table.add({to_text(each.id.value),
                fmt::format("{}{}", name_of(each.request.action),

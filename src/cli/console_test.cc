@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "cli/session.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -65,6 +67,14 @@ TEST_F(ConsoleTest, gives_errors_the_exit_code_that_fits) {
   auto quiet = console(false);
   EXPECT_EQ(quiet.fail({ErrorCode::corrupt, "damaged"}), Exit::corrupt);
   EXPECT_EQ(quiet.fail({ErrorCode::unavailable, "gone"}), Exit::failed);
+}
+
+TEST(Advice, speaks_of_flags_and_not_of_the_api) {
+  EXPECT_EQ(in_words_of_flags("some queues only: name one with ?queue="),
+            "some queues only: name one with --queue QUEUE");
+  EXPECT_EQ(in_words_of_flags("some queues only; name one of them"),
+            "some queues only; name one of them with --queue QUEUE");
+  EXPECT_EQ(in_words_of_flags("no"), "no");
 }
 
 TEST(Numbers, are_grouped_and_counted) {

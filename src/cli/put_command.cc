@@ -142,7 +142,12 @@ void add_put(Command& millrace) {
   command
       .explain(
           "Prints the id of the task, alone, once it is stored. With --wait it prints the result\n"
-          "instead, and the exit code is 1 if the task did not complete.\n"
+          "instead, and the exit code is 1 if the task did not complete. A server that starts "
+          "anew\n"
+          "meanwhile is waited for; if it does not come back in time, the exit code is 6.\n"
+          "Standard input is read for - and --lines only; where something waits there and no "
+          "PAYLOAD\n"
+          "is given, nothing is put.\n"
           "Putting the same --id again adds nothing, so a put may be repeated after any failure.")
       .example("millrace put emails '{\"to\":\"ann@example.org\"}'")
       .example("ID=$(millrace put emails @mail.json --priority high --tag newsletter)")
