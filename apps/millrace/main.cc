@@ -1,4 +1,6 @@
+#include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -35,6 +37,21 @@ std::size_t columns() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+// Whoever read standard output has closed it.
+bool out_gone() {
+  pollfd file{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&file, 1, 0) == 1 && (file.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+// Something can be read from standard input, which is a pipe or a file; it is not waited for.
+bool in_waits() {
+  struct stat file{};
+  if (fstat(STDIN_FILENO, &file) != 0) return false;
+  if (S_ISREG(file.st_mode)) return lseek(STDIN_FILENO, 0, SEEK_CUR) < file.st_size;
+  int bytes = 0;
+  return S_ISFIFO(file.st_mode) && ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,7 +76,9 @@ int main(int argc, char** argv) {
       .out_terminal = out_terminal,
       .out_colours = millrace::cli::wants_colours(variables, out_terminal),
       .columns = columns,
-      .in_terminal = isatty(STDIN_FILENO) != 0};
+      .in_terminal = isatty(STDIN_FILENO) != 0,
+      .out_gone = out_gone,
+      .in_waits = in_waits};
   with.serve = [&](const millrace::config::Config& config) {
     return millrace::serve(config,
                            {.clock = clock, .version = with.version, .colours = with.colours});

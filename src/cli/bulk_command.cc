@@ -85,10 +85,10 @@ Command& add(Command& tasks, const std::shared_ptr<Options>& options, const char
   takes_session(command, options->server);
   command
       .explain(
-          "Counts first and asks; where nobody can be asked, more than 100 tasks need --yes. It "
-          "is\n"
-          "done inside the server and survives everything: Ctrl-C only leaves it alone, and\n"
-          "`millrace bulk` shows it.")
+          "Counts first and asks; where nobody can be asked, it needs --yes. It is done inside "
+          "the\n"
+          "server and survives everything: Ctrl-C only leaves it alone, and `millrace bulk` shows "
+          "it.")
       .does(in_session(options, change<action>));
   return command;
 }
@@ -128,8 +128,12 @@ Exit list(const Options&, Session& session) {
     session.console().say("There are none; `millrace tasks cancel --help` shows how to make one.");
     return Exit::ok;
   }
-  Table table(
-      {{"ID"}, {"ACTION"}, {"STATE"}, {"LOOKED AT", true}, {"OUTCOME", false, 8}, {"ASKED"}});
+  Table table({{"ID"},
+               {"ACTION", false, 6},
+               {"STATE"},
+               {"LOOKED AT", true},
+               {"OUTCOME", false, 8},
+               {"ASKED"}});
   for (const BulkOperation& each : page->operations) {
     table.add({to_text(each.id.value),
                fmt::format("{}{}", name_of(each.request.action),

@@ -14,8 +14,6 @@ namespace {
 
 // Between two looks at how far it is.
 constexpr Duration look_again(200);
-// So many are changed without a question where nobody is there to be asked.
-constexpr std::uint64_t few = 100;
 constexpr Exit interrupted = static_cast<Exit>(128 + SIGINT);
 
 std::string_view doing_of(BulkAction action) {
@@ -119,21 +117,12 @@ std::optional<std::uint64_t> count(const BulkRun& run, Session& session, Exit& e
   return (*ended)->progress.matched;
 }
 
-// Whether it may go on.
-bool agreed(const BulkRun& run, std::uint64_t matched, Session& session, Exit& exit) {
-  if (run.yes) return true;
+// Why it may not go on.
+std::optional<Exit> refused(const BulkRun& run, std::uint64_t matched, Session& session) {
+  if (run.yes) return std::nullopt;
   const std::string what = intention(run.request, matched);
-  if (session.with().in_terminal) {
-    if (session.console().asks(first_up(what) + "?", session.with().in)) return true;
-    session.console().say("Nothing was changed.");
-    exit = Exit::failed;
-    return false;
-  }
-  if (matched <= few) return true;
-  session.console().fail({ErrorCode::invalid, fmt::format("this would {}", what)},
-                         "Say --yes if that is meant, or --dry-run to see how many.");
-  exit = Exit::usage;
-  return false;
+  return unless_agreed(session.with(), session.console(), first_up(what) + "?",
+                       fmt::format("this would {}", what));
 }
 
 }  // namespace
@@ -189,7 +178,7 @@ Exit run_bulk(const BulkRun& run, Session& session) {
       session.console().say("No task fits.");
       return Exit::ok;
     }
-    if (!agreed(run, *matched, session, exit)) return exit;
+    if (const auto no = refused(run, *matched, session)) return *no;
   }
   auto started = session.ask<BulkOperation>(&HttpBroker::start_bulk, run.request);
   if (!started) {

@@ -1,8 +1,26 @@
 #include "cli/cli.h"
 
+#include <signal.h>
+
 #include "cli/commands.h"
+#include "cli/console.h"
 
 namespace millrace::cli {
+
+namespace {
+
+constexpr Exit reader_gone = static_cast<Exit>(128 + SIGPIPE);  // as the system would end us
+
+// What was printed has arrived, or the command did not do what it was asked for.
+Exit checked(Exit exit, Surroundings& with) {
+  if (with.out.flush()) return exit;
+  if (with.out_gone && with.out_gone()) return reader_gone;
+  Console(with).fail({ErrorCode::unavailable,
+                      "standard output cannot be written; is the disk full, or is it closed?"});
+  return exit == Exit::ok ? Exit::failed : exit;
+}
+
+}  // namespace
 
 Exit run(std::span<const std::string> arguments, Surroundings& with) {
   if (!arguments.empty() && arguments.front() == "help") {  // as many tools spell it
@@ -10,7 +28,7 @@ Exit run(std::span<const std::string> arguments, Surroundings& with) {
     asked.emplace_back("--help");
     return run(asked, with);
   }
-  return run_command(*all_commands(), arguments, with);
+  return checked(run_command(*all_commands(), arguments, with), with);
 }
 
 }  // namespace millrace::cli

@@ -68,6 +68,10 @@ struct Surroundings {
   bool out_colours = false;
   std::function<std::size_t()> columns = nullptr;
   bool in_terminal = false;  // somebody is there to be asked
+  // Whether whoever read standard output has gone; whether something can be read from standard
+  // input now, which is a pipe or a file.
+  std::function<bool()> out_gone = nullptr;
+  std::function<bool()> in_waits = nullptr;
   // Serves until it is told to stop.
   std::function<Exit(const config::Config& config)> serve = nullptr;
   // Works until it is told to stop.

@@ -17,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class CliTest : public ::testing::Test {
  protected:
@@ -89,6 +90,8 @@ TEST_F(CliTest, help_is_a_command_too) {
 TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
   run({"exprot", "./data"});
   EXPECT_THAT(err_.str(), HasSubstr("there is no command \"exprot\"; the nearest is export"));
+  run({"que"});
+  EXPECT_THAT(err_.str(), HasSubstr("the nearest is queues"));
   run({"import"});
   EXPECT_THAT(err_.str(), HasSubstr("Try: millrace import --help"));
 }
@@ -110,7 +113,44 @@ TEST_F(CliTest, a_bad_import_says_what_was_done_and_fails) {
   in_.str("{\"millrace_export\":{\"format\":1}}\nnonsense\n");
   EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("added no queues"), HasSubstr("error: line 2: not JSON"),
+                                Not(HasSubstr("goes on from there"))));
+  for (const std::string& bad : {std::string(""), std::string("garbage")}) {
+    in_.clear();
+    in_.str(bad);
+    EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
+    EXPECT_THAT(err_.str(), Not(HasSubstr("goes on from there"))) << bad;
+  }
+  in_.clear();
+  in_.str("\x1f\x8b\x08");
+  EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("zcat FILE | millrace import - --into elsewhere"));
+}
+
+TEST_F(CliTest, an_import_that_began_says_that_it_may_go_on_and_which_keys_came_along) {
+  in_.str(
+      "{\"millrace_export\":{\"format\":1}}\n"
+      "{\"memo\":{\"key\":\"key/a\",\"value\":\"{}\",\"version\":1}}\n"
+      "nonsense\n");
+  EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("1 API key came along; from now on requests need one"),
                                 HasSubstr("goes on from there")));
+}
+
+TEST_F(CliTest, what_cannot_be_printed_is_a_failure) {
+  out_.setstate(std::ios::badbit);
+  EXPECT_EQ(run({"--help"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("error: standard output cannot be written"));
+  with_.out_gone = [] { return true; };
+  EXPECT_EQ(static_cast<int>(run({"--help"})), 141);
+  EXPECT_THAT(err_.str(), IsEmpty());
+}
+
+TEST_F(CliTest, a_store_in_use_is_answered_with_the_command_for_its_server) {
+  no_store_ = Error{ErrorCode::conflict, "in use"};
+  EXPECT_EQ(run({"export", "a"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("millrace export http://127.0.0.1:7070\n"));
+  EXPECT_EQ(run({"import", "-", "--into", "a"}), Exit::failed);
+  EXPECT_THAT(err_.str(), HasSubstr("millrace import FILE --into http://127.0.0.1:7070\n"));
 }
 
 // Saves itself when it is told the time, or rather does not.

@@ -174,9 +174,9 @@ std::vector<std::string> long_names(const Argument& argument) {
 std::vector<std::string> choices_of(const Argument& argument) {
   if (!argument.type.contains('|')) return {};
   auto choices = split(argument.type, '|');
-  // N|unlimited: of these only the second is a word to say.
+  // N|unlimited and 0-9|high: of these only the second is a word to say.
   std::erase_if(choices, [](const std::string& each) {
-    return each.empty() || std::ranges::all_of(each, [](char c) { return c >= 'A' && c <= 'Z'; });
+    return std::ranges::none_of(each, [](char c) { return c >= 'a' && c <= 'z'; });
   });
   return choices;
 }

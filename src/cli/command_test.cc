@@ -146,7 +146,7 @@ TEST(Completion, offers_commands_flags_choices_and_names) {
   EXPECT_THAT(completed({"tasks", "--state", "failed,d"}),
               ElementsAre("failed,delayed", "failed,dead"));
   EXPECT_THAT(completed({"tasks", "--state=fa"}), ElementsAre("--state=failed"));
-  EXPECT_THAT(completed({"put", "--priority", ""}), Contains("high"));
+  EXPECT_THAT(completed({"put", "--priority", ""}), ElementsAre("high", "medium", "low"));
   EXPECT_THAT(completed({"put", "--priority", "high", ""}), ElementsAre("a-QUEUE", "b"));
   EXPECT_THAT(completed({"put", "a"}), ElementsAre("a-QUEUE"));
   EXPECT_THAT(completed({"tasks", "--queue", ""}), ElementsAre("a-QUEUE", "b"));
@@ -155,6 +155,23 @@ TEST(Completion, offers_commands_flags_choices_and_names) {
   EXPECT_THAT(completed({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
   EXPECT_THAT(completed({"--he"}), ElementsAre("--help"));
   EXPECT_THAT(completed({"task", "17", "cancel", "--rea"}), ElementsAre("--reason"));
+}
+
+TEST(Completion, offers_no_names_that_a_shell_would_run) {
+  const auto root = all_commands();
+  const std::vector<std::string> hostile = {
+      "x$(reboot)", "x;reboot", "x`reboot`", "x y", "x\ty", "x\ny", "x'",    "x\"", "x*", "x\\",
+      "-x",         "~x",       "#x",        "x&",  "x|y",  "x>y",  "x\x1b", "",    "x!!"};
+  for (const std::string& each : hostile) {
+    for (const auto& words : std::vector<std::vector<std::string>>{
+             {"workers", ""}, {"put", ""}, {"tasks", "--queue="}}) {
+      const auto found = candidates(*root, words, [&](std::string_view) {
+        return std::vector<std::string>{each, "ok.1:a@b/c-d_e"};
+      });
+      ASSERT_EQ(found.size(), 1U) << each;
+      EXPECT_THAT(found[0].word, ::testing::EndsWith("ok.1:a@b/c-d_e"));
+    }
+  }
 }
 
 TEST(Completion, offers_nothing_where_the_shell_knows_better) {

@@ -64,6 +64,14 @@ const Argument* word_at(const Command& command, std::size_t place) {
   return nullptr;
 }
 
+// Whether a shell takes it as it is. Whoever names a worker must not write on the command lines of
+// others.
+bool is_plain(std::string_view name) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/-";
+  return !name.empty() && !name.starts_with('-') && name.find_first_not_of(plain) == name.npos;
+}
+
 class Finder {
  public:
   Finder(std::string_view typed, const NamesOf& names_of) : typed_(typed), names_of_(names_of) {}
@@ -79,7 +87,10 @@ class Finder {
     }
     const std::string& what = argument.kind == ArgumentKind::word ? argument.names : argument.type;
     std::vector<std::string> values = choices_of(argument);
-    if (what == "QUEUE" || what == "SCHEDULE" || what == "WORKER") values = names_of_(what);
+    if (what == "QUEUE" || what == "SCHEDULE" || what == "WORKER") {
+      values = names_of_(what);
+      std::erase_if(values, [](const std::string& each) { return !is_plain(each); });
+    }
     for (const std::string& each : values) {
       if (each.starts_with(last)) found_.push_back({before + each, {}});
     }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <chrono>
 
+#include "cli/display.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -20,23 +22,27 @@ std::string Console::painted(std::string_view text, std::string_view colour) con
   return fmt::format("{}{}{}", colour, text, plain);
 }
 
+std::string Console::shown(std::string_view text) const {
+  return terminal_ ? harmless(text) : std::string(text);
+}
+
 void Console::clear_progress() {
   if (std::exchange(shown_, false)) err_ << to_line_start;
 }
 
 void Console::say(std::string_view text) {
   clear_progress();
-  err_ << text << '\n';
+  err_ << shown(text) << '\n';
 }
 
 void Console::warn(std::string_view text) {
   clear_progress();
-  err_ << painted("warning:", yellow) << ' ' << text << '\n';
+  err_ << painted("warning:", yellow) << ' ' << shown(text) << '\n';
 }
 
 Exit Console::fail(const Error& error) {
   clear_progress();
-  err_ << painted("error:", red) << ' ' << error.message << '\n';
+  err_ << painted("error:", red) << ' ' << shown(error.message) << '\n';
   return error.code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
 }
 
@@ -69,7 +75,7 @@ bool Console::asks(std::string_view question, std::istream& in) {
   clear_progress();
   std::string line;
   while (true) {
-    err_ << question << " [y/N] " << std::flush;
+    err_ << shown(question) << " [y/N] " << std::flush;
     if (!std::getline(in, line)) {
       err_ << '\n';
       return false;

@@ -36,6 +36,8 @@ class Console {
 
  private:
   void clear_progress();
+  // As it may be shown: what others wrote is in most messages.
+  std::string shown(std::string_view text) const;
   std::string painted(std::string_view text, std::string_view colour) const;
 
   std::ostream& err_;

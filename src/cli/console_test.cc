@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "cli/session.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -42,6 +44,12 @@ TEST_F(ConsoleTest, shows_progress_and_colours_to_people) {
   EXPECT_THAT(err_.str(), HasSubstr("\r\x1b[K\x1b[1;31merror:\x1b[0m gone\n"));
 }
 
+TEST_F(ConsoleTest, says_nothing_that_a_terminal_obeys) {
+  auto loud = console(true);
+  loud.fail({ErrorCode::invalid, "a\x1b[2J"}, "b\xc2\x9b\nc");
+  EXPECT_EQ(err_.str(), "\x1b[1;31merror:\x1b[0m a?[2J\nb?\nc\n");
+}
+
 TEST_F(ConsoleTest, shows_progress_at_most_ten_times_a_second) {
   auto loud = console(true);
   loud.progress("exporting", 1, 100);
@@ -59,6 +67,14 @@ TEST_F(ConsoleTest, gives_errors_the_exit_code_that_fits) {
   auto quiet = console(false);
   EXPECT_EQ(quiet.fail({ErrorCode::corrupt, "damaged"}), Exit::corrupt);
   EXPECT_EQ(quiet.fail({ErrorCode::unavailable, "gone"}), Exit::failed);
+}
+
+TEST(Advice, speaks_of_flags_and_not_of_the_api) {
+  EXPECT_EQ(in_words_of_flags("some queues only: name one with ?queue="),
+            "some queues only: name one with --queue QUEUE");
+  EXPECT_EQ(in_words_of_flags("some queues only; name one of them"),
+            "some queues only; name one of them with --queue QUEUE");
+  EXPECT_EQ(in_words_of_flags("no"), "no");
 }
 
 TEST(Numbers, are_grouped_and_counted) {

@@ -105,15 +105,11 @@ Exit handle(const Options& options, Session& session, Verb verb, std::string_vie
     }
     const std::string about =
         count ? counted(*count, "dead letter", "dead letters") : "these dead letters";
-    if (!session.with().in_terminal) {
-      session.console().fail({ErrorCode::invalid, fmt::format("this would {} {}", what, about)},
-                             "Say --yes if that is meant.");
-      return Exit::usage;
-    }
     const std::string verb_up = what == "retry" ? "Retry" : "Remove";
-    if (!session.console().asks(fmt::format("{} {}?", verb_up, about), session.with().in)) {
-      session.console().say("Nothing was changed.");
-      return Exit::failed;
+    if (const auto exit =
+            unless_agreed(session.with(), session.console(), fmt::format("{} {}?", verb_up, about),
+                          fmt::format("this would {} {}", what, about))) {
+      return *exit;
     }
   }
   const auto handled = session.ask<Handled>(verb, *letters);

@@ -1,5 +1,6 @@
 #include "cli/display.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -48,7 +49,7 @@ constexpr auto no_width = std::to_array<Range>({{0x0300, 0x036f},
 
 // They change what stands around them.
 constexpr auto turning =
-    std::to_array<Range>({{0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}});
+    std::to_array<Range>({{0x061c, 0x061c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}});
 
 template <std::size_t count>
 bool in(const std::array<Range, count>& ranges, char32_t code) {
@@ -75,25 +76,47 @@ std::string_view first_of(std::string_view text) {
   return text.substr(0, std::max<std::size_t>(1, utf8_character(text)));
 }
 
-}  // namespace
+// Whether a terminal would do something else with it than show it.
+bool is_obeyed(char32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || in(turning, code);
+}
 
-std::string printable(std::string_view text) {
+// With `instead` of each character that would be obeyed, and of 0 for bytes that are none.
+template <class Instead>
+std::string with_replaced(std::string_view text, Instead instead) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = utf8_character(text);
     const std::string_view each = first_of(text);
-    const char32_t code = length == 0 ? 0 : code_of(each);
-    if (code == '\n' || code == '\t' || code == '\r') {
-      out += ' ';
-    } else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || in(turning, code)) {
-      out += '?';
+    const char32_t code = utf8_character(text) == 0 ? 0 : code_of(each);
+    if (is_obeyed(code)) {
+      out += instead(code);
     } else {
       out += each;
     }
     text.remove_prefix(each.size());
   }
   return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return with_replaced(
+      text, [](char32_t code) { return code == '\n' || code == '\t' || code == '\r' ? " " : "?"; });
+}
+
+std::string harmless(std::string_view text) {
+  return with_replaced(text, [](char32_t code) -> std::string {
+    return code == '\n' || code == '\t' ? std::string(1, static_cast<char>(code)) : "?";
+  });
+}
+
+std::string harmless_json(std::string_view json) {
+  return with_replaced(json, [](char32_t code) -> std::string {
+    if (code == '\n') return "\n";  // between two values; in a text it is written as one already
+    return code == 0 ? "?" : fmt::format("\\u{:04x}", std::uint32_t{code});
+  });
 }
 
 std::size_t columns_of(std::string_view text) {

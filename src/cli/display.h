@@ -11,6 +11,12 @@ namespace millrace::cli {
 // bytes that are no UTF-8 and marks that would turn the direction of writing.
 std::string printable(std::string_view text);
 
+// The same over several lines: line ends and tabs stay.
+std::string harmless(std::string_view text);
+
+// JSON that means the same, with what a terminal would obey written as \u....
+std::string harmless_json(std::string_view json);
+
 // The columns that a printable text takes: two for wide characters of East Asia and pictures, none
 // for marks that combine.
 std::size_t columns_of(std::string_view text);

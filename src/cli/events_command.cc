@@ -113,10 +113,13 @@ class Follower {
                                           counted(news.skipped, "event", "events")));
     }
     if (!news.event) return {};
-    session_.out() << (session_.json() ? json_of(*news.event) + "\n"
-                                       : line_of(*news.event, session_.look()))
-                   << std::flush;
-    enough_ = ++told_ == most_;
+    if (session_.json()) {
+      session_.print_json(json_of(*news.event));
+    } else {
+      session_.out() << line_of(*news.event, session_.look());
+    }
+    // If nobody reads it, nobody reads the others either.
+    enough_ = ++told_ == most_ || !session_.out().flush();
     if (enough_) return fail(ErrorCode::conflict, "that was enough");
     return {};
   }

@@ -43,9 +43,13 @@ Result<transfer::ExportReport> write(
   return report;
 }
 
-Exit tell(const transfer::ExportReport& report, const Options& options, Console& console) {
-  for (const std::string& each : report.left_out) console.warn(fmt::format("left out {}", each));
-  console.say(fmt::format("exported {}{}", summary(report.written),
+Exit tell(const Result<transfer::ExportReport>& report, const Options& options, Surroundings& with,
+          Console& console) {
+  // Standard output is told of at the end, as it is of every command.
+  if (options.output.empty() && !with.out.flush()) return Exit::failed;
+  if (!report) return console.fail(report.error());
+  for (const std::string& each : report->left_out) console.warn(fmt::format("left out {}", each));
+  console.say(fmt::format("exported {}{}", summary(report->written),
                           options.output.empty() ? "" : " to " + options.output));
   return Exit::ok;
 }
@@ -60,14 +64,14 @@ Exit export_store(const Options& options, Surroundings& with, Console& console) 
       *url, Access::read,
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
       [&](std::string_view notice) { console.warn(notice); });
-  if (!store) return console.fail(store.error());
+  if (!store) return tell_store_error(store.error(), "export {}", with, console);
   const auto report = write(options, with, [&](std::ostream& out) {
     return transfer::export_store(**store, out, with.clock.now(),
                                   [&](std::uint64_t done, std::uint64_t total) {
                                     console.progress("exporting", done, total);
                                   });
   });
-  return report ? tell(*report, options, console) : console.fail(report.error());
+  return tell(report, options, with, console);
 }
 
 // Lines as they come from a server, and the last of them, which says how many there were.
@@ -124,11 +128,13 @@ Exit export_server(const Options& options, Session& session) {
     };
     const auto done = session.ask<void>(&HttpBroker::export_lines, take);
     if (done) return download.end();
+    // What we could not write is none of the server's business.
+    if (!out) return Result<transfer::ExportReport>(std::unexpected(done.error()));
     refused = session.fail(done.error());
     return Result<transfer::ExportReport>(std::unexpected(done.error()));
   });
-  if (report) return tell(*report, options, session.console());
-  return refused ? *refused : session.console().fail(report.error());
+  if (refused) return *refused;
+  return tell(report, options, session.with(), session.console());
 }
 
 Exit export_from(const Options& options, Surroundings& with, Console& console) {

@@ -1,9 +1,11 @@
 // `millrace import`: what an export has, into a store.
 #include <fmt/format.h>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
+#include "access/key_book.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "store/save.h"
@@ -42,6 +44,29 @@ void tell(const transfer::ImportReport& report, Console& console) {
   }
 }
 
+// What came of an import that stopped: running it again is no help where it stopped at once.
+Exit tell_error(const transfer::ImportReport& report, Console& console) {
+  const bool began = report.added != transfer::Counts{} || report.existing != transfer::Counts{};
+  const Exit exit =
+      began ? console.fail(*report.error,
+                           "What is added is safe. Running the import again goes on from there.")
+            : console.fail(*report.error);
+  return exit;
+}
+
+// With the first key a server is no longer open.
+void tell_keys(std::uint64_t keys, Console& console) {
+  if (keys == 0) return;
+  console.warn(fmt::format("{} came along; from now on requests need one",
+                           counted(keys, "API key", "API keys")));
+}
+
+std::uint64_t keys_in(Store& store, TimePoint now) {
+  const auto keys =
+      access::all_key_memos([&](const Recall& recall) { return store.recall(recall, now); });
+  return keys ? keys->size() : 0;
+}
+
 std::uint64_t size_of(const std::string& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
@@ -55,6 +80,7 @@ bool is_directory(const std::string& file) {
 
 Exit import_from(std::istream& in, std::uint64_t size, const Options& options, Store& store,
                  Surroundings& with, Console& console) {
+  const std::uint64_t keys = keys_in(store, with.clock.now());
   const auto report = transfer::import_store(
       in, store, with.clock.now(),
       {.queue = options.queue, .progress = [&](const auto&, std::uint64_t bytes) {
@@ -63,11 +89,9 @@ Exit import_from(std::istream& in, std::uint64_t size, const Options& options, S
   const auto saved = save(store, with.clock.now());
   tell(report, console);
   if (!saved) return console.fail(saved.error(), "What was added is lost. Run the import again.");
-  if (!report.error) return Exit::ok;
-  console.fail(*report.error,
-               "What is added is safe. Running the import again goes on from there.");
+  if (report.added.memos != 0) tell_keys(keys_in(store, with.clock.now()) - keys, console);
   // A bad file is the file's fault; the store says `corrupt` when it is its own.
-  return report.error->code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
+  return report.error ? tell_error(report, console) : Exit::ok;
 }
 
 transfer::ImportReport report_of(const wire::Imported& imported) {
@@ -99,14 +123,15 @@ Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options
   const auto imported = session.ask<wire::Imported>(&HttpBroker::import_lines, more);
   if (!imported) {
     const Exit exit = session.fail(imported.error());
-    console.say("What was added is safe. Running the import again goes on from there.");
+    if (imported.error().code == ErrorCode::unavailable && upload.bytes() != 0) {
+      console.say("What was added is safe. Running the import again goes on from there.");
+    }
     return exit;
   }
   const transfer::ImportReport report = report_of(*imported);
   tell(report, console);
-  if (!report.error) return Exit::ok;
-  return console.fail(*report.error,
-                      "What is added is safe. Running the import again goes on from there.");
+  tell_keys(std::min(upload.keys(), report.added.memos), console);
+  return report.error ? tell_error(report, console) : Exit::ok;
 }
 
 Exit import_into_store(std::istream& in, std::uint64_t size, const Options& options,
@@ -120,7 +145,7 @@ Exit import_into_store(std::istream& in, std::uint64_t size, const Options& opti
       *url, Access::write,
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
       [&](std::string_view notice) { console.warn(notice); });
-  if (!store) return console.fail(store.error());
+  if (!store) return tell_store_error(store.error(), "import FILE --into {}", with, console);
   return import_from(in, size, options, **store, with, console);
 }
 
@@ -135,6 +160,13 @@ Exit import_file(const Options& options, Surroundings& with, Console& console) {
     }
   }
   std::istream& in = from_file ? file : with.in;
+  constexpr int gzip = 0x1f;  // what no JSON begins with
+  if (in.peek() == gzip) {
+    return console.fail({ErrorCode::invalid, "the input is compressed"},
+                        fmt::format("Unpack it on the way: zcat {} | millrace import - --into {}",
+                                    from_file ? options.file : "FILE", options.target));
+  }
+  in.clear();  // an empty one is told as such
   const std::uint64_t size = from_file ? size_of(options.file) : 0;
   if (!is_server(options.target)) return import_into_store(in, size, options, with, console);
   ServerOptions server = options.server;

@@ -21,6 +21,7 @@ struct Options {
   std::string expires = {};  // a moment or a duration
   std::string rate = {};
   std::string id = {};  // of the key to revoke
+  bool yes = false;
 
   bool stored() const { return !config.file.empty() || !config.flags.empty(); }
 };
@@ -107,13 +108,26 @@ Exit list_on(const Options&, Session& session) {
   return Exit::ok;
 }
 
+// Programs that use it stop working, and there is no way back.
+std::optional<Exit> revoke_refused(const Options& options, const Surroundings& with,
+                                   Console& console) {
+  if (options.yes) return std::nullopt;
+  return unless_agreed(with, console, fmt::format("Revoke the key {} for good?", options.id),
+                       fmt::format("this revokes the key {} for good", options.id));
+}
+
 Exit revoke_on(const Options& options, Session& session) {
+  if (const auto no = revoke_refused(options, session.with(), session.console())) return *no;
   const auto done = session.ask<void>(&HttpBroker::revoke_key, options.id);
   if (!done && done.error().code == ErrorCode::not_found) {
     return session.fail_missing(done.error(), "`millrace keys list` shows the ids.");
   }
   if (!done) return tell(done.error(), session);
-  session.console().say(fmt::format("revoked the key {}", options.id));
+  if (session.json()) {
+    session.print_done("id", options.id, "revoked");
+  } else {
+    session.console().say(fmt::format("revoked the key {}", options.id));
+  }
   return Exit::ok;
 }
 
@@ -177,12 +191,17 @@ void add_keys(Command& millrace) {
   does(list, options, list_on, [] { return std::string("millrace keys list"); }, list_stored_keys);
   auto& revoke = keys.add("revoke", "Make a key useless");
   revoke.word("ID", options->id, "Its id, as `keys list` shows it")
+      .flag("-y,--yes", options->yes, "Do not ask")
       .example("millrace keys revoke 0123456789abcdef")
-      .example("millrace keys revoke 0123456789abcdef --store ./data");
+      .example("millrace keys revoke 0123456789abcdef --store ./data --yes");
   does(
       revoke, options, revoke_on,
-      [options] { return "millrace keys revoke " + quoted(options->id); },
+      [options] {
+        return fmt::format("millrace keys revoke {}{}", quoted(options->id),
+                           options->yes ? " --yes" : "");
+      },
       [options](const StoredKeys& where, Surroundings& with, Console& console) {
+        if (const auto no = revoke_refused(*options, with, console)) return *no;
         return revoke_stored_key(where, options->id, with, console);
       });
 }

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 #include <cerrno>
+#include <climits>
 #include <filesystem>
 #include <system_error>
 
@@ -25,6 +27,40 @@ Result<void> sync(const std::string& path, int flags) {
   return synced == 0 ? Result<void>{} : failed("sync", path);
 }
 
+// ---- Ctrl-C ------------------------------------------------------------------------------------
+
+// The file that is being written, for a signal; one at a time in a process.
+char unfinished_name[PATH_MAX] = {};
+
+extern "C" void remove_and_end(int number) {
+  unlink(unfinished_name);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+// Where a signal would end the process, the file goes with it. Who hears signals otherwise
+// destroys the object.
+void remove_on_signals(const std::string& path) {
+  if (path.size() >= sizeof(unfinished_name)) return;
+  path.copy(unfinished_name, path.size());
+  unfinished_name[path.size()] = 0;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now{};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+      signal(number, remove_and_end);
+    }
+  }
+}
+
+void keep_on_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now{};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == remove_and_end) {
+      signal(number, SIG_DFL);
+    }
+  }
+}
+
 }  // namespace
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), beside_(path_ + ".part") {}
@@ -34,6 +70,7 @@ OutputFile::~OutputFile() {
   stream_.close();
   std::error_code ignored;
   std::filesystem::remove(beside_, ignored);
+  keep_on_signals();
 }
 
 Result<void> OutputFile::open(bool replace) {
@@ -42,8 +79,13 @@ Result<void> OutputFile::open(bool replace) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} is there already; --force replaces it", path_));
   }
+  remove_on_signals(beside_);
   stream_.open(beside_, std::ios::binary | std::ios::trunc);
-  if (!stream_) return failed("write", beside_);
+  if (!stream_) {
+    auto error = failed("write", beside_);
+    keep_on_signals();
+    return error;
+  }
   unfinished_ = true;
   return {};
 }
@@ -54,6 +96,7 @@ Result<void> OutputFile::finish() {
   if (auto done = sync(beside_, O_RDONLY); !done) return done;
   if (std::rename(beside_.c_str(), path_.c_str()) != 0) return failed("rename", beside_);
   unfinished_ = false;
+  keep_on_signals();
   const auto folder = std::filesystem::path(path_).parent_path().string();
   return sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
 }

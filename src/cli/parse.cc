@@ -117,9 +117,13 @@ class Parser {
   std::unordered_map<const CLI::App*, const Command*> commands_;
 };
 
+// Of those that begin so, if there are any: people leave out the end.
 std::string nearest_of(std::string_view word, const std::vector<std::string>& names) {
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return std::string(nearest(word, views));
+  const std::vector<std::string_view> all(names.begin(), names.end());
+  std::vector<std::string_view> begun;
+  std::ranges::copy_if(all, std::back_inserter(begun),
+                       [&](std::string_view each) { return each.starts_with(word); });
+  return std::string(nearest(word, begun.empty() ? all : begun));
 }
 
 // A word where a command should be.

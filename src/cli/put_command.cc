@@ -17,7 +17,7 @@ namespace {
 struct Options {
   ServerOptions server = {};
   std::string queue = {};
-  std::string payload = {};
+  std::optional<std::string> payload = std::nullopt;
   TaskFlags task = {};
   bool lines = false;
   bool task_lines = false;
@@ -47,7 +47,7 @@ Exit put_one(const Options& options, NewTask task, Session& session) {
   if (put->existing) session.console().say(there_already(*put));
   if (options.wait) {
     session.console().say(to_text(put->id.value));
-    return await_end(session, put->id, wait);
+    return await_end(session, put->id, wait, true);
   }
   if (session.json()) {
     std::string text;
@@ -59,12 +59,27 @@ Exit put_one(const Options& options, NewTask task, Session& session) {
   return Exit::ok;
 }
 
-Result<void> check(const Options& options) {
-  if (!options.lines && !options.task_lines) return {};
+// A payload that was meant and not said must not become a task without one.
+Result<void> check_payload(const Options& options, const Surroundings& with) {
+  if (!options.payload && with.in_waits && with.in_waits()) {
+    return fail(ErrorCode::invalid,
+                "there is something on standard input, which only - reads: millrace put QUEUE -; "
+                "with </dev/null the task has no payload");
+  }
+  if (options.payload && options.payload->empty() && !options.task.text) {
+    return fail(ErrorCode::invalid,
+                "the payload is an empty text, which is no JSON; leave it out to put a task "
+                "without a payload");
+  }
+  return {};
+}
+
+Result<void> check(const Options& options, const Surroundings& with) {
+  if (!options.lines && !options.task_lines) return check_payload(options, with);
   if (options.lines && options.task_lines) {
     return fail(ErrorCode::invalid, "--lines and --task-lines both say what a line is; give one");
   }
-  if (!options.payload.empty() && options.payload != "-") {
+  if (options.payload && *options.payload != "-") {
     return fail(ErrorCode::invalid, "--lines reads payloads from standard input; give none here");
   }
   if (options.wait || options.task.id || options.task.unique) {
@@ -79,7 +94,9 @@ Result<void> check(const Options& options) {
 }
 
 Exit put(const Options& options, Session& session) {
-  if (auto good = check(options); !good) return misused(good.error(), session.console(), "put");
+  if (auto good = check(options, session.with()); !good) {
+    return misused(good.error(), session.console(), "put");
+  }
   auto task = task_from(options.task, options.queue, session.now());
   if (!task) return misused(task.error(), session.console(), "put");
   if (options.lines || options.task_lines) {
@@ -89,7 +106,7 @@ Exit put(const Options& options, Session& session) {
                       .print_ids = options.print_ids},
                      session);
   }
-  auto bytes = payload_bytes(options.payload, session.with().in);
+  auto bytes = payload_bytes(options.payload.value_or(""), session.with().in);
   if (!bytes) return session.console().fail(bytes.error());
   auto payload = payload_from(std::move(*bytes), options.task);
   if (!payload) {
@@ -108,7 +125,10 @@ void add_put(Command& millrace) {
   auto options = std::make_shared<Options>();
   auto& command = millrace.add("put", "Put a task, or one for each line");
   command.word("QUEUE", options->queue, "Where to; it is made if there is none")
-      .maybe_word("PAYLOAD", options->payload, "JSON, @FILE, or - for standard input");
+      .argument({.kind = ArgumentKind::word,
+                 .names = "PAYLOAD",
+                 .about = "JSON, @FILE, or - for standard input",
+                 .sink = [options](const std::string& word) { options->payload = word; }});
   takes_payload_form(command, options->task);
   takes_task(command, options->task);
   takes_moment(command, options->task);
@@ -122,7 +142,12 @@ void add_put(Command& millrace) {
   command
       .explain(
           "Prints the id of the task, alone, once it is stored. With --wait it prints the result\n"
-          "instead, and the exit code is 1 if the task did not complete.\n"
+          "instead, and the exit code is 1 if the task did not complete. A server that starts "
+          "anew\n"
+          "meanwhile is waited for; if it does not come back in time, the exit code is 6.\n"
+          "Standard input is read for - and --lines only; where something waits there and no "
+          "PAYLOAD\n"
+          "is given, nothing is put.\n"
           "Putting the same --id again adds nothing, so a put may be repeated after any failure.")
       .example("millrace put emails '{\"to\":\"ann@example.org\"}'")
       .example("ID=$(millrace put emails @mail.json --priority high --tag newsletter)")

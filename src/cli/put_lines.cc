@@ -1,16 +1,23 @@
 #include "cli/put_lines.h"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <future>
+#include <mutex>
+#include <thread>
 
 #include "api/wire/put.h"
 #include "core/limits.h"
 #include "core/uuid.h"
+#include "process/signals.h"
 
 namespace millrace::cli {
 namespace {
 
+constexpr Duration without_end = std::chrono::days(3653);
 constexpr std::size_t most_tasks = 500;                        // of one request
 constexpr std::size_t most_bytes = 512 * 1024;                 // of payloads in it
 constexpr std::size_t most_requests = 4;                       // under way
@@ -31,6 +38,18 @@ class LinePutter {
   LinePutter(const PutLines& what, Session& session) : what_(what), session_(session) {}
 
   Exit run() {
+    // Reading may take for ever, so it is somebody else who hears Ctrl-C.
+    Signals signals;
+    std::jthread listener([&] {
+      if (signals.wait(without_end) == Told::stop) leave();
+    });
+    const Exit exit = put_all();
+    signals.wake();
+    return exit;
+  }
+
+ private:
+  Exit put_all() {
     std::string line;
     while (!stopped_ && std::getline(session_.with().in, line)) {
       ++line_;
@@ -43,7 +62,25 @@ class LinePutter {
     return tell();
   }
 
- private:
+  // Ends the process: the other thread waits for a line or an answer.
+  [[noreturn]] void leave() {
+    const std::scoped_lock lock(mutex_);
+    session_.out().flush();
+    session_.console().say(fmt::format("interrupted: put {}; {} more may have been put",
+                                       counted(stored_, "task", "tasks"),
+                                       grouped(sent_ - answered_)));
+    std::_Exit(128 + SIGINT);
+  }
+
+  // On the client's thread.
+  void note(const Puts& puts) {
+    if (!puts) return;
+    const std::scoped_lock lock(mutex_);
+    answered_ += puts->size();
+    stored_ += static_cast<std::uint64_t>(
+        std::ranges::count_if(*puts, [](const Result<Put>& each) { return each.has_value(); }));
+  }
+
   void add(std::string& line) {
     if (line.size() > longest_line) {
       return refuse(line_,
@@ -81,8 +118,14 @@ class LinePutter {
     if (stopped_) return;
     auto promise = std::make_shared<std::promise<Puts>>();
     batch_.answer = promise->get_future();
-    session_.broker().put(Ask{}, std::move(batch_.tasks),
-                          [promise](Puts puts) { promise->set_value(std::move(puts)); });
+    {
+      const std::scoped_lock lock(mutex_);
+      sent_ += batch_.tasks.size();
+    }
+    session_.broker().put(Ask{}, std::move(batch_.tasks), [this, promise](Puts puts) {
+      note(puts);
+      promise->set_value(std::move(puts));
+    });
     under_way_.push_back(std::move(batch_));
     batch_ = {};
   }
@@ -91,6 +134,7 @@ class LinePutter {
     Batch batch = std::move(under_way_.front());
     under_way_.pop_front();
     const Puts puts = batch.answer.get();
+    const std::scoped_lock lock(mutex_);
     if (!puts) {
       // Whatever it is, the next request would meet it, too.
       if (!error_) error_ = puts.error(), error_line_ = batch.lines.front();
@@ -100,7 +144,7 @@ class LinePutter {
     for (std::size_t i = 0; i < puts->size(); ++i) {
       const auto& put = (*puts)[i];
       if (!put) {
-        refuse(batch.lines[i], put.error());
+        tell_refused(batch.lines[i], put.error());
         continue;
       }
       ++(put->existing ? existing_ : put_);
@@ -110,11 +154,17 @@ class LinePutter {
   }
 
   void refuse(std::uint64_t line, const Error& error) {
+    const std::scoped_lock lock(mutex_);
+    tell_refused(line, error);
+  }
+
+  void tell_refused(std::uint64_t line, const Error& error) {
     if (++refused_ > most_told) return;
     session_.console().fail({error.code, fmt::format("line {}: {}", line, error.message)});
   }
 
   Exit tell() {
+    const std::scoped_lock lock(mutex_);
     session_.out().flush();
     Console& console = session_.console();
     if (refused_ > most_told) {
@@ -133,6 +183,10 @@ class LinePutter {
 
   const PutLines& what_;
   Session& session_;
+  std::mutex mutex_;  // of the console and of what is counted
+  std::uint64_t sent_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint64_t stored_ = 0;  // of those
   Batch batch_;
   std::deque<Batch> under_way_;
   std::uint64_t line_ = 0;

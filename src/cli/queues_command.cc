@@ -109,6 +109,9 @@ Exit pause(const Options& options, Session& session) {
   if (options.pause_for && options.pause_until) {
     read.refuse({ErrorCode::invalid, "--for and --until both say how long; give one"});
   }
+  if (until <= session.now()) {
+    read.refuse({ErrorCode::invalid, "the pause would be over already; give a later moment"});
+  }
   if (read.error()) return misused(*read.error(), session.console(), "queues pause");
   return change_with(options, session, "paused", [until](QueueSettings& settings) -> Result<void> {
     settings.paused_until = until;
@@ -140,18 +143,9 @@ std::optional<Exit> stopped(const Options& options, Session& session, std::strin
   const std::uint64_t count = options.force ? counts.total() : counts.waiting();
   const std::string tasks = counted(count, "task", "tasks");
   if (count == 0) return std::nullopt;
-  if (!session.with().in_terminal) {
-    session.console().fail({ErrorCode::invalid, fmt::format("this removes {} for good", tasks)},
-                           "Say --yes if that is meant.");
-    return Exit::usage;
-  }
-  if (session.console().asks(
-          fmt::format("{} {} and remove {} for good?", what, options.name, tasks),
-          session.with().in)) {
-    return std::nullopt;
-  }
-  session.console().say("Nothing was changed.");
-  return Exit::failed;
+  return unless_agreed(session.with(), session.console(),
+                       fmt::format("{} {} and remove {} for good?", what, options.name, tasks),
+                       fmt::format("this removes {} for good", tasks));
 }
 
 Exit clear(const Options& options, Session& session) {
@@ -176,7 +170,11 @@ Exit remove(const Options& options, Session& session) {
     return session.console().fail(done.error(), "--force removes it with all its tasks.");
   }
   if (!done) return session.fail(done.error(), options.name);
-  session.console().say(fmt::format("removed the queue {}", options.name));
+  if (session.json()) {
+    session.print_done("name", options.name, "removed");
+  } else {
+    session.console().say(fmt::format("removed the queue {}", options.name));
+  }
   return Exit::ok;
 }
 

@@ -316,7 +316,11 @@ Exit next(const Options& options, Session& session) {
 Exit remove(const Options& options, Session& session) {
   const auto done = session.ask<void>(&HttpBroker::remove_schedule, options.name);
   if (!done) return fail_with(done.error(), options, session);
-  session.console().say(fmt::format("removed the schedule {}", options.name));
+  if (session.json()) {
+    session.print_done("name", options.name, "removed");
+  } else {
+    session.console().say(fmt::format("removed the schedule {}", options.name));
+  }
   return Exit::ok;
 }
 

@@ -193,12 +193,29 @@ TEST_F(ServerCommands, a_revoked_key_is_gone_and_an_unknown_one_cannot_be_revoke
   run({"keys", "create", "--store", "d", "--name", "a", "--scope", "admin", "--expires",
        "2100-01-01T00:00:00Z"});
   const std::string id = keys()[0].id;
-  EXPECT_EQ(run({"keys", "revoke", "0000", "--store", "d"}), Exit::missing);
+  EXPECT_EQ(run({"keys", "revoke", "0000", "--store", "d", "--yes"}), Exit::missing);
   EXPECT_THAT(err_.str(), HasSubstr("there is no key \"0000\"\n`millrace keys list`"));
-  EXPECT_EQ(run({"keys", "revoke", "", "--store", "d"}), Exit::missing);
+  EXPECT_EQ(run({"keys", "revoke", "", "--store", "d", "--yes"}), Exit::missing);
   EXPECT_EQ(keys().size(), 1U);
+  EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::usage) << "nobody can be asked";
+  EXPECT_THAT(err_.str(), HasSubstr("Say --yes"));
+  with_.in_terminal = true;
+  in_.str("n\n");
+  EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::failed);
+  EXPECT_EQ(keys().size(), 1U);
+  in_.clear();
+  in_.str("y\n");
   EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::ok);
   EXPECT_THAT(keys(), IsEmpty());
+}
+
+TEST_F(ServerCommands, keys_without_one_that_may_do_all_are_warned_of) {
+  run({"keys", "create", "--store", "d", "--name", "a", "--scope", "put"});
+  EXPECT_THAT(err_.str(), HasSubstr("warning: no key has the scope admin"));
+  run({"keys", "create", "--store", "d", "--name", "b", "--scope", "admin"});
+  EXPECT_THAT(err_.str(), Not(HasSubstr("warning")));
+  run({"keys", "create", "--store", "d", "--name", "c", "--scope", "put"});
+  EXPECT_THAT(err_.str(), Not(HasSubstr("warning")));
 }
 
 TEST_F(ServerCommands, bad_keys_are_usage_and_change_nothing) {
@@ -231,8 +248,9 @@ TEST_F(ServerCommands, a_store_in_use_is_answered_with_the_command_for_its_serve
       AllOf(HasSubstr("error: ./data is in use by process 7\n"),
             HasSubstr(R"(millrace keys create --name 'it'\''s' --scope put,work --queue 'a.*' )"
                       "--rate 5/1m --server http://127.0.0.1:7070\n")));
-  EXPECT_EQ(run({"keys", "revoke", "abc", "--store", "d"}), Exit::failed);
-  EXPECT_THAT(err_.str(), HasSubstr("millrace keys revoke abc --server http://127.0.0.1:7070"));
+  EXPECT_EQ(run({"keys", "revoke", "abc", "--store", "d", "--yes"}), Exit::failed);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("millrace keys revoke abc --yes --server http://127.0.0.1:7070"));
   with_.environment = {{"MILLRACE_LISTEN", "[::1]:80"},
                        {"MILLRACE_TLS_CERTIFICATE", "a"},
                        {"MILLRACE_TLS_KEY", "b"}};

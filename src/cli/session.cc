@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fstream>
 
+#include "api/wire/text_writer.h"
 #include "cli/ages.h"
+#include "cli/display.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 
@@ -109,14 +111,31 @@ std::string Session::denied_advice(int status) const {
       shown_key(address_.key), address_.key_origin);
 }
 
-Exit Session::fail(const Error& error) {
+std::string in_words_of_flags(std::string message) {
+  constexpr std::string_view of_the_api = "?queue=";
+  const std::size_t at = message.find(of_the_api);
+  if (at != message.npos) message.replace(at, of_the_api.size(), "--queue QUEUE");
+  for (const std::string_view end : {"name one", "name one of them"}) {
+    if (message.ends_with(end)) return message + " with --queue QUEUE";
+  }
+  return message;
+}
+
+Exit Session::fail(const Error& as_sent) {
+  Error error = as_sent;
+  error.message = in_words_of_flags(std::move(error.message));
   const int status = broker_->last_status();
   if (error.code == ErrorCode::unavailable && status == 0) {
     console_.fail(error, unreachable_advice());
     return Exit::unreachable;
   }
   if (status == 401 || status == 403) {
-    console_.fail(error, denied_advice(status));
+    // Who says which queue is wanted already says what to do.
+    if (error.message.contains("--queue QUEUE")) {
+      console_.fail(error);
+    } else {
+      console_.fail(error, denied_advice(status));
+    }
     return Exit::denied;
   }
   if (error.code == ErrorCode::not_found) {
@@ -145,10 +164,49 @@ Exit Session::fail(const Error& error, std::string_view queue) {
   return Exit::missing;
 }
 
+void Session::print_json(std::string_view text) {
+  with_.out << (with_.out_terminal ? harmless_json(text) : std::string(text)) << '\n';
+}
+
+void Session::print_done(std::string_view field, const std::string& name, std::string_view done) {
+  std::string text;
+  wire::TextWriter writer(text);
+  writer(field, name), writer(done, true);
+  writer.close();
+  print_json(text);
+}
+
+void Session::print_result(std::string_view bytes) {
+  if (!with_.out_terminal) {
+    with_.out << bytes;
+    return;
+  }
+  with_.out << harmless(bytes) << (bytes.ends_with('\n') ? "" : "\n");
+}
+
 Exit Session::fail_missing(const Error& error, std::string_view what_to_do) {
   if (error.code != ErrorCode::not_found) return fail(error);
   console_.fail(error, what_to_do);
   return Exit::missing;
+}
+
+Exit tell_store_error(const Error& error, std::string_view instead, const Surroundings& with,
+                      Console& console) {
+  const auto address = address_of({}, with);
+  if (error.code != ErrorCode::conflict || !address) return console.fail(error);
+  return console.fail(error, fmt::format("A server that has it is asked instead: millrace {}",
+                                         fmt::format(fmt::runtime(instead), address->url)));
+}
+
+std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,
+                                  std::string_view question, std::string_view would) {
+  if (!with.in_terminal) {
+    console.fail({ErrorCode::invalid, std::string(would)}, "Say --yes if that is meant.");
+    return Exit::usage;
+  }
+  if (console.asks(question, with.in)) return std::nullopt;
+  console.say("Nothing was changed.");
+  return Exit::failed;
 }
 
 Exit misused(const Error& error, Console& console, std::string_view command) {

@@ -4,6 +4,7 @@
 
 #include <millrace/result.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,8 +75,12 @@ class Session {
   // Something else that is not there, and how to find what is.
   Exit fail_missing(const Error& error, std::string_view what_to_do);
 
-  // As one line.
-  void print_json(std::string_view text) { with_.out << text << '\n'; }
+  // As one line. A terminal gets none of what it would obey, here and below.
+  void print_json(std::string_view text);
+  // What a worker answered, byte for byte where a program reads it.
+  void print_result(std::string_view bytes);
+  // {"name":"emails","removed":true}, where the API answers nothing.
+  void print_done(std::string_view field, const std::string& name, std::string_view done);
   void print(const Table& table) { with_.out << table.text(look()); }
   void print(const Sheet& sheet) { with_.out << sheet.text(look()); }
 
@@ -91,6 +96,19 @@ class Session {
   bool json_ = false;
   std::unique_ptr<HttpBroker> broker_;
 };
+
+// Of a store that cannot be opened; if a server has it, the command that asks that server: {} is
+// its address in it.
+Exit tell_store_error(const Error& error, std::string_view instead, const Surroundings& with,
+                      Console& console);
+
+// What a server says of its API, as it is said here: --queue for ?queue=.
+std::string in_words_of_flags(std::string message);
+
+// What cannot be taken back is asked about ("Cancel 3 tasks?"); where nobody can be asked, --yes
+// must have been said of what it `would` do ("this would cancel 3 tasks"). Nothing: it may go on.
+std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,
+                                  std::string_view question, std::string_view would);
 
 // What cannot be right whatever the server says.
 Exit misused(const Error& error, Console& console, std::string_view command);

@@ -66,6 +66,21 @@ class Opened {
   std::unique_ptr<Store> store_;
 };
 
+// As soon as there is a key every request needs one.
+void warn_without_admin(Opened& store, TimePoint now, Console& console) {
+  const auto memos = store.memos(now);
+  if (!memos) return;
+  access::KeyBook book({});
+  book.replace(*memos);
+  const auto keys = book.list();
+  const bool managed = std::ranges::any_of(
+      keys, [](const access::Key& key) { return key.about.scopes.allow(access::Scope::admin); });
+  if (managed) return;
+  console.warn(
+      "no key has the scope admin, so nobody can make or revoke keys of a server with this store; "
+      "make one: millrace keys create --store ... --name ops --scope admin");
+}
+
 }  // namespace
 
 Exit create_stored_key(const StoredKeys& where, const access::KeyRequest& request,
@@ -82,6 +97,7 @@ Exit create_stored_key(const StoredKeys& where, const access::KeyRequest& reques
   wire::KeyInfo key = info_of(made->key);
   key.secret = made->text;
   print_new_key(key, with, console);
+  warn_without_admin(*store, now, console);
   return Exit::ok;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view plain = "\x1b[0m";
 constexpr std::size_t gap = 2;
+constexpr std::size_t barely = 3;  // columns that are left of what may be shortened
 
 std::string_view code_of(Paint paint) {
   switch (paint) {
@@ -71,15 +72,20 @@ std::vector<std::size_t> Table::widths(const Look& look) const {
   // Takes from the widest of those that may give, until it fits or nobody can.
   std::size_t all = gap * (widths.size() - 1);
   for (const std::size_t each : widths) all += each;
-  while (all > look.width) {
-    std::size_t from = widths.size();
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      const bool gives = columns_[i].least != 0 && widths[i] > columns_[i].least;
-      if (gives && (from == widths.size() || widths[i] > widths[from])) from = i;
+  const auto take = [&](const auto& kept) {
+    while (all > look.width) {
+      std::size_t from = widths.size();
+      for (std::size_t i = 0; i < widths.size(); ++i) {
+        const bool gives = columns_[i].least != 0 && widths[i] > kept(columns_[i]);
+        if (gives && (from == widths.size() || widths[i] > widths[from])) from = i;
+      }
+      if (from == widths.size()) return;
+      --widths[from], --all;
     }
-    if (from == widths.size()) break;
-    --widths[from], --all;
-  }
+  };
+  take([](const Column& column) { return column.least; });
+  // Still better than lines that are broken in two.
+  take([](const Column& column) { return std::min(column.least, barely); });
   return widths;
 }
 

@@ -31,11 +31,15 @@ TEST(TableTest, a_narrow_terminal_shortens_what_may_be_shortened) {
             "emails     1,234  active\n"
             "a-very-l…      0  paused\n");
   EXPECT_THAT(two_queues().text({.unicode = false, .width = 24}), HasSubstr("a-very..."));
-  // Never below what a column keeps, and numbers not at all.
-  EXPECT_EQ(two_queues().text({.width = 5}),
+  // Below what a column keeps only where it must be, and numbers not at all.
+  EXPECT_EQ(two_queues().text({.width = 21}),
             "QUEUE   READY  STATE\n"
             "emails  1,234  active\n"
             "a-ver…      0  paused\n");
+  EXPECT_EQ(two_queues().text({.width = 5}),
+            "QU…  READY  STATE\n"
+            "em…  1,234  active\n"
+            "a-…      0  paused\n");
 }
 
 TEST(TableTest, colours_only_where_they_are_wanted) {
@@ -66,6 +70,13 @@ TEST(TableTest, nothing_in_a_cell_reaches_the_terminal_as_a_command) {
       {"a\x1b[2Jb\tc\nd\x9b"
        "31m\xc2\x9b\xe2\x80\xae\x7f"});
   EXPECT_EQ(table.text({.colours = true}).substr(13), "a?[2Jb c d?31m???\n");
+}
+
+TEST(DisplayTest, lines_stay_lines_and_json_stays_json) {
+  const std::string evil = "a\x1b[2J\tb\r\nc\xc2\x9b\x9b\xe2\x80\xae\xd8\x9c\x7f";
+  EXPECT_EQ(harmless(evil), "a?[2J\tb?\nc?????");
+  EXPECT_EQ(harmless_json("{\"a\":\"é\xc2\x9b\xe2\x80\xae\x7f\"}\n"),
+            "{\"a\":\"é\\u009b\\u202e\\u007f\"}\n");
 }
 
 TEST(DisplayTest, shortening_never_cuts_a_character) {

@@ -27,10 +27,6 @@ struct Options {
   std::optional<std::string> delay = std::nullopt;
 };
 
-constexpr std::string_view how_to_find =
-    "A task that has ended stays as long as its queue keeps it; `millrace tasks` lists those there "
-    "are.";
-
 Result<std::vector<TaskRef>> refs_of(const std::vector<std::string>& texts) {
   std::vector<TaskRef> refs;
   for (const std::string& each : texts) {
@@ -132,8 +128,7 @@ Exit result(const Options& options, Session& session) {
                                 : "`millrace task wait` waits for it.");
     }
     // The bytes as they are: a program may read them.
-    session.out() << task->result;
-    if (session.with().out_terminal && !task->result.ends_with('\n')) session.out() << '\n';
+    session.print_result(task->result);
     return Exit::ok;
   });
 }
@@ -158,7 +153,9 @@ Exit change_each(const Options& options, Session& session, const char* done, Ver
     if (!states) return session.fail(states.error());
     const Result<TaskState>& state = states->front();
     if (!state) return session.fail_missing(state.error(), how_to_find);
-    if (session.json()) {
+    if (session.json() && done != nullptr) {
+      session.print_done("id", to_text(id->value), done);
+    } else if (session.json()) {
       session.print_json(wire::state_of(*id, *state));
     } else {
       session.out() << to_text(id->value) << "  " << (done != nullptr ? done : name_of(*state))

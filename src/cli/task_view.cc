@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <thread>
+#include <utility>
 
 #include "api/wire/views.h"
 #include "cli/ages.h"
@@ -18,6 +20,7 @@ namespace {
 constexpr std::size_t most_shown = 4096;
 
 constexpr Duration longest_wait = std::chrono::days(3653);
+constexpr Duration again_after = std::chrono::milliseconds(500);  // a server that does not answer
 
 // What matters now of a task in its state.
 std::string remark_on(const Task& task, TimePoint now) {
@@ -154,6 +157,31 @@ Table history_of(const Task& task, TimePoint now) {
   return table;
 }
 
+std::string text_of(const TaskRef& ref) {
+  if (const auto* id = std::get_if<TaskId>(&ref)) return to_text(id->value);
+  return fmt::to_string(std::get<TaskNumber>(ref).value);
+}
+
+// The task when it has ended or the time is over. Tries again while the server is away, which it is
+// when it starts anew.
+Result<Task> awaited(Session& session, const TaskRef& ref, Duration wait) {
+  const auto steady = [&] {
+    return std::chrono::duration_cast<Duration>(session.with().clock.steady());
+  };
+  const Duration until = steady() + wait;
+  bool told = false;
+  while (true) {
+    auto task = session.ask<Task>(&HttpBroker::await, ref, std::max(Duration{}, until - steady()));
+    if (task || task.error().code != ErrorCode::unavailable) return task;
+    const Duration left = until - steady();
+    if (left <= Duration{}) return task;
+    if (!std::exchange(told, true)) {
+      session.console().warn(fmt::format("{}; trying again", task.error().message));
+    }
+    std::this_thread::sleep_for(std::min(left, again_after));
+  }
+}
+
 }  // namespace
 
 Paint paint_of(TaskState state) {
@@ -221,13 +249,21 @@ std::string view_of(const Task& task, const std::optional<Explanation>& why, Tim
   return out;
 }
 
-Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wait) {
-  const auto task = session.ask<Task>(&HttpBroker::await, ref, wait.value_or(longest_wait));
-  if (!task) {
-    return session.fail_missing(task.error(),
-                                "A task that has ended stays as long as its queue "
-                                "keeps it; `millrace tasks` lists those there are.");
+Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wait, bool was_there) {
+  if (!was_there) {
+    // Whoever is not there now is told so at once.
+    const auto found = session.ask<Task>(&HttpBroker::find, ref);
+    if (!found) return session.fail_missing(found.error(), how_to_find);
   }
+  const auto task = awaited(session, ref, wait.value_or(longest_wait));
+  if (!task && task.error().code == ErrorCode::unavailable) {
+    session.fail(task.error());
+    session.console().say(fmt::format(
+        "The task goes on when the server is back; `millrace task wait {}{}` waits again.",
+        text_of(ref), session.server_flag()));
+    return Exit::unreachable;
+  }
+  if (!task) return session.fail_missing(task.error(), how_to_find);
   const std::string name = to_text(task->id.value);
   if (!is_final(task->state)) {
     session.console().fail(
@@ -239,14 +275,16 @@ Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wai
   if (session.json()) {
     session.print_json(wire::view_of(*task));
   } else if (!task->result.empty()) {
-    session.out() << task->result << (task->result.ends_with('\n') ? "" : "\n");
+    session.print_result(task->result);
+    if (!session.with().out_terminal && !task->result.ends_with('\n')) session.out() << '\n';
   }
   if (task->state == TaskState::completed) return Exit::ok;
   return session.console().fail(
-      {ErrorCode::internal, fmt::format("the task ended {}{}", name_of(task->state),
-                                        task->error ? fmt::format(": {}: {}", task->error->code,
-                                                                  printable(task->error->message))
-                                                    : "")},
+      {ErrorCode::internal,
+       fmt::format("the task ended {}{}", name_of(task->state),
+                   task->error ? fmt::format(": {}: {}", printable(task->error->code),
+                                             printable(task->error->message))
+                               : "")},
       fmt::format("`millrace task show {}` tells more.", name));
 }
 

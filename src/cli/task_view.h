@@ -5,6 +5,7 @@
 #include <millrace/time.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/broker.h"
@@ -12,6 +13,11 @@
 #include "cli/table.h"
 
 namespace millrace::cli {
+
+// What to say of a task that is not there.
+inline constexpr std::string_view how_to_find =
+    "A task that has ended stays as long as its queue keeps it; `millrace tasks` lists those there "
+    "are.";
 
 Paint paint_of(TaskState state);
 
@@ -23,6 +29,8 @@ std::string view_of(const Task& task, const std::optional<Explanation>& why, Tim
                     const Look& look);
 
 // Waits until the task has ended, prints its result and says how it went. `wait`: at most so long.
-Exit await_end(Session& session, const TaskRef& task, std::optional<Duration> wait);
+// A server that was there may come back meanwhile; `was_there`: it was a moment ago.
+Exit await_end(Session& session, const TaskRef& task, std::optional<Duration> wait,
+               bool was_there = false);
 
 }  // namespace millrace::cli

@@ -52,7 +52,9 @@ void print(const TopFacts& facts, Session& session) {
   };
   tasks("running, longest first", facts.running);
   tasks("dead letters, newest first", facts.dead);
-  if (!facts.refused.empty()) session.console().warn("no tasks are shown: " + facts.refused);
+  if (facts.refused.empty()) return;
+  session.console().warn("no tasks are shown: " + facts.refused +
+                         "; `millrace tasks --queue QUEUE` shows those of one queue");
 }
 
 // A terminal that can do no more than print has no screen to draw on.
@@ -78,7 +80,12 @@ Exit top(const Options& options, Session& session) {
   auto facts = wait_for_answer<TopFacts>([&](Completion<TopFacts> done) {
     ask_facts(session.broker(), session.with().clock, snapshot_tasks, std::move(done));
   });
-  if (!facts) return session.fail(facts.error());
+  if (!facts) {
+    // They were asked together; alone it is clear what the server thinks of us.
+    const auto alone =
+        session.ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>{});
+    return session.fail(alone ? facts.error() : alone.error());
+  }
   if (session.json()) {
     session.print_json(json_of(*facts, session.address().url));
     return Exit::ok;

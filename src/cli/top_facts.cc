@@ -41,7 +41,10 @@ void finish(Gathering& gathering) {
 // Tasks may be kept from us while the rest is not.
 void note_error(Gathering& gathering, Error error, bool tasks) {
   if (tasks && error.code == ErrorCode::invalid) {
-    gathering.facts.refused = std::move(error.message);
+    // Which queue is meant cannot be said here.
+    std::string& why = error.message;
+    why.erase(std::min(why.size(), why.find(": name one with ?queue=")));
+    gathering.facts.refused = std::move(why);
   } else if (!gathering.error) {
     gathering.error = std::move(error);
   }

@@ -132,6 +132,8 @@ class Live {
       return;
     }
     state_.facts = std::move(*facts);
+    // What failed because the server was away is no news any more.
+    if (state_.silent_since && state_.message_is_bad) state_.message.clear();
     state_.silent_since.reset();
     state_.trouble.clear();
   }

@@ -294,8 +294,7 @@ Wish press(TopState& state, const KeyPress& pressed, std::size_t page, TimePoint
     case TopMode::asking:
       return press_asking(state, pressed);
     case TopMode::helping:
-      state.mode = TopMode::watching;
-      if (pressed.text == "q") return Quit{};
+      state.mode = TopMode::watching;  // whatever the key is
       return {};
   }
   return {};

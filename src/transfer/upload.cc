@@ -47,6 +47,7 @@ Result<bool> Upload::next() {
     left_.remove_prefix(byte_order_mark.size());
   }
   line_end_ = true;
+  if (left_.starts_with("{\"memo\":{\"key\":\"key/")) ++keys_;
   return true;
 }
 

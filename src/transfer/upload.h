@@ -27,6 +27,7 @@ class Upload {
   Result<std::size_t> fill(std::span<char> room);
 
   std::uint64_t bytes() const { return lines_.bytes(); }  // of the file
+  std::uint64_t keys() const { return keys_; }            // API keys that were given out
 
  private:
   Result<void> read_document();
@@ -40,6 +41,7 @@ class Upload {
   bool document_kind_ = false;
   bool line_end_ = false;  // is still to be given out
   bool over_ = false;
+  std::uint64_t keys_ = 0;
 };
 
 }  // namespace millrace::transfer

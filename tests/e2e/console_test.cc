@@ -294,8 +294,8 @@ TEST_F(ConsoleTest, many_tasks_are_changed_by_filter_and_operations_can_be_looke
               HasSubstr(R"("done":150)"));
   EXPECT_EQ(run({"tasks", "remove", "--queue", "b"}).err, "No task fits.\n");
   EXPECT_EQ(run({"put", "few", "1"}).exit, 0);
-  EXPECT_EQ(run({"tasks", "cancel", "--queue", "few"}).err, "cancelled 1 task\n")
-      << "a few need no --yes";
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "few"}).exit, 2) << "one is as many as all";
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "few", "--yes"}).err, "cancelled 1 task\n");
   const std::string list = out_of({"bulk"});
   EXPECT_THAT(list, AllOf(HasSubstr("cancel (dry run)"), HasSubstr("150 done"), HasSubstr("move")));
   const std::string id = list.substr(list.find('\n') + 1, 36);
@@ -462,7 +462,7 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
       {{"schedules", "change", "dialy", "--every", "2h"}, "The nearest is daily"},
       {{"schedules", "remove", "dialy"}, "The nearest is daily"},
       {{"workers", "nobody"}, "Nobody has asked"},
-      {{"keys", "revoke", "0123456789abcdef"}, "keys list"},
+      {{"keys", "revoke", "0123456789abcdef", "--yes"}, "keys list"},
   };
   for (const auto& [words, told] : all) {
     const Ran ran = run(words);
@@ -532,7 +532,7 @@ TEST(ConsoleAlone, a_wrong_key_is_7_and_says_which_one) {
   EXPECT_THAT(made.out, MatchesRegex("mr_[0-9a-f]{16}_.{43}\n"));
   const Ran list = run({"keys", "list"}, admin);
   EXPECT_THAT(list.out, AllOf(HasSubstr("put, read"), HasSubstr("ci.*"), HasSubstr("reader")));
-  EXPECT_EQ(run({"keys", "revoke", made.out.substr(3, 16)}, admin).exit, 0);
+  EXPECT_EQ(run({"keys", "revoke", made.out.substr(3, 16), "--yes"}, admin).exit, 0);
   EXPECT_THAT(run({"keys", "list", "--json"}, admin).out,
               AllOf(StartsWith(R"({"keys":[)"), Not(HasSubstr("ci.*"))));
   const Ran taken = run_program({"keys", "list", "--store", data});

@@ -107,6 +107,7 @@ TEST_F(TerminalTest, a_bulk_operation_is_asked_about_shown_and_left_alone) {
   ASSERT_TRUE(left.says("cancelling ")) << left.written();
   server_.signal(SIGSTOP);  // so that it is not done before the key is pressed
   left.press("C-c");
+  EXPECT_TRUE(left.says("^C"));
   server_.signal(SIGCONT);
   EXPECT_EQ(left.exit(), 130) << left.screen();
   EXPECT_THAT(left.screen(), AllOf(HasSubstr("It goes on inside the server."),
