@@ -136,13 +136,13 @@ void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
     return done(std::unexpected(std::move(good.error())));
   }
   std::vector<QueueRef> unknown;
+  Result<void> good;
   if (batch.request.action == BulkAction::move) {
     const QueueBook::Reading book(books_.queues);
-    const QueueRef to = batch.request.to.value_or(QueueRef{});
-    if (auto good = check_queue(ask, book, to, unknown); !good) {
-      return done(std::unexpected(std::move(good.error())));
-    }
+    good = check_queue(ask, book, batch.request.to.value_or(QueueRef{}), unknown);
   }
+  // Not under the lock of the book: whoever is told may ask the next thing.
+  if (!good) return done(std::unexpected(std::move(good.error())));
   std::optional<QueueRef> new_queue;
   if (!unknown.empty()) new_queue = std::move(unknown.front());
   const auto acting = std::make_shared<Acting>(std::move(batch), std::move(new_queue));

@@ -90,6 +90,22 @@ TEST_F(LocalBulkTest, tasks_of_internal_queues_stay_there) {
   EXPECT_THAT(update({.id = id, .queue = "q"}, true), IsOkAndHolds(TaskState::queued));
 }
 
+// Else reports of its tasks would be decided by the usual settings.
+TEST_F(LocalBulkTest, a_move_of_an_unknown_task_leaves_the_queue_known) {
+  QueueSettings settings = queue("patient");
+  settings.retry.max_retries = 10;
+  d.put_queue(settings);
+  const TaskId id = put("patient");
+  for (int i = 0; i < 3; ++i) {
+    d.settle(d.take_one("patient"), Failed{error("no")});
+    d.live(1h, 1min);
+  }
+  const Lease lease = d.take_one("patient");
+  EXPECT_THAT(update({.id = fresh_id(), .queue = "patient"}), FailsWith(ErrorCode::not_found));
+  EXPECT_EQ(d.settle(lease, Failed{error("no")}).state, TaskState::retrying);
+  EXPECT_EQ(d.find(id).counters.retries, 4U);
+}
+
 TEST_F(LocalBulkTest, each_move_of_a_batch_has_its_own_result) {
   const TaskId first = put();
   const TaskId second = put();
