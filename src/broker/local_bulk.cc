@@ -79,7 +79,8 @@ Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePo
     if (!task) {
       error = task.error();
     } else if (task->version != seen.version &&
-               (batch.unchanged_only || !fits(batch.request, *task))) {
+               ((batch.not_twice && task->finished_at != seen.finished_at) ||
+                !fits(batch.request, *task))) {
       error = changed(*task);
     } else {
       ids.push_back(seen.id);
