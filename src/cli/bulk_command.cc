@@ -152,6 +152,7 @@ std::string which_of(const BulkFilter& filter) {
     states += states.empty() ? "" : "|";
     states += name_of(state);
   }
+  if (states == "created|queued|delayed|retrying") states = "waiting";
   if (!states.empty()) add("state", states);
   if (filter.type) add("type", printable(*filter.type));
   if (filter.client_id) add("client", printable(*filter.client_id));

@@ -313,7 +313,7 @@ TEST_F(ConsoleTest, all_tasks_are_meant_with_all_and_only_waiting_ones_are_moved
   EXPECT_THAT(out_of({"bulk"}), AllOf(HasSubstr("move to c"), HasSubstr("queue b")));
   EXPECT_EQ(run({"tasks", "move", "c", "--state", "cancelled", "--yes"}).err, "moved 1 task\n");
   EXPECT_EQ(run({"tasks", "priority", "9", "--all", "--yes"}).err, "changed 1 task\n");
-  EXPECT_EQ(run({"tasks", "retry", "--all", "--dry-run"}).err, "would retry 0 tasks\n");
+  EXPECT_EQ(run({"tasks", "retry", "--all", "--dry-run"}).err, "would retry no tasks\n");
   EXPECT_EQ(run({"tasks", "cancel", "--all", "--yes"}).err, "cancelled 1 task\n");
   EXPECT_EQ(run({"tasks", "remove", "--all", "--yes"}).err, "removed 2 tasks\n");
 }
