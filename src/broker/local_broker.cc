@@ -10,8 +10,6 @@
 #include "broker/telling.h"
 #include "core/check.h"
 #include "core/limits.h"
-#include "core/quote.h"
-#include "core/uuid.h"
 #include "core/validate.h"
 
 namespace millrace {
@@ -158,17 +156,6 @@ void LocalBroker::give_back(const WorkResult& result) {
 
 // ---- Checks
 // --------------------------------------------------------------------------------------
-
-// Wherever a queue can be named, digits are its number and a UUID its id, and a path cannot have
-// dots.
-Result<void> check_new_queue_name(std::string_view name) {
-  const bool digits = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits && name != "." && name != ".." && !uuid_from_text(name)) return {};
-  return fail(
-      ErrorCode::invalid,
-      fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
-                  in_quotes(name)));
-}
 
 Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& book,
                                       const QueueRef& queue, std::vector<QueueRef>& unknown) const {

@@ -176,6 +176,7 @@ class LocalBroker final : public Broker {
   Result<void> check_report(const Ask& ask, Report& report, std::vector<QueueRef>& unknown,
                             TimePoint now);
   bool look_up_notes(Job& job);
+  bool knows_queues(const Job& job) const;
   Result<void> find_notes(Store& store, Job& job);
   // With `store`, settings that are not known are asked for.
   void decide_all(Job& job, Store* store, TimePoint now);

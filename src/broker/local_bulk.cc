@@ -79,7 +79,8 @@ Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePo
     if (!task) {
       error = task.error();
     } else if (task->version != seen.version &&
-               (batch.unchanged_only || !fits(batch.request, *task))) {
+               ((batch.not_twice && task->finished_at != seen.finished_at) ||
+                !fits(batch.request, *task))) {
       error = changed(*task);
     } else {
       ids.push_back(seen.id);
@@ -136,13 +137,13 @@ void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
     return done(std::unexpected(std::move(good.error())));
   }
   std::vector<QueueRef> unknown;
+  Result<void> good;
   if (batch.request.action == BulkAction::move) {
     const QueueBook::Reading book(books_.queues);
-    const QueueRef to = batch.request.to.value_or(QueueRef{});
-    if (auto good = check_queue(ask, book, to, unknown); !good) {
-      return done(std::unexpected(std::move(good.error())));
-    }
+    good = check_queue(ask, book, batch.request.to.value_or(QueueRef{}), unknown);
   }
+  // Not under the lock of the book: whoever is told may ask the next thing.
+  if (!good) return done(std::unexpected(std::move(good.error())));
   std::optional<QueueRef> new_queue;
   if (!unknown.empty()) new_queue = std::move(unknown.front());
   const auto acting = std::make_shared<Acting>(std::move(batch), std::move(new_queue));

@@ -34,7 +34,10 @@ class LocalBulkTest : public ::testing::Test {
     fields.queue = queue;
     return d.put(std::move(fields)).id;
   }
-  BulkSeen seen(TaskId id) { return {id, d.find(id).version}; }
+  BulkSeen seen(TaskId id) {
+    const Task task = d.find(id);
+    return {id, task.version, task.finished_at};
+  }
   TaskId dead(const std::string& queue = "q") {
     const TaskId id = put(queue);
     d.settle(d.take_one(queue), Failed{error("no"), false});
@@ -88,6 +91,22 @@ TEST_F(LocalBulkTest, tasks_of_internal_queues_stay_there) {
   EXPECT_THAT(update({.id = id, .queue = "q"}), FailsWith(ErrorCode::invalid));
   EXPECT_EQ(d.find(id).queue, "$webhooks");
   EXPECT_THAT(update({.id = id, .queue = "q"}, true), IsOkAndHolds(TaskState::queued));
+}
+
+// Else reports of its tasks would be decided by the usual settings.
+TEST_F(LocalBulkTest, a_move_of_an_unknown_task_leaves_the_queue_known) {
+  QueueSettings settings = queue("patient");
+  settings.retry.max_retries = 10;
+  d.put_queue(settings);
+  const TaskId id = put("patient");
+  for (int i = 0; i < 3; ++i) {
+    d.settle(d.take_one("patient"), Failed{error("no")});
+    d.live(1h, 1min);
+  }
+  const Lease lease = d.take_one("patient");
+  EXPECT_THAT(update({.id = fresh_id(), .queue = "patient"}), FailsWith(ErrorCode::not_found));
+  EXPECT_EQ(d.settle(lease, Failed{error("no")}).state, TaskState::retrying);
+  EXPECT_EQ(d.find(id).counters.retries, 4U);
 }
 
 TEST_F(LocalBulkTest, each_move_of_a_batch_has_its_own_result) {
@@ -164,13 +183,17 @@ TEST_F(LocalBulkTest, what_changed_and_no_longer_fits_is_left_alone) {
 }
 
 TEST_F(LocalBulkTest, what_changed_and_still_fits_is_acted_on_unless_that_might_be_twice) {
-  BulkRequest request{.action = BulkAction::move, .to = "other"};
+  BulkRequest request{.action = BulkAction::retry};
   request.filter.queue = "q";
-  const TaskId id = put();
+  const TaskId id = dead();
   const BulkSeen before = seen(id);
-  must(update({.id = id, .priority = 9}));
-  EXPECT_THAT(must(act({.request = request, .tasks = {before}, .unchanged_only = true})).front(),
-              FailsWith(ErrorCode::conflict));
+  must(update({.id = id, .delivery = DeliveryNote{.attempts = 1, .last_status = "200"}}));
+  ASSERT_NE(d.find(id).version, before.version);
+  const BulkBatch batch{.request = request, .tasks = {before}, .not_twice = true};
+  EXPECT_THAT(must(act(batch)).front(), IsOkAndHolds(TaskState::queued));
+  d.pass(1s);
+  d.settle(d.take_one("q"), Failed{error("again"), false});
+  EXPECT_THAT(must(act(batch)).front(), FailsWith(ErrorCode::conflict));
   EXPECT_THAT(must(act({.request = request, .tasks = {before}})).front(),
               IsOkAndHolds(TaskState::queued));
 }

@@ -86,10 +86,13 @@ void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queue
     }
   }
   tell_changed(books_, changed, states, clock_.now());
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states[i] || states[i].error().code != ErrorCode::not_found) continue;
-    // Removed behind our back, perhaps: the next one will find out.
-    if (const auto* name = std::get_if<std::string>(&queues[i])) books_.queues.forget(*name);
+  for (const Changed& task : changed) {
+    const auto& state = states[task.place];
+    if (state || state.error().code != ErrorCode::not_found) continue;
+    // The task was there, so the queue was not. Removed behind our back: the next one will find
+    // out.
+    const auto* name = std::get_if<std::string>(&queues[task.place]);
+    if (name != nullptr && !name->empty()) books_.queues.forget(*name);
   }
   runner_.wake_at(sweeper_, TimePoint::min());
 }

@@ -27,9 +27,6 @@ inline std::optional<TimePoint> first_start_of(const NewTask& task, TimePoint no
   return start && *start > now ? start : std::nullopt;
 }
 
-// For a queue that is not there yet: a name that nobody can mistake for something else.
-Result<void> check_new_queue_name(std::string_view name);
-
 // Takes out of `items` what was refused: `refused` is empty, or as long as `items`.
 template <class T>
 void drop_refused(std::vector<T>& items, const std::vector<std::optional<Error>>& refused) {

@@ -188,7 +188,8 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
   return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
 }
 
-// Whether all leases are known here that something is to be decided or told about.
+// Whether all leases are known here that something is to be decided or told about, and the settings
+// to decide by.
 bool LocalBroker::look_up_notes(Job& job) {
   job.notes.resize(job.reports.size());
   if (job.reports.empty() && job.extended.empty()) return true;
@@ -203,7 +204,18 @@ bool LocalBroker::look_up_notes(Job& job) {
     if (note != nullptr) job.notes[i] = *note;
     all = all && note != nullptr;
   }
-  return all;
+  return all && knows_queues(job);
+}
+
+bool LocalBroker::knows_queues(const Job& job) const {
+  const QueueBook::Reading book(books_.queues);
+  const std::string* last = nullptr;
+  for (const auto& note : job.notes) {
+    if (!note || (last != nullptr && *last == note->queue)) continue;
+    if (!book.knows(note->queue)) return false;
+    last = &note->queue;
+  }
+  return true;
 }
 
 void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {

@@ -43,6 +43,8 @@ class QueueBook {
     // since nobody tells when it is gone.
     const Queue* find(const QueueRef& queue) const;
     const Queue* find(std::string_view name) const;
+    // Those that are being removed, too.
+    bool knows(std::string_view name) const { return book_.by_name_.contains(name); }
 
    private:
     const QueueBook& book_;

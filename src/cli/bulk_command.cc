@@ -1,20 +1,26 @@
 // `millrace tasks cancel|retry|remove|priority|move` by filter, and `millrace bulk` to look at such
 // operations.
 #include <fmt/format.h>
+#include <functional>
 
 #include "api/wire/bulk.h"
 #include "cli/ages.h"
 #include "cli/bulk_run.h"
 #include "cli/commands.h"
+#include "cli/display.h"
 #include "cli/flag_values.h"
 #include "cli/session.h"
 #include "cli/task_filter.h"
 #include "cli/task_view.h"
+#include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 
 namespace millrace::cli {
 namespace {
+
+// How long somebody waits for an operation that was cancelled: a page takes less, mostly.
+constexpr Duration page_time = std::chrono::seconds(20);
 
 struct Options {
   ServerOptions server = {};
@@ -30,6 +36,15 @@ struct Options {
 
 bool filtered(const BulkFilter& filter) {
   return filter != BulkFilter{};
+}
+
+// The server takes no empty filter, so --all says which states are meant. It moves dead letters and
+// cancelled tasks, too; from here only where they are named.
+void say_states(BulkRequest& request, bool all) {
+  if (!all && request.action != BulkAction::move) return;
+  auto states = states_of(request);
+  if (request.action == BulkAction::move) std::erase_if(states, std::not_fn(is_waiting));
+  request.filter.states = std::move(states);
 }
 
 Result<BulkRequest> request_of(BulkAction action, const Options& options, TimePoint now) {
@@ -57,7 +72,8 @@ Result<BulkRequest> request_of(BulkAction action, const Options& options, TimePo
     if (!priority) return std::unexpected(priority.error());
     request.priority = *priority;
   }
-  if (action == BulkAction::move) request.to = options.to;
+  if (action == BulkAction::move) request.to = queue_of(options.to);
+  if (request.filter.states.empty()) say_states(request, options.all);
   return request;
 }
 
@@ -109,6 +125,45 @@ std::string outcome_of(const BulkOperation& operation) {
                                              grouped(progress.refused));
 }
 
+std::string name_of_queue(const QueueRef& queue) {
+  if (const auto* name = std::get_if<std::string>(&queue)) return printable(*name);
+  if (const auto* number = std::get_if<QueueNumber>(&queue)) return std::to_string(number->value);
+  return to_text(std::get<Uuid>(queue));
+}
+
+// "move to slow (dry run)".
+std::string action_of(const BulkRequest& request) {
+  std::string text(name_of(request.action));
+  if (request.to) text += " to " + name_of_queue(*request.to);
+  if (request.priority) text += fmt::format(" {}", int{*request.priority});
+  if (request.dry_run) text += " (dry run)";
+  return text;
+}
+
+// "queue emails, type welcome".
+std::string which_of(const BulkFilter& filter) {
+  std::string text;
+  const auto add = [&text](std::string_view what, const std::string& value) {
+    fmt::format_to(std::back_inserter(text), "{}{} {}", text.empty() ? "" : ", ", what, value);
+  };
+  if (filter.queue) add("queue", name_of_queue(*filter.queue));
+  std::string states;
+  for (const TaskState state : filter.states) {
+    states += states.empty() ? "" : "|";
+    states += name_of(state);
+  }
+  if (states == "created|queued|delayed|retrying") states = "waiting";
+  if (!states.empty()) add("state", states);
+  if (filter.type) add("type", printable(*filter.type));
+  if (filter.client_id) add("client", printable(*filter.client_id));
+  if (filter.group) add("group", printable(*filter.group));
+  if (filter.tag) add("tag", printable(*filter.tag));
+  if (filter.priority) add("priority", std::to_string(*filter.priority));
+  if (filter.created_from) add("since", format_time(*filter.created_from));
+  if (filter.created_until) add("until", format_time(*filter.created_until));
+  return text;
+}
+
 std::string share_of(const BulkProgress& progress) {
   if (progress.about == 0) return "";
   return fmt::format("{} %",
@@ -133,14 +188,14 @@ Exit list(const Options&, Session& session) {
                {"STATE"},
                {"LOOKED AT", true},
                {"OUTCOME", false, 8},
-               {"ASKED"}});
+               {"ASKED"},
+               {"TASKS", false, 8}});
   for (const BulkOperation& each : page->operations) {
-    table.add({to_text(each.id.value),
-               fmt::format("{}{}", name_of(each.request.action),
-                           each.request.dry_run ? " (dry run)" : ""),
+    table.add({to_text(each.id.value), action_of(each.request),
                Cell(name_of(each.state), paint_of(each.state)),
                is_final(each.state) ? grouped(each.progress.looked_at) : share_of(each.progress),
-               outcome_of(each), age(each.created_at, session.now())});
+               outcome_of(each), age(each.created_at, session.now()),
+               which_of(each.request.filter)});
   }
   session.print(table);
   return Exit::ok;
@@ -159,8 +214,9 @@ Exit show(const Options& options, Session& session) {
   const BulkProgress& progress = found->progress;
   Sheet sheet;
   sheet.add("operation", to_text(found->id.value));
-  sheet.add("action", fmt::format("{}{}", name_of(found->request.action),
-                                  found->request.dry_run ? " (dry run)" : ""));
+  sheet.add("action", action_of(found->request));
+  sheet.add("tasks", which_of(found->request.filter));
+  if (!found->request.reason.empty()) sheet.add("reason", printable(found->request.reason));
   sheet.add("state", Cell(name_of(found->state), paint_of(found->state)));
   if (found->cancel_requested) sheet.add("cancel", "requested");
   sheet.add("asked", moment_and_age(found->created_at, now));
@@ -189,13 +245,20 @@ Exit wait(const Options& options, Session& session) {
 Exit cancel(const Options& options, Session& session) {
   const auto id = id_of(options.id);
   if (!id) return misused(id.error(), session.console(), "bulk cancel");
-  const auto found = session.ask<BulkOperation>(&HttpBroker::cancel_bulk, *id, options.reason);
+  auto found = session.ask<BulkOperation>(&HttpBroker::cancel_bulk, *id, options.reason);
   if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
+  // It ends after its page, and only then it is known how many it was.
+  if (!is_final(found->state)) {
+    auto ended = session.ask<BulkOperation>(&HttpBroker::bulk_operation, *id, page_time);
+    if (ended) found = std::move(ended);
+  }
   if (session.json()) {
     session.print_json(wire::view_of(*found));
+  } else if (is_final(found->state)) {
+    session.console().say(fmt::format("It has stopped; {}, and they stay so.", outcome_of(*found)));
   } else {
     session.console().say(
-        fmt::format("It stops; {} so far, and they stay so.", outcome_of(*found)));
+        fmt::format("It stops after its page; at least {}, and they stay so.", outcome_of(*found)));
   }
   return Exit::ok;
 }
@@ -218,15 +281,18 @@ void add_bulk_changes(Command& tasks) {
       .value("--reason", options->reason, "TEXT", "Why; kept with the tasks")
       .example("millrace tasks cancel --tag newsletter --dry-run", "only says how many")
       .example("millrace tasks cancel --queue emails --type welcome --reason 'sent by hand'");
-  add<BulkAction::retry>(tasks, options, "Start tasks anew that failed or were cancelled")
+  add<BulkAction::retry>(tasks, options,
+                         "Start dead letters anew; cancelled tasks only with --state cancelled")
       .example("millrace tasks retry --queue emails --since 1h")
       .example("millrace tasks retry --state cancelled --client shop --yes");
   add<BulkAction::remove>(tasks, options, "Remove tasks that do not run, for good")
       .example("millrace tasks remove --queue emails --state completed --until 7d");
   add<BulkAction::priority>(tasks, options, "Give waiting tasks another priority")
       .example("millrace tasks priority high --queue emails --client shop");
-  add<BulkAction::move>(tasks, options, "Move waiting tasks to another queue")
-      .example("millrace tasks move slow --queue emails --priority low");
+  add<BulkAction::move>(tasks, options,
+                        "Move waiting tasks to another queue; others only with --state")
+      .example("millrace tasks move slow --queue emails --priority low")
+      .example("millrace tasks move broken --queue emails --state failed,dead", "dead letters");
 }
 
 void add_bulk(Command& millrace) {

@@ -59,7 +59,7 @@ std::optional<std::uint64_t> how_many(const Options& options, Session& session) 
   if (options.filter.type) return std::nullopt;
   const auto views = session.ask<std::vector<QueueView>>(
       &HttpBroker::queues,
-      options.filter.queue ? std::optional<QueueRef>(*options.filter.queue) : std::nullopt);
+      options.filter.queue ? std::optional(queue_of(*options.filter.queue)) : std::nullopt);
   if (!views) return std::nullopt;
   std::uint64_t count = 0;
   for (const QueueView& each : *views) {
@@ -71,7 +71,7 @@ std::optional<std::uint64_t> how_many(const Options& options, Session& session) 
 // Which ones; an error if that was not said.
 Result<DeadLetters> which(const Options& options) {
   DeadLetters letters;
-  if (options.filter.queue) letters.queue = *options.filter.queue;
+  if (options.filter.queue) letters.queue = queue_of(*options.filter.queue);
   letters.type = options.filter.type;
   const bool filtered = letters.queue || letters.type;
   for (const std::string& each : options.ids) {

@@ -133,6 +133,14 @@ Result<TaskState> state_of(std::string_view flag, std::string_view text) {
   return TaskState(*found);
 }
 
+QueueRef queue_of(std::string_view text) {
+  if (const auto number = digits(text); number && std::in_range<std::int64_t>(*number)) {
+    return QueueNumber{static_cast<std::int64_t>(*number)};
+  }
+  if (const auto id = uuid_from_text(text)) return *id;
+  return std::string(text);
+}
+
 Result<TaskRef> task_of(std::string_view text) {
   if (const auto number = digits(text); number && *number > 0) return TaskNumber{*number};
   const auto id = task_id_from_text(text);

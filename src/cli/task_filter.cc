@@ -30,7 +30,7 @@ void takes_dead_filter(Command& command, TaskFilter& filter) {
 Result<ListRequest> request_of(const TaskFilter& filter, TimePoint now) {
   ListRequest request{
       .type = filter.type, .client_id = filter.client, .group = filter.group, .tag = filter.tag};
-  if (filter.queue) request.queue = *filter.queue;
+  if (filter.queue) request.queue = queue_of(*filter.queue);
   FlagReader read;
   const auto past = [now](std::string_view flag, std::string_view text) {
     return past_of(flag, text, now);

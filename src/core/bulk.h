@@ -18,6 +18,8 @@ namespace millrace {
 // The queue whose tasks are such operations, and where memos say how far they came.
 inline constexpr std::string_view bulk_queue = "$bulk";
 inline constexpr std::string_view bulk_memos = "$bulk/";
+// Why one that runs was cancelled, until it has stopped.
+inline constexpr std::string_view bulk_reasons = "$bulk/why/";
 // Finished operations, and what is remembered of them.
 inline constexpr Duration bulk_kept_for = std::chrono::hours(24 * 7);
 inline constexpr std::uint32_t bulk_kept = 1000;
@@ -78,6 +80,7 @@ bool fits(const BulkRequest& request, const Task& task);
 struct BulkSeen {
   TaskId id = {};
   Version version = {};
+  std::optional<TimePoint> finished_at = std::nullopt;
 
   friend bool operator==(const BulkSeen&, const BulkSeen&) = default;
 };
@@ -114,9 +117,10 @@ struct BulkOperation {
 struct BulkBatch {
   BulkRequest request = {};
   std::vector<BulkSeen> tasks = {};
-  // Tasks that changed since they were seen are refused even if they still fit: whoever changed
-  // them may have been us.
-  bool unchanged_only = false;
+  // Tasks that ended once more since they were seen are refused even if they still fit: whoever
+  // gave them another life may have been us. Other changes are none of ours: the note of a webhook
+  // that was delivered.
+  bool not_twice = false;
 };
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include "core/quote.h"
 #include "core/time_text.h"
 #include "core/transition.h"
+#include "core/uuid.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -183,6 +184,17 @@ std::string_view allowed_for(const Expectation& expect) {
 
 Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed) {
   return check_name(what, name, internal_allowed);
+}
+
+// Wherever a queue can be named, digits are its number and a UUID its id, and a path cannot have
+// dots.
+Result<void> check_new_queue_name(std::string_view name) {
+  const bool digits = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits && name != "." && name != ".." && !uuid_from_text(name)) return {};
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
+                  in_quotes(name)));
 }
 
 Result<void> validate(const NewTask& task, TimePoint now) {

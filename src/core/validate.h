@@ -20,6 +20,9 @@ namespace millrace {
 // allow them, the broker refuses them to callers.
 Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed);
 
+// For a queue that is not there yet: a name that nobody can mistake for something else.
+Result<void> check_new_queue_name(std::string_view name);
+
 // A task to be put at `now`; its id must not be nil. Runs for every put, so the good case is cheap.
 // An empty type is allowed (queues with one kind of task have none), and so are internal names.
 Result<void> validate(const NewTask& task, TimePoint now);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broker/wait_for_answer.h"
+#include "core/transition.h"
 #include "core/uuid.h"
 
 namespace millrace::worker {
@@ -51,25 +52,36 @@ double percent_of(const BulkProgress& progress) {
       100.0, 100.0 * static_cast<double>(progress.looked_at) / static_cast<double>(progress.about));
 }
 
-struct Operation {
-  Broker& broker;
-  const BulkTools& tools;
-  const std::atomic<bool>& stopping;
-  const Log& log;
-  CallerId caller = {};
+class Operation {
+ public:
+  Operation(Broker& broker, const BulkTools& tools, const std::atomic<bool>& stopping,
+            const Log& log, CallerId caller)
+      : broker_(broker), tools_(tools), stopping_(stopping), log_(log), caller_(caller) {}
 
-  Outcome run(Context& task) const {
-    const auto request = tools.read_request(task.task().payload);
-    if (!request) return failed(request.error());
-    BulkWalk walk(broker, tools, caller, *request, task.id(), task.task().number);
+  void run(Context& task) const {
+    const auto request = tools_.read_request(task.task().payload);
+    if (!request) {
+      (void)task.settle(failed(request.error()));
+      return;
+    }
+    BulkWalk walk(broker_, tools_, caller_, *request, task.id(), task.task().number);
+    // Returns when it is stored, so that nothing is forgotten too early.
+    const auto state = task.settle(walked(task, *request, walk));
+    // Only a result says how far it came.
+    if (state && is_final(*state)) walk.forget(*state == TaskState::completed);
+  }
+
+ private:
+  Outcome walked(Context& task, const BulkRequest& request, BulkWalk& walk) const {
     if (auto good = walk.begin(); !good) return failed(good.error());
     for (bool more = true; more;) {
-      if (is_cancelled(broker, caller, task)) {
+      if (is_cancelled(broker_, caller_, task)) {
         if (auto saved = walk.save(); !saved) return failed(saved.error());
-        log_end(log, "cancelled", task, *request, walk.progress());
-        return Cancel{"cancelled while it was running"};
+        log_end(log_, "cancelled", task, request, walk.progress());
+        std::string reason = walk.reason();
+        return Cancel{reason.empty() ? "cancelled while it was running" : std::move(reason)};
       }
-      if (stopping || task.stop_requested()) {
+      if (stopping_ || task.stop_requested()) {
         (void)walk.save();  // else what is done is looked at once more
         return GiveBack{};
       }
@@ -78,9 +90,15 @@ struct Operation {
       more = *stepped;
       task.progress(percent_of(walk.progress()));
     }
-    log_end(log, "done", task, *request, walk.progress());
-    return Done{tools.write_result(walk.progress())};
+    log_end(log_, "done", task, request, walk.progress());
+    return Done{tools_.write_result(walk.progress())};
   }
+
+  Broker& broker_;
+  const BulkTools& tools_;
+  const std::atomic<bool>& stopping_;
+  const Log& log_;
+  const CallerId caller_;
 };
 
 }  // namespace
@@ -90,8 +108,8 @@ HandlerFunction run_bulk(Broker& broker, BulkTools tools,
   const CallerId caller = broker.new_caller();
   return [&broker, caller, tools = std::move(tools), stopping = std::move(stopping),
           log = std::move(log)](std::span<Context* const> tasks) {
-    const Operation operation{broker, tools, *stopping, log, caller};
-    for (Context* task : tasks) (void)task->settle(operation.run(*task));
+    const Operation operation(broker, tools, *stopping, log, caller);
+    for (Context* task : tasks) operation.run(*task);
   };
 }
 
@@ -102,6 +120,7 @@ BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& op
               {{.queue = std::string(bulk_queue),
                 .concurrency = std::max(options.concurrency, 1U),
                 .prefetch = 0,
+                .acknowledge = Acknowledge::manual,
                 .any = run_bulk(broker, options.tools, stopping_, options.log)}}) {
   worker_.start();
 }

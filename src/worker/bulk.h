@@ -22,8 +22,8 @@ struct BulkWorkerOptions {
   Log log = {};
 };
 
-// Of $bulk. Once `stopping` is set, an operation is given back after the page it is at. The broker
-// must outlive the handler.
+// Of $bulk, with Acknowledge::manual. Once `stopping` is set, an operation is given back after the
+// page it is at. The broker must outlive the handler.
 HandlerFunction run_bulk(Broker& broker, BulkTools tools,
                          std::shared_ptr<const std::atomic<bool>> stopping, Log log);
 

@@ -87,6 +87,7 @@ class BulkTest : public ::testing::Test {
       worker_.emplace(d.clock, *d.broker, WorkerOptions{.name = "$local-bulk", .internal = true},
                       std::vector<QueueHandlers>{
                           {.queue = std::string(bulk_queue),
+                           .acknowledge = Acknowledge::manual,
                            .any = run_bulk(*d.broker, shelf.tools(d), stopping, d.logged.log())}});
     }
     return *worker_;
@@ -120,6 +121,11 @@ class BulkTest : public ::testing::Test {
       left -= order.reports.size();
       must(d.try_work(std::move(order)));
     }
+  }
+  std::vector<Memo> memos() {
+    return must(d.wait<std::vector<Memo>>([&](auto done) {
+      d.broker->recall(d.ask(), {.prefix = std::string(bulk_memos)}, std::move(done));
+    }));
   }
   std::uint64_t in(const std::string& queue, TaskState state = TaskState::queued) {
     return d.queue(queue).counts.of(state);
@@ -276,11 +282,44 @@ TEST_F(BulkTest, nothing_is_retried_twice) {
   shelf.lose_answers = 1;
   must(worker().step());
   EXPECT_EQ(in("q"), 3U);
+  d.pass(1s);
   for (const Lease& lease : d.take("q")) d.settle(lease, Failed{error("again"), false});
   const Task ended = run(id, 3);
   EXPECT_EQ(ended.result, "[3,3,3,0]");
   EXPECT_EQ(in("q", TaskState::failed), 3U);
   EXPECT_EQ(in("q"), 0U);
+}
+
+// A webhook of a dead letter may be delivered at any time, and its note is a new version.
+TEST_F(BulkTest, a_retry_that_was_interrupted_is_made_though_a_webhook_was_delivered_meanwhile) {
+  kill(3);
+  BulkRequest request{.action = BulkAction::retry};
+  request.filter.queue = "q";
+  const TaskId id = start(request);
+  shelf.fail_acts = 1;
+  must(worker().step());
+  EXPECT_EQ(in("q", TaskState::failed), 3U);
+  for (const Task& task : d.all("q")) {
+    std::vector<TaskUpdate> notes{{.id = task.id, .delivery = DeliveryNote{.attempts = 1}}};
+    must(only(d.wait<Broker::States>(
+        [&](auto done) { d.broker->update(d.ask(), std::move(notes), std::move(done)); })));
+  }
+  EXPECT_EQ(run(id, 3).result, "[3,3,3,0]");
+  EXPECT_EQ(in("q"), 3U);
+}
+
+// As if it came from another store.
+TEST_F(BulkTest, one_whose_progress_is_beyond_its_own_number_does_not_touch_newer_tasks) {
+  put(5);
+  const TaskId id = start(move("q", "new"));
+  const auto later = put(5);
+  const std::string memo = shelf.tools(d).write_progress({.about = 5, .before = TaskNumber{1000}});
+  Remember request{.key = std::string(bulk_memos) + to_text(id.value), .value = memo};
+  must(d.wait<Memo>([&](auto done) {
+    d.broker->remember({.caller = {1}, .internal = true}, std::move(request), std::move(done));
+  }));
+  EXPECT_EQ(run(id).result, "[5,5,5,0]");
+  for (const TaskId& task : later) EXPECT_EQ(d.find(task).queue, "q");
 }
 
 // The ids were free once they were removed.
@@ -326,6 +365,22 @@ TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_c
   EXPECT_EQ(in("q"), 500U);
   EXPECT_EQ(shelf.last().done, 2000U);
   EXPECT_THAT(shelf.last().pending, SizeIs(0));
+  EXPECT_EQ(ended.error->message, "cancelled while it was running");
+  EXPECT_THAT(memos(), SizeIs(1)) << "nothing else says how far it came";
+}
+
+TEST_F(BulkTest, one_that_is_cancelled_keeps_the_reason_that_was_remembered) {
+  put(1500);
+  const TaskId id = start(move("q", "new"));
+  shelf.before_act = [&](const BulkBatch&) {
+    Remember why{.key = std::string(bulk_reasons) + to_text(id.value), .value = "a mistake"};
+    must(d.wait<Memo>([&](auto done) {
+      d.broker->remember({.caller = {1}, .internal = true}, std::move(why), std::move(done));
+    }));
+    must(d.try_cancel(id));
+  };
+  EXPECT_EQ(run(id).error->message, "a mistake");
+  EXPECT_THAT(memos(), SizeIs(1));
 }
 
 TEST_F(BulkTest, a_stop_gives_the_operation_back_after_its_page) {
@@ -356,14 +411,12 @@ TEST_F(BulkTest, one_whose_queue_is_gone_fails_for_good) {
 TEST_F(BulkTest, finished_operations_are_kept_for_a_week) {
   put(1);
   const TaskId id = run(start(move("q", "new"))).id;
+  EXPECT_THAT(memos(), SizeIs(0)) << "its result says it all";
   d.live(24h * 7 - 1h, 1h);
   EXPECT_TRUE(d.try_find(id));
   d.live(2h, 1h);
   EXPECT_THAT(d.try_find(id), FailsWith(ErrorCode::not_found));
-  const auto memos = d.wait<std::vector<Memo>>([&](auto done) {
-    d.broker->recall(d.ask(), {.prefix = std::string(bulk_memos)}, std::move(done));
-  });
-  EXPECT_THAT(must(memos), SizeIs(0));
+  EXPECT_THAT(memos(), SizeIs(0));
 }
 
 // With threads of its own, beside puts.

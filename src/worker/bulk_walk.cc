@@ -39,6 +39,7 @@ BulkWalk::BulkWalk(Broker& broker, const BulkTools& tools, CallerId caller,
       ask_{.caller = caller},
       request_(request),
       key_(std::string(bulk_memos) + to_text(id.value)),
+      why_(std::string(bulk_reasons) + to_text(id.value)),
       number_(number) {}
 
 template <class T, class Start>
@@ -48,16 +49,42 @@ Result<T> BulkWalk::wait(const Start& start) {
 
 // ---- How far it came ---------------------------------------------------------------------------
 
+Result<std::optional<Memo>> BulkWalk::recall(const std::string& key) {
+  auto memos = wait<std::vector<Memo>>(
+      [&](auto done) { broker_.recall(ask_, {.prefix = key, .limit = 1}, std::move(done)); });
+  if (!memos) return std::unexpected(std::move(memos.error()));
+  if (memos->empty()) return std::nullopt;
+  return std::move(memos->front());
+}
+
+// Where it goes on is never beyond its own number, whoever wrote that.
 Result<void> BulkWalk::load() {
-  const auto memos = wait<std::vector<Memo>>(
-      [&](auto done) { broker_.recall(ask_, {.prefix = key_, .limit = 1}, std::move(done)); });
-  if (!memos) return std::unexpected(memos.error());
-  if (memos->empty()) return {};
-  auto read = tools_.read_progress(memos->front().value);
+  const auto memo = recall(key_);
+  if (!memo) return std::unexpected(memo.error());
+  if (!*memo) return {};
+  auto read = tools_.read_progress((*memo)->value);
   if (!read) return std::unexpected(std::move(read.error()));
   progress_ = std::move(*read);
-  version_ = memos->front().version;
+  if (progress_.before) progress_.before = std::min(*progress_.before, number_);
+  version_ = (*memo)->version;
   return {};
+}
+
+std::string BulkWalk::reason() {
+  const auto memo = recall(why_);
+  return memo && *memo ? (*memo)->value : std::string();
+}
+
+void BulkWalk::forget(bool with_progress) {
+  const Ask inside{.caller = ask_.caller, .deadline = ask_.deadline, .internal = true};
+  for (const std::string& key : {why_, key_}) {
+    if (key == key_ && !with_progress) continue;
+    const auto memo = recall(key);
+    if (!memo || !*memo) continue;
+    Remember request{.key = key, .expected = (*memo)->version};
+    (void)wait<Memo>(
+        [&](auto done) { broker_.remember(inside, std::move(request), std::move(done)); });
+  }
 }
 
 Result<void> BulkWalk::save() {
@@ -117,7 +144,9 @@ Result<bool> BulkWalk::step() {
   for (const Task& task : page->tasks) {
     if (!fits(request_, task)) continue;
     ++progress_.matched;
-    if (!request_.dry_run) progress_.pending.push_back({task.id, task.version});
+    if (!request_.dry_run) {
+      progress_.pending.push_back({task.id, task.version, task.finished_at});
+    }
   }
   if (auto saved = save(); !saved) return std::unexpected(std::move(saved.error()));
   if (auto acted = act(false); !acted) return std::unexpected(std::move(acted.error()));
@@ -140,7 +169,7 @@ Result<void> BulkWalk::act(bool again) {
     const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, tasks.size() - from));
     BulkBatch batch{.request = request_,
                     .tasks = {begin, begin + count},
-                    .unchanged_only = again && request_.action == BulkAction::retry};
+                    .not_twice = again && request_.action == BulkAction::retry};
     const auto states = wait<Broker::States>(
         [&](auto done) { tools_.act(ask_, std::move(batch), std::move(done)); });
     if (!states) return std::unexpected(states.error());
@@ -176,7 +205,7 @@ Result<void> BulkWalk::note(const BulkSeen& seen, const Result<TaskState>& state
     return {};
   }
   if (again) {
-    const auto done = was_done(seen.id);
+    const auto done = was_done(seen);
     if (!done) return std::unexpected(done.error());
     if (*done) {
       ++progress_.done;
@@ -189,8 +218,8 @@ Result<void> BulkWalk::note(const BulkSeen& seen, const Result<TaskState>& state
 }
 
 // Whether a task that cannot be acted on is as it would be if it had been before.
-Result<bool> BulkWalk::was_done(const TaskId& id) {
-  const auto found = wait<Task>([&](auto done) { broker_.find(ask_, id, std::move(done)); });
+Result<bool> BulkWalk::was_done(const BulkSeen& seen) {
+  const auto found = wait<Task>([&](auto done) { broker_.find(ask_, seen.id, std::move(done)); });
   if (!found) {
     if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
     return request_.action == BulkAction::remove;
@@ -199,7 +228,7 @@ Result<bool> BulkWalk::was_done(const TaskId& id) {
     case BulkAction::cancel:
       return found->state == TaskState::cancelled || found->cancel_requested;
     case BulkAction::retry:
-      return true;  // it has changed, which dead letters do not by themselves
+      return found->finished_at != seen.finished_at;  // it has another life, or had one
     case BulkAction::remove:
       return false;
     case BulkAction::priority:

@@ -6,6 +6,7 @@
 #include <millrace/result.h>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,13 @@ class BulkWalk {
   // Writes down how far it came: for who leaves between two pages.
   Result<void> save();
 
+  // Why it was cancelled; empty: nobody said.
+  std::string reason();
+
+  // For who has settled the operation: nothing needs to be remembered any more that its task says.
+  // What fails here is forgotten by itself, later.
+  void forget(bool with_progress);
+
   const BulkProgress& progress() const { return progress_; }
 
  private:
@@ -53,13 +61,15 @@ class BulkWalk {
   Result<void> act(bool again);
   Result<void> drop_new_ones();
   Result<void> note(const BulkSeen& seen, const Result<TaskState>& state, bool again);
-  Result<bool> was_done(const TaskId& id);
+  Result<bool> was_done(const BulkSeen& seen);
+  Result<std::optional<Memo>> recall(const std::string& key);
 
   Broker& broker_;
   const BulkTools& tools_;
   const Ask ask_;
   const BulkRequest& request_;
   const std::string key_;
+  const std::string why_;
   const TaskNumber number_;
   BulkProgress progress_;
   std::uint64_t version_ = 0;  // of the memo

@@ -31,6 +31,7 @@ class HttpBulk : public HttpTwins {
           worker::WorkerOptions{.name = "$local-bulk", .internal = true},
           std::vector<worker::QueueHandlers>{
               {.queue = std::string(bulk_queue),
+               .acknowledge = Acknowledge::manual,
                .any = worker::run_bulk(*server.driver.broker, std::move(tools), stopping_, {})}});
     }
     while (must(worker_->step()) != 0) {
@@ -123,6 +124,25 @@ TEST_F(HttpBulk, they_are_listed_newest_first) {
   EXPECT_EQ(rest.operations[0].id, first);
   EXPECT_EQ(rest.operations[0].progress.done, 1U);
   EXPECT_FALSE(rest.next);
+}
+
+TEST_F(HttpBulk, one_that_cannot_be_read_does_not_hide_the_others) {
+  put_one();
+  const TaskId good = must(start(move("a"))).id;
+  NewTask bad;
+  bad.queue = std::string(bulk_queue);
+  bad.payload = "nonsense";
+  std::vector<NewTask> tasks;
+  tasks.push_back(std::move(bad));
+  must(only(server.driver.try_put(std::move(tasks), {.caller = {1}, .internal = true})));
+  const auto page = must(all());
+  ASSERT_EQ(page.operations.size(), 1U);
+  EXPECT_EQ(page.operations[0].id, good);
+}
+
+TEST_F(HttpBulk, a_new_queue_that_would_be_taken_for_a_number_is_refused_at_once) {
+  put_one();
+  EXPECT_THAT(start(move("17")), FailsWith(ErrorCode::invalid));
 }
 
 TEST_F(HttpBulk, one_that_waits_is_cancelled_at_once_and_one_that_ended_cannot_be) {

@@ -122,6 +122,23 @@ TEST_F(BulkServer, goes_on_with_a_move_of_fifty_thousand_tasks_after_it_was_kill
   for (const auto& [task, version] : stayed) ASSERT_EQ(version, 1U);
 }
 
+TEST_F(BulkServer, counts_exactly_what_an_operation_did_that_is_cancelled_and_keeps_the_reason) {
+  serve();
+  put(40'000, "crowded", "slow");
+  BulkRequest request{.action = BulkAction::move, .to = "quiet"};
+  request.filter.queue = "crowded";
+  const TaskId id = start(request).id;
+  while (look(id).progress.done < 3'000) {
+  }
+  must(ask<BulkOperation>(
+      [&](Ask by, auto done) { http_->cancel_bulk(by, id, "a mistake", std::move(done)); }));
+  const auto ended = look(id, 1min);
+  EXPECT_EQ(ended.state, TaskState::cancelled) << "it ended before anybody could cancel it";
+  EXPECT_EQ(ended.progress.done, all("quiet").size());
+  ASSERT_TRUE(ended.error);
+  EXPECT_EQ(ended.error->message, "a mistake");
+}
+
 TEST_F(BulkServer, stops_in_time_in_the_middle_of_one_and_goes_on_after_it_is_started_again) {
   serve();
   const auto meant = put(20'000, "crowded", "slow");

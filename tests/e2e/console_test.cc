@@ -305,6 +305,30 @@ TEST_F(ConsoleTest, many_tasks_are_changed_by_filter_and_operations_can_be_looke
   EXPECT_EQ(run({"bulk", "show", an_id}).exit, 5);
 }
 
+TEST_F(ConsoleTest, all_tasks_are_meant_with_all_and_only_waiting_ones_are_moved) {
+  EXPECT_EQ(run({"put", "a", "1"}).exit, 0);
+  EXPECT_EQ(run({"put", "b", "1"}).exit, 0);
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "b", "--yes"}).err, "cancelled 1 task\n");
+  EXPECT_EQ(run({"tasks", "move", "c", "--all", "--yes"}).err, "moved 1 task\n");
+  EXPECT_THAT(out_of({"bulk"}), AllOf(HasSubstr("move to c"), HasSubstr("queue b")));
+  EXPECT_EQ(run({"tasks", "move", "c", "--state", "cancelled", "--yes"}).err, "moved 1 task\n");
+  EXPECT_EQ(run({"tasks", "priority", "9", "--all", "--yes"}).err, "changed 1 task\n");
+  EXPECT_EQ(run({"tasks", "retry", "--all", "--dry-run"}).err, "would retry no tasks\n");
+  EXPECT_EQ(run({"tasks", "cancel", "--all", "--yes"}).err, "cancelled 1 task\n");
+  EXPECT_EQ(run({"tasks", "remove", "--all", "--yes"}).err, "removed 2 tasks\n");
+}
+
+TEST_F(ConsoleTest, queues_are_named_by_number_and_id_where_many_tasks_are_changed) {
+  EXPECT_EQ(run({"queues", "create", "numbered", "--number", "17"}).exit, 0);
+  EXPECT_EQ(run({"put", "a", "1"}).exit, 0);
+  const Ran nowhere = run({"tasks", "move", "18", "--queue", "a", "--yes"});
+  EXPECT_EQ(nowhere.exit, 5) << nowhere.err;
+  EXPECT_EQ(run({"tasks", "move", "17", "--queue", "a", "--yes"}).err, "moved 1 task\n");
+  EXPECT_EQ(run({"tasks", "cancel", "--queue", "17", "--yes"}).err, "cancelled 1 task\n");
+  EXPECT_EQ(run({"dead", "remove", "--queue", "17", "--yes"}).exit, 0);
+  EXPECT_THAT(out_of({"bulk"}), HasSubstr("move to numbered"));
+}
+
 // ---- events ------------------------------------------------------------------------------------
 
 TEST_F(ConsoleTest, events_are_followed_as_they_happen) {

@@ -2,7 +2,7 @@
 // came.
 #include <fmt/format.h>
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -19,6 +19,9 @@
 
 namespace millrace::api {
 namespace {
+
+// Longer than an operation takes to notice that it was cancelled.
+constexpr Duration reason_kept_for = std::chrono::hours(1);
 
 // ---- Showing -----------------------------------------------------------------------------------
 
@@ -153,9 +156,9 @@ void with_target(CallPtr call, BulkRequest request) {
         const bool unknown = !found && found.error().code == ErrorCode::not_found;
         if (!found && !(unknown && name != nullptr)) return call->refuse(found.error(), "to");
         if (unknown) {
-          if (auto good = validate_name("queue name", *name, false); !good) {
-            return call->refuse(good.error(), "to");
-          }
+          auto good = validate_name("queue name", *name, false);
+          if (good) good = check_new_queue_name(*name);
+          if (!good) return call->refuse(good.error(), "to");
           return put_operation(std::move(call), std::move(request));
         }
         const Queue& queue = found->front().queue;
@@ -193,36 +196,78 @@ void with_source(CallPtr call, BulkRequest request) {
 
 // ---- Listing -----------------------------------------------------------------------------------
 
-using Memos = std::map<std::string, std::string>;
+// Operations that are being found, and what is remembered of them.
+struct Listing {
+  TaskPage tasks = {};
+  std::vector<std::string> memos = {};  // by task; shorter while it is being found out
+};
 
-// All that is remembered, page after page; there are about as many as operations are kept.
-void with_memos(CallPtr call, Memos memos, std::string after,
-                std::move_only_function<void(CallPtr, Memos)> next) {
+// One that has ended well says in its result how far it came, and one that never began nowhere.
+bool has_memo(const Task& task) {
+  return task.state != TaskState::completed && task.started_at.has_value();
+}
+
+// One that cannot be read must not hide the others.
+void answer_page(Call& call, const Listing& listing) {
+  wire::BulkPage page{.next = listing.tasks.next};
+  for (std::size_t i = 0; i < listing.tasks.tasks.size(); ++i) {
+    const Task& task = listing.tasks.tasks[i];
+    auto operation = wire::operation_of(task, listing.memos[i]);
+    if (!operation) {
+      call.options.log(
+          LogLevel::error, "an operation on many tasks is left out of the list",
+          {{"operation", to_text(task.id.value)}, {"error", operation.error().message}});
+    } else if (may_see(call, operation->request)) {
+      page.operations.push_back(std::move(*operation));
+    }
+  }
+  call.answer(wire::page_of(page));
+}
+
+// Asks for one memo after the other; few operations run or ended badly.
+void with_memos(CallPtr call, std::unique_ptr<Listing> listing) {
+  const auto& tasks = listing->tasks.tasks;
+  while (listing->memos.size() < tasks.size() && !has_memo(tasks[listing->memos.size()])) {
+    listing->memos.emplace_back();
+  }
+  if (listing->memos.size() == tasks.size()) return answer_page(*call, *listing);
+  const TaskId& id = tasks[listing->memos.size()].id;
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  Recall recall{.prefix = std::string(bulk_memos), .after = std::move(after), .limit = 1000};
-  auto then = [memos = std::move(memos), next = std::move(next)](CallPtr back,
-                                                                 std::vector<Memo> found) mutable {
-    const bool more = found.size() == 1000;
-    for (Memo& memo : found) memos.insert_or_assign(std::move(memo.key), std::move(memo.value));
-    if (!more) return next(std::move(back), std::move(memos));
-    std::string last = memos.rbegin()->first;
-    with_memos(std::move(back), std::move(memos), std::move(last), std::move(next));
+  Recall recall{.prefix = std::string(bulk_memos) + to_text(id.value), .limit = 1};
+  auto then = [listing = std::move(listing)](CallPtr back, std::vector<Memo> found) mutable {
+    listing->memos.push_back(found.empty() ? std::string() : std::move(found.front().value));
+    with_memos(std::move(back), std::move(listing));
   };
   broker.recall(ask, std::move(recall),
                 answered<std::vector<Memo>>(std::move(call), std::move(then)));
 }
 
-void answer_page(Call& call, const TaskPage& tasks, const Memos& memos) {
-  wire::BulkPage page{.next = tasks.next};
-  for (const Task& task : tasks.tasks) {
-    const auto memo = memos.find(std::string(bulk_memos) + to_text(task.id.value));
-    auto operation =
-        wire::operation_of(task, memo == memos.end() ? std::string_view() : memo->second);
-    if (!operation) return call.refuse(operation.error());
-    if (may_see(call, operation->request)) page.operations.push_back(std::move(*operation));
-  }
-  call.answer(wire::page_of(page));
+// ---- Cancelling --------------------------------------------------------------------------------
+
+void cancel_now(CallPtr call, const TaskId& id, std::string reason) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  broker.cancel(ask, {id}, std::move(reason),
+                answered<Broker::States>(std::move(call), [id](CallPtr back, auto states) {
+                  if (!states.front()) return back->refuse(states.front().error());
+                  show(std::move(back), id, 200);
+                }));
+}
+
+// A task that runs does not keep the reason, so it is remembered for whoever works on it.
+void remember_reason(CallPtr call, const TaskId& id, std::string reason) {
+  Broker& broker = *call->broker;
+  Ask ask = call->ask();
+  ask.internal = true;
+  Remember request{.key = std::string(bulk_reasons) + to_text(id.value),
+                   .value = reason,
+                   .lifetime = reason_kept_for};
+  broker.remember(ask, std::move(request),
+                  answered<Memo>(std::move(call), [id, reason = std::move(reason)](
+                                                      CallPtr back, const Memo&) mutable {
+                    cancel_now(std::move(back), id, std::move(reason));
+                  }));
 }
 
 }  // namespace
@@ -257,16 +302,16 @@ void list_bulk(CallPtr call) {
   const Ask ask = call->ask();
   broker.list(ask, std::move(request),
               answered<TaskPage>(std::move(call), [](CallPtr back, TaskPage page) {
-                with_memos(std::move(back), {}, {},
-                           [page = std::move(page)](CallPtr again, const Memos& memos) {
-                             answer_page(*again, page, memos);
-                           });
+                auto listing = std::make_unique<Listing>();
+                listing->tasks = std::move(page);
+                with_memos(std::move(back), std::move(listing));
               }));
 }
 
 void get_bulk(CallPtr call) {
   const auto wait = call->query.duration("wait", wire::max_wait);
   if (!call->query_is_good()) return;
+  call->waits = wait.has_value();
   with_operation(std::move(call), wait, [](CallPtr back, const Task& task) {
     answer_operation(std::move(back), task, 200);
   });
@@ -282,16 +327,10 @@ void cancel_bulk(CallPtr call) {
   }
   with_operation(std::move(call), std::nullopt,
                  [reason = std::move(reason)](CallPtr back, const Task& task) mutable {
-                   Broker& broker = *back->broker;
-                   const Ask ask = back->ask();
-                   broker.cancel(ask, {task.id}, std::move(reason),
-                                 answered<Broker::States>(
-                                     std::move(back), [id = task.id](CallPtr again, auto states) {
-                                       if (!states.front()) {
-                                         return again->refuse(states.front().error());
-                                       }
-                                       show(std::move(again), id, 200);
-                                     }));
+                   const bool kept = reason.empty() || task.state != TaskState::processing ||
+                                     task.cancel_requested;
+                   if (kept) return cancel_now(std::move(back), task.id, std::move(reason));
+                   remember_reason(std::move(back), task.id, std::move(reason));
                  });
 }
 

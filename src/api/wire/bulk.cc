@@ -177,16 +177,30 @@ void check_words(const BulkRequest& request, Input& in) {
 
 // ---- Progress ----------------------------------------------------------------------------------
 
-constexpr std::size_t seen_bytes = sizeof(Uuid::bytes) + sizeof(std::uint32_t);
+// The id, the version, and when it ended; the least number of all for one that has not.
+constexpr std::size_t seen_bytes =
+    sizeof(Uuid::bytes) + sizeof(std::uint32_t) + sizeof(std::int64_t);
+
+void append_number(std::string& bytes, std::uint64_t number, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xFFU);
+}
+
+std::uint64_t number_from(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    number |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  }
+  return number;
+}
 
 std::string bytes_of(const std::vector<BulkSeen>& pending) {
   std::string bytes;
   bytes.reserve(pending.size() * seen_bytes);
   for (const BulkSeen& seen : pending) {
     for (const auto byte : seen.id.value.bytes) bytes += static_cast<char>(byte);
-    for (unsigned shift = 0; shift < 32; shift += 8) {
-      bytes += static_cast<char>((seen.version.value >> shift) & 0xFFU);
-    }
+    append_number(bytes, seen.version.value, 4);
+    const TimePoint end = seen.finished_at.value_or(TimePoint::min());
+    append_number(bytes, static_cast<std::uint64_t>(end.time_since_epoch().count()), 8);
   }
   return bytes;
 }
@@ -201,10 +215,10 @@ Result<std::vector<BulkSeen>> pending_from(std::string_view bytes) {
     BulkSeen& seen = pending.emplace_back();
     auto& id = seen.id.value.bytes;
     std::memcpy(id.data(), bytes.data(), id.size());
-    for (unsigned i = 0; i < 4; ++i) {
-      const auto byte = static_cast<unsigned char>(bytes[id.size() + i]);
-      seen.version.value |= std::uint32_t{byte} << (8 * i);
-    }
+    seen.version.value = static_cast<std::uint32_t>(number_from(bytes.substr(id.size(), 4)));
+    const auto end = static_cast<std::int64_t>(number_from(bytes.substr(id.size() + 4, 8)));
+    const TimePoint ended{Duration(end)};
+    if (ended != TimePoint::min()) seen.finished_at = ended;
   }
   return pending;
 }
@@ -289,15 +303,15 @@ Result<BulkOperation> operation_of(const Task& task, std::string_view memo) {
                           .started_at = task.started_at,
                           .finished_at = task.finished_at,
                           .error = task.error};
-  if (!memo.empty()) {
-    auto progress = progress_from(memo);
-    if (!progress) return std::unexpected(std::move(progress.error()));
-    operation.progress = std::move(*progress);
-  } else if (task.state == TaskState::completed) {
+  if (task.state == TaskState::completed) {
     auto result = read_stored<ResultWords>(task.result, "the result of the operation");
     if (!result) return std::unexpected(std::move(result.error()));
     operation.progress = std::move(result->progress);
     operation.progress.about = operation.progress.looked_at;
+  } else if (!memo.empty()) {
+    auto progress = progress_from(memo);
+    if (!progress) return std::unexpected(std::move(progress.error()));
+    operation.progress = std::move(*progress);
   }
   return operation;
 }

@@ -29,7 +29,8 @@ Result<BulkProgress> progress_from(std::string_view text);
 // {"looked_at":…,"matched":…,"done":…,"refused":…}: the result of the task.
 std::string result_text(const BulkProgress& progress);
 
-// From its task and what is remembered of it, if anything is. `corrupt`: it is no operation.
+// From its task and what is remembered of it, if anything is; one that completed has its result.
+// `corrupt`: it is no operation.
 Result<BulkOperation> operation_of(const Task& task, std::string_view memo);
 std::string view_of(const BulkOperation& operation);
 // On the client's side; `unavailable` if it cannot be read.

@@ -79,7 +79,7 @@ BulkProgress half_way() {
                         .refused = 1,
                         .refusal = "it is processing",
                         .before = TaskNumber{77}};
-  progress.pending = {{fresh_id(), Version{1}}, {fresh_id(), Version{0xFEDCBA98}}};
+  progress.pending = {{fresh_id(), Version{1}}, {fresh_id(), Version{0xFEDCBA98}, t0}};
   return progress;
 }
 
@@ -131,6 +131,7 @@ TEST(WireBulk, a_finished_operation_of_which_nothing_is_remembered_has_its_resul
   const auto shown = operation_of(task, {}).value();
   EXPECT_EQ(shown.progress.done, 2U);
   EXPECT_EQ(shown.progress.looked_at, 7U);
+  EXPECT_EQ(operation_of(task, "no longer looked at").value().progress.done, 2U);
   task.result = "nonsense";
   EXPECT_THAT(operation_of(task, {}), FailsWith(ErrorCode::corrupt));
 }
