@@ -29,7 +29,8 @@ void HistorySum::put_depth(Sum& sum, const HistoryMemo& memo) const {
   sum.waiting = 0;
   sum.running = 0;
   for (const auto& [name, queue] : memo.queues()) {
-    if (!wants_queue(name)) continue;
+    // Nobody counts them by type.
+    if (!wants_queue(name) || request_.type) continue;
     sum.waiting += queue.waiting;
     sum.running += queue.running;
   }

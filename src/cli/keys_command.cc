@@ -21,6 +21,7 @@ struct Options {
   std::string expires = {};  // a moment or a duration
   std::string rate = {};
   std::string id = {};  // of the key to revoke
+  bool force = false;
 
   bool stored() const { return !config.file.empty() || !config.flags.empty(); }
 };
@@ -108,9 +109,12 @@ Exit list_on(const Options&, Session& session) {
 }
 
 Exit revoke_on(const Options& options, Session& session) {
-  const auto done = session.ask<void>(&HttpBroker::revoke_key, options.id);
+  const auto done = session.ask<void>(&HttpBroker::revoke_key, options.id, options.force);
   if (!done && done.error().code == ErrorCode::not_found) {
     return session.fail_missing(done.error(), "`millrace keys list` shows the ids.");
+  }
+  if (!done && done.error().code == ErrorCode::conflict) {
+    return session.console().fail(done.error(), "`millrace keys revoke --force` does it anyway.");
   }
   if (!done) return tell(done.error(), session);
   session.console().say(fmt::format("revoked the key {}", options.id));
@@ -177,6 +181,8 @@ void add_keys(Command& millrace) {
   does(list, options, list_on, [] { return std::string("millrace keys list"); }, list_stored_keys);
   auto& revoke = keys.add("revoke", "Make a key useless");
   revoke.word("ID", options->id, "Its id, as `keys list` shows it")
+      .flag("-f,--force", options->force,
+            "Also the last one with the scope admin, without which nobody can manage the server")
       .example("millrace keys revoke 0123456789abcdef")
       .example("millrace keys revoke 0123456789abcdef --store ./data");
   does(

@@ -102,7 +102,7 @@ BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& op
               {{.queue = std::string(bulk_queue),
                 .concurrency = std::max(options.concurrency, 1U),
                 .prefetch = 0,
-                .any = run_bulk(broker, options.tools, stopping_, options.log)}}) {
+                .any = inside_.counted(run_bulk(broker, options.tools, stopping_, options.log))}}) {
   worker_.start();
 }
 

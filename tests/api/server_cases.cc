@@ -33,8 +33,9 @@ ServerOptions with_keys() {
                                  .secret = "mr_k2_secret"});
           },
       .revoke =
-          [](std::string, std::string id, Completion<void> done) {
-            if (id == "k1") return done({});
+          [](std::string, std::string id, bool force, Completion<void> done) {
+            if (id == "k1" || (id == "k2" && force)) return done({});
+            if (id == "k2") return done(fail(ErrorCode::conflict, "it is the last one"));
             done(fail(ErrorCode::not_found, "there is no such key"));
           }};
   options.api.connections = [] { return 1U; };
@@ -59,6 +60,9 @@ std::vector<Case> server_cases() {
   keys("createKey", 400, {"POST", "/v1/keys", R"({"name":)"});
   keys("revokeKey", 204, {"DELETE", "/v1/keys/k1"});
   keys("revokeKey", 404, {"DELETE", "/v1/keys/k9"});
+  keys("revokeKey", 409, {"DELETE", "/v1/keys/k2"});
+  keys("revokeKey", 204, {"DELETE", "/v1/keys/k2?force=true"});
+  keys("revokeKey", 400, {"DELETE", "/v1/keys/k2?force=perhaps"});
   keys("getServer", 200, {.target = "/v1/server"});
 
   for (const std::string path : {"/v1/workers", "/v1/workers/w1"}) {
@@ -87,6 +91,7 @@ std::vector<Case> server_cases() {
     cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
   }
   cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
+  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=nope"}));
   cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
   cases.push_back({"exportLines", 200, [](ApiClient& server) {
                      server.settled(R"("outcome":"done","result":{"sent":true})");
