@@ -42,6 +42,24 @@ ServerOptions with_keys() {
   return options;
 }
 
+void add_past(std::vector<Case>& cases) {
+  cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
+  for (const auto* query : {"?queue=emails",
+                            "?queue=emails&type=t&step=1h"
+                            "&from=2020-01-01T00:00:00Z"
+                            "&until=2030-01-01T00:00:00Z"}) {
+    cases.push_back({"getPast", 200, [query](ApiClient& server) {
+                       server.put();
+                       return Request{.target = std::string("/v1/history") + query};
+                     }});
+  }
+  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-"}) {
+    cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
+  }
+  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
+  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=nope"}));
+}
+
 }  // namespace
 
 std::vector<Case> server_cases() {
@@ -83,21 +101,7 @@ std::vector<Case> server_cases() {
     cases.push_back(simple("getEvents", 400, {.target = std::string("/v1/events") + query}));
   }
   cases.push_back(simple("getEvents", 404, {.target = "/v1/events?queue=4711"}));
-  cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
-  for (const auto* query : {"?queue=emails",
-                            "?queue=emails&type=t&step=1h"
-                            "&from=2020-01-01T00:00:00Z"
-                            "&until=2030-01-01T00:00:00Z"}) {
-    cases.push_back({"getPast", 200, [query](ApiClient& server) {
-                       server.put();
-                       return Request{.target = std::string("/v1/history") + query};
-                     }});
-  }
-  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-"}) {
-    cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
-  }
-  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
-  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=nope"}));
+  add_past(cases);
   cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
   cases.push_back({"exportLines", 200, [](ApiClient& server) {
                      server.settled(R"("outcome":"done","result":{"sent":true})");
