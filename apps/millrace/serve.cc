@@ -44,8 +44,9 @@ constexpr Duration without_end = std::chrono::days(365);
 constexpr Duration last_words = 5s;           // for answers after the store has failed
 constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
 constexpr Duration bulk_patience = 5s;  // for the page it is at; it goes on after the next start
-constexpr Duration log_patience = 5s;   // for whoever reads the log
-constexpr unsigned most_threads = 4;    // of the listener, unless told otherwise
+constexpr Duration handlers_patience = 5s;  // for those that were given up
+constexpr Duration log_patience = 5s;       // for whoever reads the log
+constexpr unsigned most_threads = 4;        // of the listener, unless told otherwise
 
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
@@ -193,6 +194,7 @@ class Server {
             .started_at = clock_.now(),
             .max_body = settings_.http_max_body.bytes,
             .access = api::check_keys(book_, [this] { return clock_.now(); }),
+            .access_again = api::check_keys_again(book_, [this] { return clock_.now(); }),
             .keys = api::manage_keys(
                 book_, [this] { return broker_.get(); }, log_),
             .archive = archive_of([this]() -> LocalBroker& { return *broker_; },
@@ -241,7 +243,7 @@ class Server {
     listener_ = std::move(*started);
     if (settings_.address_file.empty()) return std::nullopt;
     cli::OutputFile file(settings_.address_file);
-    auto written = file.open(true);
+    auto written = file.open(true, cli::OutputFile::Readers::all);
     if (written) {
       file.stream() << config::to_text(address()) << '\n';
       written = file.finish();
@@ -336,8 +338,8 @@ class Server {
     options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
     if (settings_.webhooks_concurrency != 0)
-      deliverer_.emplace(clock_, *broker_, deliverer_options_);
-    bulk_.emplace(clock_, *broker_, bulk_options(*broker_, log_));
+      deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
+    bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
     api_.start(*broker_);
     const cli::Place place{
         .address = address(), .tls = !settings_.tls_key.empty(), .needs_key = book_.guarded()};
@@ -440,6 +442,23 @@ class Server {
     return listener_->drain(std::max(left(), Duration::zero()));
   }
 
+  // A handler that was given up while it waited for the broker has been answered by now, and may be
+  // on its way out. If it is not, what it refers to stays until the process ends.
+  void let_go() {
+    const bool left = (!bulk_ || bulk_->wait_until_left(handlers_patience)) &&
+                      (!deliverer_ || deliverer_->wait_until_left(handlers_patience));
+    if (!left) {
+      log_(LogLevel::warning, "a handler of the server itself has not returned; it is left alone");
+      (void)bulk_.release();
+      (void)deliverer_.release();
+      (void)broker_.release();
+    }
+    bulk_.reset();
+    deliverer_.reset();
+    broker_.reset();
+    store_.reset();
+  }
+
   Exit end(bool healthy) {
     signals_.exit_on_the_next();
     log_(LogLevel::info, "shutting down",
@@ -466,10 +485,7 @@ class Server {
         healthy = false;
       }
     }
-    bulk_.reset();
-    deliverer_.reset();
-    broker_.reset();
-    store_.reset();
+    let_go();
     log_(in_time ? LogLevel::info : LogLevel::warning,
          in_time ? "stopped" : "stopped; some connections were cut after shutdown.timeout",
          {{"took_ms", ms(clock_.steady() - began)}});
@@ -491,8 +507,8 @@ class Server {
   std::unique_ptr<Store> store_;
   std::unique_ptr<LocalBroker> broker_;
   worker::DelivererOptions deliverer_options_;
-  std::optional<worker::Deliverer> deliverer_;
-  std::optional<worker::BulkWorker> bulk_;
+  std::unique_ptr<worker::Deliverer> deliverer_;
+  std::unique_ptr<worker::BulkWorker> bulk_;
   std::unique_ptr<api::Listener> listener_;
   std::unique_ptr<api::Listener> metrics_;
   std::unique_ptr<api::Listener> inner_;  // for worker processes, where the other is not for them

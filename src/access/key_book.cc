@@ -38,6 +38,13 @@ Verdict refuse(Outcome outcome, std::string detail) {
   return {.outcome = outcome, .detail = std::move(detail)};
 }
 
+Verdict allowed(const std::shared_ptr<const Key>& key, Scope scope) {
+  if (key->about.scopes.allow(scope)) return {.key = key};
+  return refuse(Outcome::forbidden,
+                fmt::format("this needs the scope {}; the API key {} has {}", name_of(scope),
+                            in_quotes(key->about.name), to_text(key->about.scopes)));
+}
+
 Recall page_after(std::string after) {
   return {.prefix = std::string(memo_prefix), .after = std::move(after), .limit = limits::max_page};
 }
@@ -92,24 +99,38 @@ std::shared_ptr<KeyBook::Entry> KeyBook::find(std::string_view text) const {
   return entry;
 }
 
-Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint now) {
-  if (!guarded() && open_without_keys_) return {};
+std::shared_ptr<KeyBook::Entry> KeyBook::known(std::string_view authorization, TimePoint now,
+                                               Verdict& verdict) const {
+  if (!guarded() && open_without_keys_) return nullptr;
+  std::string_view text = {};
+  std::shared_ptr<Entry> entry;
   if (authorization.empty()) {
-    return refuse(Outcome::unauthorized, fmt::format("this needs an API key: {}", how_to));
+    verdict = refuse(Outcome::unauthorized, fmt::format("this needs an API key: {}", how_to));
+  } else if (text = bearer_of(authorization); text.empty()) {
+    verdict = refuse(Outcome::unauthorized,
+                     fmt::format("the header Authorization is not understood: {}", how_to));
+  } else if (entry = find(text); !entry) {
+    // Nobody is told whether it was the id or the secret.
+    verdict = refuse(Outcome::unauthorized, "the API key is unknown, or was revoked");
+  } else if (const Key& key = *entry->key; key.expired(now)) {
+    verdict = refuse(Outcome::unauthorized,
+                     fmt::format("the API key expired at {}", format_time(*key.about.expires)));
+    entry = nullptr;
   }
-  const std::string_view text = bearer_of(authorization);
-  if (text.empty()) {
-    return refuse(Outcome::unauthorized,
-                  fmt::format("the header Authorization is not understood: {}", how_to));
-  }
-  const auto entry = find(text);
-  // Nobody is told whether it was the id or the secret.
-  if (!entry) return refuse(Outcome::unauthorized, "the API key is unknown, or was revoked");
+  return entry;
+}
+
+Verdict KeyBook::check_again(std::string_view authorization, Scope scope, TimePoint now) const {
+  Verdict verdict;
+  const auto entry = known(authorization, now, verdict);
+  return entry ? allowed(entry->key, scope) : verdict;
+}
+
+Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint now) {
+  Verdict known_as;
+  const auto entry = known(authorization, now, known_as);
+  if (!entry) return known_as;
   const Key& key = *entry->key;
-  if (key.expired(now)) {
-    return refuse(Outcome::unauthorized,
-                  fmt::format("the API key expired at {}", format_time(*key.about.expires)));
-  }
   if (key.about.rate) {
     const std::lock_guard lock(entry->mutex);
     if (entry->window.room(*key.about.rate, now) == 0) {
@@ -121,12 +142,7 @@ Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint no
     }
     entry->window.add(*key.about.rate, now, 1);
   }
-  if (!key.about.scopes.allow(scope)) {
-    return refuse(Outcome::forbidden,
-                  fmt::format("this needs the scope {}; the API key {} has {}", name_of(scope),
-                              in_quotes(key.about.name), to_text(key.about.scopes)));
-  }
-  return {.key = entry->key};
+  return allowed(entry->key, scope);
 }
 
 std::uint64_t KeyBook::begin_reading() {
@@ -189,6 +205,19 @@ bool KeyBook::has_admin(TimePoint now) const {
     const Key& key = *each.second->key;
     return key.about.scopes.allow(Scope::admin) && !key.expired(now);
   });
+}
+
+bool KeyBook::is_last_admin(std::string_view id, TimePoint now) const {
+  if (admin_) return false;
+  const std::shared_lock lock(mutex_);
+  const auto is_admin = [&](const Key& key) {
+    return key.about.scopes.allow(Scope::admin) && !key.expired(now);
+  };
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || !is_admin(*found->second->key)) return false;
+  if (entries_.size() == 1 && open_without_keys_ && !unreadable_) return false;
+  return std::ranges::none_of(
+      entries_, [&](const auto& each) { return each.first != id && is_admin(*each.second->key); });
 }
 
 std::vector<Key> KeyBook::list() const {

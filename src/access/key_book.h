@@ -48,6 +48,9 @@ class KeyBook {
 
   // The value of a header Authorization.
   Verdict check(std::string_view authorization, Scope scope, TimePoint now);
+  // The same for a request that has been checked: it uses up nothing of the key's rate, and is
+  // never `limited`.
+  Verdict check_again(std::string_view authorization, Scope scope, TimePoint now) const;
 
   // Takes a number before the keys are read, for replace().
   std::uint64_t begin_reading();
@@ -68,6 +71,8 @@ class KeyBook {
   bool guarded() const;
   // Somebody could make keys: a key with the scope admin that has not expired.
   bool has_admin(TimePoint now) const;
+  // Without this key nobody could make keys, though everybody would still need one.
+  bool is_last_admin(std::string_view id, TimePoint now) const;
   std::vector<Key> list() const;  // by creation
 
  private:
@@ -78,6 +83,9 @@ class KeyBook {
   };
 
   std::shared_ptr<Entry> find(std::string_view text) const;
+  // Whose key it is; null, and the verdict is told: nobody's, or none is needed.
+  std::shared_ptr<Entry> known(std::string_view authorization, TimePoint now,
+                               Verdict& verdict) const;
 
   const bool open_without_keys_;
   const std::shared_ptr<Entry> admin_;  // null: none

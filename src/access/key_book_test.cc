@@ -231,5 +231,46 @@ TEST_F(KeyBookTest, many_threads_ask_while_keys_change) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(KeyBookTest, it_knows_whose_loss_would_lock_everybody_out) {
+  const std::string admin = make(Scope::admin);
+  load(book_);
+  const std::string id(id_of(admin));
+  KeyBook outside{{.open_without_keys = false}};
+  load(outside);
+  EXPECT_FALSE(book_.is_last_admin(id, t0)) << "then nobody needs a key";
+  EXPECT_TRUE(outside.is_last_admin(id, t0));
+  const std::string put = make(Scope::put);
+  load(book_);
+  EXPECT_TRUE(book_.is_last_admin(id, t0));
+  EXPECT_FALSE(book_.is_last_admin(id_of(put), t0));
+  EXPECT_FALSE(book_.is_last_admin("nonsense", t0));
+  KeyBook with_setting{{.admin_key = std::string(32, 'k')}};
+  load(with_setting);
+  EXPECT_FALSE(with_setting.is_last_admin(id, t0));
+  make(Scope::admin);
+  load(book_);
+  EXPECT_FALSE(book_.is_last_admin(id, t0));
+}
+
+// A stream that lasts, or a request with several parts, is one request.
+TEST_F(KeyBookTest, to_be_checked_again_costs_nothing_of_the_rate) {
+  const std::string key =
+      make({.scopes = Scopes(std::vector{Scope::read}), .expires = t0 + 1h, .rate = Rate{1, 10s}});
+  load(book_);
+  const std::string header = "Bearer " + key;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(book_.check_again(header, Scope::read, t0).outcome, Outcome::allowed);
+  }
+  EXPECT_EQ(ask(book_, key, Scope::read), Outcome::allowed);
+  EXPECT_EQ(ask(book_, key, Scope::read), Outcome::limited);
+  EXPECT_EQ(book_.check_again(header, Scope::read, t0).key->id, id_of(key));
+  EXPECT_EQ(book_.check_again(header, Scope::admin, t0).outcome, Outcome::forbidden);
+  EXPECT_EQ(book_.check_again(header, Scope::read, t0 + 2h).outcome, Outcome::unauthorized);
+  EXPECT_EQ(book_.check_again("", Scope::read, t0).outcome, Outcome::unauthorized);
+  book_.forget(id_of(key));
+  book_.add(must(make_key({.name = "x", .scopes = Scopes(std::vector{Scope::admin})}, t0)).key);
+  EXPECT_EQ(book_.check_again(header, Scope::read, t0).outcome, Outcome::unauthorized);
+}
+
 }  // namespace
 }  // namespace millrace::access

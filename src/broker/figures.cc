@@ -102,7 +102,7 @@ QueueFigures Tally::figures(TimePoint now) const {
 
 Figures::Figures(TimePoint started, const FiguresOptions& options)
     : started_(started), options_(options) {
-  minute_.at = std::chrono::floor<std::chrono::minutes>(started);
+  begin_minute(std::chrono::floor<std::chrono::minutes>(started));
 }
 
 // Null: as many as there can be queues, and the internal ones, are there. Whatever else is named
@@ -177,12 +177,12 @@ MinuteRow* Figures::row_of(const Place& place) {
   TypeTally& tally = *place.tally;
   if (tally.number == minute_number_) return tally.row;
   // Queues that are made and removed all the time have a row each time.
-  if (minute_.rows.size() >= 2 * options_.types && &tally != &other_types_) {
+  if (minute_->rows.size() >= 2 * options_.types && &tally != &other_types_) {
     return row_of({&other_types_, other_name, other_name});
   }
-  minute_.rows.push_back(std::make_unique<MinuteRow>(
+  minute_->rows.push_back(std::make_unique<MinuteRow>(
       MinuteRow{.queue = std::string(place.queue), .type = std::string(place.type)}));
-  tally.row = minute_.rows.back().get();
+  tally.row = minute_->rows.back().get();
   tally.number = minute_number_;
   return tally.row;
 }
@@ -192,13 +192,17 @@ void Figures::turn(TimePoint now) {
   constexpr std::chrono::minutes minute(1);
   // Threads do not come in the order of their moments. A clock that was set back is another thing.
   constexpr std::chrono::minutes back(5);
-  if (now < minute_.at + minute && now >= minute_.at - back) return;
+  if (now < minute_->at + minute && now >= minute_->at - back) return;
   constexpr std::size_t most_finished = 3;
-  if (!minute_.rows.empty()) {
+  if (!minute_->rows.empty()) {
     if (finished_.size() == most_finished) finished_.erase(finished_.begin());
-    finished_.push_back(std::move(minute_));
+    finished_.push_back(minute_);
   }
-  minute_ = {.at = std::chrono::floor<std::chrono::minutes>(now)};
+  begin_minute(std::chrono::floor<std::chrono::minutes>(now));
+}
+
+void Figures::begin_minute(TimePoint at) {
+  minute_ = std::make_shared<Minute>(Minute{.at = at});
   ++minute_number_;
 }
 
@@ -272,27 +276,45 @@ std::uint64_t Figures::late_reports() {
   return late_reports_;
 }
 
-std::vector<Minute> Figures::finished(TimePoint now, bool all) {
+std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool all) {
   const std::scoped_lock lock(mutex_);
   turn(now);
-  auto minutes = std::exchange(finished_, {});
-  if (all && !minute_.rows.empty()) {
-    const TimePoint at = minute_.at;
-    minutes.push_back(std::move(minute_));
-    minute_ = {.at = at};
-    ++minute_number_;
+  std::vector<std::shared_ptr<const Minute>> minutes(finished_.begin(), finished_.end());
+  finished_.clear();
+  if (all && !minute_->rows.empty()) {
+    minutes.push_back(minute_);
+    begin_minute(minute_->at);
   }
   return minutes;
 }
 
-void Figures::look_at_minutes(TimePoint now,
-                              const std::function<void(TimePoint minute, const MinuteRow&)>& look) {
-  const std::scoped_lock lock(mutex_);
-  turn(now);
-  for (const Minute& minute : finished_) {
-    for (const auto& row : minute.rows) look(minute.at, *row);
+std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
+                                                               const Wanted& wanted) {
+  // So that who writes waits some microseconds at most, however many rows there are.
+  constexpr std::size_t rows_at_once = 64;
+  std::vector<std::shared_ptr<Minute>> minutes;
+  {
+    const std::scoped_lock lock(mutex_);
+    turn(now);
+    minutes = finished_;
+    minutes.push_back(minute_);
   }
-  for (const auto& row : minute_.rows) look(minute_.at, *row);
+  std::vector<std::pair<TimePoint, RowSum>> sums;
+  for (const auto& minute : minutes) {
+    RowSum sum;
+    std::size_t next = 0;
+    for (bool more = true; more;) {
+      const std::scoped_lock lock(mutex_);
+      const std::size_t end = std::min(next + rows_at_once, minute->rows.size());
+      for (; next < end; ++next) {
+        const MinuteRow& row = *minute->rows[next];
+        if (wanted(minute->at, row.queue, row.type)) sum.add(row);
+      }
+      more = next < minute->rows.size();
+    }
+    if (!sum.empty()) sums.emplace_back(minute->at, sum);
+  }
+  return sums;
 }
 
 }  // namespace millrace

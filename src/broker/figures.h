@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -145,10 +146,12 @@ class Figures {
 
   // Minutes that are over, to be kept by whoever asks: each is given once. `all`: the one that is
   // not over, too.
-  std::vector<Minute> finished(TimePoint now, bool all = false);
-  // Looks at those that nobody has asked for yet and at the one that is not over.
-  void look_at_minutes(TimePoint now,
-                       const std::function<void(TimePoint minute, const MinuteRow&)>& look);
+  std::vector<std::shared_ptr<const Minute>> finished(TimePoint now, bool all = false);
+  // Adds up those that nobody has asked for yet and the one that is not over: minute by minute,
+  // all rows of a queue and type that are wanted. Others write meanwhile.
+  using Wanted =
+      std::function<bool(TimePoint minute, std::string_view queue, std::string_view type)>;
+  std::vector<std::pair<TimePoint, RowSum>> sum_minutes(TimePoint now, const Wanted& wanted);
 
  private:
   using Entries = std::map<std::string, Entry, std::less<>>;
@@ -162,6 +165,7 @@ class Figures {
 
   // Begins another minute if it is time.
   void turn(TimePoint now);
+  void begin_minute(TimePoint at);
   // `name` becomes one that stays.
   Entry* entry(std::string_view queue, std::string_view* name);
   Place place_of(Entry* entry, std::string_view queue, std::string_view type);
@@ -178,9 +182,10 @@ class Figures {
   std::array<std::uint64_t, error_codes> refused_ = {};
   std::uint64_t late_reports_ = 0;
 
-  Minute minute_;                    // that is not over
+  // Whoever adds up keeps what he has not seen yet.
+  std::shared_ptr<Minute> minute_;   // that is not over
   std::uint64_t minute_number_ = 1;  // so that a tally knows whether its row is of it
-  std::vector<Minute> finished_;
+  std::vector<std::shared_ptr<Minute>> finished_;
 };
 
 }  // namespace millrace

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/builders.h"
@@ -101,7 +103,8 @@ TEST(Figures, many_names_cost_little) {
   for (int i = 0; i < 30'000; ++i) count(figures, "q" + std::to_string(i), "t");
   EXPECT_THAT(figures.types(), SizeIs(10'001));
   std::size_t rows = 0;
-  figures.look_at_minutes(t0, [&](TimePoint, const MinuteRow&) { ++rows; });
+  const auto look = [&](TimePoint, std::string_view, std::string_view) { return ++rows != 0; };
+  figures.sum_minutes(t0, look);
   EXPECT_EQ(rows, 10'001U);
   // Queues that come and go.
   for (int i = 0; i < 30'000; ++i) {
@@ -109,11 +112,49 @@ TEST(Figures, many_names_cost_little) {
     count(figures, "q0", "t");
   }
   rows = 0;
-  std::uint64_t sum = 0;
-  figures.look_at_minutes(t0,
-                          [&](TimePoint, const MinuteRow& row) { ++rows, sum += row.counts[0]; });
+  const auto sums = figures.sum_minutes(t0, look);
   EXPECT_LE(rows, 20'001U);
-  EXPECT_EQ(sum, 60'000U);
+  ASSERT_THAT(sums, SizeIs(1));
+  EXPECT_EQ(sums[0].second.counts[0], 60'000U);
+}
+
+TEST(Figures, minutes_are_added_up_by_what_is_wanted) {
+  Figures figures(t0, {.minutes = true});
+  for (const TimePoint at : {t0, t0 + 60s}) {
+    for (const char* queue : {"q", "r"}) {
+      for (const char* type : {"a", "b"}) count(figures, queue, type, at);
+    }
+  }
+  const auto q = figures.sum_minutes(
+      t0 + 61s, [](TimePoint, std::string_view queue, std::string_view) { return queue == "q"; });
+  ASSERT_THAT(q, SizeIs(2));
+  EXPECT_EQ(q[0].first, t0);
+  EXPECT_EQ(q[1].first, t0 + 60s);
+  EXPECT_EQ(q[0].second.counts[0], 2U);
+  EXPECT_THAT(figures.sum_minutes(
+                  t0 + 61s, [](TimePoint, std::string_view, std::string_view) { return false; }),
+              SizeIs(0));
+}
+
+TEST(Figures, others_write_while_minutes_are_added_up) {
+  Figures figures(t0, {.minutes = true});
+  for (int i = 0; i < 200; ++i) count(figures, "q" + std::to_string(i), "t");
+  std::optional<std::thread> other;
+  std::size_t rows = 0;
+  const auto sums = figures.sum_minutes(t0, [&](TimePoint, std::string_view, std::string_view) {
+    // The minute ends, and is given away, before all of it was seen.
+    if (++rows == 10) {
+      other.emplace([&] {
+        count(figures, "q0", "t", t0 + 60s);
+        EXPECT_THAT(figures.finished(t0 + 60s), SizeIs(1));
+      });
+    }
+    return true;
+  });
+  other->join();
+  EXPECT_EQ(rows, 200U);
+  ASSERT_THAT(sums, SizeIs(1));
+  EXPECT_EQ(sums[0].second.counts[0], 200U);
 }
 
 TEST(Figures, priorities_are_bounded_too) {
@@ -136,12 +177,12 @@ TEST(Figures, every_minute_is_given_once) {
   count(figures, "q", "t", t0 + 59s);
   const auto first = figures.finished(t0 + 61s);
   ASSERT_THAT(first, SizeIs(1));
-  EXPECT_EQ(first[0].at, t0);
-  EXPECT_EQ(first[0].rows.front()->counts[0], 1U);
+  EXPECT_EQ(first[0]->at, t0);
+  EXPECT_EQ(first[0]->rows.front()->counts[0], 1U);
   EXPECT_THAT(figures.finished(t0 + 61s), SizeIs(0));
   const auto rest = figures.finished(t0 + 62s, true);
   ASSERT_THAT(rest, SizeIs(1));
-  EXPECT_EQ(rest[0].rows.front()->counts[0], 2U);
+  EXPECT_EQ(rest[0]->rows.front()->counts[0], 2U);
   // Nobody asks: only so many are kept.
   for (int i = 2; i < 100; ++i) count(figures, "q", "t", t0 + i * 1min);
   EXPECT_THAT(figures.finished(t0 + 100min), SizeIs(3));

@@ -29,7 +29,8 @@ void HistorySum::put_depth(Sum& sum, const HistoryMemo& memo) const {
   sum.waiting = 0;
   sum.running = 0;
   for (const auto& [name, queue] : memo.queues()) {
-    if (!wants_queue(name)) continue;
+    // Nobody counts them by type.
+    if (!wants_queue(name) || request_.type) continue;
     sum.waiting += queue.waiting;
     sum.running += queue.running;
   }
@@ -52,10 +53,12 @@ void HistorySum::see(TimePoint now, const std::vector<QueueCounts>& counts) {
   depth_.see(counts, now);
 }
 
-void HistorySum::add(TimePoint moment, const MinuteRow& row) {
-  if (!wants(moment) || !wants_queue(row.queue) || !wants_type(row.type)) return;
-  HistoryRow more{.waited = SparseHistogram(row.waited), .ran = SparseHistogram(row.ran)};
-  std::ranges::copy(row.counts, more.counts.begin());
+void HistorySum::add(TimePoint moment, const RowSum& rows) {
+  HistoryRow more{.counts = rows.counts};
+  for (std::size_t i = 0; i < fine_buckets; ++i) {
+    (void)more.waited.append(i, rows.waited[i]);
+    (void)more.ran.append(i, rows.ran[i]);
+  }
   sums_[beginning_of(step_, moment)].row.add(more);
 }
 

@@ -21,10 +21,13 @@ class HistorySum {
   const HistoryStep& step() const { return step_; }
   // Whether the minute or the hour that begins then, or has this moment in it, was asked for.
   bool wants(TimePoint moment) const;
+  bool wants(TimePoint moment, std::string_view queue, std::string_view type) const {
+    return wants(moment) && wants_queue(queue) && wants_type(type);
+  }
 
-  // In any order.
+  // In any order. Of rows only those that are wanted.
   void add(TimePoint moment, const HistoryMemo& memo);
-  void add(TimePoint moment, const MinuteRow& row);
+  void add(TimePoint moment, const RowSum& rows);
   // What waits and runs now, which no memo knows better.
   void see(TimePoint now, const std::vector<QueueCounts>& counts);
   std::vector<HistoryPoint> points();

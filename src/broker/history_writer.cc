@@ -56,9 +56,9 @@ Result<void> HistoryWriter::gather(Store& store, TimePoint now, bool all) {
   const auto counts = store.counts(std::nullopt, now);
   if (!counts) return std::unexpected(counts.error());
   const TimePoint minute = beginning_of(history_minute, now);
-  for (const Minute& each : books_.figures.finished(now, all)) {
-    Pending& pending = pending_of(each.at);
-    for (const auto& row : each.rows) pending.memo.add(*row);
+  for (const auto& each : books_.figures.finished(now, all)) {
+    Pending& pending = pending_of(each->at);
+    for (const auto& row : each->rows) pending.memo.add(*row);
   }
   // What waits now is what waited when the last minute ended; unless the clock was set back.
   const bool goes_on = minute >= gathered_;

@@ -149,8 +149,11 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   if (!walk.last) return page;
   history_.look_at_unwritten(
       step, [&](TimePoint minute, const HistoryMemo& memo) { sum.add(minute, memo); });
-  books_.figures.look_at_minutes(
-      now, [&](TimePoint minute, const MinuteRow& row) { sum.add(minute, row); });
+  const auto rows = books_.figures.sum_minutes(
+      now, [&](TimePoint minute, std::string_view queue, std::string_view type) {
+        return sum.wants(minute, queue, type);
+      });
+  for (const auto& [minute, row] : rows) sum.add(minute, row);
   if (!books_.options.history || !sum.wants(now)) return page;
   std::optional<QueueRef> queue;
   if (sum.request().queue) queue = *sum.request().queue;

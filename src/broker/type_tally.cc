@@ -12,6 +12,16 @@ HistogramSnapshot BoundedHistogram::snapshot() const {
           .count = std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0})};
 }
 
+void RowSum::add(const MinuteRow& row) {
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += row.counts[i];
+  for (std::size_t i = 0; i < fine_buckets; ++i) waited[i] += row.waited[i];
+  for (std::size_t i = 0; i < fine_buckets; ++i) ran[i] += row.ran[i];
+}
+
+bool RowSum::empty() const {
+  return std::ranges::all_of(counts, [](std::uint64_t count) { return count == 0; });
+}
+
 TypeFigures TypeTally::figures(std::string queue, std::string type) const {
   const auto of = [&](Counted what) { return counts[static_cast<std::size_t>(what)]; };
   return {.queue = std::move(queue),

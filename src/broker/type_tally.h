@@ -67,6 +67,16 @@ struct MinuteRow {
   FineCounts ran = {};
 };
 
+// Of many rows.
+struct RowSum {
+  std::array<std::uint64_t, counted_count> counts = {};
+  std::array<std::uint64_t, fine_buckets> waited = {};
+  std::array<std::uint64_t, fine_buckets> ran = {};
+
+  void add(const MinuteRow& row);
+  bool empty() const;
+};
+
 struct Minute {
   TimePoint at{};
   std::vector<std::unique_ptr<MinuteRow>> rows = {};  // a queue and type may have several

@@ -22,6 +22,7 @@ struct Options {
   std::string rate = {};
   std::string id = {};  // of the key to revoke
   bool yes = false;
+  bool force = false;
 
   bool stored() const { return !config.file.empty() || !config.flags.empty(); }
 };
@@ -118,9 +119,12 @@ std::optional<Exit> revoke_refused(const Options& options, const Surroundings& w
 
 Exit revoke_on(const Options& options, Session& session) {
   if (const auto no = revoke_refused(options, session.with(), session.console())) return *no;
-  const auto done = session.ask<void>(&HttpBroker::revoke_key, options.id);
+  const auto done = session.ask<void>(&HttpBroker::revoke_key, options.id, options.force);
   if (!done && done.error().code == ErrorCode::not_found) {
     return session.fail_missing(done.error(), "`millrace keys list` shows the ids.");
+  }
+  if (!done && done.error().code == ErrorCode::conflict) {
+    return session.console().fail(done.error(), "`millrace keys revoke --force` does it anyway.");
   }
   if (!done) return tell(done.error(), session);
   if (session.json()) {
@@ -192,6 +196,8 @@ void add_keys(Command& millrace) {
   auto& revoke = keys.add("revoke", "Make a key useless");
   revoke.word("ID", options->id, "Its id, as `keys list` shows it")
       .flag("-y,--yes", options->yes, "Do not ask")
+      .flag("-f,--force", options->force,
+            "Also the last one with the scope admin, without which nobody can manage the server")
       .example("millrace keys revoke 0123456789abcdef")
       .example("millrace keys revoke 0123456789abcdef --store ./data --yes");
   does(

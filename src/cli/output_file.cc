@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
 #include <climits>
@@ -73,13 +74,20 @@ OutputFile::~OutputFile() {
   keep_on_signals();
 }
 
-Result<void> OutputFile::open(bool replace) {
+Result<void> OutputFile::open(bool replace, Readers readers) {
   std::error_code ignored;
   if (!replace && std::filesystem::exists(path_, ignored)) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} is there already; --force replaces it", path_));
   }
   remove_on_signals(beside_);
+  // One that an interrupted run left may be readable for more.
+  const mode_t mode = readers == Readers::all ? 0644 : 0600;
+  const int made = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (made < 0) return failed("write", beside_);
+  const bool guarded = readers == Readers::all || fchmod(made, mode) == 0;
+  ::close(made);
+  if (!guarded) return failed("write", beside_);
   stream_.open(beside_, std::ios::binary | std::ios::trunc);
   if (!stream_) {
     auto error = failed("write", beside_);

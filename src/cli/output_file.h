@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/result.h>
+#include <cstdint>
 #include <fstream>
 #include <ostream>
 #include <string>
@@ -16,8 +17,9 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
+  enum class Readers : std::uint8_t { owner, all };
   // `conflict` if the file is there and must not be replaced.
-  Result<void> open(bool replace);
+  Result<void> open(bool replace, Readers readers = Readers::owner);
   std::ostream& stream() { return stream_; }
   // Durable under its name when this returns.
   Result<void> finish();

@@ -41,6 +41,52 @@ auto again(const auto& call) {
   return result;
 }
 
+// Payloads and results are nobody else's business.
+constexpr mode_t file_mode = 0600;
+constexpr mode_t directory_mode = 0700;
+
+// What an administrator makes in the directory of a service must be usable for the service. Where
+// the system does not allow it, whoever cannot open the file later is told whose it is.
+void give_to_owner_of(int directory, int file) {
+  if (geteuid() != 0) return;
+  struct stat status{};
+  if (fstat(directory, &status) != 0 || status.st_uid == 0) return;
+  static_cast<void>(!fchown(file, status.st_uid, status.st_gid));
+}
+
+// For messages: a file that may not be opened mostly is somebody else's.
+std::string whose(const std::string& path, int error) {
+  struct stat status{};
+  if (error != EACCES && error != EPERM) return "";
+  if (stat(path.c_str(), &status) != 0) return "";
+  return fmt::format(" (it belongs to the user {}; this process runs as {})", status.st_uid,
+                     geteuid());
+}
+
+// The last part of the path only is ours.
+Result<void> make_directory(const std::string& path) {
+  std::filesystem::path whole(path);
+  if (!whole.has_filename()) whole = whole.parent_path();  // a/b/
+  const auto parent = whole.has_parent_path() ? whole.parent_path() : std::filesystem::path(".");
+  const auto refuse = [&](int error) {
+    return fail(code_of(error), fmt::format("{}: cannot make the directory: {}{}", path,
+                                            reason(error), whose(parent.string(), error)));
+  };
+  std::error_code error;
+  std::filesystem::create_directories(parent, error);
+  if (error) return refuse(error.value());
+  if (mkdir(whole.c_str(), directory_mode) != 0) {
+    if (errno == EEXIST) return {};  // or something else is: opening it will tell
+    return refuse(errno);
+  }
+  const int above = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int made = ::open(whole.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (above >= 0 && made >= 0) give_to_owner_of(above, made);
+  if (above >= 0) ::close(above);
+  if (made >= 0) ::close(made);
+  return {};
+}
+
 int number(Disk::File file) {
   return static_cast<int>(file);
 }
@@ -59,10 +105,11 @@ class RealDisk final : public Disk {
 
   Result<void> lock(bool shared) override {
     lock_ = openat(directory_, lock_name,
-                   shared ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+                   shared ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, file_mode);
     // Whoever only reads may do so where nobody ever wrote.
     if (lock_ < 0 && shared && errno == ENOENT) return {};
     if (lock_ < 0) return failed("cannot open", lock_name);
+    if (!shared) give_to_owner_of(directory_, lock_);
     if (again([&] { return flock(lock_, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB); }) == 0) {
       return shared ? Result<void>{} : note_owner();
     }
@@ -106,8 +153,9 @@ class RealDisk final : public Disk {
     int flags = O_CLOEXEC | (access == Access::read ? O_RDONLY : O_RDWR);
     if (access == Access::create) flags |= O_CREAT | O_EXCL;
     const int file =
-        again([&] { return openat(directory_, std::string(name).c_str(), flags, 0644); });
+        again([&] { return openat(directory_, std::string(name).c_str(), flags, file_mode); });
     if (file < 0) return failed("cannot open", name);
+    if (access == Access::create) give_to_owner_of(directory_, file);
     return File{file};
   }
 
@@ -170,7 +218,8 @@ class RealDisk final : public Disk {
   std::unexpected<Error> failed(std::string_view what, std::string_view name) const {
     const int error = errno;
     const auto where = name.empty() ? path_ : fmt::format("{}/{}", path_, name);
-    return fail(code_of(error), fmt::format("{}: {}: {}", where, what, reason(error)));
+    return fail(code_of(error),
+                fmt::format("{}: {}: {}{}", where, what, reason(error), whose(where, error)));
   }
 
   // The lock file tells people who has it; the lock itself is the system's.
@@ -197,18 +246,13 @@ class RealDisk final : public Disk {
 
 Result<std::unique_ptr<Disk>> open_directory(const std::string& path, DirectoryMode mode) {
   if (mode == DirectoryMode::make) {
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    if (error) {
-      return fail(code_of(error.value()),
-                  fmt::format("{}: cannot make the directory: {}", path, error.message()));
-    }
+    if (auto made = make_directory(path); !made) return std::unexpected(std::move(made.error()));
   }
   const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) {
     const int error = errno;
-    return fail(code_of(error),
-                fmt::format("{}: cannot open the directory: {}", path, reason(error)));
+    return fail(code_of(error), fmt::format("{}: cannot open the directory: {}{}", path,
+                                            reason(error), whose(path, error)));
   }
   return std::make_unique<RealDisk>(path, directory);
 }

@@ -117,5 +117,63 @@ TEST_F(RealDiskTest, a_directory_is_made_only_if_asked) {
   EXPECT_FALSE(open_directory(path_ + "/file/below", DirectoryMode::make));
 }
 
+unsigned mode_of(const std::string& path) {
+  struct stat status{};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 0777U;
+}
+
+uid_t owner_of(const std::string& path) {
+  struct stat status{};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status.st_uid;
+}
+
+TEST_F(RealDiskTest, what_is_made_is_for_its_owner_only) {
+  const std::string made = path_ + "/new/store/";
+  const auto disk = open_directory(made, DirectoryMode::make);
+  ASSERT_TRUE(disk) << disk.error().message;
+  ASSERT_TRUE((*disk)->lock(false));
+  (*disk)->close((*disk)->open("a", Disk::Access::create).value());
+  EXPECT_EQ(mode_of(made), 0700U);
+  EXPECT_EQ(mode_of(made + "a"), 0600U);
+  EXPECT_EQ(mode_of(made + "lock"), 0600U);
+  // What was there stays as somebody wanted it.
+  std::filesystem::permissions(made, std::filesystem::perms(0750));
+  ASSERT_TRUE(open_directory(made, DirectoryMode::make));
+  EXPECT_EQ(mode_of(made), 0750U);
+}
+
+// An administrator makes the first key before the service was ever started.
+TEST_F(RealDiskTest, what_root_makes_belongs_to_whom_the_directory_belongs_to) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr uid_t somebody = 12345;
+  ASSERT_EQ(chown(path_.c_str(), somebody, somebody), 0);
+  const auto disk = open_directory(path_ + "/data", DirectoryMode::make);
+  ASSERT_TRUE(disk) << disk.error().message;
+  ASSERT_TRUE((*disk)->lock(false));
+  (*disk)->close((*disk)->open("a", Disk::Access::create).value());
+  for (const auto* name : {"/data", "/data/a", "/data/lock"}) {
+    EXPECT_EQ(owner_of(path_ + name), somebody) << name;
+  }
+}
+
+TEST_F(RealDiskTest, a_file_of_somebody_else_is_told_with_its_owner) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  const auto disk = open();
+  disk->close(disk->open("a", Disk::Access::create).value());
+  ASSERT_EQ(chmod(path_.c_str(), 0755), 0);
+  ASSERT_EQ(seteuid(12345), 0);
+  const auto file = disk->open("a", Disk::Access::write);
+  const auto made = open_directory(path_ + "/b", DirectoryMode::make);
+  ASSERT_EQ(seteuid(0), 0);
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message,
+              HasSubstr("/a: cannot open: Permission denied (it belongs to the user 0; this "
+                        "process runs as 12345)"));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("belongs to the user 0"));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -121,7 +121,7 @@ BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& op
                 .concurrency = std::max(options.concurrency, 1U),
                 .prefetch = 0,
                 .acknowledge = Acknowledge::manual,
-                .any = run_bulk(broker, options.tools, stopping_, options.log)}}) {
+                .any = inside_.counted(run_bulk(broker, options.tools, stopping_, options.log))}}) {
   worker_.start();
 }
 

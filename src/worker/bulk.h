@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "worker/bulk_walk.h"
+#include "worker/inside.h"
 #include "worker/worker.h"
 
 namespace millrace::worker {
@@ -38,8 +39,12 @@ class BulkWorker {
   // Gives back what is under way, when its page is done, and waits for that at most so long. Again
   // is no error.
   void stop(Duration limit);
+  // After stop(), which may give up a handler that waits for the broker: false, one still is inside
+  // after so long, and neither this nor the broker may go.
+  bool wait_until_left(Duration limit) { return inside_.wait_until_left(limit); }
 
  private:
+  Inside inside_;
   std::shared_ptr<std::atomic<bool>> stopping_;
   Worker worker_;
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <map>
 #include <set>
 #include <string>
@@ -452,6 +453,37 @@ TEST(BulkWorker, works_by_itself_and_stops) {
   EXPECT_EQ(ended.result, "[100,100,100,0]");
   worker.stop(10s);
   worker.stop(10s);
+  EXPECT_TRUE(worker.wait_until_left(10s));
+}
+
+// Who ends the process must know when the broker may go.
+TEST(BulkWorker, a_handler_that_was_given_up_is_waited_for) {
+  SystemClock clock;
+  auto store = open_memory();
+  LocalBroker broker(clock, *store);
+  Shelf shelf;
+  BrokerDriver unused;
+  BulkTools tools = shelf.tools(unused);
+  std::promise<Completion<Broker::States>> stuck;
+  tools.act = [&](Ask, const BulkBatch&, Completion<Broker::States> done) {
+    stuck.set_value(std::move(done));
+  };
+  BulkRequest request{.action = BulkAction::move, .to = "new"};
+  request.filter.queue = "q";
+  std::vector<NewTask> tasks(2);
+  tasks[0].queue = "q";
+  tasks[1].queue = std::string(bulk_queue);
+  tasks[1].payload = shelf.keep(request);
+  must(wait_for_answer<std::vector<Result<Put>>>([&](auto done) {
+    broker.put({.caller = {1}, .internal = true}, std::move(tasks), std::move(done));
+  }));
+  BulkWorker worker(clock, broker, {.tools = tools});
+  auto answer = stuck.get_future().get();
+  worker.stop(20ms);
+  EXPECT_FALSE(worker.wait_until_left(1ms));
+  broker.stop();
+  answer(fail(ErrorCode::unavailable, "the broker has stopped"));
+  EXPECT_TRUE(worker.wait_until_left(30s));
 }
 
 }  // namespace

@@ -14,15 +14,16 @@ namespace {
 constexpr Duration idle = std::chrono::seconds(30);  // a put wakes it
 
 std::vector<QueueHandlers> handlers_of(Broker& broker, outgoing::HttpClient& webhooks,
-                                       outgoing::HttpClient& alerts,
+                                       outgoing::HttpClient& alerts, Inside& inside,
                                        const DelivererOptions& options) {
   std::vector<QueueHandlers> queues;
-  queues.push_back({.queue = "$webhooks",
-                    .concurrency = std::max(options.concurrency, 1U),
-                    .any = deliver_webhooks(broker, webhooks, options.deliver, options.log)});
   queues.push_back(
-      {.queue = "$alerts",
-       .any = deliver_alerts(alerts, options.alerts_url, options.deliver, options.log)});
+      {.queue = "$webhooks",
+       .concurrency = std::max(options.concurrency, 1U),
+       .any = inside.counted(deliver_webhooks(broker, webhooks, options.deliver, options.log))});
+  queues.push_back({.queue = "$alerts",
+                    .any = inside.counted(
+                        deliver_alerts(alerts, options.alerts_url, options.deliver, options.log))});
   return queues;
 }
 
@@ -50,7 +51,7 @@ Deliverer::Deliverer(Clock& clock, Broker& broker, DelivererOptions options)
       alerts_({.user_agent = options.user_agent}),
       worker_(clock, broker,
               {.name = "$local-deliver", .internal = true, .idle = idle, .log = options.log},
-              handlers_of(broker, webhooks_, alerts_, options)) {
+              handlers_of(broker, webhooks_, alerts_, inside_, options)) {
   worker_.start();
 }
 

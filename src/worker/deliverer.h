@@ -14,6 +14,7 @@
 #include "outgoing/address_guard.h"
 #include "outgoing/http_client.h"
 #include "worker/deliver.h"
+#include "worker/inside.h"
 #include "worker/worker.h"
 
 namespace millrace::worker {
@@ -40,8 +41,12 @@ class Deliverer {
 
   // Waits for what is under way, at most so long; the rest is given back. Again is no error.
   void stop(Duration limit);
+  // After stop(), which may give up a handler that waits for the broker: false, one still is inside
+  // after so long, and neither this nor the broker may go.
+  bool wait_until_left(Duration limit) { return inside_.wait_until_left(limit); }
 
  private:
+  Inside inside_;
   outgoing::HttpClient webhooks_;
   outgoing::HttpClient alerts_;
   Worker worker_;

@@ -289,6 +289,30 @@ TEST(Routes, an_empty_body_has_no_type) {
   EXPECT_EQ(server.ask(request).status, 415U);
 }
 
+// A part of a request that needs more than its route is no request of its own.
+TEST(Routes, a_task_that_is_moved_is_one_request) {
+  std::vector<api::Scope> asked;
+  std::vector<api::Scope> asked_again;
+  ServerOptions options;
+  options.api.access = [&](const api::HttpRequest&, api::Scope scope) -> api::Access {
+    asked.push_back(scope);
+    return nullptr;
+  };
+  options.api.access_again = [&](const api::HttpRequest&, api::Scope scope) -> api::Access {
+    asked_again.push_back(scope);
+    if (asked_again.size() == 1) return nullptr;
+    return std::unexpected(api::Denial{.status = 403, .detail = "no"});
+  };
+  ApiServer server(std::move(options));
+  const std::string id = server.put();
+  Request request{.method = "PATCH", .target = "/v1/tasks/" + id, .body = R"({"queue":"others"})"};
+  asked.clear();
+  EXPECT_EQ(server.ask(request).status, 200U);
+  EXPECT_EQ(server.ask(request).status, 403U);
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked_again, (std::vector{api::Scope::admin, api::Scope::admin}));
+}
+
 // The key is asked about once a request, and what was found out for one is not used for another.
 TEST(Routes, each_request_is_checked_once) {
   int asked = 0;

@@ -33,12 +33,31 @@ ServerOptions with_keys() {
                                  .secret = "mr_k2_secret"});
           },
       .revoke =
-          [](std::string, std::string id, Completion<void> done) {
-            if (id == "k1") return done({});
+          [](std::string, std::string id, bool force, Completion<void> done) {
+            if (id == "k1" || (id == "k2" && force)) return done({});
+            if (id == "k2") return done(fail(ErrorCode::conflict, "it is the last one"));
             done(fail(ErrorCode::not_found, "there is no such key"));
           }};
   options.api.connections = [] { return 1U; };
   return options;
+}
+
+void add_past(std::vector<Case>& cases) {
+  cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
+  for (const auto* query : {"?queue=emails",
+                            "?queue=emails&type=t&step=1h"
+                            "&from=2020-01-01T00:00:00Z"
+                            "&until=2030-01-01T00:00:00Z"}) {
+    cases.push_back({"getPast", 200, [query](ApiClient& server) {
+                       server.put();
+                       return Request{.target = std::string("/v1/history") + query};
+                     }});
+  }
+  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-"}) {
+    cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
+  }
+  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
+  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=nope"}));
 }
 
 }  // namespace
@@ -59,6 +78,9 @@ std::vector<Case> server_cases() {
   keys("createKey", 400, {"POST", "/v1/keys", R"({"name":)"});
   keys("revokeKey", 204, {"DELETE", "/v1/keys/k1"});
   keys("revokeKey", 404, {"DELETE", "/v1/keys/k9"});
+  keys("revokeKey", 409, {"DELETE", "/v1/keys/k2"});
+  keys("revokeKey", 204, {"DELETE", "/v1/keys/k2?force=true"});
+  keys("revokeKey", 400, {"DELETE", "/v1/keys/k2?force=perhaps"});
   keys("getServer", 200, {.target = "/v1/server"});
 
   for (const std::string path : {"/v1/workers", "/v1/workers/w1"}) {
@@ -79,14 +101,7 @@ std::vector<Case> server_cases() {
     cases.push_back(simple("getEvents", 400, {.target = std::string("/v1/events") + query}));
   }
   cases.push_back(simple("getEvents", 404, {.target = "/v1/events?queue=4711"}));
-  cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
-  cases.push_back(simple("getPast", 200,
-                         {.target = "/v1/history?queue=emails&type=t&step=1h"
-                                    "&from=2020-01-01T00:00:00Z&until=2030-01-01T00:00:00Z"}));
-  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-"}) {
-    cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
-  }
-  cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
+  add_past(cases);
   cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
   cases.push_back({"exportLines", 200, [](ApiClient& server) {
                      server.settled(R"("outcome":"done","result":{"sent":true})");

@@ -31,8 +31,8 @@ class StoredKeys : public ::testing::Test {
   Result<std::vector<KeyView>> list() {
     return wait<std::vector<KeyView>>([&](auto done) { admin_.list(std::move(done)); });
   }
-  Result<void> revoke(const std::string& id) {
-    return wait<void>([&](auto done) { admin_.revoke("me", id, std::move(done)); });
+  Result<void> revoke(const std::string& id, bool force = false) {
+    return wait<void>([&](auto done) { admin_.revoke("me", id, force, std::move(done)); });
   }
   Access ask(const std::string& key, Scope scope) {
     return check_({.authorization = key.empty() ? "" : "Bearer " + key}, scope);
@@ -49,6 +49,7 @@ class StoredKeys : public ::testing::Test {
   const Log log_{.write = [this](const LogEntry& entry) { logged_.push_back(entry.message); }};
   access::KeyBook book_{{.open_without_keys = true}};
   const AccessCheck check_ = check_keys(book_, [this] { return clock_.now(); });
+  const AccessCheck again_ = check_keys_again(book_, [this] { return clock_.now(); });
   const KeyAdmin admin_ = manage_keys(book_, [this] { return &broker_; }, log_);
 };
 
@@ -71,8 +72,13 @@ TEST_F(StoredKeys, what_is_made_and_revoked_holds_when_the_answer_comes) {
   const Access limited = ask(reader->secret, Scope::read);
   EXPECT_EQ(limited.error().status, 429U);
   EXPECT_TRUE(limited.error().retry_after);
+  const HttpRequest head{.authorization = "Bearer " + reader->secret};
+  EXPECT_TRUE(again_(head, Scope::read)) << "was let in before";
+  EXPECT_EQ(again_(head, Scope::put).error().status, 403U);
+  EXPECT_TRUE(again_({}, Scope::open));
   ASSERT_TRUE(revoke(reader->key.id));
   EXPECT_EQ(status(reader->secret, Scope::read), 401U);
+  EXPECT_EQ(again_(head, Scope::read).error().status, 401U);
   EXPECT_EQ(revoke(reader->key.id).error().code, ErrorCode::not_found);
   EXPECT_EQ(list()->size(), 1U);
   EXPECT_THAT(logged_, ElementsAre("API key made", "API key made", "API key revoked"));
@@ -87,6 +93,27 @@ TEST_F(StoredKeys, the_first_one_must_be_able_to_make_others) {
   ASSERT_TRUE(create({.name = "p", .scopes = {Scope::put}}));
   clock_.advance(2h);
   EXPECT_FALSE(create({.name = "q", .scopes = {Scope::put}})) << "the admin key has expired";
+}
+
+TEST_F(StoredKeys, the_last_one_that_can_make_others_stays_unless_it_must_go) {
+  const auto first = create({.name = "ops", .scopes = {Scope::admin}});
+  const auto second = create({.name = "more", .scopes = {Scope::admin}, .expires = t0 + 1h});
+  ASSERT_TRUE(create({.name = "p", .scopes = {Scope::put}}));
+  clock_.advance(2h);
+  const auto refused = revoke(first->key.id);
+  ASSERT_FALSE(refused) << "the other one has expired";
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("the last one with the scope admin"));
+  EXPECT_EQ(status(first->secret, Scope::admin), 200U);
+  EXPECT_TRUE(revoke(second->key.id));
+  ASSERT_TRUE(revoke(first->key.id, true));
+  EXPECT_EQ(status(first->secret, Scope::admin), 401U);
+}
+
+TEST_F(StoredKeys, the_last_one_of_all_may_go) {
+  const auto only = create({.name = "ops", .scopes = {Scope::admin}});
+  ASSERT_TRUE(revoke(only->key.id));
+  EXPECT_EQ(status("", Scope::admin), 200U) << "open, as before";
 }
 
 TEST_F(StoredKeys, what_makes_no_sense_is_refused) {

@@ -126,6 +126,29 @@ TEST(Watching, a_stream_ends_with_its_key) {
   EXPECT_TRUE(events.client().ends());
 }
 
+TEST(Watching, a_stream_does_not_use_up_what_its_key_may_ask_for) {
+  std::atomic<int> asked = 0;
+  std::atomic<int> asked_again = 0;
+  ServerOptions options;
+  options.api.access = [&](const api::HttpRequest&, api::Scope) -> api::Access {
+    if (++asked > 1) return std::unexpected(api::Denial{.status = 429});
+    return std::make_shared<api::Principal>();
+  };
+  options.api.access_again = [&](const api::HttpRequest&, api::Scope) -> api::Access {
+    ++asked_again;
+    return std::make_shared<api::Principal>();
+  };
+  ApiServer server(std::move(options));
+  Events events(server, "");
+  for (int i = 0; i < 2; ++i) {
+    while (server.driver.broker->events().waiting() == 0) std::this_thread::yield();
+    server.driver.pass(15s);
+    server.api.event_streams().tick();
+    while (asked_again == i) std::this_thread::yield();
+  }
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(Watching, there_are_so_many_streams_and_no_more) {
   ServerOptions options;
   options.api.streams.most = 1;
@@ -162,6 +185,22 @@ TEST(Watching, metrics_are_as_they_are_at_the_moment) {
   EXPECT_THAT(reply.body, HasSubstr("{operation=\"none\",status=\"4xx\"} 1\n"));
   EXPECT_THAT(reply.body, HasSubstr("millrace_http_long_polls_total{operation=\"take\"} 1\n"));
   EXPECT_THAT(reply.body, HasSubstr("millrace_task_wait_duration_seconds_count{queue=\"emails\""));
+}
+
+TEST(Watching, streams_of_lines_are_counted_when_they_end) {
+  ApiServer server;
+  ASSERT_EQ(
+      server.ask({"POST", "/v1/tasks", "{\"queue\":\"emails\"}\n", "application/x-ndjson"}).status,
+      200U);
+  const Reply exported = server.ask({.target = "/v1/export"});
+  ASSERT_EQ(exported.status, 200U);
+  ASSERT_EQ(server.ask({"POST", "/v1/import", exported.body, "application/x-ndjson"}).status, 200U);
+  const std::string text = server.ask({.target = "/metrics"}).body;
+  for (const auto* operation : {"putTasks", "exportLines", "importLines"}) {
+    EXPECT_THAT(text, HasSubstr(std::string("millrace_http_long_polls_total{operation=\"") +
+                                operation + "\"} 1\n"));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("seconds_count{operation=\"putTasks\"")));
 }
 
 TEST(Watching, the_port_for_metrics_has_nothing_else) {

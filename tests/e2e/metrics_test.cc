@@ -199,11 +199,19 @@ TEST(Metrics, rules_and_configuration_are_good) {
   }
 }
 
+TEST(Metrics, the_settings_of_the_service_are_settings) {
+  const std::string file = root + "/deploy/systemd/millrace.toml";
+  const Ran ran = run_program({"config", "--config", file});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("/var/lib/millrace/data"));
+}
+
 TEST(Metrics, the_unit_is_one_that_systemd_takes) {
   const Ran there = run_command({"systemd-analyze", "--version"});
   if (there.exit != 0) GTEST_SKIP() << "there is no systemd-analyze";
   const TemporaryDirectory scratch;
   std::string unit = read_file(root + "/deploy/systemd/millrace.service");
+  EXPECT_THAT(unit, Not(HasSubstr("Environment=MILLRACE"))) << "would win over a settings file";
   const std::string program = "/usr/local/bin/millrace";
   ASSERT_THAT(unit, HasSubstr(program));
   unit.replace(unit.find("ExecStart=" + program) + 10, program.size(), MILLRACE_PROGRAM);

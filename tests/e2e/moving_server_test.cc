@@ -27,7 +27,8 @@ std::string task_line(int number) {
   constexpr std::string_view moment = "2026-01-02T03:04:05.678Z";
   return fmt::format(
       R"({{"task":{{"id":"01890000-0000-7000-9000-{:012x}","queue":"mail","state":"queued",)"
-      R"("payload":"{{\"n\":{}}}","priority":5,"created_at":"{}","updated_at":"{}","start":"{}"}}}})",
+      R"("payload":"{{\"n\":{}}}","priority":5,"created_at":"{}","updated_at":"{}",)"
+      R"("start":"{}"}}}})",
       number, number, moment, moment, moment);
 }
 

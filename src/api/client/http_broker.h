@@ -144,7 +144,7 @@ class HttpBroker final : public Broker {
   // ---- What only a server has ----
   void keys(Ask ask, Completion<std::vector<wire::KeyInfo>> done);
   void create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyInfo> done);
-  void revoke_key(Ask ask, std::string id, Completion<void> done);
+  void revoke_key(Ask ask, std::string id, bool force, Completion<void> done);
 
   // The HTTP status of the answer that came last; 0: none came. For people who must be told whether
   // nobody answered or somebody refused.

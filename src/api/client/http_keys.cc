@@ -16,8 +16,10 @@ void HttpBroker::create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyI
                       wire::key_from, std::move(done));
 }
 
-void HttpBroker::revoke_key(Ask ask, std::string id, Completion<void> done) {
-  call(ask, {.method = "DELETE", .target = "/v1/keys/" + client::percent_encoded(id)},
+void HttpBroker::revoke_key(Ask ask, std::string id, bool force, Completion<void> done) {
+  call(ask,
+       {.method = "DELETE",
+        .target = "/v1/keys/" + client::percent_encoded(id) + (force ? "?force=true" : "")},
        std::move(done));
 }
 

@@ -28,12 +28,15 @@ struct ApiOptions {
   std::size_t max_small_body = std::size_t{2} << 20U;  // of everything else
   std::size_t max_line = std::size_t{2} << 20U;        // of one task in a stream of lines
   AccessCheck access = {};                             // none: everything is allowed
-  KeyAdmin keys = {};                                  // none: /v1/keys is 404
-  Archive archive = {};                                // none: /v1/import and /v1/export are 404
-  Eyes eyes = {};                                      // none: /metrics and the like are 404
-  EventStreamsOptions streams = {};                    // of events
-  bool metrics_compat = false;                         // metrics of the source documents, too
-  std::function<std::uint64_t()> connections = {};     // how many are open now
+  // Of a request that `access` has let in: while it lasts, and for parts of it that need more. Must
+  // not count as another request. None: `access` is asked again.
+  AccessCheck access_again = {};
+  KeyAdmin keys = {};                               // none: /v1/keys is 404
+  Archive archive = {};                             // none: /v1/import and /v1/export are 404
+  Eyes eyes = {};                                   // none: /metrics and the like are 404
+  EventStreamsOptions streams = {};                 // of events
+  bool metrics_compat = false;                      // metrics of the source documents, too
+  std::function<std::uint64_t()> connections = {};  // how many are open now
   std::function<ListenerCounts()> traffic = {};
   Clock* clock = nullptr;  // what time is taken by; must outlive the API. None: the system's
   Log log = {};

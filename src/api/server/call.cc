@@ -100,7 +100,7 @@ void Call::refuse(const wire::Refusal& refusal) {
 
 bool Call::may(Scope scope) {
   if (!options.access) return true;
-  const auto access = options.access(request, scope);
+  const auto access = again(options)(request, scope);
   if (!access) refuse(problem_of(access.error()));
   return access.has_value();
 }

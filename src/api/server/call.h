@@ -49,6 +49,11 @@ struct Call {
 
   // Counts an answer, and how long it took.
   void note(unsigned status) const;
+  // The same of a stream that has ended: counted, but how long it took is up to the peer.
+  void note_stream() {
+    waits = true;
+    note(200);
+  }
   void answer(std::string json, unsigned status = 200);
   void answer(HttpResponse response);
   void refuse(Problem problem);
@@ -67,6 +72,11 @@ struct Call {
     return std::nullopt;
   }
 };
+
+// What is asked about a request that was let in.
+inline const AccessCheck& again(const ApiOptions& options) {
+  return options.access_again ? options.access_again : options.access;
+}
 
 // ---- Steps that several routes begin with ------------------------------------------------------
 

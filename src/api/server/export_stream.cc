@@ -28,7 +28,8 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
       }
       if (state == State::read || state == State::none) state_ = State::reading;
     }
-    if (state == State::failed) return;  // without a closing line: it is not all
+    if (state == State::failed) return call_->note(500);  // without a closing line: it is not all
+    if (state == State::over) call_->note_stream();
     if (state == State::read) exporter_->write(out);
     if (state != State::over) read();
     done(std::move(out), state == State::over);

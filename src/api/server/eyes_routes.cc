@@ -54,7 +54,7 @@ void begin_events(CallPtr call, EventRequest request) {
   if (call->options.access) {
     // A key may be revoked while its stream lasts.
     request.still_allowed =
-        [access = call->options.access, scope = call->route->scope,
+        [access = again(call->options), scope = call->route->scope,
          asked = HttpRequest{.authorization = head.authorization, .remote = head.remote}] {
           return access(asked, scope).has_value();
         };
@@ -77,6 +77,21 @@ void begin_events(CallPtr call, EventRequest request) {
                                 .retry_after = std::chrono::seconds(5)});
   }
   call->answer(std::move(response));
+}
+
+// A queue that is gone may have a past; one that has none must be there.
+void tell_past(CallPtr call, const History& found, const std::optional<std::string>& queue,
+               bool depths) {
+  std::string text = wire::text_of(found, depths);
+  if (!queue || !found.points.empty()) return call->answer(std::move(text));
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [text = std::move(text)](CallPtr back, const std::vector<QueueView>& there) mutable {
+    if (there.empty()) return back->refuse(Error{ErrorCode::not_found, "there is no such queue"});
+    back->answer(std::move(text));
+  };
+  broker.queues(ask, QueueRef(*queue),
+                answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
 // Where the reader goes on: after what it has seen, told by a header or by a parameter.
@@ -202,10 +217,11 @@ void get_past(CallPtr call) {
         request.queue = std::move(name);
         const auto& history = back->options.eyes.history;
         const Ask ask = back->ask();
-        history(ask, std::move(request),
-                answered<History>(std::move(back), [](CallPtr told, const History& found) {
-                  told->answer(wire::text_of(found));
-                }));
+        auto then = [queue = request.queue, typed = request.type.has_value()](
+                        CallPtr told, const History& found) {
+          tell_past(std::move(told), found, queue, !typed);
+        };
+        history(ask, std::move(request), answered<History>(std::move(back), std::move(then)));
       });
 }
 

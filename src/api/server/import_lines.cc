@@ -241,6 +241,7 @@ void ImportLines::finish() {
 }
 
 std::string ImportLines::answer() {
+  call_->note_stream();
   std::string out;
   wire::TextWriter writer(out);
   wire::TextWriter imported(writer.key("imported"));

@@ -42,7 +42,9 @@ struct CreatedKey {
 struct KeyAdmin {
   std::function<void(Completion<std::vector<KeyView>> done)> list = {};
   std::function<void(std::string by, NewKey key, Completion<CreatedKey> done)> create = {};
-  std::function<void(std::string by, std::string id, Completion<void> done)> revoke = {};
+  // `conflict`: it is the last one that can manage keys, and `force` is not set.
+  std::function<void(std::string by, std::string id, bool force, Completion<void> done)> revoke =
+      {};
 };
 
 }  // namespace millrace::api

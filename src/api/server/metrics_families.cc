@@ -68,8 +68,8 @@ void add_http(Families& to, const Shown& shown) {
                   text.sample({{"operation", of.operation}, {"status", of.status}}, of.seconds);
                 }});
   to.push_back({"millrace_http_long_polls_total", counter,
-                "Requests that were willing to wait for work or for an end.", shown.waits.size(),
-                [&shown](MetricsText& text, std::size_t row) {
+                "Requests that were willing to wait for work or for an end, and streams of lines.",
+                shown.waits.size(), [&shown](MetricsText& text, std::size_t row) {
                   const HttpFigures::Waits& of = shown.waits[row];
                   text.sample({{"operation", of.operation}}, of.count);
                 }});

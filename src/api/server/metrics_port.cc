@@ -19,7 +19,7 @@ void answer(const MetricsPort& port, const HttpRequest& request, Respond respond
                                               : path == "/ready" ? &port.ready
                                                                  : nullptr;
   const bool known = path == "/metrics" || (page != nullptr && *page);
-  if (!known) return respond(plain(404, "only /metrics is here\n"));
+  if (!known) return respond(plain(404, "only /metrics, /health and /ready are here\n"));
   if (request.method != Method::get && request.method != Method::head) {
     HttpResponse refused = plain(405, "this can only be read\n");
     refused.headers.emplace_back("Allow", "GET, HEAD");

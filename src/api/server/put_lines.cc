@@ -31,6 +31,7 @@ void PutLines::feed(std::string_view piece, bool last, Done done) {
 void PutLines::go_on() {
   if (gather()) return put_batch();
   if (last_) {
+    call_->note_stream();
     out_ += R"({"done":)";
     wire::TextWriter writer(out_);
     wire::append(writer.key("put"), put_), wire::append(writer.key("existing"), existing_);

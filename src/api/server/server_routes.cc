@@ -95,11 +95,12 @@ void create_key(CallPtr call) {
 }
 
 void revoke_key(CallPtr call) {
+  const bool force = call->query.flag("force");
   if (!may_manage_keys(*call)) return;
   const auto& revoke = call->options.keys.revoke;
   std::string by(call->key());
   std::string id = call->path[0];
-  revoke(std::move(by), std::move(id), answered<void>(std::move(call), [](CallPtr back) {
+  revoke(std::move(by), std::move(id), force, answered<void>(std::move(call), [](CallPtr back) {
            back->answer(HttpResponse{.status = 204});
          }));
 }

@@ -53,6 +53,17 @@ unsigned status_of(access::Outcome outcome) {
   return 401;
 }
 
+Access access_of(access::Verdict verdict) {
+  if (verdict.outcome != access::Outcome::allowed) {
+    return std::unexpected(Denial{.status = status_of(verdict.outcome),
+                                  .detail = std::move(verdict.detail),
+                                  .retry_after = verdict.retry_after});
+  }
+  if (!verdict.key) return nullptr;
+  return std::make_shared<const Principal>(
+      Principal{.key = verdict.key->id, .queues = verdict.key->about.queues});
+}
+
 KeyView view_of(const access::Key& key) {
   KeyView view{.id = key.id,
                .name = key.about.name,
@@ -125,15 +136,23 @@ struct Manager {
         });
   }
 
-  void revoke(const std::string& by, const std::string& id, Completion<void> done) const {
+  void revoke(const std::string& by, const std::string& id, bool force,
+              Completion<void> done) const {
     Broker& broker = *find_broker();
     reload_keys(book, broker, log,
-                [this, &broker, by, id, done = std::move(done)](Result<void> read) mutable {
+                [this, &broker, by, id, force, done = std::move(done)](Result<void> read) mutable {
                   if (!read) return done(std::move(read));
                   const auto keys = book.list();
                   if (std::ranges::find(keys, id, &access::Key::id) == keys.end()) {
                     return done(fail(ErrorCode::not_found,
                                      fmt::format("there is no key {}", in_quotes(id))));
+                  }
+                  if (!force && book.is_last_admin(id, broker.now())) {
+                    return done(fail(ErrorCode::conflict,
+                                     fmt::format("the key {} is the last one with the scope admin; "
+                                                 "without it nobody could manage this server: make "
+                                                 "another one first, or use force",
+                                                 in_quotes(id))));
                   }
                   forget(broker, by, id, std::move(done));
                 });
@@ -156,15 +175,14 @@ struct Manager {
 AccessCheck check_keys(access::KeyBook& book, std::function<TimePoint()> now) {
   return [&book, now = std::move(now)](const HttpRequest& head, Scope scope) -> Access {
     if (scope == Scope::open) return nullptr;
-    access::Verdict verdict = book.check(head.authorization, to_access(scope), now());
-    if (verdict.outcome != access::Outcome::allowed) {
-      return std::unexpected(Denial{.status = status_of(verdict.outcome),
-                                    .detail = std::move(verdict.detail),
-                                    .retry_after = verdict.retry_after});
-    }
-    if (!verdict.key) return nullptr;
-    return std::make_shared<const Principal>(
-        Principal{.key = verdict.key->id, .queues = verdict.key->about.queues});
+    return access_of(book.check(head.authorization, to_access(scope), now()));
+  };
+}
+
+AccessCheck check_keys_again(const access::KeyBook& book, std::function<TimePoint()> now) {
+  return [&book, now = std::move(now)](const HttpRequest& head, Scope scope) -> Access {
+    if (scope == Scope::open) return nullptr;
+    return access_of(book.check_again(head.authorization, to_access(scope), now()));
   };
 }
 
@@ -174,8 +192,8 @@ KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log
   return {.list = [manager](auto done) { manager->list(std::move(done)); },
           .create = [manager](const std::string& by, NewKey key,
                               auto done) { manager->create(by, std::move(key), std::move(done)); },
-          .revoke = [manager](const std::string& by, const std::string& id,
-                              auto done) { manager->revoke(by, id, std::move(done)); }};
+          .revoke = [manager](const std::string& by, const std::string& id, bool force,
+                              auto done) { manager->revoke(by, id, force, std::move(done)); }};
 }
 
 void reload_keys(access::KeyBook& book, Broker& broker, const Log& log, Completion<void> done) {

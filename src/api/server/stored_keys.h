@@ -15,6 +15,8 @@ namespace millrace::api {
 
 // Asks the book about every request. Both must outlive the function.
 AccessCheck check_keys(access::KeyBook& book, std::function<TimePoint()> now);
+// The same about a request that has been let in: costs nothing of the key's rate.
+AccessCheck check_keys_again(const access::KeyBook& book, std::function<TimePoint()> now);
 
 // Makes, lists and revokes keys through the broker, and brings the book up to date before it
 // answers. All must outlive whoever calls. The first key of a server must be able to make others,

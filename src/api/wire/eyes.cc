@@ -43,6 +43,8 @@ struct PointText {
   HistoryPoint point = {};
   Spread wait_ms = {};
   Spread run_ms = {};
+  std::optional<std::uint64_t> waiting = std::nullopt;
+  std::optional<std::uint64_t> running = std::nullopt;
 };
 void fields(A<PointText> auto& of, auto& visit) {
   auto& point = of.point;
@@ -51,7 +53,7 @@ void fields(A<PointText> auto& of, auto& visit) {
   visit("retried", always(point.retried)), visit("lost", always(point.lost));
   visit("cancelled", always(point.cancelled));
   visit("wait_ms", of.wait_ms), visit("run_ms", of.run_ms);
-  visit("waiting", always(point.waiting)), visit("running", always(point.running));
+  visit("waiting", of.waiting), visit("running", of.running);
 }
 struct HistoryText {
   Duration step{};
@@ -78,8 +80,9 @@ Result<T> read_from(std::string_view text) {
               fmt::format("the answer cannot be read: {}", read.error().error.message));
 }
 
-PointText as_sent(const HistoryPoint& point) {
+PointText as_sent(const HistoryPoint& point, bool depths) {
   PointText text{.point = point};
+  if (depths) text.waiting = point.waiting, text.running = point.running;
   text.wait_ms = {scaled(point.wait_p50, ms_in_a_second), scaled(point.wait_p95, ms_in_a_second),
                   scaled(point.wait_p99, ms_in_a_second)};
   text.run_ms = {scaled(point.run_p50, ms_in_a_second), scaled(point.run_p95, ms_in_a_second),
@@ -87,9 +90,15 @@ PointText as_sent(const HistoryPoint& point) {
   return text;
 }
 
+bool is_known(std::string_view event) {
+  static constexpr auto all = names(Happened{});
+  return std::ranges::find(all, event) != all.end();
+}
+
 HistoryPoint as_meant(const PointText& text) {
   constexpr double back = 1 / ms_in_a_second;
   HistoryPoint point = text.point;
+  point.waiting = text.waiting.value_or(0), point.running = text.running.value_or(0);
   point.wait_p50 = scaled(text.wait_ms.p50, back), point.wait_p95 = scaled(text.wait_ms.p95, back);
   point.wait_p99 = scaled(text.wait_ms.p99, back), point.run_p50 = scaled(text.run_ms.p50, back);
   point.run_p95 = scaled(text.run_ms.p95, back), point.run_p99 = scaled(text.run_ms.p99, back);
@@ -181,6 +190,8 @@ Result<std::optional<EventNews>> EventReader::next() {
       auto count = skipped_from(data);
       if (!count) return std::unexpected(std::move(count.error()));
       news.skipped = *count;
+    } else if (!is_known(event)) {
+      continue;  // of a newer server
     } else {
       auto told = event_from(last_id_, event, data);
       if (!told) return std::unexpected(std::move(told.error()));
@@ -194,10 +205,10 @@ Result<std::optional<EventNews>> EventReader::next() {
   return std::nullopt;
 }
 
-std::string text_of(const History& history) {
+std::string text_of(const History& history, bool depths) {
   HistoryText text{.step = history.step};
   text.points.reserve(history.points.size());
-  for (const HistoryPoint& point : history.points) text.points.push_back(as_sent(point));
+  for (const HistoryPoint& point : history.points) text.points.push_back(as_sent(point, depths));
   std::string out;
   append(out, text);
   return out;

@@ -38,7 +38,8 @@ struct EventNews {
 // text/event-stream to news, however it is cut into pieces.
 class EventReader {
  public:
-  // The next news, as long as there are any; nullopt: more has to be fed.
+  // The next news, as long as there are any; nullopt: more has to be fed. Events whose name is
+  // not known are passed over: a newer server tells more.
   void feed(std::string_view piece) { text_ += piece; }
   Result<std::optional<EventNews>> next();
   // Of the last news, comments too.
@@ -54,7 +55,9 @@ class EventReader {
   std::string data_;
 };
 
-std::string text_of(const History& history);
+// `depths`: what waited and ran; left out of an answer about one type, which nobody counts them
+// for.
+std::string text_of(const History& history, bool depths = true);
 Result<History> history_from(std::string_view text);
 
 }  // namespace millrace::wire

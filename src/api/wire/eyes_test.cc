@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::t0;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TaskHappening some_event() {
   return {.number = 7,
@@ -102,6 +103,22 @@ TEST(EyesText, a_stream_is_read_however_it_is_cut) {
   }
 }
 
+// A newer server tells more than this client knows.
+TEST(EyesText, events_of_unknown_names_are_passed_over) {
+  EventReader reader;
+  reader.feed("id: ab-5\nevent: exploded\ndata: {\"anything\":[1]}\n\n");
+  const auto nothing = reader.next();
+  ASSERT_TRUE(nothing.has_value()) << nothing.error().message;
+  EXPECT_FALSE(nothing->has_value());
+  EXPECT_EQ(reader.last_id(), "ab-5");
+  std::string stream;
+  append_event(stream, 0xab, some_event());
+  reader.feed(stream);
+  const auto news = reader.next();
+  ASSERT_TRUE(news.has_value() && news->has_value());
+  EXPECT_EQ((*news)->id, "ab-7");
+}
+
 TEST(EyesText, a_stream_of_nonsense_ends) {
   EventReader wrong;
   wrong.feed("event: put\ndata: {\n\n");
@@ -131,6 +148,8 @@ TEST(EyesText, history_comes_back_as_it_was) {
                             .running = 9});
   history.points.push_back({.at = t0 + 1h});
   const std::string text = text_of(history);
+  EXPECT_THAT(text, HasSubstr(R"("waiting":8,"running":9)"));
+  EXPECT_THAT(text_of(history, false), Not(HasSubstr("waiting")));
   EXPECT_THAT(text, HasSubstr(R"({"step_ms":3600000,"points":[{"at":)"));
   EXPECT_THAT(text, HasSubstr(R"("wait_ms":{"p50":500,"p95":1500,"p99":2000})"));
   const auto back = history_from(text);
