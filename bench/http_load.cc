@@ -136,7 +136,10 @@ std::size_t HttpLoad::hand_over(std::size_t index, std::string_view bytes,
   if (end == nullptr) return 0;
   const auto head_size = static_cast<std::size_t>(end - bytes.data()) + 4;
   const std::string_view head = bytes.substr(0, head_size);
-  const std::size_t size = head_size + content_length(head);
+  // A body in chunks is over when its last one has come: nothing follows it here.
+  const bool chunked = head.contains("Transfer-Encoding: chunked");
+  if (chunked && !bytes.ends_with("\r\n0\r\n\r\n")) return 0;
+  const std::size_t size = chunked ? bytes.size() : head_size + content_length(head);
   if (bytes.size() < size) return 0;
   require(bytes.size() == size && connections_[index].busy, "one answer for one request");
   connections_[index].busy = false;

@@ -4,9 +4,7 @@
 #include <future>
 #include <regex>
 
-#include "tests/e2e/program.h"
-#include "tests/e2e/server.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/e2e/console.h"
 
 namespace millrace::test {
 namespace {
@@ -20,40 +18,6 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* an_id = "01890a5d-ac96-774b-bcce-b302099a8057";
-
-class ConsoleTest : public ::testing::Test {
- protected:
-  void SetUp() override { ASSERT_TRUE(server_.ready()) << server_.said(); }
-
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port()); }
-
-  // A command of this server.
-  Ran run(std::vector<std::string> arguments, const std::string& in = "/dev/null") const {
-    const auto dashes = std::ranges::find(arguments, "--");
-    arguments.insert(dashes, {"--server", url()});
-    return run_program(arguments, in);
-  }
-  // What a good one prints, without the line's end.
-  std::string out_of(const std::vector<std::string>& arguments) const {
-    Ran ran = run(arguments);
-    EXPECT_EQ(ran.exit, 0) << ::testing::PrintToString(arguments) << ran.err;
-    if (ran.out.ends_with('\n')) ran.out.pop_back();
-    return ran.out;
-  }
-  // Everything that waits there is done by a command.
-  void work(const std::string& queue, const std::vector<std::string>& command) const {
-    std::vector<std::string> words = {"work", "--until-empty", "--name", "tester", queue, "--"};
-    words.insert(words.end(), command.begin(), command.end());
-    EXPECT_EQ(run(words).exit, 0);
-  }
-  std::string file(const std::string& name, const std::string& bytes) const {
-    write_file(directory_ / name, bytes);
-    return directory_ / name;
-  }
-
-  TemporaryDirectory directory_;
-  ServerProcess server_{{"--store", "memory:"}};
-};
 
 // ---- put ---------------------------------------------------------------------------------------
 
@@ -562,56 +526,6 @@ TEST(ConsoleAlone, a_wrong_key_is_7_and_says_which_one) {
   const Ran taken = run_program({"keys", "list", "--store", data});
   EXPECT_EQ(taken.exit, 1);
   EXPECT_THAT(taken.err, HasSubstr("millrace keys list --server http://"));
-}
-
-// ---- Completion in real shells -----------------------------------------------------------------
-
-TEST_F(ConsoleTest, bash_completes_commands_flags_and_queues) {
-  out_of({"put", "emails:eu", "{}"});
-  out_of({"put", "reports", "{}"});
-  // As bash asks for it: words broken at : and =.
-  const std::string script =
-      file("try.sh", "PATH=" + directory_.path() +
-                         ":$PATH\n"
-                         "ln -s " MILLRACE_PROGRAM " " +
-                         directory_.path() +
-                         "/millrace\n"
-                         "export MILLRACE_URL=" +
-                         url() +
-                         "\n"
-                         "source <(millrace completion bash)\n"
-                         "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _millrace \"$1\"\n"
-                         "  echo \"${COMPREPLY[*]}\"; }\n"
-                         "try millrace que\n"
-                         "try millrace queues show ''\n"
-                         "try millrace queues show emails :\n"
-                         "try millrace tasks --state = failed,de\n"
-                         "try millrace put reports @\n"
-                         "complete -p millrace\n"
-                         "MILLRACE_URL=http://127.0.0.1:1 try millrace queues show ''\n");
-  EXPECT_EQ(shell_output("bash --norc " + script),
-            "queues\n"
-            "emails:eu reports\n"
-            "eu\n"
-            "failed,delayed failed,dead\n"
-            "\n"
-            "complete -o default -F _millrace millrace\n"
-            "\n");
-}
-
-TEST_F(ConsoleTest, zsh_and_fish_accept_their_scripts) {
-  for (const std::string shell : {"zsh", "fish"}) {
-    const std::string script = file(shell, run_program({"completion", shell}).out);
-    if (shell_output("command -v " + shell).empty()) continue;  // not installed here
-    EXPECT_EQ(shell_output(shell + " -n " + script + " 2>&1"), "") << shell;
-    if (shell == "fish") {
-      EXPECT_THAT(
-          shell_output("PATH=" + directory_.path() + ":$PATH; ln -sf " MILLRACE_PROGRAM " " +
-                       directory_.path() + "/millrace; fish -N -c 'source " + script +
-                       "; complete -C\"millrace que\"' 2>&1"),
-          StartsWith("queues\t"));
-    }
-  }
 }
 
 }  // namespace

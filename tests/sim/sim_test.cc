@@ -43,7 +43,7 @@ TEST(Simulator, makes_the_same_history_from_the_same_seed) {
 class SimulatorDefect : public ::testing::TestWithParam<NamedDefect> {};
 
 TEST_P(SimulatorDefect, is_found_and_shrunk) {
-  constexpr std::uint64_t most_seeds = 200;
+  constexpr std::uint64_t most_seeds = 1000;
   constexpr std::size_t most_events = 25;
   // Which bit is flipped depends on how much there is, so nothing can be left out before it.
   const std::size_t allowed = GetParam().defect == PlainDefect::no_checksum ? 1000 : most_events;
