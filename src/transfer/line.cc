@@ -35,6 +35,14 @@ Result<Line> line_of(wire::ArchiveLine& line) {
 
 }  // namespace
 
+Result<bool> read_task_line(std::string_view text, bool newer, Task& to) {
+  if (!text.starts_with("{\"task\":")) return false;
+  wire::ArchiveLine line(text, newer);
+  if (const auto kind = line.kind(); !kind) return std::unexpected(kind.error());
+  if (auto good = line.value_into(to); !good) return std::unexpected(std::move(good.error()));
+  return true;
+}
+
 Result<Line> read_line(std::string_view text, bool newer) {
   wire::ArchiveLine line(text, newer);
   const auto kind = line.kind();

@@ -26,6 +26,10 @@ struct Unknown {};  // a kind of line that only a newer Millrace knows
 
 using Line = std::variant<Unknown, Header, Queue, Schedule, Memo, Task, End>;
 
+// Most lines are tasks: reads one into `to`, where it stays. False: the line is something else, and
+// `to` as it was.
+Result<bool> read_task_line(std::string_view text, bool newer, Task& to);
+
 // `newer`: what the header said. `invalid` says what is wrong, but not where the line is.
 Result<Line> read_line(std::string_view text, bool newer);
 

@@ -63,6 +63,14 @@ void ImportLines::read_line(std::string_view text) {
   if (ended_) {
     return failed(lines_.number(), {ErrorCode::invalid, "something follows the closing line"});
   }
+  if (tasks_.capacity() == 0) tasks_.reserve(limits::max_batch);
+  const auto task = transfer::read_task_line(text, newer_, tasks_.emplace_back());
+  if (!task || !*task) tasks_.pop_back();
+  if (!task) return failed(lines_.number(), task.error());
+  if (*task) {
+    bytes_ += text.size();
+    return task_read();
+  }
   auto line = transfer::read_line(text, newer_);
   if (!line) return failed(lines_.number(), std::move(line.error()));
   bytes_ += text.size();
@@ -134,9 +142,14 @@ void ImportLines::add(Memo& memo) {
                           counted<Memo>(&transfer::Counts::memos, lines_.number()));
 }
 
+// A task that is not written as an export writes it.
 void ImportLines::add(Task& task) {
-  ++read_.tasks;
   tasks_.push_back(std::move(task));
+  task_read();
+}
+
+void ImportLines::task_read() {
+  ++read_.tasks;
   places_.push_back(lines_.number());
   if (tasks_.size() >= limits::max_batch || bytes_ >= batch_bytes) send_batch();
 }
@@ -206,11 +219,7 @@ void ImportLines::failed(std::uint64_t line, Error error) {
   if (report_.error && wrong_line_ <= line) return;
   wrong_line_ = line;
   report_.error = std::move(error);
-}
-
-bool ImportLines::is_over() {
-  const std::scoped_lock lock(mutex_);
-  return report_.error.has_value();
+  over_ = true;
 }
 
 void ImportLines::began() {

@@ -3,6 +3,7 @@
 
 #include <millrace/result.h>
 #include <millrace/task.h>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void add(Schedule& schedule);
   void add(Memo& memo);
   void add(Task& task);
+  void task_read();  // the last of those that are gathered
   void check_end();
   void send_batch();
 
@@ -55,7 +57,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void failed(std::uint64_t line, Error error);
   void began();
   void ended();
-  bool is_over();
+  bool is_over() const { return over_.load(std::memory_order_relaxed); }
   void finish();
   std::string answer();
 
@@ -70,6 +72,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   std::vector<std::uint64_t> places_;  // the lines they are from
   std::size_t bytes_ = 0;
 
+  std::atomic<bool> over_ = false;  // there was an error
   std::mutex mutex_;
   transfer::ImportReport report_;
   std::uint64_t wrong_line_ = 0;

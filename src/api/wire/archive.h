@@ -56,9 +56,14 @@ class ArchiveLine {
   template <class T>
   Result<T> value() {
     T value{};
-    read(in_, value, Path{.key = kind_});
-    if (auto good = end(); !good) return std::unexpected(std::move(good.error()));
+    if (auto good = value_into(value); !good) return std::unexpected(std::move(good.error()));
     return value;
+  }
+  // The same where it is to stay: to move a task costs as much as to read a part of it.
+  template <class T>
+  Result<void> value_into(T& to) {
+    read(in_, to, Path{.key = kind_});
+    return end();
   }
   // The value as it stands there, whatever it is.
   Result<std::string_view> raw();
