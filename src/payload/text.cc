@@ -144,14 +144,18 @@ void append_time(std::string& out, TimePoint moment) {
 
 void unescape(std::string_view text, std::string& to) {
   to.clear();
+  to.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      to += text[i];
-      continue;
-    }
-    const char c = text[++i];
+    // What lies between two escapes goes along in one piece.
+    const std::size_t escape = std::min(text.find('\\', i), text.size());
+    to.append(text, i, escape - i);
+    if (escape == text.size()) return;
+    i = escape + 1;
+    const char c = text[i];
     constexpr std::string_view from = "bfnrt";
-    if (c == 'u') {
+    if (c == '"' || c == '\\' || c == '/') {
+      to += c;
+    } else if (c == 'u') {
       unsigned code = unit_at(text, i + 1);
       i += 4;
       if (code >= 0xD800 && code <= 0xDBFF) {
@@ -159,10 +163,8 @@ void unescape(std::string_view text, std::string& to) {
         i += 6;
       }
       append_utf8(to, code);
-    } else if (const std::size_t which = from.find(c); which != std::string_view::npos) {
-      to += "\b\f\n\r\t"[which];
     } else {
-      to += c;
+      to += "\b\f\n\r\t"[from.find(c)];
     }
   }
 }
