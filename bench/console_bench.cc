@@ -53,9 +53,10 @@ void write_export(const std::string& path, std::size_t tasks) {
        << R"({"queue":{"name":"emails","id":"01890000-0000-7000-8000-000000000000"}})" << '\n';
   std::string payload;
   for (const char c : payload_text()) payload += c == '"' ? "\\\"" : std::string(1, c);
-  const std::string_view moment = "2026-01-02T03:04:05.678Z";
   std::string line;
   for (std::size_t i = 0; i < tasks; ++i) {
+    const std::string moment =
+        fmt::format("2026-01-02T03:{:02}:{:02}.{:03}Z", i / 60'000 % 60, i / 1000 % 60, i % 1000);
     line = fmt::format(
         R"({{"task":{{"id":"01890000-0000-7000-9000-{:012x}","number":{},"version":1,)"
         R"("queue":"emails","state":"queued","type":"send","payload":"{}","priority":5,)"
