@@ -14,10 +14,10 @@
 #include "api/server/api.h"
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
-#include "api/wire/bulk.h"
 #include "api/wire/views.h"
 #include "app/api_parts.h"
 #include "app/stores.h"
+#include "apps/millrace/serve_options.h"
 #include "apps/millrace/work.h"
 #include "apps/millrace/worker_processes.h"
 #include "broker/local_broker.h"
@@ -25,7 +25,6 @@
 #include "cli/output_file.h"
 #include "cli/serve_advice.h"
 #include "log/log_writer.h"
-#include "outgoing/signature.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/save.h"
@@ -46,90 +45,6 @@ constexpr Duration deliveries_patience = 2s;  // they are sent again after the n
 constexpr Duration bulk_patience = 5s;  // for the page it is at; it goes on after the next start
 constexpr Duration handlers_patience = 5s;  // for those that were given up
 constexpr Duration log_patience = 5s;       // for whoever reads the log
-constexpr unsigned most_threads = 4;        // of the listener, unless told otherwise
-
-unsigned threads_of(const config::Settings& settings) {
-  if (settings.http_threads != 0) return settings.http_threads;
-  // The other half is for applying, flushing and whoever else lives here.
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, most_threads);
-}
-
-api::ListenerOptions listener_options(const config::Settings& settings) {
-  api::ListenerOptions options{.address = settings.listen.host,
-                               .port = settings.listen.port,
-                               .threads = threads_of(settings)};
-  if (!settings.tls_certificate.empty()) {
-    options.tls = api::TlsFiles{settings.tls_certificate, settings.tls_key};
-  }
-  options.limits.header_bytes = settings.http_max_header.bytes;
-  options.limits.connections = settings.http_max_connections;
-  options.limits.idle = settings.http_idle_timeout;
-  options.limits.header = settings.http_header_timeout;
-  options.limits.handshake = settings.http_header_timeout;
-  options.limits.body = settings.http_body_timeout;
-  options.limits.write = settings.http_write_timeout;
-  return options;
-}
-
-WatchOptions watch_options(const config::Settings& settings) {
-  WatchOptions options;
-  options.limits.depth = settings.alerts_depth;
-  options.limits.no_take_after = settings.alerts_no_take_after;
-  options.limits.lost.reset();
-  if (settings.alerts_lost.value != unlimited) options.limits.lost = settings.alerts_lost.value;
-  options.limits.disk_free = settings.alerts_disk_free.bytes;
-  options.disk = [url = *parse_store_url(settings.store)] { return space_of(url); };
-  return options;
-}
-
-// `invalid` names the setting.
-worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log) {
-  return {.tools = {.read_request = wire::bulk_from,
-                    .read_progress = wire::progress_from,
-                    .write_progress = wire::progress_text,
-                    .write_result = wire::result_text,
-                    .act =
-                        [&broker](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
-                          broker.act(ask, std::move(batch), std::move(done));
-                        }},
-          .log = log};
-}
-
-Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
-                                                   const std::string& version, Log log) {
-  worker::DelivererOptions options{.concurrency = settings.webhooks_concurrency,
-                                   .alerts_url = settings.alerts_url,
-                                   .user_agent = fmt::format("millrace/{}", version),
-                                   .log = std::move(log)};
-  options.deliver.timeout = settings.webhooks_timeout;
-  const auto wrong = [](std::string_view setting, const Error& error) {
-    return fail(ErrorCode::invalid, fmt::format("{}: {}", setting, error.message));
-  };
-  for (const auto& [setting, text] : {std::pair<std::string_view, const std::string&>{
-                                          "webhooks.secret", settings.webhooks_secret},
-                                      {"webhooks.old_secret", settings.webhooks_old_secret}}) {
-    if (text.empty()) continue;
-    auto secret = outgoing::parse_secret(text);
-    if (!secret) return wrong(setting, secret.error());
-    options.deliver.secrets.push_back(std::move(*secret));
-  }
-  auto guard = worker::parse_guard(settings.webhooks_allow_private);
-  if (!guard) return wrong("webhooks.allow_private", guard.error());
-  options.guard = std::move(*guard);
-  return options;
-}
-
-std::string durability_of(const Traits& traits) {
-  switch (traits.durability) {
-    case Durability::none:
-      return "none: everything is lost with the process";
-    case Durability::interval:
-      return fmt::format("interval: a crash may lose the last {} ms", traits.loss_window.count());
-    case Durability::synced:
-      break;
-  }
-  return "synced before every answer";
-}
 
 // Sums over all queues and states.
 std::int64_t tasks_in(Store& store, TimePoint now) {
@@ -190,6 +105,7 @@ class Server {
 
  private:
   api::ApiOptions api_options() {
+    const auto broker = [this]() -> LocalBroker& { return *broker_; };
     return {.version = context_.version,
             .started_at = clock_.now(),
             .max_body = settings_.http_max_body.bytes,
@@ -197,28 +113,17 @@ class Server {
             .access_again = api::check_keys_again(book_, [this] { return clock_.now(); }),
             .keys = api::manage_keys(
                 book_, [this] { return broker_.get(); }, log_),
-            .archive = archive_of([this]() -> LocalBroker& { return *broker_; },
+            .archive = archive_of(broker,
                                   [this](Completion<void> done) {
                                     api::reload_keys(book_, *broker_, log_, std::move(done));
                                   }),
-            .eyes = eyes(),
+            .eyes = eyes_of(broker),
             .streams = {.most = settings_.events_max_streams},
             .metrics_compat = settings_.metrics_compat,
             .connections = [this] { return listener_->counts().open; },
             .traffic = [this] { return listener_ ? listener_->counts() : api::ListenerCounts{}; },
             .clock = &clock_,
             .log = log_};
-  }
-
-  api::Eyes eyes() {
-    return {
-        .observe = [this](Ask ask,
-                          Completion<Observed> done) { broker_->observe(ask, std::move(done)); },
-        .history =
-            [this](Ask ask, HistoryRequest request, Completion<History> done) {
-              broker_->history(ask, std::move(request), std::move(done));
-            },
-        .events = [this]() -> EventRing& { return broker_->events(); }};
   }
 
   // For people as people like it, for machines as an entry.

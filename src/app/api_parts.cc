@@ -25,4 +25,15 @@ api::Archive archive_of(std::function<LocalBroker&()> broker,
       .memos_changed = std::move(memos_changed)};
 }
 
+api::Eyes eyes_of(std::function<LocalBroker&()> broker) {
+  return {
+      .observe = [broker](Ask ask,
+                          Completion<Observed> done) { broker().observe(ask, std::move(done)); },
+      .history =
+          [broker](Ask ask, HistoryRequest request, Completion<History> done) {
+            broker().history(ask, std::move(request), std::move(done));
+          },
+      .events = [broker]() -> EventRing& { return broker().events(); }};
+}
+
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "api/server/archive.h"
+#include "api/server/eyes.h"
 #include "broker/caller.h"
 #include "broker/local_broker.h"
 
@@ -12,5 +13,8 @@ namespace millrace {
 // Nothing is called before there is a broker. `memos_changed`: see Archive; may be empty.
 api::Archive archive_of(std::function<LocalBroker&()> broker,
                         std::function<void(Completion<void> done)> memos_changed = {});
+
+// Metrics, events and history.
+api::Eyes eyes_of(std::function<LocalBroker&()> broker);
 
 }  // namespace millrace

@@ -91,6 +91,7 @@ void LocalBroker::run_services() {
 void LocalBroker::stop() {
   if (stopped_.exchange(true)) return;
   if (books_.options.history) keep_last_minute();
+  runner_.begin_stop();
   coalescer_.stop();
   runner_.stop();
   books_.waiters.failed({ErrorCode::unavailable, "the broker is stopping"});

@@ -76,6 +76,7 @@ Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePo
     if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
     std::optional<Error>& error = refused.emplace_back();
     std::optional<ToldTask>& told = acting.told.emplace_back();
+    if (task) bytes += bytes_of(*task);  // looking costs as well
     if (!task) {
       error = task.error();
     } else if (task->version != seen.version &&
@@ -84,7 +85,6 @@ Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePo
       error = changed(*task);
     } else {
       ids.push_back(seen.id);
-      bytes += bytes_of(*task);
       told = told_of(*task);
     }
   }

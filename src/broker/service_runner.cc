@@ -32,10 +32,15 @@ void ServiceRunner::start() {
   thread_ = std::thread([this] { loop(); });
 }
 
-void ServiceRunner::stop() {
-  std::unique_lock lock(mutex_);
+void ServiceRunner::begin_stop() {
+  const std::scoped_lock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
+}
+
+void ServiceRunner::stop() {
+  begin_stop();
+  std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return std::ranges::none_of(entries_, &Entry::running); });
   lock.unlock();
   if (thread_.joinable()) thread_.join();

@@ -29,6 +29,9 @@ class ServiceRunner {
   // A service, by the name a log calls it; all before start(). It runs as soon as the thread does.
   void add(std::string name, Service& service);
   void start();
+  // Begins nothing any more. What still runs may find the Coalescer at its end, which is no
+  // failure.
+  void begin_stop();
   // Waits for the services that run, which the Coalescer's end answers if nothing else does.
   void stop();
 

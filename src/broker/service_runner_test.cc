@@ -23,6 +23,7 @@ namespace {
 using namespace millrace::test;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // Runs every ten seconds; what it did is told to whoever wants to know.
@@ -62,6 +63,28 @@ class ServiceRunnerTest : public ::testing::Test {
   ServiceRunner runner_{clock_, coalescer_, log_};
   Beat beat_;
 };
+
+// Always has something to do, and is in the middle of it when somebody stops.
+class Busy final : public Service {
+ public:
+  Result<TimePoint> run_once(Store&, TimePoint now) override {
+    ++runs;
+    runs.notify_all();
+    return now;
+  }
+  std::atomic<int> runs = 0;
+};
+
+TEST_F(ServiceRunnerTest, an_end_in_the_middle_of_something_is_no_failure) {
+  Busy busy;
+  runner_.add("busy", busy);
+  runner_.start();
+  busy.runs.wait(0);
+  runner_.begin_stop();
+  coalescer_.stop();
+  runner_.stop();
+  EXPECT_THAT(lines_.lines(), Not(Contains(HasSubstr("failed"))));
+}
 
 TEST_F(ServiceRunnerTest, runs_a_service_when_it_said_so) {
   runner_.add("beat", beat_);

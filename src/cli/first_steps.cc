@@ -33,9 +33,14 @@ look at the queue.
   ID=...  TOKEN=...
   {2} {3}/tasks/$ID/settle -d '{{"token":"'$TOKEN'","outcome":"done"}}'
   {1} {3}/queues/emails
+Or with this program:
+{4}  millrace put emails '{{"to":"ann@example.com"}}'
+  millrace queues
 
 )",
-      first, curl, post, url);
+      first, curl, post, url,
+      fmt::format("  export MILLRACE_URL={}{}\n", url_of(place),
+                  place.needs_key ? " MILLRACE_KEY=$KEY" : ""));
 }
 
 }  // namespace millrace::cli

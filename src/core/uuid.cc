@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -33,11 +34,20 @@ void write_big_endian(std::uint64_t value, std::uint8_t* out) {
 
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
-std::optional<std::uint8_t> hex_value(char c) {
-  if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
-  return std::nullopt;
+// By byte; no_digit for what is none. Ids are read for every task of an import.
+constexpr std::uint8_t no_digit = 16;
+constexpr std::array<std::uint8_t, 256> hex_values = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(no_digit);
+  for (std::uint8_t i = 0; i < 16; ++i) {
+    values[static_cast<std::uint8_t>("0123456789abcdef"[i])] = i;
+    values[static_cast<std::uint8_t>("0123456789ABCDEF"[i])] = i;
+  }
+  return values;
+}();
+
+std::uint8_t hex_value(char c) {
+  return hex_values[static_cast<std::uint8_t>(c)];
 }
 
 constexpr std::size_t uuid_text_size = 36;
@@ -100,31 +110,45 @@ std::string to_text(const Uuid& id) {
   return text;
 }
 
-Result<Uuid> uuid_from_text(std::string_view text) {
+namespace {
+
+std::optional<Uuid> well_formed_uuid(std::string_view text) {
+  if (text.size() != uuid_text_size) return std::nullopt;
+  Uuid id;
+  std::size_t at = 0;
+  std::uint8_t wrong = 0;
+  for (std::uint8_t& byte : id.bytes) {
+    if (is_dash_position(at) && text[at++] != '-') return std::nullopt;
+    const std::uint8_t high = hex_value(text[at]);
+    const std::uint8_t low = hex_value(text[at + 1]);
+    wrong |= high | low;
+    byte = static_cast<std::uint8_t>(high << 4 | low);
+    at += 2;
+  }
+  if ((wrong & no_digit) != 0) return std::nullopt;
+  return id;
+}
+
+Error no_uuid(std::string_view text) {
   constexpr std::string_view allowed =
       "a UUID is 32 hexadecimal digits written 8-4-4-4-12, as in "
       "01890a5d-ac96-774b-bcce-b302099a8057";
-  Uuid id;
-  std::size_t digit = 0;
   for (std::size_t at = 0; at < std::min(text.size(), uuid_text_size); ++at) {
-    if (is_dash_position(at) && text[at] == '-') continue;
-    const std::optional<std::uint8_t> value = hex_value(text[at]);
-    if (!value || is_dash_position(at)) {
-      return fail(ErrorCode::invalid,
-                  fmt::format("id {} has {} at position {}, where {} should be; {}",
-                              in_quotes(text), in_quotes(text.substr(at, 1)), at + 1,
-                              is_dash_position(at) ? "'-'" : "a digit", allowed));
-    }
-    std::uint8_t& byte = id.bytes[digit / 2];
-    byte = static_cast<std::uint8_t>(byte << 4 | *value);
-    ++digit;
+    const bool dash = is_dash_position(at);
+    if (dash ? text[at] == '-' : hex_value(text[at]) != no_digit) continue;
+    return {ErrorCode::invalid,
+            fmt::format("id {} has {} at position {}, where {} should be; {}", in_quotes(text),
+                        in_quotes(text.substr(at, 1)), at + 1, dash ? "'-'" : "a digit", allowed)};
   }
-  if (text.size() != uuid_text_size) {
-    return fail(ErrorCode::invalid,
-                fmt::format("id {} has {} characters instead of {}; {}", in_quotes(text),
-                            text.size(), uuid_text_size, allowed));
-  }
-  return id;
+  return {ErrorCode::invalid, fmt::format("id {} has {} characters instead of {}; {}",
+                                          in_quotes(text), text.size(), uuid_text_size, allowed)};
+}
+
+}  // namespace
+
+Result<Uuid> uuid_from_text(std::string_view text) {
+  if (const auto id = well_formed_uuid(text)) return *id;
+  return std::unexpected(no_uuid(text));
 }
 
 Result<TaskId> task_id_from_text(std::string_view text) {

@@ -61,8 +61,21 @@ int code_unit(const char* at, const char* end) {
 // From behind a backslash to behind what it escapes; nullptr if it escapes nothing.
 const char* skip_escape(const char* at, const char* end) {
   if (at == end) return nullptr;
-  if (*at != 'u')
-    return std::strchr("\"\\/bfnrt", *at) != nullptr && *at != '\0' ? at + 1 : nullptr;
+  switch (*at) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+      return at + 1;
+    case 'u':
+      break;
+    default:
+      return nullptr;
+  }
   const int unit = code_unit(++at, end);
   if (unit < 0 || (unit >= 0xDC00 && unit <= 0xDFFF)) return nullptr;
   at += 4;

@@ -5,10 +5,13 @@
 #include <memory>
 #include <sstream>
 
+#include "core/uuid.h"
 #include "store/faulty.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/model_store.h"
+#include "transfer/exporter.h"
+#include "transfer/import.h"
 
 namespace millrace::transfer {
 namespace {
@@ -20,6 +23,7 @@ using test::StoreDriver;
 using test::task;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::unique_ptr<Store> open_model() {
@@ -144,6 +148,40 @@ TEST(Export, fails_where_the_output_cannot_be_written) {
   out.setstate(std::ios::badbit);
   EXPECT_THAT(export_store(*store, out, test::t0),
               FailsWith(ErrorCode::unavailable, HasSubstr("disk full")));
+}
+
+// What goes on while a server is exported must not make the export unusable.
+TEST(Export, has_the_queues_of_tasks_that_were_moved_meanwhile_and_nothing_newer) {
+  const auto store = open_model();
+  StoreDriver driver(*store);
+  driver.make_queue("q");
+  const auto moved = driver.put(task("q"));
+  Exporter exporter;
+  std::string text;
+  must(exporter.read(*store, driver.now));
+  exporter.write(text);
+  driver.make_queue("late");
+  const TaskUpdate update{.id = moved.id, .queue = QueueRef("late")};
+  must(must(store->update(std::span(&update, 1), driver.now)).at(0));
+  const auto newer = driver.put(task("q"));
+  while (must(exporter.read(*store, driver.now))) exporter.write(text);
+  EXPECT_THAT(text, Not(HasSubstr(to_text(newer.id.value))));
+  const auto copy = open_model();
+  std::istringstream in(text);
+  const auto report = import_store(in, *copy, driver.now);
+  EXPECT_EQ(report.error, std::nullopt);
+  EXPECT_EQ(must(copy->find(moved.id)).queue, "late");
+}
+
+TEST(Export, leaves_operations_on_many_tasks_out) {
+  const auto store = open_model();
+  StoreDriver driver(*store);
+  driver.make_queue("$bulk");
+  driver.put(task("$bulk"));
+  must(store->remember({.key = "$bulk/one", .value = "v"}, driver.now));
+  must(store->remember({.key = "$history/one", .value = "v"}, driver.now));
+  EXPECT_EQ(lines_of(*store, driver.now).back(),
+            R"({"end":{"queues":0,"schedules":0,"memos":1,"tasks":0}})");
 }
 
 TEST(Export, passes_every_failure_of_the_store_on) {

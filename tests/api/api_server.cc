@@ -40,15 +40,9 @@ api::ApiOptions ApiServer::with_parts(api::ApiOptions options) {
   options.archive = archive_of([this]() -> LocalBroker& { return *driver.broker; });
   options.clock = &driver.clock;
   options.streams.keep_time = false;
-  if (!options.eyes.observe) {
-    options.eyes.observe = [this](Ask ask, Completion<Observed> done) {
-      driver.broker->observe(ask, std::move(done));
-    };
-  }
-  options.eyes.history = [this](Ask ask, HistoryRequest request, Completion<History> done) {
-    driver.broker->history(ask, std::move(request), std::move(done));
-  };
-  options.eyes.events = [this]() -> EventRing& { return driver.broker->events(); };
+  api::Eyes eyes = eyes_of([this]() -> LocalBroker& { return *driver.broker; });
+  if (options.eyes.observe) eyes.observe = std::move(options.eyes.observe);
+  options.eyes = std::move(eyes);
   return options;
 }
 

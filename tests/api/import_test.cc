@@ -86,15 +86,5 @@ TEST_F(ImportTest, a_queue_whose_identity_is_taken_is_an_error_and_not_an_existi
       HasSubstr("error"));
 }
 
-TEST_F(ImportTest, a_task_that_was_moved_to_a_new_queue_brings_its_queue_along) {
-  const std::string id = server_.put();
-  server_.must_post("/v1/queues", R"({"name":"late"})");
-  const Reply moved = server_.ask({"PATCH", "/v1/tasks/" + id, R"({"queue":"late"})"});
-  ASSERT_EQ(moved.status, 200U) << moved.body;
-  ApiServer other;
-  const Reply reply = other.ask({"POST", "/v1/import", exported(), "application/x-ndjson"});
-  EXPECT_THAT(reply.body, AllOf(HasSubstr(R"("tasks":1})"), Not(HasSubstr("error"))));
-}
-
 }  // namespace
 }  // namespace millrace::test

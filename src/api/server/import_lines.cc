@@ -33,13 +33,13 @@ ImportLines::ImportLines(CallPtr call)
 // ---- Coming in
 // -----------------------------------------------------------------------------------
 
-void ImportLines::feed(std::string_view piece, bool last, Done done) {
+void ImportLines::feed(std::string piece, bool last, Done done) {
   {
     const std::scoped_lock lock(mutex_);
     last_ = last;
   }
-  began();                                   // for as long as lines are read here
-  if (!is_over()) lines_.feed(piece, last);  // of what follows a bad line nothing is kept
+  began();  // for as long as lines are read here
+  if (!is_over()) lines_.feed(std::move(piece), last);
   while (!is_over()) {
     const auto line = lines_.next();
     if (!line) break;
@@ -289,7 +289,7 @@ BodyPlan plan_import(CallPtr call) {
   return BodyStream{.content_type = "application/json",
                     .headers = {{"X-Request-Id", request_id}},
                     .feed = [lines](std::string piece, bool last, ImportLines::Done done) {
-                      lines->feed(piece, last, std::move(done));
+                      lines->feed(std::move(piece), last, std::move(done));
                     }};
 }
 

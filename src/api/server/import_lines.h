@@ -33,7 +33,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
 
   explicit ImportLines(CallPtr call);
 
-  void feed(std::string_view piece, bool last, Done done);
+  void feed(std::string piece, bool last, Done done);
 
  private:
   // On the listener's thread.

@@ -1,35 +1,43 @@
 #include "api/server/line_splitter.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace millrace::api {
 
-void LineSplitter::feed(std::string_view piece, bool last) {
-  rest_.erase(0, read_);
-  searched_ -= std::min(searched_, read_);
+void LineSplitter::feed(std::string piece, bool last) {
+  piece_ = std::move(piece);
   read_ = 0;
-  rest_ += piece;
   last_ = last;
 }
 
 std::optional<LineSplitter::Line> LineSplitter::next() {
+  if (std::exchange(given_, false)) begun_.clear();
   for (;;) {
-    const std::size_t end = rest_.find('\n', std::max(read_, searched_));
+    const std::size_t end = piece_.find('\n', read_);
     const bool whole = end != std::string::npos;
-    searched_ = whole ? end : rest_.size();
-    const std::size_t size = (whole ? end : rest_.size()) - read_;
-    const std::string_view text = std::string_view(rest_).substr(read_, size);
-    const bool over = size > longest_;
-    if (!whole && !over && !skipping_ && !(last_ && size > 0)) return std::nullopt;
-    read_ += whole ? size + 1 : size;
-    const bool rest_of_long = std::exchange(skipping_, !whole && (over || skipping_));
-    if (!rest_of_long) {
+    const std::string_view part =
+        std::string_view(piece_).substr(read_, whole ? end - read_ : std::string::npos);
+    read_ = whole ? end + 1 : piece_.size();
+    if (skipping_) {
+      if (!whole) return std::nullopt;
+      skipping_ = false;
+      continue;
+    }
+    if (begun_.size() + part.size() > longest_) {
+      begun_.clear();
+      skipping_ = !whole;
       ++number_;
-      if (!over) return Line{.text = text};
       return Line{.too_long = true};
     }
-    if (!whole) return std::nullopt;
+    if (whole && begun_.empty()) {
+      ++number_;
+      return Line{.text = part};
+    }
+    begun_ += part;
+    if (!whole && !(last_ && !begun_.empty())) return std::nullopt;
+    given_ = true;
+    ++number_;
+    return Line{.text = begun_};
   }
 }
 

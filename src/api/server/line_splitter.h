@@ -14,12 +14,12 @@ class LineSplitter {
   explicit LineSplitter(std::size_t longest) : longest_(longest) {}
 
   struct Line {
-    std::string_view text = {};  // without its end; good until the next feed()
+    std::string_view text = {};  // without its end; good until the next next() or feed()
     bool too_long = false;       // and left out
   };
 
   // `last`: nothing follows this piece.
-  void feed(std::string_view piece, bool last);
+  void feed(std::string piece, bool last);
   // The next line, if all of it has come.
   std::optional<Line> next();
 
@@ -28,10 +28,11 @@ class LineSplitter {
 
  private:
   const std::size_t longest_;
-  std::string rest_;          // what has come and was not given out
-  std::size_t read_ = 0;      // of it
-  std::size_t searched_ = 0;  // of it, for the end of the line that begins at read_
+  std::string begun_;     // a line whose end has not come
+  std::string piece_;     // most lines are read where they came
+  std::size_t read_ = 0;  // of the piece
   bool last_ = false;
+  bool given_ = false;     // what begun_ has was given out
   bool skipping_ = false;  // the rest of a line that was too long
   std::uint64_t number_ = 0;
 };

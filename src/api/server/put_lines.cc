@@ -20,8 +20,8 @@ constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
 PutLines::PutLines(CallPtr call, std::optional<QueueRef> queue)
     : call_(std::move(call)), queue_(std::move(queue)), lines_(call_->options.max_line) {}
 
-void PutLines::feed(std::string_view piece, bool last, Done done) {
-  lines_.feed(piece, last);
+void PutLines::feed(std::string piece, bool last, Done done) {
+  lines_.feed(std::move(piece), last);
   last_ = last;
   done_ = std::move(done);
   out_.clear();
@@ -142,7 +142,7 @@ BodyPlan plan_lines(CallPtr call) {
   return BodyStream{.content_type = "application/x-ndjson",
                     .headers = {{"X-Request-Id", request_id}},
                     .feed = [lines](std::string piece, bool last, PutLines::Done done) {
-                      lines->feed(piece, last, std::move(done));
+                      lines->feed(std::move(piece), last, std::move(done));
                     }};
 }
 

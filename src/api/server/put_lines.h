@@ -24,7 +24,7 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
   // Tasks that name no queue go to `queue`.
   PutLines(CallPtr call, std::optional<QueueRef> queue);
 
-  void feed(std::string_view piece, bool last, Done done);
+  void feed(std::string piece, bool last, Done done);
 
  private:
   // Reads lines into the batch until it is full or no line is left; true: there is something in it.

@@ -81,17 +81,8 @@ void read(Input& in, Duration& to, const Path& at) {
 void read(Input& in, TimePoint& to, const Path& at) {
   constexpr std::string_view allowed =
       "a moment such as \"2026-01-02T03:04:05.678Z\", or \"never\"";
-  // The moments of a task are mostly the same one, several times.
-  struct Last {
-    std::string text = {};
-    TimePoint moment{};
-  };
-  thread_local Last last;
   parsed(in, to, at, allowed, [](std::string_view text) -> Result<TimePoint> {
-    if (text == last.text) return last.moment;
-    auto moment = text == "never" ? Result<TimePoint>(never) : parse_time(text);
-    if (moment) last.text = text, last.moment = *moment;
-    return moment;
+    return text == "never" ? Result<TimePoint>(never) : parse_time(text);
   });
 }
 

@@ -1,0 +1,104 @@
+#include "apps/millrace/serve_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "api/wire/bulk.h"
+#include "app/stores.h"
+#include "core/store_url.h"
+#include "outgoing/signature.h"
+
+namespace millrace {
+namespace {
+
+constexpr unsigned most_threads = 4;  // of the listener, unless told otherwise
+
+unsigned threads_of(const config::Settings& settings) {
+  if (settings.http_threads != 0) return settings.http_threads;
+  // The other half is for applying, flushing and whoever else lives here.
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, most_threads);
+}
+
+}  // namespace
+
+api::ListenerOptions listener_options(const config::Settings& settings) {
+  api::ListenerOptions options{.address = settings.listen.host,
+                               .port = settings.listen.port,
+                               .threads = threads_of(settings)};
+  if (!settings.tls_certificate.empty()) {
+    options.tls = api::TlsFiles{settings.tls_certificate, settings.tls_key};
+  }
+  options.limits.header_bytes = settings.http_max_header.bytes;
+  options.limits.connections = settings.http_max_connections;
+  options.limits.idle = settings.http_idle_timeout;
+  options.limits.header = settings.http_header_timeout;
+  options.limits.handshake = settings.http_header_timeout;
+  options.limits.body = settings.http_body_timeout;
+  options.limits.write = settings.http_write_timeout;
+  return options;
+}
+
+WatchOptions watch_options(const config::Settings& settings) {
+  WatchOptions options;
+  options.limits.depth = settings.alerts_depth;
+  options.limits.no_take_after = settings.alerts_no_take_after;
+  options.limits.lost.reset();
+  if (settings.alerts_lost.value != unlimited) options.limits.lost = settings.alerts_lost.value;
+  options.limits.disk_free = settings.alerts_disk_free.bytes;
+  options.disk = [url = *parse_store_url(settings.store)] { return space_of(url); };
+  return options;
+}
+
+worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log) {
+  return {.tools = {.read_request = wire::bulk_from,
+                    .read_progress = wire::progress_from,
+                    .write_progress = wire::progress_text,
+                    .write_result = wire::result_text,
+                    .act =
+                        [&broker](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
+                          broker.act(ask, std::move(batch), std::move(done));
+                        }},
+          .log = log};
+}
+
+Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
+                                                   const std::string& version, Log log) {
+  worker::DelivererOptions options{.concurrency = settings.webhooks_concurrency,
+                                   .alerts_url = settings.alerts_url,
+                                   .user_agent = fmt::format("millrace/{}", version),
+                                   .log = std::move(log)};
+  options.deliver.timeout = settings.webhooks_timeout;
+  const auto wrong = [](std::string_view setting, const Error& error) {
+    return fail(ErrorCode::invalid, fmt::format("{}: {}", setting, error.message));
+  };
+  for (const auto& [setting, text] : {std::pair<std::string_view, const std::string&>{
+                                          "webhooks.secret", settings.webhooks_secret},
+                                      {"webhooks.old_secret", settings.webhooks_old_secret}}) {
+    if (text.empty()) continue;
+    auto secret = outgoing::parse_secret(text);
+    if (!secret) return wrong(setting, secret.error());
+    options.deliver.secrets.push_back(std::move(*secret));
+  }
+  auto guard = worker::parse_guard(settings.webhooks_allow_private);
+  if (!guard) return wrong("webhooks.allow_private", guard.error());
+  options.guard = std::move(*guard);
+  return options;
+}
+
+std::string durability_of(const Traits& traits) {
+  switch (traits.durability) {
+    case Durability::none:
+      return "none: everything is lost with the process";
+    case Durability::interval:
+      return fmt::format("interval: a crash may lose the last {} ms", traits.loss_window.count());
+    case Durability::synced:
+      break;
+  }
+  return "synced before every answer";
+}
+
+}  // namespace millrace

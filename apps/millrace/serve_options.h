@@ -1,0 +1,28 @@
+// What the parts of a server are told, from its settings.
+#pragma once
+
+#include <millrace/result.h>
+#include <string>
+
+#include "api/server/listener.h"
+#include "broker/local_broker.h"
+#include "broker/watch.h"
+#include "config/config.h"
+#include "core/log.h"
+#include "store/store.h"
+#include "worker/bulk.h"
+#include "worker/deliverer.h"
+
+namespace millrace {
+
+api::ListenerOptions listener_options(const config::Settings& settings);
+WatchOptions watch_options(const config::Settings& settings);
+// `invalid` names the setting.
+Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
+                                                   const std::string& version, Log log);
+worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log);
+
+// In words, for the log.
+std::string durability_of(const Traits& traits);
+
+}  // namespace millrace
