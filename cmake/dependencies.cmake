@@ -7,6 +7,7 @@ find_package(OpenSSL 3 REQUIRED)              # libssl-dev: TLS, keys
 find_package(CURL REQUIRED)                   # libcurl4-openssl-dev: HTTP to others
 find_package(tomlplusplus REQUIRED CONFIG)    # libtomlplusplus-dev: millrace.toml
 find_package(yaml-cpp REQUIRED CONFIG)        # libyaml-cpp-dev: openapi.yaml, at build time
+find_package(PostgreSQL 15 REQUIRED)          # libpq-dev: the PostgreSQL store
 find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED CONFIG)           # libcli11-dev
 if(MILLRACE_TESTS)

@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(rooms core disk process payload store store_embedded store_journal store_snapshot broker outgoing
+set(rooms core disk process payload postgres store store_embedded store_journal store_snapshot broker outgoing
     worker api_wire api_client access api_server log app)
 add_library(millrace_package STATIC)
 foreach(room IN LISTS rooms)
@@ -15,7 +15,7 @@ target_sources(millrace_package PUBLIC
   FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers})
 target_compile_features(millrace_package PUBLIC cxx_std_23)
 target_link_libraries(millrace_package PRIVATE
-  fmt::fmt CURL::libcurl OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+  fmt::fmt CURL::libcurl OpenSSL::SSL OpenSSL::Crypto PostgreSQL::PostgreSQL Threads::Threads)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
 install(TARGETS millrace_package EXPORT millrace FILE_SET HEADERS)

@@ -1,0 +1,39 @@
+// How to get to a server.
+#pragma once
+
+#include <millrace/time.h>
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace millrace::postgres {
+
+struct Notice {
+  std::string severity;  // WARNING, NOTICE, ...
+  std::string state;
+  std::string message;
+};
+
+struct ConnectOptions {
+  // What libpq understands: postgres://user:password@host:port/database?sslmode=verify-full, with
+  // all its other settings, environment variables and files. What it says about connect_timeout,
+  // application_name and keepalives goes before what is said here.
+  std::string url = {};
+  std::string application_name = "millrace";
+  std::string schema = "millrace";  // see schema.h
+  // For each address that the URL names; libpq counts whole seconds, and 2 at least.
+  Duration connect_timeout = std::chrono::seconds(5);
+  // How long the server may be silent while something is expected of it; then the connection is
+  // dropped. At least 5 s more than the statement timeout of the transaction, whatever is said
+  // here.
+  Duration answer_timeout = std::chrono::seconds(30);
+  // For each statement, unless the transaction says otherwise; zero: as the server has it.
+  Duration statement_timeout = Duration::zero();
+  // False: statements are sent with their text each time. For poolers that share sessions, such as
+  // PgBouncer in transaction mode; a connection that finds itself behind one does so by itself.
+  bool prepare = true;
+  // Warnings and such; called by whoever uses the connection, while they do.
+  std::function<void(const Notice&)> notice = {};
+};
+
+}  // namespace millrace::postgres

@@ -1,0 +1,90 @@
+// libpq's connection with a limit on every wait: what is queued, what comes back. Connection makes
+// transactions of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "postgres/connect.h"
+#include "postgres/failure.h"
+#include "postgres/params.h"
+
+struct pg_conn;
+struct pg_result;
+
+namespace millrace::postgres {
+
+struct Notification {
+  std::string channel;
+  std::string payload;
+};
+
+struct ClearResult {
+  void operator()(pg_result* result) const;
+};
+using RawResult = std::unique_ptr<pg_result, ClearResult>;
+
+class Link {
+ public:
+  static Answer<std::unique_ptr<Link>> open(const ConnectOptions& options);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();
+
+  // Queued only; what the socket takes at once may be written. False: libpq refuses, see drop().
+  bool prepare(const std::string& name, const std::string& text, std::span<const Oid> types);
+  bool execute_prepared(const std::string& name, const Params& params);
+  bool execute(const std::string& text, const Params& params);
+  bool sync();
+
+  // The result of each thing queued, in order, the sync being the last. Results of failed
+  // statements and of those after them are results, too. Writes while it waits, so that neither
+  // side can be stuck with its buffers full. A failure of this is always `lost`.
+  Answer<RawResult> next(Duration silence);
+
+  // Commands by the simple protocol. Nothing may be queued.
+  Answer<void> run(const std::string& text, Duration silence);
+  Answer<void> listen(std::span<const std::string> channels, Duration silence);
+  // As Connection::wait_notification; `interrupted` is a file that can be read when it is to end.
+  Answer<std::vector<Notification>> notifications(Duration at_most, int interrupted);
+
+  bool is_open() const { return connection_ != nullptr; }
+  bool in_transaction() const;  // also in a failed one; known after a sync
+  std::int64_t backend_pid() const { return backend_pid_; }
+  int server_version() const { return server_version_; }
+  const std::string& where() const { return where_; }
+
+  // What the server said; one that ends the session drops the connection.
+  Failure failure_of(const pg_result* result);
+  // Ends the connection, whatever state it is in. Nothing is sent, so that nothing blocks.
+  Failure drop(const std::string& why);
+  Failure closed() const;
+
+ private:
+  explicit Link(std::function<void(const Notice&)> notice) : notice_(std::move(notice)) {}
+  static void take_notice(void* self, const pg_result* result);
+
+  Answer<void> wait_for_input(Duration silence);
+  Answer<RawResult> get_result(Duration silence);
+  void fill(const Params& params);
+
+  std::function<void(const Notice&)> notice_;
+  SystemClock clock_;
+  pg_conn* connection_ = nullptr;
+  std::string where_;  // "127.0.0.1:5432/app"
+  std::string lost_because_;
+  std::int64_t backend_pid_ = 0;
+  int server_version_ = 0;
+  // One statement's parameters as libpq wants them, kept for their memory.
+  std::vector<const char*> values_;
+  std::vector<int> lengths_;
+  std::vector<int> formats_;
+};
+
+}  // namespace millrace::postgres

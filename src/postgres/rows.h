@@ -1,0 +1,103 @@
+// What a statement answered.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "postgres/binary.h"
+
+struct pg_result;
+
+namespace millrace::postgres {
+
+// One field, or one element of an array.
+using Field = std::optional<std::string_view>;
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+// Of a bigint, integer, smallint or "char"; wider is not read as narrower.
+std::int64_t read_integer(std::string_view bytes, std::size_t widest);
+double read_double(std::string_view bytes);
+Uuid read_uuid(std::string_view bytes);
+// Elements of a one-dimensional array, pointing into it.
+std::vector<Field> read_array(std::string_view bytes);
+
+// Reading a NULL or a column of another kind as T is a mistake in the program: an assertion, and
+// T{} where there are none.
+template <class T>
+T read_field(Field field) {
+  if constexpr (IsOptional<T>::value) {
+    if (!field) return std::nullopt;
+    return read_field<typename T::value_type>(field);
+  } else {
+    assert(field && "NULL in a column that was to have none");
+    const std::string_view bytes = field.value_or(std::string_view());
+    if constexpr (IsVector<T>::value) {
+      T read;
+      for (const Field element : read_array(bytes)) {
+        read.push_back(read_field<typename T::value_type>(element));
+      }
+      return read;
+    } else if constexpr (std::same_as<T, bool>) {
+      return !bytes.empty() && bytes[0] != '\0';
+    } else if constexpr (std::integral<T>) {
+      return static_cast<T>(read_integer(bytes, sizeof(T)));
+    } else if constexpr (std::same_as<T, double>) {
+      return read_double(bytes);
+    } else if constexpr (std::same_as<T, Uuid>) {
+      return read_uuid(bytes);
+    } else if constexpr (std::same_as<T, TimePoint>) {
+      return from_postgres_time(read_integer(bytes, sizeof(std::int64_t)));
+    } else if constexpr (std::same_as<T, Bytes>) {
+      return Bytes{bytes};
+    } else {
+      return T(bytes);  // std::string, std::string_view
+    }
+  }
+}
+
+class Rows {
+ public:
+  Rows() = default;
+  // Takes what libpq gave.
+  explicit Rows(pg_result* result);
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::size_t columns() const;
+  // How many rows an INSERT, UPDATE, DELETE or SELECT concerned.
+  std::uint64_t affected() const;
+
+  bool is_null(std::size_t row, std::size_t column) const;
+  // bool, integers, double, std::string and std::string_view (text and bytea; a view is valid as
+  // long as these Rows), Uuid, TimePoint, std::optional of them, std::vector of any of these
+  // (arrays). An integer may be asked for as a wider one.
+  template <class T>
+  T get(std::size_t row, std::size_t column) const {
+    return read_field<T>(field(row, column));
+  }
+  Field field(std::size_t row, std::size_t column) const;
+
+ private:
+  struct Clear {
+    void operator()(pg_result* result) const;
+  };
+  std::unique_ptr<pg_result, Clear> result_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace millrace::postgres
