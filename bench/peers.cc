@@ -1,10 +1,6 @@
 #include "bench/peers.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <pwd.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -21,68 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* postgres_user = "postgres";  // of Debian's package; it refuses to be root
-
 std::string text_of(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
 
-// The newest PostgreSQL of Debian's.
-std::string postgres_programs() {
-  fs::path found;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql", none)) {
-    if (fs::exists(entry.path() / "bin/initdb") && entry.path() > found) found = entry.path();
-  }
-  require(!found.empty(), "PostgreSQL is under /usr/lib/postgresql (package postgresql)");
-  return found / "bin/";
-}
-
 }  // namespace
-
-// One cluster for all rounds; it runs only while it is measured.
-class Peers::Cluster {
- public:
-  Cluster() {
-    if (const passwd* user = getpwnam(postgres_user); user != nullptr && geteuid() == 0) {
-      require(chown(directory_.path().c_str(), user->pw_uid, user->pw_gid) == 0, "chown");
-    }
-    output_of({.words = {programs_ + "initdb", "-D", data(), "-A", "trust", "-U", "postgres",
-                         "--no-locale", "-E", "UTF8"},
-               .directory = directory_.path(),
-               .user = postgres_user});
-  }
-
-  std::unique_ptr<Process> start() {
-    auto process = std::make_unique<Process>(
-        Command{.words = {programs_ + "postgres", "-D", data(), "-k", socket_directory(), "-p",
-                          port(), "-c", "listen_addresses="},
-                .directory = directory_.path(),
-                .user = postgres_user,
-                .log = log_ / "log"});
-    const double until = wall_seconds() + 60;
-    // Its last line says so, as pg_ctl knows.
-    while (text_of(data() + "/postmaster.pid").find("\nready") == std::string::npos) {
-      require(process->running(), "PostgreSQL ended: " + process->printed());
-      require(wall_seconds() < until, "PostgreSQL is ready within a minute");
-      poll(nullptr, 0, 10);
-    }
-    return process;
-  }
-
-  std::string socket_directory() const { return directory_.path(); }
-  std::string port() const { return fmt::format("{}", port_); }
-
- private:
-  std::string data() const { return directory_ / "data"; }
-
-  std::string programs_ = postgres_programs();
-  std::uint16_t port_ = free_port();
-  test::TemporaryDirectory directory_;
-  test::TemporaryDirectory log_;
-};
 
 Peers::Peers() : directory_(own_directory() + "/peers") {
   const fs::path scripts = MILLRACE_PEERS;
@@ -158,13 +99,14 @@ Latency Peers::bullmq_latency(double rate, double seconds, std::size_t concurren
 }
 
 double Peers::graphile_works(std::size_t tasks, std::size_t processes) {
-  if (!cluster_) cluster_ = std::make_unique<Cluster>();
-  const auto server = cluster_->start();
-  const auto read = figures(
-      {"graphile.mjs", "work", "--socket", cluster_->socket_directory(), "--port", cluster_->port(),
-       "--tasks", fmt::format("{}", tasks), "--processes", fmt::format("{}", processes)},
-      {"per_second"});
-  server->stop(SIGINT);  // fast, but in order
+  // One cluster for all rounds; it runs only while it is measured.
+  if (!postgres_) postgres_ = std::make_unique<test::PostgresServer>();
+  postgres_->start();
+  const auto read = figures({"graphile.mjs", "work", "--socket", postgres_->socket_directory(),
+                             "--port", fmt::format("{}", postgres_->port()), "--tasks",
+                             fmt::format("{}", tasks), "--processes", fmt::format("{}", processes)},
+                            {"per_second"});
+  postgres_->stop();
   return read[0];
 }
 

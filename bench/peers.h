@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/server_load.h"
+#include "tests/support/postgres_server.h"
 
 namespace millrace::bench {
 
@@ -27,8 +28,6 @@ class Peers {
   double graphile_works(std::size_t tasks, std::size_t processes);  // tasks a second
 
  private:
-  class Cluster;
-
   // The figures of the one line that the script prints, in the order of their names.
   std::vector<double> figures(const std::vector<std::string>& script,
                               const std::vector<std::string>& names) const;
@@ -36,7 +35,7 @@ class Peers {
                                  const std::vector<std::string>& names) const;
 
   std::string directory_;
-  std::unique_ptr<Cluster> cluster_;  // of PostgreSQL, made when it is needed
+  std::unique_ptr<test::PostgresServer> postgres_;  // made when it is needed
 };
 
 }  // namespace millrace::bench

@@ -9,11 +9,13 @@
 #     LINK_PRIVATE Boost::headers        what only its sources need
 #     TESTS cron_test.cc retry_test.cc
 #     TEST_LINK millrace_test_support   what only the tests need
-#     TEST_TIMEOUT 60)                  seconds, for each single test
+#     TEST_TIMEOUT 60                   seconds, for each single test
+#     ONE_TEST)                         ctest runs all of them as one, <folder>/all; for tests that share a server,
+#                                       whose start costs more than they do (TEST_TIMEOUT is for all of them)
 #
 # Files include "<room>/<file>.h" and <millrace/<file>.h>.
 function(millrace_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TEST_TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST" "TEST_TIMEOUT"
     "SOURCES;HEADERS;LINK;LINK_PRIVATE;TESTS;TEST_LINK")
   millrace_check_arguments("millrace_room(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_SOURCES)
@@ -30,8 +32,12 @@ function(millrace_room name)
   if(arg_TESTS AND MILLRACE_TESTS)
     cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
                OUTPUT_VARIABLE folder)
+    set(one_test)
+    if(arg_ONE_TEST)
+      set(one_test ONE_TEST)
+    endif()
     millrace_test(${name}_test SOURCES ${arg_TESTS} LINK millrace_${name} ${arg_TEST_LINK}
-                  PREFIX ${folder} TIMEOUT ${arg_TEST_TIMEOUT})
+                  PREFIX ${folder} TIMEOUT ${arg_TEST_TIMEOUT} ${one_test})
   endif()
 endfunction()
 
@@ -39,9 +45,10 @@ endfunction()
 #
 #   millrace_test(conformance_memory SOURCES memory.cc LINK millrace_conformance ...
 #     PREFIX conformance                what the tests are called in ctest; the target's name if left out
-#     TIMEOUT 60)                       seconds, for each single test
+#     TIMEOUT 60                        seconds, for each single test
+#     ONE_TEST)                         as in millrace_room
 function(millrace_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;TIMEOUT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST" "PREFIX;TIMEOUT" "SOURCES;LINK")
   millrace_check_arguments("millrace_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_PREFIX)
     set(arg_PREFIX ${name})
@@ -51,6 +58,11 @@ function(millrace_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE millrace_warnings ${arg_LINK} GTest::gmock_main)
+  if(arg_ONE_TEST)
+    add_test(NAME ${arg_PREFIX}/all COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${arg_PREFIX}/all PROPERTIES TIMEOUT ${limit})
+    return()
+  endif()
   # PRE_TEST: the program is asked for its tests by ctest, not while building.
   gtest_discover_tests(${name} TEST_PREFIX "${arg_PREFIX}/" DISCOVERY_MODE PRE_TEST
     NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT ${limit})
