@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "postgres/conninfo.h"
 
@@ -162,7 +162,7 @@ Answer<void> Link::wait_for_input(Duration silence) {
     }
     if (poll(&socket, 1, left) < 0) {
       if (errno == EINTR) continue;
-      return std::unexpected(drop(strerror(errno)));
+      return std::unexpected(drop(std::strerror(errno)));
     }
     if ((socket.revents & ~POLLOUT) != 0) break;
     if (socket.revents != 0) until = clock_.steady() + silence;  // it is not silent, but slow
@@ -248,7 +248,7 @@ Answer<std::vector<Notification>> Link::notifications(Duration at_most, int inte
     std::array<pollfd, 2> files{{{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0},
                                  {.fd = interrupted, .events = POLLIN, .revents = 0}}};
     if (poll(files.data(), files.size(), left) < 0 && errno != EINTR) {
-      return std::unexpected(drop(strerror(errno)));
+      return std::unexpected(drop(std::strerror(errno)));
     }
     if (files[1].revents != 0) {
       std::uint64_t count = 0;

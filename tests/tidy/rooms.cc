@@ -89,6 +89,15 @@ const File* resolve(const Tree& tree, const File& from, std::string_view header)
   return nullptr;
 }
 
+// A header that millrace_sql() makes for its own folder, named as HEADER in the CMakeLists.txt
+// there.
+bool is_made_here(const Tree& tree, const File& from, std::string_view header) {
+  const std::string_view folder = folder_of(from.path);
+  if (folder != fmt::format("src/{}", folder_of(header))) return false;
+  const File* lists = tree.find(fmt::format("{}/CMakeLists.txt", folder));
+  return lists != nullptr && lists->text.find(fmt::format("HEADER {}\n", header)) != npos;
+}
+
 std::string_view from_src(std::string_view path) {
   return path.starts_with("src/") ? path.substr(4) : path;
 }
@@ -107,6 +116,7 @@ class Judge {
   std::optional<std::string> objection(const Include& include) const {
     if (const File* target = resolve(tree_, file_, include.header)) return about_room(*target);
     if (!include.angled) {
+      if (is_made_here(tree_, file_, include.header)) return std::nullopt;
       return fmt::format(
           "no file \"{}\"; quoted includes start from src/ (\"core/cron.h\") or from the root "
           "(\"tests/...\")",

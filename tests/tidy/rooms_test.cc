@@ -157,6 +157,18 @@ TEST(Rooms, a_quoted_include_must_exist) {
   EXPECT_THAT(check("src/core/a.cc", "#include \"crron.h\"\n"), complains(1, "no file"));
 }
 
+TEST(Rooms, a_header_may_be_made_for_its_own_folder) {
+  Tree tree = small_tree();
+  tree.add("src/store/CMakeLists.txt", "millrace_sql(x\n  HEADER store/sql.h\n  FILES a.sql)\n");
+  tree.add("src/store/a.cc", "#include \"store/sql.h\"\n");
+  tree.add("src/store/b.cc", "#include \"store/sqll.h\"\n");
+  tree.add("src/store/embedded/c.cc", "#include \"store/sql.h\"\n");
+  Complaints complaints;
+  check_includes(tree, read_map(tree, complaints), complaints);
+  EXPECT_THAT(complaints, ElementsAre(Field(&Complaint::path, "src/store/b.cc"),
+                                      Field(&Complaint::path, "src/store/embedded/c.cc")));
+}
+
 TEST(Rooms, a_commented_include_is_none) {
   EXPECT_THAT(check("src/core/a.cc", "// #include \"store/store.h\"\n"), IsEmpty());
 }
