@@ -1,8 +1,10 @@
 // One-dimensional arrays as parameters: the columns of many rows in one statement.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -26,7 +28,9 @@ class Array {
     append_number(buffer_, std::int32_t{-1});
     ++size_;
   }
-  void push(const std::optional<T>& value) {
+  // A template, so that what converts to T, as std::string does to text, is no riddle.
+  template <std::same_as<std::optional<T>> U>
+  void push(const U& value) {
     if (value) {
       push(*value);
     } else {

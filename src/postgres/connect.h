@@ -24,8 +24,7 @@ struct ConnectOptions {
   // For each address that the URL names; libpq counts whole seconds, and 2 at least.
   Duration connect_timeout = std::chrono::seconds(5);
   // How long the server may be silent while something is expected of it; then the connection is
-  // dropped. At least 5 s more than the statement timeout of the transaction, whatever is said
-  // here.
+  // dropped. Never less than 5 s after the statement timeout of the transaction, if it has one.
   Duration answer_timeout = std::chrono::seconds(30);
   // For each statement, unless the transaction says otherwise; zero: as the server has it.
   Duration statement_timeout = Duration::zero();

@@ -179,6 +179,7 @@ Statement Connection::set_local(std::string_view setting, Duration value) {
 
 Duration Connection::silence() const {
   const Duration limit = std::max(transaction_.statement_timeout, options_.statement_timeout);
+  if (limit == Duration::zero()) return options_.answer_timeout;
   return std::max(options_.answer_timeout, limit + std::chrono::seconds(5));
 }
 
@@ -188,8 +189,9 @@ bool Connection::recovers_from(const Failure& failure) {
     prepared_.give_up();
     return true;
   }
-  // Somebody changed a table after its statements were prepared.
-  if (failure.state == "0A000" && failure.message.find("cached plan") != std::string::npos) {
+  // Most likely somebody changed a table after its statements were prepared ("cached plan must not
+  // change result type"); if it is something else, it fails again.
+  if (failure.state == "0A000") {
     prepared_.forget();
     return true;
   }
@@ -214,7 +216,8 @@ Answer<std::vector<Rows>> Connection::exchange(std::span<const Statement> statem
 bool Connection::queue(const Statement& statement) {
   const Params& params = params_of(statement);
   auto& entry = prepared_.find(*statement.sql, params.types());
-  if (!prepared_.enabled()) {
+  // ROLLBACK mends what fails, so it must not depend on what the server remembers.
+  if (!prepared_.enabled() || statement.sql == &rollback_sql) {
     steps_.push_back({.entry = &entry, .name = statement.sql->name});
     return link_->execute(entry.text, params);
   }

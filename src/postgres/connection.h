@@ -81,7 +81,7 @@ class Connection {
   void interrupt();
 
   bool is_open() const { return link_->is_open(); }
-  bool in_transaction() const { return stage_ != Stage::none; }
+  bool in_transaction() const { return stage_ == Stage::wanted || stage_ == Stage::open; }
   // Whether statements are still prepared, or a pooler was found.
   bool prepares() const { return prepared_.enabled(); }
   // For pg_terminate_backend(); behind a pooler it means nothing.

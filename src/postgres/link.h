@@ -62,7 +62,7 @@ class Link {
 
   // What the server said; one that ends the session drops the connection.
   Failure failure_of(const pg_result* result);
-  // Ends the connection, whatever state it is in. Nothing is sent, so that nothing blocks.
+  // Ends the connection, whatever state it is in, without waiting for anything.
   Failure drop(const std::string& why);
   Failure closed() const;
 

@@ -117,13 +117,18 @@ TEST(Loss, a_lock_that_is_not_to_be_had_in_time) {
 TEST(Loss, an_answer_that_does_not_come_is_not_waited_for) {
   SystemClock clock;
   const auto connection = connect({.answer_timeout = 100ms});
-  // Without a statement timeout the connection waits 5 s at least; a script says itself how long.
-  const auto answer = connection->run_script("select pg_sleep(60)", 200ms);
-  EXPECT_LT(clock.steady(), 10s);
-  ASSERT_FALSE(answer);
-  EXPECT_TRUE(answer.error().lost);
-  EXPECT_THAT(answer.error().message, HasSubstr("no answer within 200 ms"));
+  const auto rows = connection->transact(sleep_sql, seconds(60));
+  ASSERT_FALSE(rows);
+  EXPECT_TRUE(rows.error().lost);
+  EXPECT_THAT(rows.error().message, HasSubstr("no answer within 100 ms"));
   EXPECT_FALSE(connection->is_open());
+
+  const auto other = connect({.answer_timeout = 100ms});
+  EXPECT_TRUE(other->run_script("select pg_sleep(0.3)", 10s));
+  const auto answer = other->run_script("select pg_sleep(60)", 200ms);
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("no answer within 200 ms"));
+  EXPECT_LT(clock.steady(), 10s);
 }
 
 // Listens, and never says a word.
@@ -193,6 +198,28 @@ TEST(Connect, a_wrong_password_and_a_missing_one_are_told_without_it) {
   const auto missing = Connection::open({.url = "postgres://locked@" + address});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("no password"));
+}
+
+TEST(Connect, tls_carries_a_lot_both_ways_and_certificates_are_checked) {
+  test::PostgresServer server({.settings = test::quick_settings(), .tls = true});
+  const std::string url = server.url() + "?sslmode=verify-full&sslrootcert=";
+  const auto connection = connect({.url = url + server.certificate()});
+  static constexpr Sql encrypted{"encrypted",
+                                 "select ssl from pg_stat_ssl where pid = pg_backend_pid()"};
+  EXPECT_TRUE(connection->transact(encrypted)->get<bool>(0, 0));
+  static constexpr Sql echo{"echo", "select $1::bytea"};
+  Params params;
+  params.add_bytes(std::string(100'000, 'y'));
+  const std::vector<Statement> statements(200, Statement{&echo, &params});
+  const auto rows = connection->transact(statements);
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->back().get<std::string_view>(0, 0).size(), 100'000u);
+
+  // One that was made for somebody else.
+  const test::PostgresServer other({.settings = test::quick_settings(), .tls = true});
+  const auto refused = Connection::open({.url = url + other.certificate()});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("certificate"));
 }
 
 TEST(Connect, a_url_that_cannot_be_read_is_not_shown) {

@@ -212,6 +212,16 @@ TEST_F(Values, arrays_without_a_value_are_null_unless_they_are_to_be_whole) {
   EXPECT_EQ(rows.get<std::vector<std::optional<std::int64_t>>>(0, 3).size(), 2u);
 }
 
+TEST_F(Values, what_converts_to_text_is_pushed_as_text) {
+  static constexpr Sql sql{"converted", "select array_to_string($1::text[], ',')"};
+  Array<std::string_view> texts;
+  texts.push(std::string("a"));
+  texts.push("b");
+  Params params;
+  params.add(texts);
+  EXPECT_EQ(as_text(sql, params), "a,b");
+}
+
 TEST_F(Values, arrays_and_params_are_used_again) {
   static constexpr Sql sql{"again", "select array_to_string($1::int8[], ',', 'null')"};
   Array<std::int64_t> numbers;

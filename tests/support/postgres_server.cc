@@ -79,6 +79,14 @@ void PostgresServer::make_cluster() {
   } else {
     run_child({"/bin/cp", "-a", options_.copy_of->data(), data}, account_);
   }
+  if (options_.tls) {
+    run_child({"/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30",
+               "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+               data + "/server.key", "-out", data + "/server.crt"},
+              account_);
+    fs::permissions(data + "/server.key", fs::perms::owner_read);
+    options_.settings.emplace_back("ssl", "on");
+  }
   std::string rules;
   for (const std::string& line : options_.authentication) rules += line + "\n";
   write_file(data + "/pg_hba.conf", rules + text_of_file(data + "/pg_hba.conf"));

@@ -32,6 +32,8 @@ struct PostgresOptions {
   std::vector<std::pair<std::string, std::string>> settings = {};  // -c name=value
   // Lines of pg_hba.conf that go before `trust` for everybody.
   std::vector<std::string> authentication = {};
+  // Takes TLS, with a certificate of its own for 127.0.0.1, see certificate().
+  bool tls = false;
   const ClusterTemplate* copy_of = nullptr;
 };
 
@@ -50,6 +52,8 @@ class PostgresServer {
   std::string socket_directory() const { return directory_.path(); }
   pid_t pid() const { return process_ ? process_->pid() : -1; }
   std::string log() const;
+  // The file, for sslrootcert=.
+  std::string certificate() const { return directory_ / "data/server.crt"; }
 
   // Ends sessions and leaves everything in order.
   void stop();
