@@ -80,17 +80,22 @@ TEST(Pooler, namesakes_of_another_schema_are_never_run) {
       "create or replace function one.which() returns text language sql as 'select ''one''';"
       "create or replace function two.which() returns text language sql as 'select ''two'''");
   static constexpr Sql which{"which", "select millrace.which()"};
-  const test::PgBouncer pooler(shared_postgres(), {{"default_pool_size", "1"}});
+  const test::PgBouncer pooler(shared_postgres(), {{"default_pool_size", "2"}});
   const auto open = [&](const std::string& schema) {
     return std::move(Connection::open({.url = pooler.url(), .schema = schema}).value());
   };
+  const auto holder = connect(pooler, false);
   const auto one = open("one");
   const auto two = open("two");
-  // Both use the same session by turns.
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(one->transact(which)->get<std::string>(0, 0), "one");
-    EXPECT_EQ(two->transact(which)->get<std::string>(0, 0), "two");
-  }
+  const auto first = holder->transact(session)->get<std::int32_t>(0, 0);
+  EXPECT_EQ(one->transact(which)->get<std::string>(0, 0), "one");
+  // `two` prepares on the second session, and is then led to the first, where `one` has prepared.
+  ASSERT_EQ(hold_session(*holder), first);
+  EXPECT_EQ(two->transact(which)->get<std::string>(0, 0), "two");
+  EXPECT_TRUE(two->prepares());
+  holder->rollback();
+  EXPECT_EQ(two->transact(which)->get<std::string>(0, 0), "two");
+  EXPECT_FALSE(two->prepares()) << "it was on the first session";
 }
 
 TEST(Pooler, everything_works_without_prepared_statements) {

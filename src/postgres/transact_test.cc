@@ -98,6 +98,7 @@ TEST_F(Transact, a_statement_that_cannot_be_prepared_leaves_the_others_usable) {
   EXPECT_EQ(rows_there(), 0);
   const std::array good{Statement{&insert, &one}, Statement{&count}};
   EXPECT_TRUE(connection_->transact(good));
+  EXPECT_TRUE(connection_->prepares()) << "what came after it was not taken for prepared";
 }
 
 TEST_F(Transact, a_commit_that_fails_is_a_failure) {
