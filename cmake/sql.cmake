@@ -18,6 +18,10 @@ function(millrace_sql target)
   set(generated ${PROJECT_BINARY_DIR}/generated)
   set(header ${generated}/${arg_HEADER})
   list(TRANSFORM arg_FILES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
+  if(NOT EXISTS ${header})  # clang-tidy and editors read what nobody has built
+    execute_process(COMMAND ${CMAKE_COMMAND} -D "FILES=${files}" -D HEADER=${header} -D NAMESPACE=${arg_NAMESPACE}
+      -D KEEP_COMMENTS=${arg_KEEP_COMMENTS} -P ${PROJECT_SOURCE_DIR}/cmake/embed_sql.cmake COMMAND_ERROR_IS_FATAL ANY)
+  endif()
   add_custom_command(OUTPUT ${header}
     COMMAND ${CMAKE_COMMAND} -D "FILES=${files}" -D HEADER=${header} -D NAMESPACE=${arg_NAMESPACE}
       -D KEEP_COMMENTS=${arg_KEEP_COMMENTS} -P ${PROJECT_SOURCE_DIR}/cmake/embed_sql.cmake

@@ -9,7 +9,6 @@ namespace millrace::postgres {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
 
 ErrorCode code_of(const std::string& state) {
   return error_of({.state = state, .message = "m"}, "do it").code;

@@ -35,6 +35,12 @@ std::unique_ptr<Connection> connect(ConnectOptions options = {}) {
   return std::move(*connection);
 }
 
+// Of a server that is only this test's.
+test::PostgresOptions own_server() {
+  static const test::ClusterTemplate cluster;
+  return {.settings = test::quick_settings(), .copy_of = &cluster};
+}
+
 TEST(Loss, a_session_that_is_ended_is_lost) {
   const auto connection = connect();
   const auto other = connect();
@@ -55,7 +61,7 @@ TEST(Loss, a_session_that_is_ended_is_lost) {
 }
 
 TEST(Loss, a_server_that_is_killed_in_the_middle_is_lost_and_comes_back) {
-  test::PostgresServer server({.settings = test::quick_settings()});
+  test::PostgresServer server(own_server());
   const auto connection = connect({.url = server.url()});
   ASSERT_TRUE(connection->transact(one));
   // The statement is under way once another session sees it.
@@ -81,7 +87,7 @@ TEST(Loss, a_server_that_is_killed_in_the_middle_is_lost_and_comes_back) {
 }
 
 TEST(Loss, a_server_that_stops_says_so) {
-  test::PostgresServer server({.settings = test::quick_settings()});
+  test::PostgresServer server(own_server());
   const auto connection = connect({.url = server.url()});
   ASSERT_TRUE(connection->transact(one));
   server.stop();
@@ -186,8 +192,9 @@ TEST(Connect, nobody_listens) {
 }
 
 TEST(Connect, a_wrong_password_and_a_missing_one_are_told_without_it) {
-  test::PostgresServer server({.settings = test::quick_settings(),
-                               .authentication = {"host all locked 127.0.0.1/32 scram-sha-256"}});
+  test::PostgresOptions options = own_server();
+  options.authentication = {"host all locked 127.0.0.1/32 scram-sha-256"};
+  const test::PostgresServer server(options);
   server.run_sql("create role locked login password 'open-sesame'");
   const std::string address = "127.0.0.1:" + std::to_string(server.port()) + "/postgres";
   EXPECT_TRUE(connect({.url = "postgres://locked:open-sesame@" + address})->transact(one));
@@ -201,7 +208,9 @@ TEST(Connect, a_wrong_password_and_a_missing_one_are_told_without_it) {
 }
 
 TEST(Connect, tls_carries_a_lot_both_ways_and_certificates_are_checked) {
-  test::PostgresServer server({.settings = test::quick_settings(), .tls = true});
+  test::PostgresOptions options = own_server();
+  options.tls = true;
+  const test::PostgresServer server(options);
   const std::string url = server.url() + "?sslmode=verify-full&sslrootcert=";
   const auto connection = connect({.url = url + server.certificate()});
   static constexpr Sql encrypted{"encrypted",
@@ -216,7 +225,7 @@ TEST(Connect, tls_carries_a_lot_both_ways_and_certificates_are_checked) {
   EXPECT_EQ(rows->back().get<std::string_view>(0, 0).size(), 100'000u);
 
   // One that was made for somebody else.
-  const test::PostgresServer other({.settings = test::quick_settings(), .tls = true});
+  const test::PostgresServer other(options);
   const auto refused = Connection::open({.url = url + other.certificate()});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("certificate"));

@@ -175,7 +175,7 @@ TEST_F(Values, arrays_go_and_come_with_their_nulls) {
   const Rows rows = ask(sql, params);
   using testing::ElementsAre;
   const auto null = std::nullopt;
-  const auto of = [&]<class T>(T, std::size_t column) {
+  const auto of = [&]<class T>(const T&, std::size_t column) {
     return rows.get<std::vector<std::optional<T>>>(0, column);
   };
   EXPECT_THAT(of(true, 0), ElementsAre(true, null, false));
