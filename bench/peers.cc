@@ -58,7 +58,7 @@ class Peers::Cluster {
   std::unique_ptr<Process> start() {
     auto process = std::make_unique<Process>(
         Command{.words = {programs_ + "postgres", "-D", data(), "-k", socket_directory(), "-p",
-                          port(), "-c", "listen_addresses="},
+                          fmt::format("{}", port_), "-c", "listen_addresses="},
                 .directory = directory_.path(),
                 .user = postgres_user,
                 .log = log_ / "log"});
@@ -73,7 +73,7 @@ class Peers::Cluster {
   }
 
   std::string socket_directory() const { return directory_.path(); }
-  std::string port() const { return fmt::format("{}", port_); }
+  std::uint16_t port() const { return port_; }
 
  private:
   std::string data() const { return directory_ / "data"; }
@@ -157,15 +157,63 @@ Latency Peers::bullmq_latency(double rate, double seconds, std::size_t concurren
   return {.p50_ms = read[0], .p99_ms = read[1]};
 }
 
+double Peers::on_postgres(const char* script, const char* mode, const PostgresAddress& server,
+                          const std::vector<std::pair<const char*, std::size_t>>& flags) const {
+  std::vector<std::string> words{
+      script, mode, "--socket", server.socket_directory, "--port", fmt::format("{}", server.port)};
+  for (const auto& [flag, value] : flags) {
+    words.insert(words.end(), {flag, fmt::format("{}", value)});
+  }
+  return figures(words, {"per_second"})[0];
+}
+
 double Peers::graphile_works(std::size_t tasks, std::size_t processes) {
   if (!cluster_) cluster_ = std::make_unique<Cluster>();
   const auto server = cluster_->start();
-  const auto read = figures(
-      {"graphile.mjs", "work", "--socket", cluster_->socket_directory(), "--port", cluster_->port(),
-       "--tasks", fmt::format("{}", tasks), "--processes", fmt::format("{}", processes)},
-      {"per_second"});
+  const double rate =
+      graphile_work({cluster_->socket_directory(), cluster_->port()}, tasks, processes);
   server->stop(SIGINT);  // fast, but in order
-  return read[0];
+  return rate;
+}
+
+double Peers::graphile_put_single(const PostgresAddress& server, const PeerPuts& puts) {
+  return on_postgres(
+      "graphile.mjs", "put", server,
+      {{"--tasks", puts.tasks}, {"--in-flight", puts.in_flight}, {"--processes", puts.processes}});
+}
+
+double Peers::graphile_put_batch(const PostgresAddress& server, const PeerBatches& puts) {
+  return on_postgres("graphile.mjs", "batch", server,
+                     {{"--tasks", puts.tasks},
+                      {"--batch", puts.batch},
+                      {"--in-flight", puts.in_flight},
+                      {"--processes", puts.processes}});
+}
+
+double Peers::graphile_work(const PostgresAddress& server, std::size_t tasks,
+                            std::size_t processes) {
+  return on_postgres("graphile.mjs", "work", server,
+                     {{"--tasks", tasks}, {"--processes", processes}});
+}
+
+double Peers::pg_boss_put_single(const PostgresAddress& server, const PeerPuts& puts) {
+  return on_postgres(
+      "pgboss.mjs", "put", server,
+      {{"--tasks", puts.tasks}, {"--in-flight", puts.in_flight}, {"--processes", puts.processes}});
+}
+
+double Peers::pg_boss_put_batch(const PostgresAddress& server, const PeerBatches& puts) {
+  return on_postgres("pgboss.mjs", "batch", server,
+                     {{"--tasks", puts.tasks},
+                      {"--batch", puts.batch},
+                      {"--in-flight", puts.in_flight},
+                      {"--processes", puts.processes}});
+}
+
+double Peers::pg_boss_work(const PostgresAddress& server, std::size_t tasks,
+                           std::size_t processes) {
+  return on_postgres("pgboss.mjs", "work", server,
+                     {{"--tasks", tasks}, {"--processes", processes}});
 }
 
 }  // namespace millrace::bench
