@@ -20,7 +20,6 @@ using millrace::test::IsOk;
 using millrace::test::IsOkAndHolds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Optional;
 
 class FolderTest : public ::testing::Test {
  protected:

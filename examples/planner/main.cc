@@ -125,9 +125,9 @@ class Watch {
   }
   void told(const millrace::TaskEvent& event) {
     const std::scoped_lock lock(mutex_);
-    const std::string_view why = event.error() == nullptr ? "" : event.error()->message;
-    fmt::print("{} {}: {}{}{}\n", event.task.type, millrace::to_text(event.task.id),
-               word_for(event.state), why.empty() ? "" : ": ", why);
+    const std::string why = event.error() == nullptr ? "" : ": " + event.error()->message;
+    fmt::print("{} {}: {}{}\n", event.task.type, millrace::to_text(event.task.id),
+               word_for(event.state), why);
     std::fflush(stdout);
     const bool failed = event.state == TaskState::failed || event.state == TaskState::dead;
     const bool last = failed || event.task.type == "artifact_collection";
@@ -202,7 +202,8 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    const Arguments arguments = read_arguments(std::span(argv, argc).subspan(1));
+    const Arguments arguments =
+        read_arguments(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
     if (arguments.help) {
       fmt::print("{}", usage);
       return 0;

@@ -14,10 +14,8 @@
 namespace planner {
 namespace {
 
-using millrace::ErrorCode;
 using millrace::Put;
 using millrace::TaskState;
-using millrace::test::FailsWith;
 using millrace::test::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
