@@ -98,16 +98,64 @@ Latency Peers::bullmq_latency(double rate, double seconds, std::size_t concurren
   return {.p50_ms = read[0], .p99_ms = read[1]};
 }
 
+double Peers::on_postgres(const char* script, const char* mode, const PostgresAddress& server,
+                          const std::vector<std::pair<const char*, std::size_t>>& flags) const {
+  std::vector<std::string> words{
+      script, mode, "--socket", server.socket_directory, "--port", fmt::format("{}", server.port)};
+  for (const auto& [flag, value] : flags) {
+    words.insert(words.end(), {flag, fmt::format("{}", value)});
+  }
+  return figures(words, {"per_second"})[0];
+}
+
 double Peers::graphile_works(std::size_t tasks, std::size_t processes) {
   // One cluster for all rounds; it runs only while it is measured.
   if (!postgres_) postgres_ = std::make_unique<test::PostgresServer>();
   postgres_->start();
-  const auto read = figures({"graphile.mjs", "work", "--socket", postgres_->socket_directory(),
-                             "--port", fmt::format("{}", postgres_->port()), "--tasks",
-                             fmt::format("{}", tasks), "--processes", fmt::format("{}", processes)},
-                            {"per_second"});
+  const double rate =
+      graphile_work({postgres_->socket_directory(), postgres_->port()}, tasks, processes);
   postgres_->stop();
-  return read[0];
+  return rate;
+}
+
+double Peers::graphile_put_single(const PostgresAddress& server, const PeerPuts& puts) {
+  return on_postgres(
+      "graphile.mjs", "put", server,
+      {{"--tasks", puts.tasks}, {"--in-flight", puts.in_flight}, {"--processes", puts.processes}});
+}
+
+double Peers::graphile_put_batch(const PostgresAddress& server, const PeerBatches& puts) {
+  return on_postgres("graphile.mjs", "batch", server,
+                     {{"--tasks", puts.tasks},
+                      {"--batch", puts.batch},
+                      {"--in-flight", puts.in_flight},
+                      {"--processes", puts.processes}});
+}
+
+double Peers::graphile_work(const PostgresAddress& server, std::size_t tasks,
+                            std::size_t processes) {
+  return on_postgres("graphile.mjs", "work", server,
+                     {{"--tasks", tasks}, {"--processes", processes}});
+}
+
+double Peers::pg_boss_put_single(const PostgresAddress& server, const PeerPuts& puts) {
+  return on_postgres(
+      "pgboss.mjs", "put", server,
+      {{"--tasks", puts.tasks}, {"--in-flight", puts.in_flight}, {"--processes", puts.processes}});
+}
+
+double Peers::pg_boss_put_batch(const PostgresAddress& server, const PeerBatches& puts) {
+  return on_postgres("pgboss.mjs", "batch", server,
+                     {{"--tasks", puts.tasks},
+                      {"--batch", puts.batch},
+                      {"--in-flight", puts.in_flight},
+                      {"--processes", puts.processes}});
+}
+
+double Peers::pg_boss_work(const PostgresAddress& server, std::size_t tasks,
+                           std::size_t processes) {
+  return on_postgres("pgboss.mjs", "work", server,
+                     {{"--tasks", tasks}, {"--processes", processes}});
 }
 
 }  // namespace millrace::bench

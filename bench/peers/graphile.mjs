@@ -1,30 +1,29 @@
-// Graphile Worker on a PostgreSQL whose socket is in DIRECTORY, with the settings of its own
-// performance page: a local queue of 500, completions in batches without delay, 24 jobs at once.
+// Graphile Worker on a PostgreSQL whose socket is in DIRECTORY.
 //
-//   node graphile.mjs work --socket DIRECTORY --port N --tasks T --processes P    {"per_second":…}
-import { fork } from "node:child_process";
+//   node graphile.mjs put   --socket DIRECTORY --port N --tasks T --processes P --in-flight 32
+//   node graphile.mjs batch --socket DIRECTORY --port N --tasks T --processes P --in-flight F --batch B
+//   node graphile.mjs work  --socket DIRECTORY --port N --tasks T --processes P
+//
+// Each prints {"per_second":…}. The settings are its documentation's:
+//
+//   put    one WorkerUtils a process, shared by all callers ("We recommend building one instance of WorkerUtils"),
+//          on a pool with a connection for each call in flight, so that none waits for another; addJob(). Each of
+//          them notifies, and PostgreSQL commits one transaction that notifies at a time: more in flight do not help.
+//   batch  addJobs(), the way to "efficiently add a batch of jobs".
+//   work   its performance page: a local queue of 500, completions in batches without delay, 24 jobs at once,
+//          25 connections. Finished jobs are removed, as it always does.
 import { fileURLToPath } from "node:url";
 
-import { Logger, runMigrations, runOnce } from "graphile-worker";
-import pg from "pg";
+import { Logger, makeWorkerUtils, runMigrations, runOnce } from "graphile-worker";
 
-import { payload, print_figures, read_arguments, seconds_now } from "./load.mjs";
+import { payload, read_arguments } from "./load.mjs";
+import { connect_all, measure, pool_to } from "./postgres.mjs";
+import { put_all, serve_parent } from "./processes.mjs";
 
+const script = fileURLToPath(import.meta.url);
+const schema = "graphile_worker";
 const type = "send-email";
 const quiet = new Logger(() => () => {});
-
-function pool_to({ socket, port }, max) {
-  const pool = new pg.Pool({
-    host: socket, port: Number(port), user: "postgres", database: "postgres", max,
-  });
-  const give_up = (error) => {
-    console.error(error);
-    process.exit(1);
-  };
-  pool.on("error", give_up);
-  pool.on("connect", (client) => client.on("error", give_up));
-  return pool;
-}
 
 const preset = {
   worker: {
@@ -35,6 +34,13 @@ const preset = {
     failJobBatchDelay: 0,
   },
 };
+
+const install = (pool) => runMigrations({ pgPool: pool, logger: quiet });
+
+async function count(pool) {
+  const { rows } = await pool.query("select count(*)::int as n from graphile_worker._private_jobs");
+  return rows[0].n;
+}
 
 async function preload(pool, tasks) {
   await pool.query(
@@ -47,54 +53,43 @@ async function preload(pool, tasks) {
   await pool.query("vacuum analyze graphile_worker._private_jobs");
 }
 
-async function work(read) {
-  const pool = pool_to(read, 2);
-  await runMigrations({ pgPool: pool, logger: quiet });
-  const children = Array.from({ length: Number(read.processes) }, () =>
-    fork(fileURLToPath(import.meta.url), ["child", ...process.argv.slice(3)]),
-  );
-  for (const child of children) {
-    child.on("exit", (code) => {
-      if (code !== 0) process.exit(1);
-    });
-  }
-  const next_message = (child) => new Promise((resolve) => child.once("message", resolve));
-  // Works until nothing is left; so many tasks a second.
-  const run = async (tasks) => {
-    await preload(pool, tasks);
-    const begin = seconds_now();
-    const finished = children.map(next_message);
-    for (const child of children) child.send("go");
-    await Promise.all(finished);
-    return tasks / (seconds_now() - begin);
-  };
-  await Promise.all(children.map(next_message));
-  await run(Math.ceil(Number(read.tasks) / 5)); // the compiler of Node needs it
-  const per_second = await run(Number(read.tasks));
-  const left = await pool.query("select count(*)::int as n from graphile_worker._private_jobs");
-  if (left.rows[0].n !== 0) throw new Error(`${left.rows[0].n} jobs were not worked`);
-  for (const child of children) child.disconnect();
-  await pool.end();
-  print_figures({ per_second });
+const puts = { install, prepare: async () => {}, count, waiting: (tasks) => tasks };
+const works = { install, prepare: preload, count, waiting: () => 0 };
+
+async function putter(read, batch) {
+  const in_flight = Math.max(1, Math.floor(Number(read["in-flight"]) / Number(read.processes ?? 1)));
+  const pool = pool_to(read, in_flight);
+  const utils = await makeWorkerUtils({ pgPool: pool, logger: quiet });
+  await connect_all(pool, in_flight);
+  const put = batch === undefined
+    ? () => utils.addJob(type, payload)
+    : (n) => utils.addJobs(Array(n).fill({ identifier: type, payload }));
+  serve_parent((tasks) => put_all(put, { tasks, in_flight, batch }));
 }
 
-async function child(read) {
+// Works until nothing is left, whoever's share it is.
+async function worker(read) {
   const pool = pool_to(read, preset.worker.maxPoolSize);
-  // Connections are there before the clock starts.
-  await Promise.all(Array.from({ length: preset.worker.maxPoolSize }, () => pool.query("select 1")));
-  process.on("message", async () => {
-    await runOnce({
+  await connect_all(pool, preset.worker.maxPoolSize);
+  serve_parent(() =>
+    runOnce({
       preset,
       pgPool: pool,
       taskList: { [type]: async () => {} },
       logger: quiet,
       noHandleSignals: true,
-    });
-    process.send("finished");
-  });
-  process.on("disconnect", () => process.exit(0));
-  process.send("ready");
+    }),
+  );
 }
 
+const modes = {
+  put: { parent: (read) => measure(script, schema, read, puts), child: (read) => putter(read) },
+  batch: {
+    parent: (read) => measure(script, schema, read, puts),
+    child: (read) => putter(read, Number(read.batch)),
+  },
+  work: { parent: (read) => measure(script, schema, read, works), child: worker },
+};
+
 const read = read_arguments();
-await { work, child }[read.mode](read);
+await modes[read.mode][read.child ? "child" : "parent"](read);

@@ -1,9 +1,12 @@
 // What the scripts of all peers share: their arguments, the payload, the figure.
 
-// "add --port 6379 --seconds 2" -> { mode: "add", port: "6379", seconds: "2" }
+// "add --port 6379 --seconds 2" -> { mode: "add", port: "6379", seconds: "2" }; with "child" before it, as
+// processes.mjs starts them, also child: true.
 export function read_arguments() {
-  const [mode, ...rest] = process.argv.slice(2);
-  const read = { mode };
+  const words = process.argv.slice(2);
+  const child = words[0] === "child";
+  const [mode, ...rest] = child ? words.slice(1) : words;
+  const read = { mode, child };
   for (let i = 0; i + 1 < rest.length; i += 2) read[rest[i].replace(/^--/, "")] = rest[i + 1];
   return read;
 }
