@@ -164,7 +164,8 @@ struct Traits {
   Duration time_precision{1};
   bool several_processes = false;
   bool push_wakeups = false;
-  Duration retention_step{};  // finished tasks may outlive their retention by this much
+  // Finished tasks that are kept for a day or longer may outlive that by this much.
+  Duration retention_step{};
   bool global_events = false;
 
   friend bool operator==(const Traits&, const Traits&) = default;

@@ -55,8 +55,11 @@ class StoreConformance : public ::testing::TestWithParam<StoreFactory>, protecte
                                  << difference(before, after);
   }
 
-  // A moment at which retention that ends at `moment` has had its time.
-  TimePoint pruned_by(TimePoint moment) { return later(moment, store().traits().retention_step); }
+  // A moment at which a task that ended at `moment` and is kept for so long has had its time.
+  TimePoint pruned_by(TimePoint moment, Duration kept) {
+    const Duration step = kept < 24h ? Duration::zero() : store().traits().retention_step;
+    return later(later(moment, kept), step);
+  }
 
  private:
   explicit StoreConformance(std::unique_ptr<Store> store)

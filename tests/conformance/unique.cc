@@ -157,7 +157,6 @@ TEST_P(StoreConformance, a_window_survives_retention_and_clear) {
   const UniqueKey key{.key = "k", .scope = UniqueScope::window, .window = 10s};
   const Put pruned = put(task("brief", {.unique = key}));
   settle(done(take_one("brief")));
-  now = pruned_by(now);
   advance();
   EXPECT_FALSE(exists(pruned.id));
   EXPECT_EQ(put(task("brief", {.unique = key})).id, pruned.id);

@@ -42,11 +42,6 @@ Result<void> check_room(const QueueEntry& queue, TimePoint now) {
   return {};
 }
 
-TimePoint ready_moment(const NewTask& task, TimePoint now) {
-  if (task.delay) return later(now, *task.delay);
-  return std::max(now, task.start.value_or(now));
-}
-
 Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now) {
   const auto at = state.add(task, queue, now);
   Slot& slot = state.slot(at);
@@ -62,6 +57,11 @@ Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now
 }
 
 }  // namespace
+
+TimePoint ready_moment(const NewTask& task, TimePoint now) {
+  if (task.delay) return later(now, *task.delay);
+  return std::max(now, task.start.value_or(now));
+}
 
 Result<void> check_open(const QueueEntry& queue) {
   const QueueSettings& settings = queue.settings();

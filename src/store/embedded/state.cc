@@ -40,7 +40,7 @@ std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) 
   const auto at = slots_.add();
   Slot& slot = slots_[at];
   slot.id = task.id;
-  slot.number = ++number_;
+  slot.number = options_.next_number ? options_.next_number() : ++number_;
   slot.queue = queue.index;
   slot.priority = task.priority;
   slot.body = encode_body(blobs, task, now);

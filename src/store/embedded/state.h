@@ -76,6 +76,8 @@ class State {
     // if they cannot be read, and the state is of no use any more.
     std::function<std::string_view(Blob blob, std::uint64_t number)> read_log = nullptr;
     std::size_t cache_size = 0;  // bytes of blobs that stay in memory although the log has them
+    // Numbers of tasks, where others give some out, too; otherwise they are counted here.
+    std::function<std::uint64_t()> next_number = nullptr;
   };
   explicit State(Options options);
 

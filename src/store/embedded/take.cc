@@ -37,20 +37,6 @@ std::optional<std::size_t> next_priority(const QueueEntry& queue, TimePoint now)
   return best;
 }
 
-// How many tasks the limits let go now, if so many are there.
-std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now) {
-  const QueueSettings& settings = queue.settings();
-  std::uint64_t room = most;
-  if (settings.max_concurrent) {
-    const std::uint64_t max = *settings.max_concurrent;
-    room = std::min(room, max - std::min(max, queue.running));
-  }
-  if (settings.process_rate) {
-    room = std::min<std::uint64_t>(room, queue.takes.room(*settings.process_rate, now));
-  }
-  return static_cast<std::uint32_t>(room);
-}
-
 void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration lease,
                TimePoint now) {
   state.unindex(at);
@@ -90,6 +76,19 @@ void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std:
 }
 
 }  // namespace
+
+std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now) {
+  const QueueSettings& settings = queue.settings();
+  std::uint64_t room = most;
+  if (settings.max_concurrent) {
+    const std::uint64_t max = *settings.max_concurrent;
+    room = std::min(room, max - std::min(max, queue.running));
+  }
+  if (settings.process_rate) {
+    room = std::min<std::uint64_t>(room, queue.takes.room(*settings.process_rate, now));
+  }
+  return static_cast<std::uint32_t>(room);
+}
 
 bool gives_tasks(const QueueEntry& queue, TimePoint now) {
   const QueueSettings& settings = queue.settings();

@@ -31,6 +31,8 @@ std::unexpected<Error> unknown_queue(const QueueRef& ref);
 std::unexpected<Error> unknown_task(const TaskId& id);
 
 // put.cc
+// When a task that is put now may be taken.
+TimePoint ready_moment(const NewTask& task, TimePoint now);
 // Why the queue takes no tasks now, if it does not.
 Result<void> check_open(const QueueEntry& queue);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
@@ -59,6 +61,8 @@ TaskState end_waiting(State& state, std::uint32_t at, Event event,
 Result<std::vector<Lease>> take(State& state, const TakeRequest& request, TimePoint now);
 // Whether take() would look at this queue at all.
 bool gives_tasks(const QueueEntry& queue, TimePoint now);
+// How many tasks the limits let go now, if so many are there.
+std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now);
 // The ready moment of the task that has been takeable for longest.
 std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
 

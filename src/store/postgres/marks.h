@@ -1,0 +1,62 @@
+// Where a take begins to look in each queue and priority: what lies before is taken already.
+//
+// Others may bring something in before that place, so it is looked there once a second, too; what
+// this process brings in itself is never missed.
+#pragma once
+
+#include <millrace/time.h>
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <unordered_map>
+
+#include "core/time_text.h"
+
+namespace millrace::store_postgres {
+
+class Marks {
+ public:
+  struct Mark {
+    TimePoint start = first_time;
+    std::uint64_t number = 0;
+    friend auto operator<=>(const Mark&, const Mark&) = default;
+  };
+
+  Mark at(std::uint16_t queue, std::uint8_t priority) { return queues_[queue].marks[priority]; }
+
+  // This one was taken, and everything before it.
+  void taken(std::uint16_t queue, std::uint8_t priority, Mark mark) {
+    Mark& own = queues_[queue].marks[priority];
+    if (own < mark) own = mark;
+  }
+  // Something may be taken at this place.
+  void lower(std::uint16_t queue, std::uint8_t priority, Mark mark) {
+    Mark& own = queues_[queue].marks[priority];
+    if (mark < own) own = mark;
+  }
+
+  // Begins from the bottom if that was not done for a second. True: it does.
+  bool look_below(std::uint16_t queue, std::chrono::nanoseconds now) {
+    Queue& its = queues_[queue];
+    if (its.looked != std::chrono::nanoseconds::min() && now - its.looked < between_looks) {
+      return false;
+    }
+    its.looked = now;
+    its.marks = {};
+    return true;
+  }
+
+  void forget() { queues_.clear(); }
+
+ private:
+  static constexpr std::chrono::nanoseconds between_looks = std::chrono::seconds(1);
+
+  struct Queue {
+    std::array<Mark, 10> marks = {};
+    std::chrono::nanoseconds looked = std::chrono::nanoseconds::min();
+  };
+  std::unordered_map<std::uint16_t, Queue> queues_;
+};
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+
+Result<std::vector<Result<TaskState>>> PostgresStore::cancel(
+    std::span<const CancelRequest> requests, TimePoint now) {
+  if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
+  const auto what = [&] {
+    Reading reading;
+    for (const CancelRequest& request : requests) {
+      reading.ids.push_back(request.id.value);
+      for (const NewTask& task : request.follow_ups) add_reading(task, reading);
+    }
+    return reading;
+  };
+  return each<TaskState>("cancel tasks", requests, what, now, [&](const CancelRequest& request) {
+    return embedded::cancel(state(), request, now);
+  });
+}
+
+Result<std::vector<Result<TaskState>>> PostgresStore::retry(std::span<const TaskId> tasks,
+                                                            TimePoint now) {
+  return each<TaskState>(
+      "retry tasks", tasks, [&] { return reading_of(tasks); }, now,
+      [&](const TaskId& id) { return embedded::revive(state(), id, now); });
+}
+
+Result<std::vector<Result<TaskState>>> PostgresStore::remove(std::span<const TaskId> tasks,
+                                                             TimePoint now) {
+  return each<TaskState>(
+      "remove tasks", tasks, [&] { return reading_of(tasks); }, now,
+      [&](const TaskId& id) { return embedded::remove(state(), id); });
+}
+
+Result<std::vector<Result<TaskState>>> PostgresStore::update(std::span<const TaskUpdate> updates,
+                                                             TimePoint now) {
+  const auto what = [&] {
+    Reading reading;
+    for (const TaskUpdate& update : updates) {
+      reading.ids.push_back(update.id.value);
+      if (!update.queue) continue;
+      if (const auto* queue = state().queue(*update.queue)) reading.targets.insert(queue->index);
+    }
+    return reading;
+  };
+  return each<TaskState>("change tasks", updates, what, now, [&](const TaskUpdate& update) {
+    return embedded::update(state(), update, now);
+  });
+}
+
+Result<std::vector<Result<Put>>> PostgresStore::restore(std::span<const Task> tasks,
+                                                        TimePoint now) {
+  const auto what = [&] {
+    Reading reading;
+    for (const Task& task : tasks) {
+      reading.ids.push_back(task.id.value);
+      ++reading.numbers;
+      const auto* queue = state().queue(task.queue);
+      if (queue != nullptr && task.unique) {
+        reading.keys.emplace_back(queue->index, task.unique->key);
+      }
+    }
+    return reading;
+  };
+  embedded::QueueFinder queues(state());
+  return each<Put>("restore tasks", tasks, what, now,
+                   [&](const Task& task) { return embedded::restore(state(), queues, task, now); });
+}
+
+PostgresStore::Reading PostgresStore::reading_of(std::span<const TaskId> tasks) {
+  Reading reading;
+  for (const TaskId& id : tasks) reading.ids.push_back(id.value);
+  return reading;
+}
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,27 @@
+// The store on PostgreSQL: any number of processes, one truth.
+#pragma once
+
+#include <millrace/result.h>
+#include <memory>
+#include <string>
+
+#include "core/clock.h"
+#include "store/opening.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct PostgresOptions {
+  std::string url = {};             // as libpq reads it
+  std::string schema = "millrace";  // where the tables are
+  std::string listen_url = {};      // for LISTEN, where `url` leads through a pooler
+  bool prepare = true;              // see postgres/connect.h
+  bool migrate = true;              // bring the tables up to date when opening
+  bool read_only = false;
+  OpeningNotice notice = {};
+};
+
+// The clock is asked how long ago something was, never for the time of day.
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clock);
+
+}  // namespace millrace

@@ -1,0 +1,213 @@
+#include "store/postgres/postgres_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/limits.h"
+#include "core/uuid.h"
+#include "store/embedded/bytes.h"
+#include "store/embedded/fields.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/migrate.h"
+#include "store/postgres/rates.h"
+#include "store/postgres/sql.h"
+
+namespace millrace {
+
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clock) {
+  auto store = std::make_unique<store_postgres::PostgresStore>(std::move(options), clock);
+  if (auto opened = store->open(); !opened) return std::unexpected(std::move(opened.error()));
+  return store;
+}
+
+namespace store_postgres {
+namespace {
+
+postgres::ConnectOptions connect_options(const PostgresOptions& options) {
+  return {.url = options.url, .schema = options.schema, .prepare = options.prepare};
+}
+
+template <class T>
+void sort_and_deduplicate(std::vector<T>& values) {
+  std::ranges::sort(values);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+}  // namespace
+
+Result<void> check_batch(std::size_t size) {
+  if (size <= limits::max_batch) return {};
+  return fail(ErrorCode::invalid, fmt::format("the batch has {} items; at most {} are allowed",
+                                              size, limits::max_batch));
+}
+
+PostgresStore::PostgresStore(PostgresOptions options, Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      session_(connect_options(options_), clock),
+      flushing_(connect_options(options_), clock) {}
+
+Result<void> PostgresStore::open() {
+  auto connection = session_.connection();
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  if (options_.migrate && !options_.read_only) {
+    if (auto done = migrate(**connection); !done) return std::unexpected(std::move(done.error()));
+  }
+  return read_queues();
+}
+
+// WAL is one line: what this transaction writes becomes durable after everything before it.
+Result<void> PostgresStore::flush() {
+  auto done = flushing_.transact(
+      "flush", {.durable = true}, [] { return Result<void>(); },
+      [](Connection& connection) -> Answer<bool> {
+        const postgres::Statement statement{.sql = &sql::flush};
+        auto answer = connection.commit({&statement, 1});
+        if (!answer) return std::unexpected(std::move(answer.error()));
+        return true;
+      });
+  if (!done) return std::unexpected(std::move(done.error()));
+  return {};
+}
+
+// ---- Reading into the book
+// -----------------------------------------------------------------------
+
+PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
+                                                      const std::vector<Uuid>& ids) {
+  if (ids.empty()) return {};
+  postgres::Params params;
+  postgres::Array<Uuid> array;
+  for (const Uuid& id : ids) array.push(id);
+  params.add(array);
+  const std::array statements = {postgres::Statement{&sql::load_tasks, &params},
+                                 postgres::Statement{&sql::load_finished, &params}};
+  auto answer = connection.send(statements);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  for (const postgres::Rows& rows : *answer) {
+    for (std::size_t i = 0; i < rows.size(); ++i) book_.enter(read_row(rows, i));
+  }
+  return {};
+}
+
+PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading reading) {
+  sort_and_deduplicate(reading.ids);
+  sort_and_deduplicate(reading.limited);
+  Batch batch;
+  batch.add(sql::version);
+  if (!reading.limited.empty()) {
+    postgres::Array<std::int32_t> queues;
+    for (const auto queue : reading.limited) queues.push(queue);
+    batch.add(sql::lock_queues).add(queues);
+    batch.add(sql::used).add(queues);
+  }
+  if (reading.numbers != 0) {
+    batch.add(sql::reserve_numbers).add(static_cast<std::int64_t>(reading.numbers));
+  }
+  auto answer = connection.send(batch.statements());
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  if (auto fresh = check_version((*answer)[0]); !fresh) return fresh;
+  if (reading.numbers != 0) {
+    const postgres::Rows& numbers = answer->back();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      book_.use_number(numbers.get<std::uint64_t>(i, 0));
+    }
+  }
+  for (const Book::Key& key : reading.keys) book_.looked_at(key);
+  if (auto got = read_tasks(connection, reading.ids); !got) return got;
+  for (const std::uint16_t target : reading.targets) book_.look_for_keys_in(target);
+  if (auto got = read_holders(connection); !got) return got;
+  // Last: these count the tasks that were just read as well.
+  if (!reading.limited.empty()) read_used((*answer)[2], book_);
+  return {};
+}
+
+// The keys of the tasks that were read and of those that come, and the tasks that hold them.
+PostgresStore::Answer<void> PostgresStore::read_holders(Connection& connection) {
+  if (book_.keys().empty()) return {};
+  postgres::Params params;
+  postgres::Array<std::int32_t> queues;
+  postgres::Array<std::string_view> keys;
+  for (const auto& [queue, key] : book_.keys()) queues.push(queue), keys.push(key);
+  params.add(queues), params.add(keys);
+  const postgres::Statement statement{&sql::load_holders, &params};
+  auto answer = connection.send({&statement, 1});
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  const postgres::Rows& rows = answer->front();
+  std::vector<Uuid> others;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const embedded::Holder holder{
+        .id = {rows.get<Uuid>(i, 2)},
+        .number = {rows.get<std::uint64_t>(i, 3)},
+        .until = rows.get<std::optional<TimePoint>>(i, 4).value_or(never)};
+    book_.enter(
+        {static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0)), rows.get<std::string>(i, 1)},
+        holder);
+    if (!book_.has(holder.id)) others.push_back(holder.id.value);
+  }
+  sort_and_deduplicate(others);
+  return read_tasks(connection, others);
+}
+
+// ---- Writing
+// -------------------------------------------------------------------------------------
+
+PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& batch, TimePoint) {
+  book_.write_tasks(batch);
+  book_.write_keys(batch);
+  for (const auto& change : state().changes.small) {
+    if (change.thing != embedded::Thing::queue) continue;
+    if (state().has_queue_at(change.queue)) write_used(state().queue_at(change.queue), batch);
+  }
+  auto answer = connection.commit(batch.statements());
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  for (const Book::Place& place : book_.ready_again()) {
+    marks_.lower(place.queue, place.priority, {place.start, place.number});
+  }
+  return {};
+}
+
+Result<std::optional<TimePoint>> PostgresStore::time() {
+  return look("read the clock", [](Connection& connection) -> Answer<std::optional<TimePoint>> {
+    const postgres::Statement statement{.sql = &sql::time};
+    auto answer = connection.commit({&statement, 1});
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    return std::optional(answer->front().get<TimePoint>(0, 0));
+  });
+}
+
+Traits PostgresStore::traits() const {
+  return {.name = "postgres",
+          .durability = Durability::synced,
+          .leases_survive = true,
+          .batch = limits::max_batch,
+          .task_size = limits::max_payload,
+          .follow_ups = limits::max_follow_ups,
+          .several_processes = true,
+          .retention_step = std::chrono::days(1)};
+}
+
+Result<std::vector<std::string>> PostgresStore::wait(TimePoint now, Duration) {
+  return look("look for work", [&](Connection& connection) -> Answer<std::vector<std::string>> {
+    postgres::Params params;
+    params.add(now);
+    const std::array statements = {postgres::Statement{.sql = &sql::version},
+                                   postgres::Statement{&sql::with_work, &params}};
+    auto answer = connection.commit(statements);
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
+    std::vector<std::string> found;
+    const postgres::Rows& rows = answer->back();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto index = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
+      if (embedded::gives_tasks(state().queue_at(index), now)) found.push_back(queue_name(index));
+    }
+    return found;
+  });
+}
+
+}  // namespace store_postgres
+}  // namespace millrace

@@ -1,0 +1,244 @@
+// The parts of the store on PostgreSQL; postgres.h opens it. One file a group of verbs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/postgres/book.h"
+#include "store/postgres/marks.h"
+#include "store/postgres/postgres.h"
+#include "store/postgres/session.h"
+#include "store/store.h"
+
+namespace millrace::store_postgres {
+
+Result<void> check_batch(std::size_t size);
+
+// The answer, whether the tables or the contract refused.
+template <class T>
+Result<T> flat(Result<Result<T>> answer) {
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  return std::move(*answer);
+}
+
+class Taking;
+
+class PostgresStore final : public Store {
+ public:
+  PostgresStore(PostgresOptions options, Clock& clock);
+
+  // Connects, brings the tables up to date, reads the queues.
+  Result<void> open();
+
+  Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<WorkResult> work(std::span<const Settlement> settlements,
+                          std::span<const Extension> extensions, std::span<const TakeRequest> takes,
+                          TimePoint now) override;
+  Result<void> flush() override;
+
+  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<Advanced> advance(TimePoint now, std::size_t limit) override;
+
+  Result<Task> find(const TaskRef& task) override;
+  Result<TaskPage> list(const ListRequest& request) override;
+  Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
+                                          TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
+                                               TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> remove(std::span<const TaskId> tasks,
+                                                TimePoint now) override;
+  Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
+                                                TimePoint now) override;
+  Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) override;
+
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override;
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
+  Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
+  Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
+
+  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override;
+  Result<void> remove_schedule(std::string_view name, TimePoint now) override;
+  Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override;
+  Result<Fired> fire(const Fire& tick, TimePoint now) override;
+
+  Result<Memo> remember(const Remember& request, TimePoint now) override;
+  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
+  Result<std::optional<TimePoint>> time() override;
+  Traits traits() const override;
+  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+
+ private:
+  template <class T>
+  using Answer = postgres::Answer<T>;
+  using Connection = postgres::Connection;
+
+  // What a call has to read before the state machine can decide.
+  struct Reading {
+    std::vector<Uuid> ids = {};               // tasks
+    std::vector<Book::Key> keys = {};         // unique keys
+    std::vector<std::uint16_t> limited = {};  // queues whose limits count
+    std::set<std::uint16_t> targets = {};     // queues that tasks may move to
+    std::size_t numbers = 0;                  // tasks that may be added
+  };
+
+  // A transaction whose `body(connection)` may use the book, which is empty before and after.
+  template <class Body>
+  auto change(std::string_view doing, Body body);
+  template <class Body>
+  auto look(std::string_view doing, Body body);
+  // Reads what the call needs into the book.
+  Answer<void> read(Connection& connection, Reading reading);
+  Answer<void> read_tasks(Connection& connection, const std::vector<Uuid>& ids);
+  Answer<void> read_holders(Connection& connection);
+  // Sends what changed, and commits.
+  Answer<void> write(Connection& connection, Batch& batch, TimePoint now);
+  // For verbs that touch known tasks: read, decide each, write.
+  // `what()` says what to read; it is asked again when queues have changed.
+  template <class T, class Item, class What, class Verb>
+  Result<std::vector<Result<T>>> each(std::string_view doing, std::span<const Item> items,
+                                      const What& what, TimePoint now, const Verb& verb);
+
+  // queues.cc
+  Result<void> read_queues();
+  Answer<bool> read_queues(Connection& connection);
+  Answer<void> check_version(const postgres::Rows& rows) const;
+  // Tables for what ends today, in every class that a queue has.
+  Result<void> make_partitions(TimePoint now);
+  void enter_queues(const postgres::Rows& rows);
+  void write_queues(Batch& batch);
+  Answer<void> lock_queues(Connection& connection);
+  // A change of queues is made by one at a time, by what the tables say then.
+  template <class T, class Verb>
+  Result<T> change_queues(std::string_view doing, const Verb& verb);
+  Answer<std::size_t> remove_oldest(Connection& connection, std::uint16_t queue, bool waiting_only,
+                                    std::size_t limit);
+  Answer<void> check_fresh(Connection& connection);
+  embedded::State& state() { return book_.state(); }
+  std::string queue_name(std::uint16_t index);
+
+  // put.cc
+  Result<std::vector<Result<Put>>> put_plain(std::span<const NewTask> tasks, TimePoint now);
+  bool is_plain(std::span<const NewTask> tasks);
+  void add_reading(const NewTask& task, Reading& reading);
+  // operate.cc
+  static Reading reading_of(std::span<const TaskId> tasks);
+
+  // upkeep.cc
+  static Answer<std::size_t> count_of(Connection& connection, const postgres::Sql& sql,
+                                      const postgres::Params& params);
+  Answer<Advanced> advance(Connection& connection, TimePoint now, std::size_t limit,
+                           std::vector<std::uint16_t>& to_lift);
+  Answer<void> prune(Connection& connection, TimePoint now, std::size_t& left, std::size_t& removed,
+                     std::vector<std::uint16_t>& to_lift);
+  Answer<void> empty_removed(Connection& connection, std::size_t& left, std::size_t& removed,
+                             std::vector<std::uint16_t>& to_lift, TimePoint now);
+  Result<std::size_t> lift(std::uint16_t queue, TimePoint now);
+  Answer<std::optional<TimePoint>> next_moment(Connection& connection, TimePoint now);
+  Result<std::size_t> drop_partitions(TimePoint now);
+
+  // small.cc
+  Answer<void> read_schedule(Connection& connection, std::string_view name);
+
+  // read.cc
+  Answer<Result<TaskPage>> walk(Connection& connection, const ListRequest& request,
+                                const postgres::Array<std::int32_t>& queues,
+                                const postgres::Array<std::int16_t>& states);
+
+  // work.cc
+  void add_reading(const Settlement& settlement, Reading& reading);
+  Answer<std::vector<postgres::Rows>> take(Connection& connection, Taking& taking, Batch& batch);
+
+  const PostgresOptions options_;
+  Clock& clock_;
+  Session session_;
+  Session flushing_;
+  Book book_;
+  Marks marks_;
+  std::chrono::nanoseconds looked_back_{0};  // for tasks that a changed rule left behind
+  std::int64_t version_ = 0;                 // of the settings in the book
+  std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
+};
+
+// The book is closed at the end, however that comes.
+class Closing {
+ public:
+  explicit Closing(Book& book) : book_(book) { book_.close(); }
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+  ~Closing() { book_.close(); }
+
+ private:
+  Book& book_;
+};
+
+template <class Body>
+auto PostgresStore::change(std::string_view doing, Body body) {
+  return session_.transact(
+      doing, {.durable = false},
+      [this] {
+        marks_.forget();
+        return read_queues();
+      },
+      [&](Connection& connection) {
+        const Closing closing(book_);
+        return body(connection);
+      });
+}
+
+template <class Body>
+auto PostgresStore::look(std::string_view doing, Body body) {
+  return session_.transact(
+      doing, {.durable = false, .snapshot = true, .read_only = true},
+      [this] { return read_queues(); }, body);
+}
+
+template <class T, class Item, class What, class Verb>
+Result<std::vector<Result<T>>> PostgresStore::each(std::string_view doing,
+                                                   std::span<const Item> items, const What& what,
+                                                   TimePoint now, const Verb& verb) {
+  if (auto good = check_batch(items.size()); !good) return std::unexpected(good.error());
+  return change(doing, [&](Connection& connection) -> Answer<std::vector<Result<T>>> {
+    if (auto got = read(connection, what()); !got) return std::unexpected(got.error());
+    std::vector<Result<T>> results;
+    results.reserve(items.size());
+    for (const Item& item : items) results.push_back(verb(item));
+    Batch batch;
+    if (auto put = write(connection, batch, now); !put) return std::unexpected(put.error());
+    return results;
+  });
+}
+
+template <class T, class Verb>
+Result<T> PostgresStore::change_queues(std::string_view doing, const Verb& verb) {
+  auto result = session_.transact(
+      doing, {.durable = false}, [] { return Result<void>(); },
+      [&](Connection& connection) -> Answer<Result<T>> {
+        const Closing closing(book_);
+        if (auto locked = lock_queues(connection); !locked) {
+          return std::unexpected(std::move(locked.error()));
+        }
+        Answer<Result<T>> done = verb(connection);
+        if (!done || !*done) return done;
+        Batch batch;
+        write_queues(batch);
+        if (batch.size() == 0) return done;  // rolled back, version and all
+        auto committed = connection.commit(batch.statements());
+        if (!committed) return std::unexpected(std::move(committed.error()));
+        return done;
+      });
+  marks_.forget();
+  // What is remembered may be of a change that was not made after all.
+  if (auto read = read_queues(); !read) return std::unexpected(read.error());
+  return flat(std::move(result));
+}
+
+}  // namespace millrace::store_postgres

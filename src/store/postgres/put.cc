@@ -1,0 +1,205 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "core/validate.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using embedded::QueueEntry;
+
+// A task may end before its id says that it was made, by as much as clocks differ.
+constexpr Duration clock_difference = std::chrono::days(1);
+
+// No task with this id can have ended before; ids that are not UUIDv7 say nothing.
+TimePoint made_at(const Uuid& id, TimePoint now) {
+  if (id.bytes[6] >> 4U != 7) return first_time;
+  std::int64_t ms = 0;
+  for (std::size_t i = 0; i < 6; ++i) ms = (ms << 8) | id.bytes[i];
+  return std::min(TimePoint(Duration(ms)), now);
+}
+
+// Columns of put.sql.
+class PlainColumns {
+ public:
+  void push(const NewTask& task, std::uint16_t queue, TaskState state, TimePoint start) {
+    ids_.push(task.id.value);
+    queue_.push(queue);
+    state_.push(static_cast<std::int16_t>(state));
+    priority_.push(task.priority);
+    start_.push(start);
+    type_.push(task.type);
+    payload_.push(postgres::Bytes{task.payload});
+    keep_for_.push(task.keep_for ? std::optional(task.keep_for->count()) : std::nullopt);
+    start_by_.push(task.start_by);
+    push(client_id_, task.client_id);
+    push(group_, task.group);
+    if (const auto tags = tags_text(task.tags)) {
+      tags_.push(*tags);
+    } else {
+      tags_.push_null();
+    }
+    if (const auto more = more_of(task)) {
+      more_.push(postgres::Bytes{*more});
+    } else {
+      more_.push_null();
+    }
+  }
+
+  void add_to(postgres::Params& params) const {
+    params.add(ids_), params.add(queue_), params.add(state_), params.add(priority_);
+    params.add(start_), params.add(type_), params.add(payload_), params.add(keep_for_);
+    params.add(start_by_), params.add(client_id_), params.add(group_), params.add(tags_);
+    params.add(more_);
+  }
+
+  bool empty() const { return ids_.size() == 0; }
+
+ private:
+  template <class T>
+  using Array = postgres::Array<T>;
+
+  static void push(Array<std::string_view>& to, const std::string& text) {
+    to.push(text.empty() ? std::nullopt : std::optional<std::string_view>(text));
+  }
+
+  Array<Uuid> ids_;
+  Array<std::int32_t> queue_;
+  Array<std::int16_t> state_, priority_;
+  Array<TimePoint> start_;
+  Array<std::string_view> type_;
+  Array<postgres::Bytes> payload_;
+  Array<std::int64_t> keep_for_;
+  Array<TimePoint> start_by_;
+  Array<std::string_view> client_id_, group_, tags_;
+  Array<postgres::Bytes> more_;
+};
+
+}  // namespace
+
+// Most tasks have no unique key and go to a queue without limits; then what is known of queues is
+// enough to decide, and one statement does it all.
+bool PostgresStore::is_plain(std::span<const NewTask> tasks) {
+  embedded::QueueFinder queues(state());
+  return std::ranges::none_of(tasks, [&](const NewTask& task) {
+    if (task.unique) return true;
+    const QueueEntry* queue = queues.find(task.queue);
+    return queue != nullptr && (queue->settings().max_depth || queue->settings().put_rate);
+  });
+}
+
+void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
+  reading.ids.push_back(task.id.value);
+  ++reading.numbers;
+  const QueueEntry* queue = state().queue(task.queue);
+  if (queue == nullptr) return;
+  if (task.unique) reading.keys.emplace_back(queue->index, task.unique->key);
+  if (queue->settings().max_depth || queue->settings().put_rate) {
+    reading.limited.push_back(queue->index);
+  }
+}
+
+Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tasks, TimePoint now) {
+  if (auto good = check_batch(tasks.size()); !good) return std::unexpected(good.error());
+  if (is_plain(tasks)) return put_plain(tasks, now);
+  return change("put tasks", [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
+    Reading reading;
+    for (const NewTask& task : tasks) add_reading(task, reading);
+    if (auto got = read(connection, reading); !got) return std::unexpected(got.error());
+    embedded::QueueFinder queues(state());
+    std::vector<Result<Put>> results;
+    results.reserve(tasks.size());
+    for (const NewTask& task : tasks) {
+      results.push_back(embedded::put(state(), queues, task, now));
+    }
+    Batch batch;
+    if (auto put = write(connection, batch, now); !put) return std::unexpected(put.error());
+    return results;
+  });
+}
+
+Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTask> tasks,
+                                                          TimePoint now) {
+  using Results = std::vector<Result<Put>>;
+  return change("put tasks", [&](Connection& connection) -> Answer<Results> {
+    Results results;
+    results.reserve(tasks.size());
+    PlainColumns columns;
+    std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
+    std::vector<std::size_t> again;                            // the same id once more
+    embedded::QueueFinder queues(state());
+    TimePoint since = now;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const NewTask& task = tasks[i];
+      Result<Put> result = Put{.id = task.id};
+      if (auto good = validate(task, now); !good) {
+        result = std::unexpected(std::move(good.error()));
+      } else if (places.contains(task.id)) {
+        again.push_back(i);
+      } else if (QueueEntry* queue = queues.find(task.queue); queue == nullptr) {
+        result = embedded::unknown_queue(task.queue);
+        again.push_back(i);  // unless it is there already
+      } else if (auto open = embedded::check_open(*queue); !open) {
+        result = std::unexpected(std::move(open.error()));
+        again.push_back(i);
+      } else {
+        places.emplace(task.id, i);
+        const TimePoint start = embedded::ready_moment(task, now);
+        const TaskState waits = task.held ? TaskState::created : waiting_state(start, now);
+        columns.push(task, queue->index, waits, start);
+        result->state = waits;
+        since = std::min(since, made_at(task.id.value, now));
+      }
+      results.push_back(std::move(result));
+    }
+    Batch batch;
+    batch.add(sql::version);
+    if (!columns.empty()) {
+      postgres::Params& params = batch.add(sql::put);
+      params.add(version_);
+      columns.add_to(params);
+      params.add(now), params.add(std::max(first_time, later(since, -clock_difference)));
+    }
+    auto answer = connection.commit(batch.statements());
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
+    if (!columns.empty()) {
+      const postgres::Rows& added = answer->back();
+      for (std::size_t i = 0; i < added.size(); ++i) {
+        const auto found = places.find({added.get<Uuid>(i, 0)});
+        Put& put = *results[found->second];
+        put.number = {added.get<std::uint64_t>(i, 1)};
+        const NewTask& task = tasks[found->second];
+        marks_.lower(queues.find(task.queue)->index, task.priority,
+                     {embedded::ready_moment(task, now), put.number.value});
+        places.erase(found);
+      }
+    }
+    if (places.empty() && again.empty()) return results;
+    // Some were there before; what stands there is read once this is committed.
+    for (const auto& [id, place] : places) again.push_back(place);
+    std::vector<Uuid> ids;
+    for (const std::size_t place : again) ids.push_back(tasks[place].id.value);
+    std::ranges::sort(ids);
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    connection.begin({.read_only = false});
+    if (auto got = read_tasks(connection, ids); !got) return std::unexpected(got.error());
+    for (const std::size_t place : again) {
+      if (const auto existing = embedded::find_id(state(), tasks[place].id)) {
+        results[place] = *existing;
+      } else if (results[place]) {
+        return std::unexpected(stale());  // its settings were stale, or it is gone by now
+      }
+    }
+    return results;
+  });
+}
+
+}  // namespace millrace::store_postgres

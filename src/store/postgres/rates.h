@@ -1,0 +1,15 @@
+// What limits have used up, between the tables and the state machine.
+#pragma once
+
+#include "postgres/rows.h"
+#include "store/embedded/state.h"
+#include "store/postgres/book.h"
+
+namespace millrace::store_postgres {
+
+// Rows of used.sql: from now on the queues count with what all processes have used.
+void read_used(const postgres::Rows& rows, Book& book);
+// As they are by now; nothing where the queue has no rates.
+void write_used(const embedded::QueueEntry& queue, Batch& batch);
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/limits.h"
+#include "core/uuid.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using embedded::QueueEntry;
+
+// Pages of the walk: entries that a filter leaves out are looked at, too.
+constexpr std::uint32_t walked_at_once = 1000;
+
+bool matches(const Row& row, const ListRequest& request) {
+  if (request.priority && row.slot.priority != *request.priority) return false;
+  if (request.type && row.given.type != *request.type) return false;
+  if (request.client_id && row.given.client_id != *request.client_id) return false;
+  if (request.group && row.given.group != *request.group) return false;
+  const auto& tags = row.given.tags;
+  if (request.tag && std::ranges::find(tags, *request.tag) == tags.end()) return false;
+  if (request.created_from && row.created_at < *request.created_from) return false;
+  return !request.created_until || row.created_at < *request.created_until;
+}
+
+bool has_filter(const ListRequest& request) {
+  return request.type || request.client_id || request.group || request.tag || request.priority ||
+         request.created_from || request.created_until;
+}
+
+Result<void> check(const ListRequest& request) {
+  if (request.limit < 1 || request.limit > limits::max_page) {
+    return fail(ErrorCode::invalid,
+                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
+  }
+  if (request.priority && *request.priority > limits::max_priority) {
+    return fail(ErrorCode::invalid,
+                fmt::format("priority is {}; 0 to 9 are allowed", *request.priority));
+  }
+  return {};
+}
+
+// In a list that is not full.
+void leave_out(Task& task) {
+  task.payload.clear(), task.result.clear(), task.log.clear(), task.history.clear();
+}
+
+}  // namespace
+
+Result<Task> PostgresStore::find(const TaskRef& task) {
+  return flat(look("find a task", [&](Connection& connection) -> Answer<Result<Task>> {
+    postgres::Params params;
+    const auto* id = std::get_if<TaskId>(&task);
+    if (id != nullptr) {
+      params.add(id->value);
+    } else {
+      params.add(static_cast<std::int64_t>(std::get<TaskNumber>(task).value));
+    }
+    const std::array statements = {
+        postgres::Statement{.sql = &sql::version},
+        postgres::Statement{id != nullptr ? &sql::find : &sql::find_number, &params}};
+    auto answer = connection.commit(statements);
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version(answer->front()); !fresh) {
+      return std::unexpected(fresh.error());
+    }
+    const postgres::Rows& rows = answer->back();
+    if (!rows.empty()) {
+      const Row row = read_row(rows, 0);
+      return task_of(row, queue_name(row.slot.queue));
+    }
+    if (id != nullptr) return Result<Task>(embedded::unknown_task(*id));
+    return Result<Task>(fail(ErrorCode::not_found, fmt::format("there is no task number {}",
+                                                               std::get<TaskNumber>(task).value)));
+  }));
+}
+
+Result<TaskPage> PostgresStore::list(const ListRequest& request) {
+  if (auto good = check(request); !good) return std::unexpected(good.error());
+  return flat(look("list tasks", [&](Connection& connection) -> Answer<Result<TaskPage>> {
+    postgres::Array<std::int32_t> queues;
+    if (request.queue) {
+      const QueueEntry* queue = state().queue(*request.queue);
+      if (queue == nullptr) {
+        if (auto fresh = check_fresh(connection); !fresh) {
+          return std::unexpected(fresh.error());
+        }
+        return Result<TaskPage>(embedded::unknown_queue(*request.queue));
+      }
+      queues.push(queue->index);
+    } else {
+      for (const auto& [name, index] : state().queue_names()) queues.push(index);
+    }
+    postgres::Array<std::int16_t> states;
+    for (std::size_t i = 0; i < state_count; ++i) {
+      const auto wanted = static_cast<TaskState>(i);
+      if (request.states.empty() ||
+          std::ranges::find(request.states, wanted) != request.states.end()) {
+        states.push(static_cast<std::int16_t>(i));
+      }
+    }
+    return walk(connection, request, queues, states);
+  }));
+}
+
+// Takes pages of the tables until the page asked for is full or enough was looked at.
+PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
+    Connection& connection, const ListRequest& request, const postgres::Array<std::int32_t>& queues,
+    const postgres::Array<std::int16_t>& states) {
+  TaskPage page;
+  std::size_t bytes = 0;
+  auto before = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(request.before ? request.before->value : INT64_MAX, INT64_MAX));
+  const std::uint32_t step = has_filter(request) ? walked_at_once : request.limit + 1;
+  for (;;) {
+    postgres::Params params;
+    params.add(queues), params.add(states), params.add(before);
+    params.add(static_cast<std::int64_t>(request.from.value));
+    params.add(static_cast<std::int64_t>(step));
+    const std::array statements = {
+        postgres::Statement{.sql = &sql::version},
+        postgres::Statement{request.full ? &sql::list_full : &sql::list, &params}};
+    auto answer = connection.send(statements);
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
+    const postgres::Rows& rows = answer->back();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Row row = read_row(rows, i);
+      if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||
+          bytes >= limits::max_taken_bytes) {
+        page.next = TaskNumber{row.slot.number + 1};
+        return page;
+      }
+      ++page.looked_at;
+      before = static_cast<std::int64_t>(row.slot.number);
+      if (!matches(row, request)) continue;
+      Task& task = page.tasks.emplace_back(task_of(row, queue_name(row.slot.queue)));
+      if (!request.full) leave_out(task);
+      bytes += task.payload.size() + task.result.size();
+    }
+    if (rows.size() < step) return page;
+  }
+}
+
+Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<QueueRef>& queue,
+                                                       TimePoint now) {
+  using Counts = std::vector<QueueCounts>;
+  return flat(look("count tasks", [&](Connection& connection) -> Answer<Result<Counts>> {
+    std::vector<std::uint16_t> indexes;
+    if (queue) {
+      const QueueEntry* entry = state().queue(*queue);
+      if (entry == nullptr) {
+        if (auto fresh = check_fresh(connection); !fresh) {
+          return std::unexpected(fresh.error());
+        }
+        return Result<Counts>(embedded::unknown_queue(*queue));
+      }
+      indexes.push_back(entry->index);
+    } else {
+      for (const auto& [name, index] : state().queue_names()) indexes.push_back(index);
+    }
+    postgres::Array<std::int32_t> queues;
+    std::unordered_map<std::int32_t, std::size_t> places;
+    Counts counts;
+    for (const std::uint16_t index : indexes) {
+      queues.push(index);
+      places[index] = counts.size();
+      const QueueSettings& settings = state().queue_at(index).settings();
+      counts.push_back({.queue = settings.name, .number = settings.number});
+    }
+    postgres::Params params;
+    postgres::Params with_now;
+    params.add(queues), with_now.add(queues), with_now.add(now);
+    const std::array statements = {postgres::Statement{.sql = &sql::version},
+                                   postgres::Statement{&sql::counts, &params},
+                                   postgres::Statement{&sql::oldest, &with_now}};
+    auto answer = connection.commit(statements);
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version((*answer)[0]); !fresh) {
+      return std::unexpected(fresh.error());
+    }
+    const postgres::Rows& sums = (*answer)[1];
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (sums.get<std::int16_t>(i, 1) >= own_finished) continue;
+      QueueCounts& to = counts[places.at(sums.get<std::int32_t>(i, 0))];
+      to.by[static_cast<std::size_t>(sums.get<std::int16_t>(i, 1))]
+           [static_cast<std::size_t>(sums.get<std::int16_t>(i, 2))] = sums.get<std::uint64_t>(i, 3);
+    }
+    const postgres::Rows& oldest = (*answer)[2];
+    for (std::size_t i = 0; i < oldest.size(); ++i) {
+      counts[places.at(oldest.get<std::int32_t>(i, 0))].oldest = oldest.get<TimePoint>(i, 1);
+    }
+    return counts;
+  }));
+}
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,49 @@
+#include "store/postgres/session.h"
+
+#include <fmt/format.h>
+
+namespace millrace::store_postgres {
+namespace {
+
+constexpr std::string_view stale_state = "MR001";
+constexpr std::string_view key_is_taken = "23505";  // a unique index says so
+constexpr int most_attempts = 10;
+
+}  // namespace
+
+postgres::Failure stale() {
+  return {.state = std::string(stale_state), .message = "the settings of queues keep changing"};
+}
+
+bool is_stale(const postgres::Failure& failure) {
+  return failure.state == stale_state;
+}
+
+Result<postgres::Connection*> Session::connection() {
+  if (has_connection()) return connection_.get();
+  connection_.reset();
+  if (!backoff_.may_try(clock_.steady())) {
+    return std::unexpected(Error{ErrorCode::unavailable,
+                                 fmt::format("PostgreSQL cannot be reached: {}", last_failure_),
+                                 std::chrono::seconds(1)});
+  }
+  auto opened = postgres::Connection::open(options_);
+  if (!opened) {
+    std::uniform_real_distribution<double> any(0, 1);
+    backoff_.failed(clock_.steady(), any(random_));
+    last_failure_ = opened.error().message;
+    auto error = postgres::error_of(opened.error(), "connect to PostgreSQL");
+    error.code = ErrorCode::unavailable;
+    return std::unexpected(std::move(error));
+  }
+  backoff_.succeeded();
+  connection_ = std::move(*opened);
+  return connection_.get();
+}
+
+bool Session::repeats(const postgres::Failure& failure, int attempt) const {
+  if (failure.lost || attempt >= most_attempts) return false;
+  return postgres::may_repeat(failure) || is_stale(failure) || failure.state == key_is_taken;
+}
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,73 @@
+// A connection that is opened again when it was lost, and transactions that are tried again when
+// they collided with others.
+#pragma once
+
+#include <millrace/result.h>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/clock.h"
+#include "postgres/backoff.h"
+#include "postgres/connection.h"
+#include "postgres/failure.h"
+
+namespace millrace::store_postgres {
+
+// The caller decided by settings of queues that are not the newest; read them, and begin again.
+postgres::Failure stale();
+bool is_stale(const postgres::Failure& failure);
+
+class Session {
+ public:
+  Session(postgres::ConnectOptions options, Clock& clock)
+      : options_(std::move(options)), clock_(clock) {}
+
+  // `unavailable` while there is none; asks the server again no sooner than the back-off allows.
+  Result<postgres::Connection*> connection();
+
+  // Runs `body(connection)`, which ends with a commit, until it succeeds or fails for good: after
+  // a collision once more from the beginning, after stale() too, once `again()` has been called.
+  // `doing`: for the message, as in "put tasks".
+  template <class Body, class Again>
+  auto transact(std::string_view doing, const postgres::TransactOptions& how, Again again,
+                Body body)
+      -> Result<typename std::invoke_result_t<Body, postgres::Connection&>::value_type>;
+
+  bool has_connection() const { return connection_ != nullptr && connection_->is_open(); }
+
+ private:
+  // Whether to begin again; otherwise the error to answer with.
+  bool repeats(const postgres::Failure& failure, int attempt) const;
+
+  postgres::ConnectOptions options_;
+  Clock& clock_;
+  std::unique_ptr<postgres::Connection> connection_;
+  postgres::Backoff backoff_;
+  std::minstd_rand random_{std::random_device{}()};
+  std::string last_failure_;
+};
+
+template <class Body, class Again>
+auto Session::transact(std::string_view doing, const postgres::TransactOptions& how, Again again,
+                       Body body)
+    -> Result<typename std::invoke_result_t<Body, postgres::Connection&>::value_type> {
+  for (int attempt = 1;; ++attempt) {
+    auto connected = connection();
+    if (!connected) return std::unexpected(std::move(connected.error()));
+    postgres::Connection& connection = **connected;
+    connection.begin(how);
+    auto answer = body(connection);
+    if (connection.is_open() && connection.in_transaction()) connection.rollback();
+    if (answer) return std::move(*answer);
+    if (!repeats(answer.error(), attempt)) {
+      return std::unexpected(postgres::error_of(answer.error(), doing));
+    }
+    if (auto read = again(); !read) return std::unexpected(std::move(read.error()));
+  }
+}
+
+}  // namespace millrace::store_postgres

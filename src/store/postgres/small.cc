@@ -1,0 +1,210 @@
+// Schedules and memos.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/limits.h"
+#include "core/validate.h"
+#include "store/embedded/bytes.h"
+#include "store/embedded/fields.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using postgres::Rows;
+
+constexpr std::uint8_t format = 1;
+
+Schedule schedule_of(std::string_view bytes) {
+  Schedule schedule;
+  embedded::Reader in(bytes);
+  std::uint8_t first = 0;
+  embedded::read(in, first), embedded::read(in, schedule);
+  return schedule;
+}
+
+void write_schedule(const Schedule& schedule, Batch& batch) {
+  std::string bytes;
+  embedded::Appender out(bytes);
+  embedded::write(out, format), embedded::write(out, schedule);
+  postgres::Params& params = batch.add(sql::put_schedule);
+  params.add(schedule.name), params.add(schedule.next), params.add(schedule.paused);
+  params.add_bytes(bytes);
+}
+
+// The first key after all that begin with the prefix; nullopt: there is none.
+std::optional<std::string> end_of(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF) prefix.pop_back();
+  if (prefix.empty()) return std::nullopt;
+  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace
+
+// ---- Schedules
+// -----------------------------------------------------------------------------------
+
+PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
+                                                         std::string_view name) {
+  postgres::Params params;
+  params.add(name);
+  const std::array statements = {postgres::Statement{.sql = &sql::version},
+                                 postgres::Statement{&sql::load_schedule, &params}};
+  auto answer = connection.send(statements);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  if (auto fresh = check_version(answer->front()); !fresh) return fresh;
+  if (!answer->back().empty()) {
+    Schedule schedule = schedule_of(answer->back().get<std::string_view>(0, 0));
+    state().schedules.insert_or_assign(schedule.name, std::move(schedule));
+  }
+  return {};
+}
+
+Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, TimePoint now) {
+  return flat(change("put a schedule", [&](Connection& connection) -> Answer<Result<Schedule>> {
+    // Bytes that are no text have no schedule; the state machine says what is wrong with them.
+    if (auto ok = validate(schedule); ok) {
+      if (auto got = read_schedule(connection, schedule.name); !got) {
+        return std::unexpected(got.error());
+      }
+      const postgres::Statement statement{.sql = &sql::count_schedules};
+      auto count = connection.send({&statement, 1});
+      if (!count) return std::unexpected(std::move(count.error()));
+      if (state().schedules.empty() &&
+          count->front().get<std::uint64_t>(0, 0) >= limits::max_schedules) {
+        return Result<Schedule>(fail(
+            ErrorCode::limited,
+            fmt::format("there are {} schedules, the most a store keeps", limits::max_schedules)));
+      }
+    }
+    Result<Schedule> stored = embedded::put_schedule(state(), schedule, now);
+    if (!stored) return stored;
+    Batch batch;
+    write_schedule(*stored, batch);
+    if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+    return stored;
+  }));
+}
+
+Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now) {
+  auto removed =
+      flat(change("remove a schedule", [&](Connection& connection) -> Answer<Result<bool>> {
+        if (auto got = read_schedule(connection, name); !got) return std::unexpected(got.error());
+        if (auto gone = embedded::remove_schedule(state(), name); !gone) {
+          return Result<bool>(std::unexpected(std::move(gone.error())));
+        }
+        Batch batch;
+        batch.add(sql::remove_schedule).add(name);
+        if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+        return Result<bool>(true);
+      }));
+  if (!removed) return std::unexpected(std::move(removed.error()));
+  return {};
+}
+
+Result<std::vector<Schedule>> PostgresStore::schedules(const std::optional<std::string>& name) {
+  auto all =
+      look("read the schedules", [&](Connection& connection) -> Answer<std::vector<Schedule>> {
+        postgres::Params params;
+        params.add(name);
+        const postgres::Statement statement{&sql::schedules, &params};
+        auto answer = connection.commit({&statement, 1});
+        if (!answer) return std::unexpected(std::move(answer.error()));
+        std::vector<Schedule> found;
+        const Rows& rows = answer->front();
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          found.push_back(schedule_of(rows.get<std::string_view>(i, 0)));
+        }
+        return found;
+      });
+  if (all && name && all->empty()) {
+    return fail(ErrorCode::not_found, fmt::format("there is no schedule \"{}\"", *name));
+  }
+  return all;
+}
+
+Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
+  return flat(change("fire a schedule", [&](Connection& connection) -> Answer<Result<Fired>> {
+    if (auto got = read_schedule(connection, tick.schedule); !got) {
+      return std::unexpected(got.error());
+    }
+    Reading reading;
+    add_reading(tick.task, reading);
+    if (const auto found = state().schedules.find(tick.schedule);
+        found != state().schedules.end() && !found->second.last_task.value.is_nil()) {
+      reading.ids.push_back(found->second.last_task.value);
+    }
+    if (auto got = read(connection, reading); !got) return std::unexpected(got.error());
+    Result<Fired> fired = embedded::fire(state(), tick, now);
+    if (!fired) return fired;
+    Batch batch;
+    write_schedule(fired->schedule, batch);
+    if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+    return fired;
+  }));
+}
+
+// ---- Memos
+// ---------------------------------------------------------------------------------------
+
+Result<Memo> PostgresStore::remember(const Remember& request, TimePoint now) {
+  return flat(change("remember", [&](Connection& connection) -> Answer<Result<Memo>> {
+    postgres::Params params;
+    params.add_bytes(request.key);
+    const postgres::Statement statement{&sql::load_memo, &params};
+    auto answer = connection.send({&statement, 1});
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    const Rows& rows = answer->front();
+    if (!rows.is_null(0, 1)) {
+      state().memos.restore({.key = request.key,
+                             .value = rows.get<std::string>(0, 0),
+                             .version = rows.get<std::uint64_t>(0, 1),
+                             .expires = rows.get<std::optional<TimePoint>>(0, 2)});
+    }
+    state().memos.resume(rows.get<std::uint64_t>(0, 3) - 1);
+    Result<Memo> memo = state().memos.remember(request, now);
+    if (!memo) return memo;
+    Batch batch;
+    if (memo->version == 0) {
+      batch.add(sql::remove_memo).add_bytes(request.key);
+    } else {
+      postgres::Params& put = batch.add(sql::put_memo);
+      put.add_bytes(memo->key), put.add_bytes(memo->value);
+      put.add(static_cast<std::int64_t>(memo->version)), put.add(memo->expires);
+    }
+    if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+    return memo;
+  }));
+}
+
+Result<std::vector<Memo>> PostgresStore::recall(const Recall& request, TimePoint now) {
+  if (request.limit < 1 || request.limit > limits::max_page) {
+    return fail(ErrorCode::invalid,
+                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
+  }
+  return look("recall", [&](Connection& connection) -> Answer<std::vector<Memo>> {
+    postgres::Params params;
+    params.add_bytes(request.prefix), params.add_bytes(request.after);
+    const auto end = end_of(request.prefix);
+    params.add(end ? std::optional(postgres::Bytes{*end}) : std::nullopt);
+    params.add(now), params.add(static_cast<std::int64_t>(request.limit));
+    const postgres::Statement statement{&sql::memos, &params};
+    auto answer = connection.commit({&statement, 1});
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    std::vector<Memo> found;
+    const Rows& rows = answer->front();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      found.push_back({.key = rows.get<std::string>(i, 0),
+                       .value = rows.get<std::string>(i, 1),
+                       .version = rows.get<std::uint64_t>(i, 2),
+                       .expires = rows.get<std::optional<TimePoint>>(i, 3)});
+    }
+    return found;
+  });
+}
+
+}  // namespace millrace::store_postgres

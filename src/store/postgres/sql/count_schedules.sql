@@ -1,0 +1,2 @@
+-- How many schedules there are; at most some thousands.
+select count(*) from millrace.schedules

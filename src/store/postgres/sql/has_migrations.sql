@@ -1,0 +1,2 @@
+-- Whether there is anything yet.
+select to_regclass('millrace.migrations') is not null

@@ -1,0 +1,15 @@
+-- Finished tasks that say themselves how long they stay; how many went.
+with due as (
+  select id from millrace.finished where goes_at <= $1 order by goes_at, number limit $2
+     for update skip locked
+), gone as (
+  delete from millrace.finished f using due d where f.id = d.id
+  returning f.queue, f.state, f.priority, f.keep_for
+), counted as (
+  insert into millrace.count_changes (queue, state, priority, change)
+  select queue, state, priority, -count(*) from gone group by queue, state, priority
+   union all
+  select queue, case when state in (6, 7) then 10 else 9 end, 0, -count(*) from gone
+   where keep_for is not null group by 1, 2
+)
+select count(*) from gone

@@ -1,0 +1,2 @@
+-- Finished tasks that are gone for good.
+delete from millrace.finished where id = any ($1::uuid[])

@@ -1,0 +1,2 @@
+-- A memo that is forgotten.
+delete from millrace.memos where key = $1

@@ -1,0 +1,53 @@
+-- Gives tasks to a worker, in the order of the contract.
+--   $1 version of settings, see put.sql   $2 now   $3 worker   $4 bytes of payload that it ends with
+--   $5 queues, $6 how many of each at most, $7 lease in ms
+--   $8 queue, $9 priority, $10 start, $11 number: where to begin looking, highest priorities first.
+-- Everything before that is known to be taken: with an old snapshot open, dead index entries pile up
+-- there, and to walk them again with every take would be most of the work.
+with wants as (
+  select * from unnest($5::integer[], $6::integer[], $7::bigint[])
+    with ordinality as w(queue, most, lease, place)
+   where (select version from millrace.settings) = $1
+), picked as materialized (
+  select w.place, w.lease, x.*
+    from wants w
+   cross join lateral (
+     select y.*
+       from unnest($8::integer[], $9::smallint[], $10::timestamptz[], $11::bigint[])
+         as m(queue, priority, start, number)
+      cross join lateral (
+        select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size
+          from millrace.tasks t
+         where t.queue = w.queue and t.priority = m.priority and t.state in (1, 2, 4)
+           and t.start <= $2 and (t.start, t.number) >= (m.start, m.number)
+         order by t.start, t.number
+         limit w.most
+           for update skip locked) y
+      where m.queue = w.queue
+      limit w.most) x
+), numbered as (
+  select *, row_number() over () as nth from picked
+), chosen as materialized (
+  select * from (select *, sum(size) over (order by nth) - size as before from numbered) n
+   where before < $4
+), leased as (
+  update millrace.tasks t
+     set state = 3, token = nextval('millrace.tokens'), started_at = $2, updated_at = $2,
+         lease_until = $2 + c.lease * interval '1 millisecond', version = t.version + 1,
+         deliveries = t.deliveries + 1, worker = $3
+    from chosen c where t.ctid = c.at
+  returning t.number, t.id, t.queue, t.state, t.priority, t.cancel_requested, t.version, t.deliveries,
+            t.attempts, t.retries, t.lost, t.start, t.created_at, t.updated_at, t.previous_start,
+            t.started_at, t.start_by, t.lease_until, t.token, t.keep_for, t.unique_window,
+            t.unique_scope, t.worker, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload,
+            t.more, t.error_code, t.error_message, t.notes, null::bytea as result, c.nth
+), freed as (
+  delete from millrace.holders h using leased l
+   where l.unique_scope = 0 and h.queue = l.queue and h.key = l.unique_key and h.number = l.number
+), counted as (
+  insert into millrace.count_changes (queue, state, priority, change)
+  select queue, state, priority, -count(*) from chosen group by queue, state, priority
+   union all
+  select queue, 3, priority, count(*) from chosen group by queue, priority
+)
+select * from leased order by nth

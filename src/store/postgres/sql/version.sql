@@ -1,0 +1,2 @@
+-- The version of the settings of queues.
+select version from millrace.settings

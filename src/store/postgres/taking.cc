@@ -1,0 +1,132 @@
+#include "store/postgres/taking.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/limits.h"
+#include "core/validate.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/row.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using embedded::QueueEntry;
+
+bool is_limited(const QueueEntry& queue) {
+  return queue.settings().max_concurrent || queue.settings().process_rate;
+}
+
+}  // namespace
+
+Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Marks& marks,
+               std::chrono::nanoseconds steady, TimePoint now)
+    : state_(state), marks_(marks), now_(now) {
+  takes_.reserve(requests.size());
+  for (const TakeRequest& request : requests) {
+    Take& take = takes_.emplace_back(Take{.request = &request, .queues = {}, .result = {}});
+    if (auto good = validate(request); !good) {
+      take.result = std::unexpected(std::move(good.error()));
+      continue;
+    }
+    for (const Want& want : request.queues) {
+      QueueEntry* queue = state.queue(want.queue);
+      if (queue == nullptr) {
+        take.result = embedded::unknown_queue(want.queue);
+        break;
+      }
+      marks.look_below(queue->index, steady);
+      take.queues.push_back(queue);
+    }
+  }
+}
+
+std::vector<std::uint16_t> Taking::limited() const {
+  std::vector<std::uint16_t> queues;
+  for (const Take& take : takes_) {
+    if (!take.result) continue;
+    for (const QueueEntry* queue : take.queues) {
+      if (is_limited(*queue)) queues.push_back(queue->index);
+    }
+  }
+  std::ranges::sort(queues);
+  queues.erase(std::unique(queues.begin(), queues.end()), queues.end());
+  return queues;
+}
+
+bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
+  Take& take = takes_[index];
+  if (!take.result) return false;
+  postgres::Array<std::int32_t> queues;
+  postgres::Array<std::int32_t> mosts;
+  postgres::Array<std::int64_t> leases;
+  postgres::Array<std::int64_t> ageings;
+  postgres::Array<std::int32_t> mark_queues;
+  postgres::Array<std::int16_t> priorities;
+  postgres::Array<TimePoint> starts;
+  postgres::Array<std::int64_t> numbers;
+  for (std::size_t i = 0; i < take.queues.size(); ++i) {
+    const QueueEntry& queue = *take.queues[i];
+    if (!embedded::gives_tasks(queue, now_)) continue;
+    const std::uint32_t most = embedded::room_in(queue, take.request->queues[i].most, now_);
+    if (most == 0) continue;
+    const QueueSettings& settings = queue.settings();
+    queues.push(queue.index);
+    mosts.push(static_cast<std::int32_t>(most));
+    leases.push(take.request->lease.value_or(settings.lease).count());
+    ageings.push(settings.ageing ? std::optional(settings.ageing->count()) : std::nullopt);
+    for (std::uint8_t priority = priority_count; priority-- > 0;) {
+      const Marks::Mark mark = marks_.at(queue.index, priority);
+      mark_queues.push(queue.index);
+      priorities.push(priority);
+      starts.push(mark.start);
+      numbers.push(static_cast<std::int64_t>(mark.number));
+    }
+  }
+  if (queues.size() == 0) return false;
+  const bool ageing = !ageings.all_null();
+  postgres::Params& params = batch.add(ageing ? sql::take_ageing : sql::take);
+  params.add(version), params.add(now_), params.add(take.request->worker);
+  params.add(static_cast<std::int64_t>(limits::max_taken_bytes));
+  params.add(queues), params.add(mosts), params.add(leases);
+  params.add(mark_queues), params.add(priorities), params.add(starts), params.add(numbers);
+  if (ageing) params.add(ageings);
+  take.asked = true;
+  return true;
+}
+
+void Taking::read(std::size_t index, const postgres::Rows& rows) {
+  Take& take = takes_[index];
+  take.result->reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row row = read_row(rows, i);
+    QueueEntry& queue = state_.queue_at(row.slot.queue);
+    if (!queue.settings().ageing) {
+      marks_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});
+    }
+    if (queue.settings().max_concurrent) ++queue.running;
+    if (queue.settings().process_rate) queue.takes.add(*queue.settings().process_rate, now_, 1);
+    take.result->push_back(lease_of(std::move(row), queue.settings().name));
+  }
+}
+
+void Taking::write_all(std::int64_t version, Batch& batch) {
+  for (std::size_t i = 0; i < takes_.size(); ++i) write(i, version, batch);
+}
+
+void Taking::read_all(std::span<const postgres::Rows> answers) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < takes_.size(); ++i) {
+    if (takes_[i].asked) read(i, answers[next++]);
+  }
+}
+
+std::vector<Result<std::vector<Lease>>> Taking::results() {
+  std::vector<Result<std::vector<Lease>>> all;
+  all.reserve(takes_.size());
+  for (Take& take : takes_) all.push_back(std::move(take.result));
+  return all;
+}
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,51 @@
+// The takes of one call: what is asked of the tables, and the leases that come of it.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/work.h>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "postgres/rows.h"
+#include "store/embedded/state.h"
+#include "store/postgres/book.h"
+#include "store/postgres/marks.h"
+
+namespace millrace::store_postgres {
+
+class Taking {
+ public:
+  // `steady`: for what is to be done once a second.
+  Taking(std::span<const TakeRequest> requests, embedded::State& state, Marks& marks,
+         std::chrono::nanoseconds steady, TimePoint now);
+
+  std::size_t size() const { return takes_.size(); }
+  // Queues whose limits have to be looked at first, in order.
+  std::vector<std::uint16_t> limited() const;
+
+  // One take. False: there is nothing to ask for.
+  bool write(std::size_t take, std::int64_t version, Batch& batch);
+  void read(std::size_t take, const postgres::Rows& rows);
+  // All of them, where nothing is limited.
+  void write_all(std::int64_t version, Batch& batch);
+  void read_all(std::span<const postgres::Rows> answers);
+
+  std::vector<Result<std::vector<Lease>>> results();
+
+ private:
+  struct Take {
+    const TakeRequest* request;
+    std::vector<embedded::QueueEntry*> queues;
+    Result<std::vector<Lease>> result;
+    bool asked = false;
+  };
+
+  embedded::State& state_;
+  Marks& marks_;
+  const TimePoint now_;
+  std::vector<Take> takes_;
+};
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,372 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/limits.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using embedded::QueueEntry;
+using postgres::Rows;
+
+constexpr Duration a_day = std::chrono::days(1);
+
+Result<void> check_limit(std::size_t limit, std::size_t most) {
+  if (limit >= 1 && limit <= most) return {};
+  return fail(ErrorCode::invalid, fmt::format("limit is {}; 1 to {} are allowed", limit, most));
+}
+
+std::string text_of(std::chrono::sys_days day) {
+  const std::chrono::year_month_day date{day};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+// What a queue has that its rules may remove.
+struct Finished {
+  std::uint64_t kept = 0;  // by the rules of the queue
+  std::uint64_t busy = 0;  // waiting and running
+};
+
+}  // namespace
+
+// ---- due
+// -----------------------------------------------------------------------------------------
+
+Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit) {
+  if (auto good = check_limit(limit, limits::max_due); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  return look(
+      "look for overdue tasks", [&](Connection& connection) -> Answer<std::vector<Overdue>> {
+        postgres::Params params;
+        params.add(now), params.add(static_cast<std::int64_t>(limit));
+        const std::array statements = {postgres::Statement{.sql = &sql::version},
+                                       postgres::Statement{&sql::due_leases, &params},
+                                       postgres::Statement{&sql::due_waits, &params}};
+        auto answer = connection.commit(statements);
+        if (!answer) return std::unexpected(std::move(answer.error()));
+        if (auto fresh = check_version((*answer)[0]); !fresh) {
+          return std::unexpected(fresh.error());
+        }
+        struct Found {
+          TimePoint at;
+          std::uint64_t number;
+          Overdue overdue;
+        };
+        std::vector<Found> found;
+        for (std::size_t kind = 1; kind <= 2; ++kind) {
+          const Rows& rows = (*answer)[kind];
+          for (std::size_t i = 0; i < rows.size(); ++i) {
+            Row row = read_row(rows, i);
+            const embedded::Slot slot = row.slot;
+            const TimePoint at = kind == 1 ? slot.moment : row.given.start_by.value();
+            Expectation expect = Unchanged{{slot.version}};
+            if (kind == 1) expect = Lost{{slot.token}, slot.moment};
+            found.push_back({.at = at,
+                             .number = slot.number,
+                             .overdue = {.lease = lease_of(std::move(row), queue_name(slot.queue)),
+                                         .expect = expect,
+                                         .cancel_requested = slot.cancel_requested}});
+          }
+        }
+        std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
+          return std::pair(a.at, a.number) < std::pair(b.at, b.number);
+        });
+        std::vector<Overdue> all;
+        for (Found& one : found) {
+          if (all.size() < limit) all.push_back(std::move(one.overdue));
+        }
+        return all;
+      });
+}
+
+// ---- advance
+// -------------------------------------------------------------------------------------
+
+// One statement that counts what it did.
+PostgresStore::Answer<std::size_t> PostgresStore::count_of(Connection& connection,
+                                                           const postgres::Sql& sql,
+                                                           const postgres::Params& params) {
+  const postgres::Statement statement{&sql, &params};
+  auto answer = connection.send({&statement, 1});
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
+}
+
+Result<Advanced> PostgresStore::advance(TimePoint now, std::size_t limit) {
+  if (auto good = check_limit(limit, limits::max_advance); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  std::vector<std::uint16_t> to_lift;
+  auto done = change("do the upkeep", [&](Connection& connection) -> Answer<Advanced> {
+    to_lift.clear();
+    return advance(connection, now, limit, to_lift);
+  });
+  if (!done) return done;
+  for (const std::uint16_t queue : to_lift) {
+    auto lifted = lift(queue, now);
+    if (!lifted) return std::unexpected(lifted.error());
+    done->lifted += *lifted;
+  }
+  auto dropped = drop_partitions(now);
+  if (!dropped) return std::unexpected(dropped.error());
+  done->removed += *dropped;
+  return done;
+}
+
+PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, TimePoint now,
+                                                       std::size_t limit,
+                                                       std::vector<std::uint16_t>& to_lift) {
+  if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
+  Advanced done;
+  std::size_t left = limit;
+  const auto step = [&](const postgres::Sql& sql, std::size_t* counts) -> Answer<void> {
+    if (left == 0) return {};
+    postgres::Params params;
+    params.add(now), params.add(static_cast<std::int64_t>(left));
+    auto count = count_of(connection, sql, params);
+    if (!count) return std::unexpected(std::move(count.error()));
+    left -= std::min(left, *count);
+    if (counts != nullptr) *counts += *count;
+    return {};
+  };
+  if (auto ok = step(sql::promote, &done.promoted); !ok) return std::unexpected(ok.error());
+  if (auto ok = step(sql::remove_by_own_rule, &done.removed); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = prune(connection, now, left, done.removed, to_lift); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = empty_removed(connection, left, done.removed, to_lift, now); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = step(sql::end_windows, nullptr); !ok) return std::unexpected(ok.error());
+  if (auto ok = step(sql::end_memos, nullptr); !ok) return std::unexpected(ok.error());
+  done.more = left == 0;
+  auto next = next_moment(connection, now);
+  if (!next) return std::unexpected(next.error());
+  done.next = *next;
+  Batch batch;
+  batch.add(sql::sum_up);
+  if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+  return done;
+}
+
+// By the rules of queues. Age counts here where it is less than a day; whole days go with their
+// table, but for those that a rule made shorter has left behind.
+PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoint now,
+                                                 std::size_t& left, std::size_t& removed,
+                                                 std::vector<std::uint16_t>& to_lift) {
+  postgres::Array<std::int32_t> queues;
+  for (const auto& [name, index] : state().queue_names()) queues.push(index);
+  postgres::Params params;
+  params.add(queues);
+  const postgres::Statement statement{&sql::counts, &params};
+  auto answer = connection.send({&statement, 1});
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  std::map<std::uint16_t, std::array<Finished, 2>> finished;
+  std::map<std::uint16_t, std::uint64_t> busy;
+  const Rows& rows = answer->front();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
+    const auto state = rows.get<std::int16_t>(i, 1);
+    const auto count = rows.get<std::uint64_t>(i, 3);
+    if (state < 5) {
+      busy[queue] += state == 0 || state == 1 || state == 2 || state == 3 || state == 4 ? count : 0;
+    } else if (state < own_finished) {
+      finished[queue][state == 6 || state == 7 ? 1 : 0].kept += count;
+    } else {
+      finished[queue][state == own_dead ? 1 : 0].kept -= count;
+    }
+  }
+  const bool look_back = clock_.steady() - looked_back_ >= std::chrono::minutes(1);
+  if (look_back) looked_back_ = clock_.steady();
+  for (const auto& [name, index] : state().queue_names()) {
+    const QueueSettings& settings = state().queue_at(index).settings();
+    const bool unpause = settings.paused_until && *settings.paused_until <= now;
+    const bool drained = settings.draining && busy[index] == 0;
+    if (unpause || drained) to_lift.push_back(index);
+    for (const bool dead : {false, true}) {
+      const Keep& keep = dead ? settings.keep_dead : settings.keep_completed;
+      const std::uint64_t kept = finished[index][dead ? 1 : 0].kept;
+      if (kept == 0 || left == 0) continue;
+      const std::uint64_t excess = keep.last && kept > *keep.last ? kept - *keep.last : 0;
+      TimePoint until = first_time;
+      if (keep.for_time && *keep.for_time < a_day) until = later(now, -*keep.for_time);
+      if (keep.for_time && *keep.for_time >= a_day && look_back) {
+        until = later(now, -*keep.for_time - a_day);
+      }
+      if (excess == 0 && until == first_time) continue;
+      postgres::Params rule;
+      rule.add(std::int32_t{index}), rule.add(dead), rule.add(static_cast<std::int64_t>(excess));
+      rule.add(std::max(until, first_time)), rule.add(static_cast<std::int64_t>(left));
+      auto count = count_of(connection, sql::prune, rule);
+      if (!count) return std::unexpected(std::move(count.error()));
+      left -= std::min(left, *count);
+      removed += *count;
+    }
+  }
+  return {};
+}
+
+// Queues that are being removed.
+PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection, std::size_t& left,
+                                                         std::size_t& removed,
+                                                         std::vector<std::uint16_t>& to_lift,
+                                                         TimePoint) {
+  for (const auto& [name, index] : state().queue_names()) {
+    if (!state().queue_at(index).queue.removing) continue;
+    auto count = remove_oldest(connection, index, false, left);
+    if (!count) return std::unexpected(std::move(count.error()));
+    left -= std::min(left, *count);
+    removed += *count;
+    to_lift.push_back(index);
+  }
+  return {};
+}
+
+// Ends a pause or a drain, or the queue itself if it is empty and to be removed. How many ended.
+Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
+  return change_queues<std::size_t>(
+      "end a pause", [&](Connection& connection) -> Answer<Result<std::size_t>> {
+        if (!state().has_queue_at(queue)) return Result<std::size_t>(0);
+        QueueEntry& entry = state().queue_at(queue);
+        postgres::Params params;
+        params.add(std::int32_t{queue});
+        const std::array statements = {postgres::Statement{&sql::has_tasks, &params},
+                                       postgres::Statement{&sql::is_busy, &params}};
+        auto answer = connection.send(statements);
+        if (!answer) return std::unexpected(std::move(answer.error()));
+        if (entry.queue.removing) {
+          if (!answer->front().get<bool>(0, 0)) state().erase_queue(entry);
+          return Result<std::size_t>(0);
+        }
+        const QueueSettings& settings = entry.settings();
+        const bool unpause = settings.paused_until && *settings.paused_until <= now;
+        const bool drained = settings.draining && !answer->back().get<bool>(0, 0);
+        Queue changed = entry.queue;
+        if (unpause) changed.settings.paused_until.reset();
+        if (drained) changed.settings.draining = false;
+        if (unpause || drained) state().set_queue(entry, std::move(changed));
+        return Result<std::size_t>(std::size_t{unpause} + std::size_t{drained});
+      });
+}
+
+PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Connection& connection,
+                                                                           TimePoint now) {
+  std::optional<TimePoint> first;
+  const auto consider = [&](std::optional<TimePoint> moment) {
+    if (!moment || *moment <= now || *moment == never) return;
+    first = std::min(first.value_or(*moment), *moment);
+  };
+  postgres::Array<std::int32_t> queues;
+  postgres::Array<bool> kinds;
+  postgres::Array<TimePoint> after;
+  std::vector<Duration> keeps;
+  for (const auto& [name, index] : state().queue_names()) {
+    const QueueSettings& settings = state().queue_at(index).settings();
+    consider(settings.paused_until);
+    for (const bool dead : {false, true}) {
+      const auto& keep = (dead ? settings.keep_dead : settings.keep_completed).for_time;
+      if (!keep || *keep >= a_day) continue;
+      queues.push(index), kinds.push(dead), after.push(later(now, -*keep));
+      keeps.push_back(*keep);
+    }
+  }
+  Batch batch;
+  batch.add(sql::next).add(now);
+  if (!keeps.empty()) {
+    postgres::Params& params = batch.add(sql::first_end);
+    params.add(queues), params.add(kinds), params.add(after);
+  }
+  auto answer = connection.send(batch.statements());
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  consider(answer->front().get<std::optional<TimePoint>>(0, 0));
+  if (!keeps.empty()) {
+    const Rows& ends = answer->back();
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const auto place = static_cast<std::size_t>(ends.get<std::int64_t>(i, 0)) - 1;
+      consider(later(ends.get<TimePoint>(i, 1), keeps[place]));
+    }
+  }
+  return first;
+}
+
+// ---- Tables of days
+// ------------------------------------------------------------------------------
+
+Result<void> PostgresStore::make_partitions(TimePoint now) {
+  const auto today = std::chrono::floor<std::chrono::days>(now);
+  std::set<std::int16_t> classes;
+  for (const auto& [name, index] : state().queue_names()) {
+    const QueueSettings& settings = state().queue_at(index).settings();
+    for (const Keep& keep : {settings.keep_completed, settings.keep_dead}) {
+      classes.insert(class_of(keep));
+    }
+  }
+  for (const std::int16_t task_class : classes) {
+    if (task_class <= 0 || task_class == for_ever) continue;
+    for (const auto day : {today, today + std::chrono::days(1)}) {
+      const std::pair key(task_class, std::int64_t{day.time_since_epoch().count()});
+      if (partitions_.contains(key)) continue;
+      auto made = session_.transact(
+          "make a table for finished tasks", {.durable = false}, [] { return Result<void>(); },
+          [&](Connection& connection) -> Answer<bool> {
+            postgres::Params params;
+            params.add(std::int32_t{task_class}), params.add(text_of(day));
+            const postgres::Statement statement{&sql::make_partition, &params};
+            auto answer = connection.commit({&statement, 1});
+            if (!answer) return std::unexpected(std::move(answer.error()));
+            return true;
+          });
+      if (!made) return std::unexpected(std::move(made.error()));
+      partitions_.insert(key);
+    }
+  }
+  return {};
+}
+
+Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
+  std::vector<std::pair<std::int32_t, std::chrono::sys_days>> over;
+  auto read = look("read the tables of days", [&](Connection& connection) -> Answer<bool> {
+    over.clear();
+    const postgres::Statement statement{.sql = &sql::partitions};
+    auto answer = connection.commit({&statement, 1});
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    const Rows& rows = answer->front();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto days = rows.get<std::int32_t>(i, 0);
+      const auto day = std::chrono::floor<std::chrono::days>(rows.get<TimePoint>(i, 1));
+      if (later(TimePoint(day), (days + 1) * a_day) <= now) over.emplace_back(days, day);
+    }
+    return true;
+  });
+  if (!read) return std::unexpected(std::move(read.error()));
+  std::size_t removed = 0;
+  for (const auto& [days, day] : over) {
+    // Whoever works must not wait long for this; it can be done the next time.
+    auto gone = session_.transact(
+        "drop a table of finished tasks",
+        {.lock_timeout = std::chrono::seconds(1), .durable = false}, [] { return Result<void>(); },
+        [&](Connection& connection) -> Answer<std::size_t> {
+          postgres::Params params;
+          params.add(days), params.add(text_of(day));
+          const postgres::Statement statement{&sql::drop_partition, &params};
+          auto answer = connection.commit({&statement, 1});
+          if (!answer) return std::unexpected(std::move(answer.error()));
+          return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
+        });
+    if (!gone) continue;
+    removed += *gone;
+    partitions_.erase({static_cast<std::int16_t>(days), day.time_since_epoch().count()});
+  }
+  return removed;
+}
+
+}  // namespace millrace::store_postgres

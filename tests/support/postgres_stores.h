@@ -1,0 +1,15 @@
+// Fresh stores on one PostgreSQL that the test program starts when the first is asked for.
+#pragma once
+
+#include <memory>
+
+#include "store/store.h"
+
+namespace millrace::test {
+
+// Empty; what another store of this program had is gone.
+std::unique_ptr<Store> open_fresh_postgres();
+// On what is there.
+std::unique_ptr<Store> open_postgres_again();
+
+}  // namespace millrace::test
