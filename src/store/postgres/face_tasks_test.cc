@@ -359,10 +359,10 @@ TEST_F(QueueTasks, filters_use_indexes) {
     select millrace.uuid_v7(), i % 100, (array[0, 1, 1, 1, 1, 2, 3, 4])[1 + (i / 100) % 8], 5,
            now() + i * interval '1 second', now(), now(), 't', '{}', (i / 800) % 2,
            now() + i * interval '1 second' from generate_series(1, 100000) i;
-    insert into millrace.finished (number, id, queue, state, priority, start, created_at, updated_at,
-                                   type, payload, finished_at, class)
-    select i, millrace.uuid_v7(), i % 100, 5 + (i / 100) % 4, 5, now(), now(), now(), 't', '{}', now(),
-           i % 2 from generate_series(1, 100000) i;
+    insert into millrace.finished (number, id, queue, state, priority, start, created_at,
+                                   updated_at, type, payload, finished_at, class)
+    select i, millrace.uuid_v7(), i % 100, 5 + (i / 100) % 4, 5, now(), now(), now(), 't', '{}',
+           now(), i % 2 from generate_series(1, 100000) i;
     analyze)");
   // Tables that are empty may be read as a whole.
   const auto plan = [&](const std::string& where) {

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <sstream>
+#include <thread>
 
+#include "core/clock.h"
 #include "core/uuid.h"
+#include "store/postgres/postgres.h"
 #include "tests/support/sql_session.h"
 
 namespace millrace::test {
@@ -265,6 +267,48 @@ TEST_F(SqlPut, many_at_once_are_counted_and_work_through_the_store) {
   EXPECT_EQ(payloads().size(), 500U);
   EXPECT_EQ(counts("q").of(TaskState::completed), 500U);
   EXPECT_EQ(miscounted(), "");
+}
+
+// Whoever comes second finds the first, however close they are.
+TEST_F(SqlPut, a_key_and_an_id_are_put_once_by_many_at_the_same_time) {
+  const std::string id = to_text(fresh_id().value);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&id] {
+      auto own = connect();
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(own->run_script(fmt::format(
+            "select millrace.put('q', unique_key => 'k{}'), millrace.put('q', id => '{}')", i,
+            id)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counts("q").of(TaskState::queued), 51U);
+  EXPECT_EQ(
+      sql("select count(*), count(distinct unique_key) from millrace.tasks t join "
+          "millrace.holders h on h.key = t.unique_key and h.task = t.id and h.number = t.number"),
+      "50|50");
+  EXPECT_EQ(miscounted(), "");
+}
+
+// The schema is a setting.
+TEST_F(SqlPut, works_in_another_schema) {
+  SystemClock clock;
+  auto other = must(open_postgres({.url = shared_postgres().url(), .schema = "other_one"}, clock));
+  use(*other);
+  sql("insert into other_one.task_queues (name) values ('q');"
+      "create role guest; select other_one.grant_put('guest'); set role guest;"
+      "select other_one.put('q', 'there', unique_key => 'k', max_retries => 2)");
+  EXPECT_EQ(sql("select task_data, max_retries, status from other_one.queue_tasks"),
+            "\"there\"|2|pending");
+  EXPECT_EQ(sql("select count(*) from millrace.tasks"), "0");
+  EXPECT_THAT(payloads(), ElementsAre("there"));
+  sql("delete from other_one.queue_tasks; delete from other_one.task_queues;"
+      "select other_one.revoke_put('guest'); drop role guest");
+  EXPECT_EQ(sql("select count(*) from other_one.queues"), "0");
+  other.reset();
+  sql("drop schema other_one cascade");
 }
 
 // Every block of SQL in the page is run, from top to bottom, on an empty store.
