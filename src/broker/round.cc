@@ -56,7 +56,7 @@ bool found_nothing(const WorkPart& part) {
 void RoundRunner::run(Round& round) {
   for (Request* request : round.unpark) parked_.remove(*request);
   if (round.touch) {
-    if (auto touched = store_.wait(round.now, {}); !touched && failed(round, touched.error())) {
+    if (auto touched = store_.ready(round.now); !touched && failed(round, touched.error())) {
       return;
     }
   }
@@ -229,7 +229,7 @@ std::vector<std::string> RoundRunner::names_of(const std::vector<TakeRequest>& t
 }
 
 bool RoundRunner::serve_parked(Round& round) {
-  auto hot = store_.wait(round.now, {});
+  auto hot = store_.ready(round.now);
   if (!hot) return !failed(round, hot.error());
   std::size_t given = 0;
   for (std::size_t tries = first_try;; tries = std::min(tries * 4, options_.items)) {

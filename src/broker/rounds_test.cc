@@ -370,7 +370,7 @@ TEST(Rounds, an_idle_store_that_syncs_at_intervals_is_called_and_flushed_in_time
   EXPECT_FALSE(d.rounds->needs_flush());
   d.now += 1ms;
   d.apply();
-  EXPECT_THAT(d.calls(), ElementsAre("wait"));
+  EXPECT_THAT(d.calls(), ElementsAre("ready"));
   EXPECT_TRUE(d.rounds->needs_flush());
   d.flush();
   EXPECT_EQ(d.rounds->next_wakeup(), t0 + 100ms);

@@ -54,7 +54,7 @@ class ModelStore : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override { return std::nullopt; }
   Traits traits() const override { return {.name = "model"}; }
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
  private:
   struct Record {
