@@ -60,7 +60,7 @@ class LocalShared : public ::testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Hints, LocalShared, ::testing::Values(true, false),
-                         [](const auto& info) { return info.param ? "pushed" : "polled"; });
+                         [](const auto& each) { return each.param ? "pushed" : "polled"; });
 
 // ---- Not alone ---------------------------------------------------------------------------------
 
@@ -116,7 +116,10 @@ TEST_P(LocalShared, a_queue_removed_through_one_is_gone_at_the_other) {
 
 TEST_P(LocalShared, a_schedule_ticks_once) {
   one_.put_queue(queue("q"));
-  Schedule schedule{.name = "s", .rule = {.every = 10s}, .task = NewTask{.queue = "q"}};
+  Schedule schedule{.name = "s",
+                    .rule = {.every = 10s},
+                    .task = NewTask{.queue = "q"},
+                    .overlap = Overlap::allow};
   one_.put_schedule(schedule);
   live(95s);
   EXPECT_THAT(one_.all("q"), SizeIs(9));
@@ -126,7 +129,8 @@ TEST_P(LocalShared, a_schedule_ticks_once) {
 
 TEST_P(LocalShared, a_schedule_that_one_changes_the_other_does_not_fire_as_it_was) {
   one_.put_queue(queue("q"));
-  Schedule schedule{.name = "s", .rule = {.every = 1h}, .task = NewTask{.queue = "q"}};
+  Schedule schedule{
+      .name = "s", .rule = {.every = 1h}, .task = NewTask{.queue = "q"}, .overlap = Overlap::allow};
   one_.put_schedule(schedule);
   live(6s);
   schedule.rule.every = 10s;
@@ -195,7 +199,7 @@ TEST_P(LocalShared, upkeep_goes_on_and_says_once_that_it_was_lost_and_once_that_
   EXPECT_FALSE(one_.broker->failure());
   for (BrokerDriver* each : {&one_, &two_}) {
     EXPECT_EQ(logged(*each, "the store is away: the connection is lost"), 1U);
-    EXPECT_EQ(logged(*each, "the store is back after 6"), 1U);
+    EXPECT_EQ(logged(*each, "the store is back after"), 1U);
     EXPECT_EQ(logged(*each, "failed"), 0U);
   }
 }

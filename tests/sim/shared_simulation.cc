@@ -36,8 +36,9 @@ void SharedSimulation::complain(std::string text) {
 }
 
 std::optional<std::string> SharedSimulation::run() {
-  constexpr int steps = 400;
+  constexpr int steps = 600;
   for (int i = 0; i < steps && complaint_.empty(); ++i) {
+    if (away_ && dice_.percent(15)) come_back();
     step();
     complain(ledger_.complaint());
   }
@@ -71,7 +72,7 @@ void SharedSimulation::step() {
     Broker& broker = some();
     return broker.rounds->leave(some_caller()).deliver();
   }
-  if (roll < 96) return away_ ? come_back() : disturb();
+  if (roll < 93) return away_ ? void() : disturb();
   now_ += dice_.between(Duration(1), Duration(2000));
 }
 
@@ -141,10 +142,15 @@ void SharedSimulation::settled(const std::vector<Report>& reports,
                                const Result<WorkResult>& result) {
   if (!result) {
     ++tally_.unknown;
-    again_.insert(again_.end(), reports.begin(), reports.end());
+    for (const Report& report : reports) again_.push_back({report.settlement, report.name, true});
     return;
   }
   for (std::size_t i = 0; i < reports.size(); ++i) {
+    // It was stored the first time, and by now somebody else has the task.
+    const bool stored = reports[i].again && reports[i].settlement.event != Event::done;
+    if (!result->settled[i] && stored && result->settled[i].error().code == ErrorCode::lease_lost) {
+      continue;
+    }
     if (!result->settled[i]) {
       complain(reports[i].name + " was refused: " + result->settled[i].error().message);
     } else {

@@ -46,6 +46,7 @@ class SharedSimulation {
   struct Report {
     Settlement settlement;
     std::string name;
+    bool again = false;
   };
 
   void step();
@@ -58,7 +59,7 @@ class SharedSimulation {
   void disturb();
   void come_back();
   void complain(std::string text);
-  Broker& some() { return brokers_.at(dice_.below(brokers_.size())); }
+  Broker& some() { return brokers_.at(dice_.below(2)); }
   CallerId some_caller() { return {1 + dice_.below(5)}; }
 
   bool honest_;
