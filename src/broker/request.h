@@ -65,7 +65,7 @@ struct Request {
   std::size_t bytes = 0;
 
   // Kept by Rounds.
-  enum class Stage : std::uint8_t { waiting, running, parked, held };
+  enum class Stage : std::uint8_t { waiting, running, parked, held, gone_out };
   std::uint64_t number = 0;
   TimePoint asked{};
   Stage stage = Stage::waiting;

@@ -184,7 +184,7 @@ void Rounds::hold(Round& round, Answers& out) {
   held_.push_back(std::move(held));
 }
 
-// Nobody knows what became of it.
+// Nobody knows what became of it. Some of it may have gone out before.
 void Rounds::fail_round(Round& round, Answers& out) {
   // Those that had been parked before and were served in this round are not among its requests.
   for (Request* request : round.answered) {

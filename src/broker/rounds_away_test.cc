@@ -118,6 +118,39 @@ TEST_F(RoundsAway, a_round_that_runs_while_a_flush_fails_is_unknown) {
   EXPECT_FALSE(d.rounds->failure());
 }
 
+// It is unknown for two reasons, and answered once.
+TEST_F(RoundsAway, a_round_that_fails_while_a_flush_fails_is_answered_once) {
+  const auto first = d.put(1);
+  d.apply();
+  const auto second = d.put(1, {task("r")});
+  const auto third = d.find(1, fresh_id());
+  Round round;
+  d.rounds->gather(d.now, round).deliver();
+  d.rounds->run(round);
+  round.failure = Error{ErrorCode::unavailable, "connection lost"};
+  d.rounds->flushed(d.rounds->applied(), fail(ErrorCode::unavailable, "connection lost")).deliver();
+  d.rounds->keep(round).deliver();
+  expect_unknown(first);
+  expect_unknown(second);
+  expect_unknown(third);
+  EXPECT_TRUE(d.rounds->idle());
+}
+
+TEST_F(RoundsAway, a_take_whose_caller_left_a_round_that_failed_is_forgotten_once) {
+  d.direct.put(task("q"));
+  const auto take = d.take(1);
+  Round round;
+  d.rounds->gather(d.now, round).deliver();
+  d.rounds->run(round);
+  d.leave(1);
+  round.failure = Error{ErrorCode::unavailable, "connection lost"};
+  d.rounds->keep(round).deliver();
+  EXPECT_FALSE(take.answered());
+  EXPECT_EQ(d.rounds->stats().given_back, 1);
+  live(1s);
+  EXPECT_TRUE(d.rounds->idle());
+}
+
 TEST_F(RoundsAway, a_parked_take_stays_and_gets_what_comes_later) {
   const auto parked = d.take(1, 1h, {{"q", 2}});
   d.round();
