@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "broker/history.h"
 #include "broker/local_broker.h"
+#include "broker/watch.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/shared_server.h"
@@ -297,6 +299,42 @@ TEST_P(LocalShared, what_needs_a_new_queue_fails_with_the_store_and_not_for_want
   ASSERT_TRUE(!put || !put->front());
   EXPECT_EQ(put ? put->front().error().code : put.error().code, ErrorCode::unavailable);
   EXPECT_THAT(one_.try_put({task("new")}), IsOkAndHolds(Each(IsOk())));
+}
+
+// Whichever call it was whose answer got lost.
+TEST_P(LocalShared, the_history_counts_nothing_twice_when_an_answer_is_lost) {
+  for (std::uint64_t lost = 1; lost <= 8; ++lost) {
+    SharedServer server({.pushes = GetParam()});
+    BrokerDriver d(options(), server.connect());
+    d.put_queue(queue("q"));
+    for (int i = 0; i < 3; ++i) d.put(task("q"));
+    d.pass(60s);
+    server.lose_answers(lost);
+    d.broker->run_services();
+    server.lose_answers(0);
+    d.live(20s);
+    const auto history = must(d.wait<History>(
+        [&](auto done) { d.broker->history(d.ask(), {.until = d.now()}, std::move(done)); }));
+    std::uint64_t put = 0;
+    for (const HistoryPoint& point : history.points) put += point.put;
+    EXPECT_EQ(put, 3U) << lost << " answers were lost";
+  }
+}
+
+TEST_P(LocalShared, an_alert_about_a_queue_that_all_see_is_sent_once) {
+  SharedServer server({.pushes = GetParam()});
+  LocalBrokerOptions watching;
+  watching.rules.alerts = true;
+  watching.watch = WatchOptions{.limits = {.depth = 2}};
+  BrokerDriver one(watching, server.connect());
+  BrokerDriver two(watching, server.connect());
+  one.put_queue(queue("q"));
+  for (int i = 0; i < 5; ++i) one.put(task("q"));
+  for (int i = 0; i < 30; ++i) {
+    one.live(1s);
+    two.live(1s);
+  }
+  EXPECT_THAT(two.all("$alerts"), SizeIs(1));
 }
 
 TEST_P(LocalShared, stopping_does_not_wait_for_a_store_that_is_away) {
