@@ -147,6 +147,10 @@ class SharedServer::Connection final : public Store {
   template <class T>
   Result<T> answer(Result<T> result) {
     if (server_.lost_answers_ == 0) return result;
+    if (server_.good_answers_ != 0) {
+      --server_.good_answers_;
+      return result;
+    }
     --server_.lost_answers_;
     return away();
   }
@@ -209,9 +213,10 @@ void SharedServer::come_back() {
   tell({.everything = true}, nullptr);
 }
 
-void SharedServer::lose_answers(std::uint64_t count) {
+void SharedServer::lose_answers(std::uint64_t count, std::uint64_t after) {
   const std::scoped_lock lock(mutex_);
   lost_answers_ = count;
+  good_answers_ = after;
 }
 
 void SharedServer::set_time(TimePoint time) {

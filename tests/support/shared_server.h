@@ -38,8 +38,8 @@ class SharedServer {
   // As go_away(), and what was applied and not flushed is gone.
   void crash();
   void come_back();
-  // So many calls from now on are applied, and their answers lost.
-  void lose_answers(std::uint64_t count);
+  // So many calls, after so many good ones, are applied, and their answers lost.
+  void lose_answers(std::uint64_t count, std::uint64_t after = 0);
   void set_time(TimePoint time);
 
   std::uint64_t calls();  // so far, of all connections, good or bad
@@ -58,6 +58,7 @@ class SharedServer {
   bool away_ = false;
   std::uint64_t crashes_ = 0;
   std::uint64_t lost_answers_ = 0;
+  std::uint64_t good_answers_ = 0;  // before them
   std::uint64_t calls_ = 0;
 
   std::mutex tell_mutex_;  // held while somebody is told
