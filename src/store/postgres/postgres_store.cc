@@ -187,10 +187,11 @@ Traits PostgresStore::traits() const {
           .task_size = limits::max_payload,
           .follow_ups = limits::max_follow_ups,
           .several_processes = true,
+          .recovers = true,
           .retention_step = std::chrono::days(1)};
 }
 
-Result<std::vector<std::string>> PostgresStore::wait(TimePoint now, Duration) {
+Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
   return look("look for work", [&](Connection& connection) -> Answer<std::vector<std::string>> {
     postgres::Params params;
     params.add(now);

@@ -74,7 +74,7 @@ class PostgresStore final : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override;
   Traits traits() const override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
  private:
   template <class T>
