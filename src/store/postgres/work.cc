@@ -123,6 +123,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       }
       book_.write_tasks(batch);
       book_.write_keys(batch);
+      lower_marks();  // what was given back may be taken at once
     }
     Taking taking(takes, state(), marks_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
@@ -130,9 +131,6 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     if (!parts.plain.empty()) {
       auto good = note_refused((*answer)[1], settlements, parts.plain, result);
       if (!good) return std::unexpected(std::move(good.error()));
-    }
-    for (const Book::Place& place : book_.ready_again()) {
-      marks_.lower(place.queue, place.priority, {place.start, place.number});
     }
     result.taken = taking.results();
     return result;
