@@ -24,6 +24,7 @@
 #include "cli/first_steps.h"
 #include "cli/output_file.h"
 #include "cli/serve_advice.h"
+#include "core/store_url.h"
 #include "log/log_writer.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
@@ -179,13 +180,13 @@ class Server {
          {{"version", context_.version},
           {"address", config::to_text(address())},
           {"tls", !settings_.tls_key.empty()},
-          {"store", settings_.store},
+          {"store", without_password(settings_.store)},
           {"process", std::int64_t{getpid()}}});
     const auto began = clock_.steady();
     Result<std::unique_ptr<Store>> opened = millrace::fail(ErrorCode::internal, "not opened");
     std::thread opener([&] {
       opened = open_store(
-          *parse_store_url(settings_.store), cli::Access::serve,
+          clock_, *parse_store_url(settings_.store), cli::Access::serve,
           [this](std::uint64_t done, std::uint64_t total) { told_progress(done, total); },
           [log = log_](std::string_view notice) { log(LogLevel::warning, std::string(notice)); });
       signals_.wake();

@@ -1,6 +1,7 @@
 #include "tests/support/postgres_stores.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "core/clock.h"
 #include "postgres/connection.h"
@@ -11,7 +12,12 @@ namespace millrace::test {
 namespace {
 
 PostgresServer& shared_server() {
-  static PostgresServer server({.settings = quick_settings()});
+  // A server that keeps its promise, as the traits of the store say.
+  static PostgresServer server([] {
+    auto settings = quick_settings();
+    settings.emplace_back("fsync", "on");
+    return PostgresOptions{.settings = std::move(settings)};
+  }());
   return server;
 }
 

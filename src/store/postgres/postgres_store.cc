@@ -12,6 +12,7 @@
 #include "store/embedded/fields.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/migrate.h"
+#include "store/postgres/open.h"
 #include "store/postgres/rates.h"
 #include "store/postgres/sql.h"
 
@@ -25,10 +26,6 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clo
 
 namespace store_postgres {
 namespace {
-
-postgres::ConnectOptions connect_options(const PostgresOptions& options) {
-  return {.url = options.url, .schema = options.schema, .prepare = options.prepare};
-}
 
 template <class T>
 void sort_and_deduplicate(std::vector<T>& values) {
@@ -48,13 +45,23 @@ PostgresStore::PostgresStore(PostgresOptions options, Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
       session_(connect_options(options_), clock),
-      flushing_(connect_options(options_), clock) {}
+      flushing_(connect_options(options_, "flush"), clock) {}
 
 Result<void> PostgresStore::open() {
+  if (auto good = check_options(options_); !good) return good;
   auto connection = session_.connection();
   if (!connection) return std::unexpected(std::move(connection.error()));
-  if (options_.migrate && !options_.read_only) {
-    if (auto done = migrate(**connection); !done) return std::unexpected(std::move(done.error()));
+  const auto facts = server_facts(**connection);
+  if (!facts) return std::unexpected(facts.error());
+  if (auto good = check_server(*facts, !options_.read_only); !good) return good;
+  promise_ = promise_of(*facts);
+  for (const std::string& warning : promise_.warnings) {
+    if (options_.notice) options_.notice(warning);
+  }
+  if (!options_.migrate || options_.read_only) {
+    if (auto good = check_tables(**connection); !good) return good;
+  } else if (auto done = migrate(**connection); !done) {
+    return std::unexpected(std::move(done.error()));
   }
   if (auto named = name_boot(); !named) return named;
   if (auto read = read_queues(); !read) return read;
@@ -220,7 +227,8 @@ Result<std::optional<TimePoint>> PostgresStore::time() {
 
 Traits PostgresStore::traits() const {
   return {.name = "postgres",
-          .durability = Durability::synced,
+          .durability = promise_.durability,
+          .loss_window = promise_.loss_window,
           .leases_survive = true,
           .batch = limits::max_batch,
           .task_size = limits::max_payload,

@@ -15,6 +15,7 @@
 #include "store/postgres/listener.h"
 #include "store/postgres/marks.h"
 #include "store/postgres/postgres.h"
+#include "store/postgres/server_check.h"
 #include "store/postgres/session.h"
 #include "store/store.h"
 
@@ -35,7 +36,7 @@ class PostgresStore final : public Store {
  public:
   PostgresStore(PostgresOptions options, Clock& clock);
 
-  // Connects, brings the tables up to date, reads the queues.
+  // Connects, looks at the server, brings the tables up to date, reads the queues.
   Result<void> open();
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
@@ -171,6 +172,7 @@ class PostgresStore final : public Store {
   Marks marks_;
   std::chrono::nanoseconds looked_back_{0};  // for tasks that a changed rule left behind
   std::int64_t version_ = 0;                 // of the settings in the book
+  Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
   std::unique_ptr<Listener> listener_;                          // none behind a pooler
 };

@@ -4,8 +4,6 @@
 -- Durations are milliseconds. States are numbered as in include/millrace/task.h:
 --   0 created, 1 queued, 2 delayed, 3 processing, 4 retrying, 5 completed, 6 failed, 7 dead, 8 cancelled.
 
-create schema if not exists "millrace";
-
 create table millrace.migrations (
   version integer primary key,
   name text not null,
