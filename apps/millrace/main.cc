@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/stores.h"
+#include "apps/millrace/migrate.h"
 #include "apps/millrace/serve.h"
 #include "apps/millrace/verify.h"
 #include "apps/millrace/work.h"
@@ -69,8 +70,13 @@ int main(int argc, char** argv) {
       .colours = millrace::cli::wants_colours(variables, terminal),
       .clock = clock,
       .version = MILLRACE_VERSION,
-      .open_store = millrace::open_store,
+      .open_store =
+          [&clock](const millrace::StoreUrl& url, millrace::Access access,
+                   const millrace::Progress& progress, const millrace::OpeningNotice& notice) {
+            return millrace::open_store(clock, url, access, progress, notice);
+          },
       .verify = millrace::verify_store,
+      .migrate = millrace::migrate_store,
       .environment = variables,
       .config_places = {places.begin(), places.end()},
       .out_terminal = out_terminal,

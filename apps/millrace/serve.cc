@@ -24,6 +24,7 @@
 #include "cli/first_steps.h"
 #include "cli/output_file.h"
 #include "cli/serve_advice.h"
+#include "core/store_url.h"
 #include "log/log_writer.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
@@ -179,13 +180,13 @@ class Server {
          {{"version", context_.version},
           {"address", config::to_text(address())},
           {"tls", !settings_.tls_key.empty()},
-          {"store", settings_.store},
+          {"store", without_password(settings_.store)},
           {"process", std::int64_t{getpid()}}});
     const auto began = clock_.steady();
     Result<std::unique_ptr<Store>> opened = millrace::fail(ErrorCode::internal, "not opened");
     std::thread opener([&] {
       opened = open_store(
-          *parse_store_url(settings_.store), cli::Access::serve,
+          clock_, *parse_store_url(settings_.store), cli::Access::serve,
           [this](std::uint64_t done, std::uint64_t total) { told_progress(done, total); },
           [log = log_](std::string_view notice) { log(LogLevel::warning, std::string(notice)); });
       signals_.wake();
@@ -242,6 +243,7 @@ class Server {
                      .log = log_};
     options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
+    deliverer_options_.name = inner_worker("deliver", traits);
     if (settings_.webhooks_concurrency != 0)
       deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
     bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
@@ -301,21 +303,23 @@ class Server {
     return in_time;
   }
 
-  // False: the store has failed.
+  // False: the store has failed. One that recovers is waited for, and /ready tells.
   bool wait() {
     auto keys_read = clock_.steady();
     const bool shared = store_->traits().several_processes;
+    const bool recovers = store_->traits().recovers;
     while (true) {
       const Told told = signals_.wait(tick);
       if (told == Told::stop) return true;
       if (told == Told::reload) reload();
       if (told == Told::more || told == Told::fewer) change_workers(told);
       if (workers_) workers_->tend();
-      if (const auto failure = broker_->failure()) {
+      const auto failure = broker_->failure();
+      if (failure && !recovers) {
         log_(LogLevel::error, failure->message);
         return false;
       }
-      if (shared && clock_.steady() - keys_read >= keys_every) {
+      if (shared && !failure && clock_.steady() - keys_read >= keys_every) {
         keys_read = clock_.steady();
         api::reload_keys(book_, *broker_, log_);
       }

@@ -2,13 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "app/stores.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/verify.h"
+#include "store/postgres/tables.h"
 
 namespace millrace {
+namespace {
 
-Result<cli::Verified> verify_store(const std::string& directory, const cli::Progress& progress) {
-  auto disk = open_directory(directory, DirectoryMode::existing);
+Result<cli::Verified> verify_tables(const StoreUrl& url) {
+  auto report = verify_postgres(postgres_options(url));
+  if (!report) return std::unexpected(std::move(report.error()));
+  return cli::Verified{.figures = std::move(report->figures),
+                       .remarks = std::move(report->remarks),
+                       .damage = std::move(report->damage)};
+}
+
+}  // namespace
+
+Result<cli::Verified> verify_store(const StoreUrl& url, const cli::Progress& progress) {
+  if (url.kind == StoreKind::postgres) return verify_tables(url);
+  auto disk = open_directory(url.path, DirectoryMode::existing);
   if (!disk) return std::unexpected(std::move(disk.error()));
   const auto report = verify_journal(**disk, progress);
   if (!report) return std::unexpected(report.error());

@@ -1,4 +1,4 @@
-// What `millrace verify` looks at: every group of a journal.
+// What `millrace verify` looks at: every group of a journal, every row of a database.
 #pragma once
 
 #include <millrace/result.h>
@@ -8,6 +8,6 @@
 
 namespace millrace {
 
-Result<cli::Verified> verify_store(const std::string& directory, const cli::Progress& progress);
+Result<cli::Verified> verify_store(const StoreUrl& url, const cli::Progress& progress);
 
 }  // namespace millrace

@@ -1,7 +1,10 @@
 #include "app/stores.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <random>
@@ -85,8 +88,26 @@ Result<std::unique_ptr<Store>> open_snapshot_at(const StoreUrl& url, Access acce
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_store(const StoreUrl& url, Access access,
+PostgresOptions postgres_options(const StoreUrl& url) {
+  // The server keeps 63 bytes of a name, and the end of a host's name says least.
+  std::array<char, 33> host = {};
+  if (gethostname(host.data(), host.size() - 1) != 0) host = {'?'};
+  return {.url = url.server,
+          .schema = url.schema,
+          .listen_url = url.listen_url,
+          .application_name = fmt::format("millrace {} {}", host.data(), getpid()),
+          .prepare = url.prepare,
+          .migrate = url.migrate};
+}
+
+Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Access access,
                                           const Progress& progress, const OpeningNotice& notice) {
+  if (url.kind == StoreKind::postgres) {
+    PostgresOptions options = postgres_options(url);
+    options.read_only = access == Access::read;
+    options.notice = notice;
+    return open_postgres(std::move(options), clock);
+  }
   if (url.kind == StoreKind::journal) return open_journal_at(url, access, progress, notice);
   if (!url.path.empty()) return open_snapshot_at(url, access, notice);
   if (access == Access::serve) return open_memory();
@@ -97,7 +118,7 @@ Result<std::unique_ptr<Store>> open_store(const StoreUrl& url, Access access,
 
 std::optional<DiskSpace> space_of(const StoreUrl& url) {
   std::filesystem::path path(url.path);
-  if (path.empty()) return std::nullopt;
+  if (url.kind == StoreKind::postgres || path.empty()) return std::nullopt;
   if (url.kind == StoreKind::memory) path = path.parent_path();
   std::error_code error;
   const auto space = std::filesystem::space(path.empty() ? "." : path, error);

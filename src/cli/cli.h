@@ -45,6 +45,13 @@ struct Verified {
   std::vector<std::string> damage = {};
 };
 
+// What the tables of a database lack, or lacked.
+struct Migrated {
+  std::vector<std::string> migrations = {};
+  std::string sql = {};  // what applies them
+  std::string schema = {};
+};
+
 struct WorkerProgram;  // worker_program.h
 
 // Everything the commands know of the world.
@@ -59,8 +66,9 @@ struct Surroundings {
   std::function<Result<std::unique_ptr<Store>>(const StoreUrl& url, Access access,
                                                const Progress& progress, const Notice& notice)>
       open_store = nullptr;
-  std::function<Result<Verified>(const std::string& directory, const Progress& progress)> verify =
-      nullptr;
+  std::function<Result<Verified>(const StoreUrl& url, const Progress& progress)> verify = nullptr;
+  // Of a database: what is missing; `apply`: is applied.
+  std::function<Result<Migrated>(const StoreUrl& url, bool apply)> migrate = nullptr;
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<std::string> config_places = {};  // where a settings file may be
   // Of standard output: whether people watch it, how it may look, how wide it is (0: not known).

@@ -44,7 +44,7 @@ class CliTest : public ::testing::Test {
                        if (no_store_) return std::unexpected(*no_store_);
                        return std::make_unique<test::ModelStore>(store_);
                      },
-                     .verify = [this](const std::string&, const Progress&) { return verified_; }};
+                     .verify = [this](const StoreUrl&, const Progress&) { return verified_; }};
 };
 
 TEST_F(CliTest, help_teaches_with_examples_and_succeeds) {

@@ -8,7 +8,10 @@ constexpr const char* about =
     "to\n"
     "one (--server, or MILLRACE_URL), and a few work on a store that nobody serves: a directory "
     "with\n"
-    "a journal (./data) or a file that a memory store saves itself to (memory:?snapshot=./tasks).";
+    "a journal (./data) or a file that a memory store saves itself to (memory:?snapshot=./tasks), "
+    "or "
+    "on\n"
+    "a database (postgres://...), which any number may serve.";
 
 constexpr const char* exit_codes =
     "Exit codes: 0 it worked, 1 it failed, 2 it was not understood, 3 stored data is damaged,\n"
@@ -48,6 +51,7 @@ std::unique_ptr<Command> all_commands() {
   add_export(*millrace);
   add_import(*millrace);
   add_verify(*millrace);
+  add_migrate(*millrace);
   add_completion(*millrace);
   return millrace;
 }

@@ -32,5 +32,6 @@ void add_config(Command& millrace);
 void add_export(Command& millrace);
 void add_import(Command& millrace);
 void add_verify(Command& millrace);
+void add_migrate(Command& millrace);
 
 }  // namespace millrace::cli

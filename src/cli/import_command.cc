@@ -162,9 +162,10 @@ Exit import_file(const Options& options, Surroundings& with, Console& console) {
   std::istream& in = from_file ? file : with.in;
   constexpr int gzip = 0x1f;  // what no JSON begins with
   if (in.peek() == gzip) {
-    return console.fail({ErrorCode::invalid, "the input is compressed"},
-                        fmt::format("Unpack it on the way: zcat {} | millrace import - --into {}",
-                                    from_file ? options.file : "FILE", options.target));
+    return console.fail(
+        {ErrorCode::invalid, "the input is compressed"},
+        fmt::format("Unpack it on the way: zcat {} | millrace import - --into {}",
+                    from_file ? options.file : "FILE", without_password(options.target)));
   }
   in.clear();  // an empty one is told as such
   const std::uint64_t size = from_file ? size_of(options.file) : 0;

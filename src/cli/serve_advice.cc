@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/store_url.h"
+
 namespace millrace::cli {
 
 std::string listen_advice(const Error& error, const config::Settings& settings) {
@@ -28,9 +30,12 @@ std::string store_advice(const Error& error, const config::Settings& settings) {
         "Nothing was changed. Look at the damage with `millrace verify {}`, and bring back a "
         "backup\n"
         "with `millrace import`; docs/operating.md says how.",
-        settings.store);
+        without_password(settings.store));
   }
-  if (error.code != ErrorCode::conflict) return "";
+  // A database has many at a time; what is in conflict there is told by the error.
+  const auto url = parse_store_url(settings.store);
+  const bool shared = url && url->kind == StoreKind::postgres;
+  if (error.code != ErrorCode::conflict || shared) return "";
   return "One process has a store at a time. If that is a server, others speak to it over HTTP:\n"
          "  millrace serve --role worker --server http://127.0.0.1:7070    works its tasks\n"
          "Or serve another store: millrace serve --store ./other";
@@ -40,7 +45,7 @@ Error alone_error(const config::Settings& settings) {
   return {ErrorCode::invalid,
           fmt::format("{} belongs to one process, which keeps its time itself: there is nothing "
                       "for a separate scheduler to do",
-                      settings.store)};
+                      without_password(settings.store))};
 }
 
 std::string alone_advice() {
@@ -65,7 +70,7 @@ std::string too_open_advice(const config::Settings& settings) {
       "{}\nor listen on this machine only: millrace serve --listen 127.0.0.1:{}",
       keeps ? fmt::format("Make a key first: millrace keys create --store {} --name ops --scope "
                           "admin\nor give one: MILLRACE_ADMIN_KEY=$(openssl rand -hex 32)",
-                          settings.store)
+                          without_password(settings.store))
             : "Give one: MILLRACE_ADMIN_KEY=$(openssl rand -hex 32)",
       settings.listen.port);
 }

@@ -1,4 +1,4 @@
-// `millrace verify DIR`: is every byte of a journal sound?
+// `millrace verify STORE`: is every byte of a journal sound, and what a database counts right?
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -6,14 +6,16 @@
 namespace millrace::cli {
 namespace {
 
-Exit verify(const std::string& directory, Surroundings& with, Console& console) {
-  const auto url = parse_store_url(directory);
-  if (!url || url->kind != StoreKind::journal) {
-    console.fail(url ? Error{ErrorCode::invalid, "verify takes the directory of a journal"}
-                     : url.error());
+Exit verify(const std::string& store, Surroundings& with, Console& console) {
+  const auto url = parse_store_url(store);
+  if (!url || url->kind == StoreKind::memory) {
+    console.fail(
+        url ? Error{ErrorCode::invalid,
+                    "verify takes the directory of a journal, or a database: postgres://..."}
+            : url.error());
     return Exit::usage;
   }
-  const auto found = with.verify(url->path, [&](std::uint64_t done, std::uint64_t total) {
+  const auto found = with.verify(*url, [&](std::uint64_t done, std::uint64_t total) {
     console.progress("verifying", done, total);
   });
   if (!found) return console.fail(found.error());
@@ -30,17 +32,22 @@ Exit verify(const std::string& directory, Surroundings& with, Console& console) 
 }  // namespace
 
 void add_verify(Command& millrace) {
-  auto directory = std::make_shared<std::string>();
-  millrace.add("verify", "Check a journal for damage")
-      .word("DIR", *directory, "The directory of the journal")
+  auto store = std::make_shared<std::string>();
+  millrace.add("verify", "Check a journal or a database for damage")
+      .word("STORE", *store, "The directory of the journal, or postgres://...")
       .explain(
           "Reads the journal from beginning to end, checks every checksum, builds the state again "
           "and\n"
-          "recounts it. Changes nothing. The journal must not be in use by another process.")
+          "recounts it. Changes nothing. The journal must not be in use by another process.\n"
+          "\n"
+          "In a database it compares the version of the tables with the program's, and all "
+          "counters\n"
+          "with the rows that are there, at one moment and while others work. The bytes are\n"
+          "PostgreSQL's business: pg_amcheck and data checksums.")
       .example("millrace verify ./data || echo \"damaged, in use or not there: $?\"")
-      .does([directory](Surroundings& with, Console& console) {
-        return verify(*directory, with, console);
-      });
+      .example("millrace verify postgres://millrace@db.example.org/app")
+      .does(
+          [store](Surroundings& with, Console& console) { return verify(*store, with, console); });
 }
 
 }  // namespace millrace::cli

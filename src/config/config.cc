@@ -7,6 +7,7 @@
 #include "config/toml_file.h"
 #include "core/nearest.h"
 #include "core/quote.h"
+#include "core/store_url.h"
 
 namespace millrace::config {
 namespace {
@@ -172,7 +173,7 @@ class Reader {
 std::string shown(const Config& config, const Setting& setting) {
   const std::string text = text_of(config.settings, setting);
   if (text.empty()) return "-";
-  return setting.secret ? "(secret)" : text;
+  return setting.secret ? "(secret)" : without_password(text);
 }
 
 }  // namespace
@@ -227,6 +228,9 @@ std::string as_toml(const Config& config) {
     if (each.secret) {
       text += fmt::format("# {} = (a secret is not printed{})\n", name,
                           value.empty() ? "" : "; one is set by " + config.origins[i].where);
+    } else if (without_password(value) != value) {
+      text += fmt::format("# {} = {} (its password is not printed; set by {})\n", name,
+                          toml_value(each, without_password(value)), config.origins[i].where);
     } else {
       text += fmt::format("{}{} = {}\n", built_in ? "# " : "", name, toml_value(each, value));
     }

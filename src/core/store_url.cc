@@ -110,37 +110,123 @@ Result<void> read_options(StoreUrl& url, std::string_view options) {
 }
 
 std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view text) {
-  constexpr auto planned = std::to_array<std::string_view>(
-      {"postgres", "postgresql", "redis", "tarantool", "sqs", "http", "https"});
+  constexpr auto planned =
+      std::to_array<std::string_view>({"redis", "tarantool", "sqs", "http", "https"});
   if (std::ranges::find(planned, scheme) != planned.end()) {
     return bad(
-        fmt::format("{}: stores are not part of this Millrace yet; there are journal:DIR "
-                    "and memory:?snapshot=FILE",
+        fmt::format("{}: stores are not part of this Millrace yet; there are journal:DIR, "
+                    "memory:?snapshot=FILE and postgres://USER@HOST/DATABASE",
                     scheme));
   }
   return bad(
-      fmt::format("{}: is no kind of store; there are journal:DIR and "
-                  "memory:?snapshot=FILE. A directory of that name is written ./{}",
-                  scheme, text));
+      fmt::format("{}: is no kind of store; there are journal:DIR, memory:?snapshot=FILE and "
+                  "postgres://USER@HOST/DATABASE. A directory of that name is written ./{}",
+                  scheme, without_password(text)));
+}
+
+// ---- PostgreSQL --------------------------------------------------------------------------------
+
+constexpr std::string_view postgres_example = "postgres://millrace@localhost/app";
+
+bool is_postgres(std::string_view scheme) {
+  return scheme == "postgres" || scheme == "postgresql";
+}
+
+// Where libpq sees the query begin: a ? in a name or password before the @ does not begin it.
+std::size_t query_of(std::string_view url) {
+  const std::size_t authority = std::min(url.find("://"), url.size() - 3) + 3;
+  const std::size_t stop = url.find_first_of("@/", authority);
+  const std::size_t from = stop != npos && url[stop] == '@' ? stop : authority;
+  return std::min(url.find('?', from), url.size());
+}
+
+Result<bool> on_or_off(std::string_view key, std::string_view value) {
+  if (value == "on") return true;
+  if (value == "off") return false;
+  return bad(fmt::format("{} is {}; allowed are on and off, as in {}?{}=off", key, in_quotes(value),
+                         postgres_example, key));
+}
+
+Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std::string& value) {
+  if (key == "schema") {
+    if (value.empty()) {
+      return bad(fmt::format("schema is empty; name one: {}?schema=jobs", postgres_example));
+    }
+    url.schema = value;
+    return {};
+  }
+  if (key == "listen_url") {
+    if (!is_postgres(scheme_of(value)) || !value.contains("://")) {
+      return bad(
+          "listen_url is no URL of a PostgreSQL server; write it with %XX for its : / ? & and @, "
+          "as in listen_url=postgres%3A%2F%2Fmillrace%40db.example.org%2Fapp");
+    }
+    url.listen_url = value;
+    return {};
+  }
+  const auto on = on_or_off(key, value);
+  if (!on) return std::unexpected(on.error());
+  (key == "prepare" ? url.prepare : url.migrate) = *on;
+  return {};
+}
+
+bool is_own_option(std::string_view key) {
+  return key == "schema" || key == "listen_url" || key == "prepare" || key == "migrate";
+}
+
+Result<StoreUrl> parse_postgres(std::string_view text) {
+  if (!text.contains("://")) {
+    return bad(
+        fmt::format("a store on PostgreSQL is written with two slashes: {}", postgres_example));
+  }
+  const std::size_t question = query_of(text);
+  StoreUrl url{.kind = StoreKind::postgres, .server = std::string(text.substr(0, question))};
+  std::string_view options = text.substr(std::min(question + 1, text.size()));
+  char before = '?';
+  while (!options.empty()) {
+    const std::string_view option = options.substr(0, options.find('&'));
+    options.remove_prefix(std::min(option.size() + 1, options.size()));
+    const std::size_t equals = std::min(option.find('='), option.size());
+    const std::string_view key = option.substr(0, equals);
+    if (!is_own_option(key)) {
+      url.server += before, url.server += option;
+      before = '&';
+      continue;
+    }
+    const auto value = decoded(option.substr(std::min(equals + 1, option.size())));
+    if (!value) {
+      return bad(
+          fmt::format("{} has a % that two hexadecimal digits do not follow; write %25 for "
+                      "the sign itself",
+                      key));
+    }
+    if (auto set = set_postgres_option(url, key, *value); !set) {
+      return std::unexpected(std::move(set.error()));
+    }
+  }
+  return url;
 }
 
 }  // namespace
 
 Result<StoreUrl> parse_store_url(std::string_view text) {
-  if (text.empty()) return bad("no store is named; write journal:DIR, a directory, or memory:");
+  if (text.empty())
+    return bad("no store is named; write journal:DIR, a directory, memory:, or postgres://...");
   StoreUrl url;
   const std::string_view scheme = scheme_of(text);
   if (scheme.empty()) {
     // host:7070 is what people write for a server; a directory of that name would surprise them.
     if (text.contains(':') && !text.starts_with('.') && !text.starts_with('/')) {
+      const std::string shown = without_password(text);
       return bad(
           fmt::format("{} is neither a store nor a server; write http://{} for a server, or "
                       "./{} for a directory",
-                      in_quotes(text), text, text));
+                      in_quotes(shown), shown, shown));
     }
     // A plain path has no options and no encoding.
     return StoreUrl{.kind = StoreKind::journal, .path = std::string(text)};
   }
+  if (is_postgres(scheme)) return parse_postgres(text);
   if (scheme != "memory" && scheme != "journal") return no_such_scheme(scheme, text);
   url.kind = scheme == "journal" ? StoreKind::journal : StoreKind::memory;
   const std::string_view rest = text.substr(scheme.size() + 1);
@@ -160,6 +246,35 @@ Result<StoreUrl> parse_store_url(std::string_view text) {
     return std::unexpected(std::move(read.error()));
   }
   return url;
+}
+
+namespace {
+
+// The value of an option, wherever in the text it is.
+void hide_option(std::string& text, std::string_view option) {
+  std::size_t from = text.find(option);
+  for (; from != npos; from = text.find(option, from + option.size())) {
+    if (from == 0 || (text[from - 1] != '?' && text[from - 1] != '&')) continue;
+    const std::size_t value = from + option.size();
+    text.replace(value, std::min(text.find('&', value), text.size()) - value, "***");
+  }
+}
+
+}  // namespace
+
+std::string without_password(std::string_view url) {
+  const std::size_t slashes = url.find("://");
+  if (slashes == npos) return std::string(url);
+  std::string shown(url);
+  for (const auto* option : {"password=", "sslpassword=", "listen_url="}) {
+    hide_option(shown, option);
+  }
+  // Up to the last @ of all: a password that should have been written with %XX may have any
+  // character. Rather too much is hidden than too little.
+  const std::size_t at = shown.rfind('@');
+  const std::size_t colon = shown.find(':', slashes + 3);
+  if (at != npos && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
+  return shown;
 }
 
 }  // namespace millrace

@@ -1,4 +1,5 @@
-// Which store, as text: memory:, memory:?snapshot=FILE, journal:DIR, or just a directory.
+// Which store, as text: memory:, memory:?snapshot=FILE, journal:DIR, just a directory, or
+// postgres://USER@HOST/DATABASE.
 #pragma once
 
 #include <millrace/result.h>
@@ -10,7 +11,7 @@
 
 namespace millrace {
 
-enum class StoreKind : std::uint8_t { memory, journal };
+enum class StoreKind : std::uint8_t { memory, journal, postgres };
 
 enum class UrlSync : std::uint8_t { always, interval, none };
 
@@ -20,11 +21,24 @@ struct StoreUrl {
   UrlSync sync = UrlSync::always;         // journal:DIR?sync=interval
   std::optional<Duration> interval = {};  // journal:DIR?sync=interval&interval=250ms
 
+  // postgres://HOST/DATABASE?schema=jobs: the URL without what is ours and not libpq's, and that.
+  std::string server = {};
+  std::string schema = "millrace";
+  std::string listen_url = {};  // for notifications, where the URL leads through a pooler
+  bool prepare = true;          // prepare=off
+  bool migrate = true;          // migrate=off
+
   friend bool operator==(const StoreUrl&, const StoreUrl&) = default;
 };
 
 // Text without a scheme is the directory of a journal. In paths and values %XX is the byte XX, so
 // that they can have ? & and %. `invalid` says what was wrong and shows how it is written.
+// Of postgres:// only our own options are looked at here; libpq reads the rest when it is opened.
+// Passwords are not in messages.
 Result<StoreUrl> parse_store_url(std::string_view text);
+
+// As it may be shown to anybody: *** for passwords, also where the URL is not right. Everything
+// that prints the URL of a store prints this.
+std::string without_password(std::string_view url);
 
 }  // namespace millrace

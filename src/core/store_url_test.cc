@@ -6,7 +6,9 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 StoreUrl url(std::string_view text) {
   const auto parsed = parse_store_url(text);
@@ -62,7 +64,7 @@ TEST(StoreUrl, that_makes_no_sense_is_told_how_it_is_written) {
   EXPECT_THAT(error("journal:d?interval=1s"), HasSubstr("sync=interval"));
   EXPECT_THAT(error("journal:a%2"), HasSubstr("%25"));
   EXPECT_THAT(error("journal:a%zz"), HasSubstr("%25"));
-  EXPECT_THAT(error("postgres://host/db"), HasSubstr("not part of this Millrace yet"));
+  EXPECT_THAT(error("redis://host/0"), HasSubstr("not part of this Millrace yet"));
   EXPECT_THAT(error("jurnal:./data"), HasSubstr("no kind of store"));
   EXPECT_THAT(error("jurnal:./data"), HasSubstr("./jurnal:./data"));
 }
@@ -74,6 +76,80 @@ TEST(StoreUrl, what_looks_like_a_server_is_no_directory) {
   }
   EXPECT_EQ(parse_store_url("./a1:b").value().path, "./a1:b");
   EXPECT_EQ(parse_store_url("/a1:b").value().path, "/a1:b");
+}
+
+// ---- PostgreSQL --------------------------------------------------------------------------------
+
+TEST(StoreUrl, names_a_database_and_leaves_to_libpq_what_is_libpqs) {
+  const StoreUrl plain = url("postgres://ann:pw@db.example.org:5433/app");
+  EXPECT_EQ(plain.kind, StoreKind::postgres);
+  EXPECT_EQ(plain.server, "postgres://ann:pw@db.example.org:5433/app");
+  EXPECT_EQ(plain.schema, "millrace");
+  EXPECT_TRUE(plain.prepare);
+  EXPECT_TRUE(plain.migrate);
+  for (const auto* text :
+       {"postgresql://", "postgres://a,b:5433/app?target_session_attrs=read-write",
+        "postgres:///app?host=/run/postgresql", "postgres://[::1]:5432/app?sslmode=verify-full",
+        "postgres://u:p%40q@h/app?options=-c%20search_path%3Dx&x"}) {
+    EXPECT_EQ(url(text).server, text);
+  }
+}
+
+TEST(StoreUrl, of_a_database_has_options_that_libpq_never_sees) {
+  const StoreUrl parsed =
+      url("postgres://u@h/d?schema=jobs&sslmode=require&prepare=off&connect_timeout=3&migrate=off"
+          "&listen_url=postgres%3A%2F%2Fu%3Apw%40direct%2Fd%3Fsslmode%3Drequire");
+  EXPECT_EQ(parsed.server, "postgres://u@h/d?sslmode=require&connect_timeout=3");
+  EXPECT_EQ(parsed.schema, "jobs");
+  EXPECT_EQ(parsed.listen_url, "postgres://u:pw@direct/d?sslmode=require");
+  EXPECT_FALSE(parsed.prepare);
+  EXPECT_FALSE(parsed.migrate);
+  EXPECT_EQ(url("postgres://u@h/d?schema=jobs").server, "postgres://u@h/d");
+  EXPECT_TRUE(url("postgres://u@h/d?prepare=on&migrate=on").prepare);
+}
+
+// libpq takes the password up to the @, whatever is in it.
+TEST(StoreUrl, of_a_database_may_have_a_question_mark_in_its_password) {
+  const StoreUrl parsed = url("postgres://u:p?schema=x@h/d?schema=jobs");
+  EXPECT_EQ(parsed.server, "postgres://u:p?schema=x@h/d");
+  EXPECT_EQ(parsed.schema, "jobs");
+}
+
+TEST(StoreUrl, of_a_database_that_makes_no_sense_is_told_without_its_password) {
+  const std::string base = "postgres://u:hunter2@h/d?";
+  for (const auto& [wrong, told] : {std::pair<const char*, const char*>{
+                                        "prepare=no", "prepare is \"no\"; allowed are on and off"},
+                                    {"migrate=", "?migrate=off"},
+                                    {"migrate", "allowed are on and off"},
+                                    {"schema=", "?schema=jobs"},
+                                    {"schema=%4", "schema has a %"},
+                                    {"listen_url=hunter2", "postgres%3A%2F%2F"},
+                                    {"listen_url=http%3A%2F%2Fhunter2", "listen_url is no URL"},
+                                    {"listen_url=%hunter2", "listen_url has a %"}}) {
+    EXPECT_THAT(error(base + wrong), AllOf(HasSubstr(told), Not(HasSubstr("hunter2"))));
+  }
+  EXPECT_THAT(error("postgres:app"), HasSubstr("postgres://millrace@localhost/app"));
+  EXPECT_THAT(error("postgress://u:hunter2@h/d"),
+              AllOf(HasSubstr("postgress: is no kind of store"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(error("postgre-sql://u:hunter2@h/d"), Not(HasSubstr("hunter2")));
+}
+
+TEST(StoreUrl, is_shown_without_passwords) {
+  for (const auto* plain : {"./data", "journal:a@b:c", "memory:?snapshot=x", "postgres://h/d",
+                            "postgres://u@h:5432/d?sslmode=require"}) {
+    EXPECT_EQ(without_password(plain), plain);
+  }
+  EXPECT_EQ(without_password("postgres://u:pw@h:5432/d"), "postgres://u:***@h:5432/d");
+  EXPECT_EQ(without_password("postgres://u@h/d?password=pw&schema=s&sslpassword=pw"),
+            "postgres://u@h/d?password=***&schema=s&sslpassword=***");
+  EXPECT_EQ(without_password("postgres://u@h/d?listen_url=postgres%3A%2F%2Fu%3Apw%40h"),
+            "postgres://u@h/d?listen_url=***");
+  for (const auto* odd :
+       {"postgres://u:hunter2@h/d?x=a@b", "postgres://u:hu/hunter2@h/d", "redis://:hunter2@h",
+        "postgres://u:a?b@hunter2@h/d", "postgres://u@h:5432/d?password=a@hunter2",
+        "postgres://u:a@h/d?password=hunter2&password=hunter2"}) {
+    EXPECT_THAT(without_password(odd), Not(HasSubstr("hunter2"))) << odd;
+  }
 }
 
 }  // namespace

@@ -24,11 +24,6 @@ class Array {
     std::memcpy(buffer_.data() + at, &length, sizeof(length));
     ++values_;
   }
-  void push(const std::string& text)
-    requires std::same_as<T, std::string_view>
-  {
-    push(T(text));
-  }
   void push_null() {
     append_number(buffer_, std::int32_t{-1});
     ++size_;

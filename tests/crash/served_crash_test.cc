@@ -1,7 +1,7 @@
 // The real server under load over HTTP, killed with SIGKILL again and again: what it acknowledged
 // is there, leases live on, and workers that lived through it settle what they hold.
 //
-//   crash_test --kills=300 --gtest_filter='ServedCrash*'
+//   crash_test --kills=300 --gtest_filter='*ServedCrash*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <deque>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -22,10 +23,12 @@
 #include "core/uuid.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal.h"
+#include "store/postgres/postgres.h"
 #include "tests/crash/facts.h"
 #include "tests/crash/ledger.h"
 #include "tests/e2e/server.h"
 #include "tests/random/dice.h"
+#include "tests/support/postgres_server.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace::test {
@@ -160,10 +163,40 @@ class HttpWorker {
   std::deque<Held> held_;
 };
 
-class ServedCrash : public ::testing::Test {
+// What the server serves, and how it is looked at while nobody serves it.
+class CrashedStore {
+ public:
+  explicit CrashedStore(bool database) {
+    if (!database) return;
+    postgres_ = std::make_unique<PostgresServer>(PostgresOptions{.settings = quick_settings()});
+  }
+
+  std::string url() const { return postgres_ ? postgres_->url() : directory_.path(); }
+
+  Result<std::unique_ptr<Store>> open() {
+    if (!postgres_) {
+      auto disk = open_directory(directory_.path(), DirectoryMode::make);
+      if (!disk) return std::unexpected(disk.error());
+      return open_journal(std::move(*disk), {.hash_seed = 1});
+    }
+    // Sessions of a process that is gone end what they are at before they notice.
+    while (postgres_->run_sql("select count(*) from pg_stat_activity where application_name like "
+                              "'millrace%'") != "0\n") {
+      std::this_thread::yield();
+    }
+    return open_postgres({.url = url()}, clock_);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  std::unique_ptr<PostgresServer> postgres_;
+  SystemClock clock_;
+};
+
+class ServedCrash : public ::testing::TestWithParam<bool> {
  protected:
   void live(std::uint32_t facts) {
-    ServerProcess server({"--store", directory_});
+    ServerProcess server({"--store", store_.url()});
     ASSERT_TRUE(server.ready()) << server.said();
     std::vector<std::thread> threads;
     for (auto& worker : workers_) threads.emplace_back([&] { worker.work_on(server); });
@@ -174,9 +207,7 @@ class ServedCrash : public ::testing::Test {
   }
 
   void check() {
-    auto disk = open_directory(directory_, DirectoryMode::make);
-    ASSERT_TRUE(disk) << disk.error().message;
-    auto store = open_journal(std::move(*disk), {.hash_seed = 1});
+    auto store = store_.open();
     ASSERT_TRUE(store) << store.error().message;
     facts_.ledger().check(**store, true, SystemClock().now());
     const auto flushed = (*store)->flush();
@@ -184,13 +215,12 @@ class ServedCrash : public ::testing::Test {
     ASSERT_EQ(facts_.ledger().complaint(), "");
   }
 
-  TemporaryDirectory temporary_;
-  const std::string& directory_ = temporary_.path();
+  CrashedStore store_{GetParam()};
   Facts facts_;
   std::deque<HttpWorker> workers_;
 };
 
-TEST_F(ServedCrash, nothing_the_server_acknowledged_is_lost) {
+TEST_P(ServedCrash, nothing_the_server_acknowledged_is_lost) {
   Dice dice(std::random_device{}());
   for (std::uint64_t i = 0; i < 4; ++i) workers_.emplace_back(facts_, dice.below(1U << 30U));
   for (int life = 1; life <= kills; ++life) {
@@ -203,6 +233,9 @@ TEST_F(ServedCrash, nothing_the_server_acknowledged_is_lost) {
             << ledger.completed() << " completed\n";
   EXPECT_GT(ledger.completed(), 0U);
 }
+
+INSTANTIATE_TEST_SUITE_P(On, ServedCrash, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "postgres" : "journal"; });
 
 }  // namespace
 }  // namespace millrace::test

@@ -1,6 +1,7 @@
 #include "tests/support/postgres_stores.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "core/clock.h"
 #include "postgres/connection.h"

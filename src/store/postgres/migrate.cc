@@ -2,42 +2,88 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
+#include "postgres/schema.h"
 #include "store/postgres/migration_sql.h"
+#include "store/postgres/server_check.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
 namespace {
 
 using postgres::Connection;
+using postgres::Failure;
 
 constexpr Duration long_enough = std::chrono::minutes(10);
+constexpr std::string_view not_allowed = "42501";
 
-Error cannot(const postgres::Failure& failure) {
-  return postgres::error_of(failure, "bring the tables up to date");
+// What a migration needs is a role that owns the schema.
+Error cannot(const Failure& failure, Connection& connection) {
+  Error error = postgres::error_of(failure, "bring the tables up to date");
+  if (failure.state != not_allowed) return error;
+  const auto facts = server_facts(connection);
+  const std::string role = facts ? facts->role : "ROLE";
+  error.code = ErrorCode::invalid;
+  error.message += fmt::format(
+      ". The role {} must own the schema {}: let an administrator of the database {} run "
+      "`create schema {} authorization {}`, and start again",
+      role, connection.options().schema, facts ? facts->database : "DATABASE",
+      connection.options().schema, role);
+  return error;
 }
 
 // 0: there is nothing yet.
-Result<int> version_of(Connection& connection) {
-  auto there = connection.send(std::array{postgres::Statement{.sql = &sql::has_migrations}});
-  if (!there) return std::unexpected(cannot(there.error()));
-  if (!there->front().get<bool>(0, 0)) return 0;
-  auto version = connection.send(std::array{postgres::Statement{.sql = &sql::last_migration}});
-  if (!version) return std::unexpected(cannot(version.error()));
-  return version->front().get<std::int32_t>(0, 0);
+postgres::Answer<int> version_of(Connection& connection) {
+  auto there = connection.send(sql::has_migrations);
+  if (!there) return std::unexpected(there.error());
+  if (!there->get<bool>(0, 0)) return 0;
+  auto version = connection.send(sql::last_migration);
+  if (!version) return std::unexpected(version.error());
+  return version->get<std::int32_t>(0, 0);
 }
 
-Result<std::vector<Migration>> missing_after(int version) {
+Result<std::vector<Migration>> missing_after(int version, const Connection& connection) {
   std::vector<Migration> all = migrations();
   if (version > all.back().version) {
-    return fail(ErrorCode::invalid,
-                fmt::format("the tables are of version {}, and this program knows {} at most; use "
-                            "a newer one",
-                            version, all.back().version));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("the tables in schema {} at {} are of version {}, and this program "
+                    "knows {} at most. A newer Millrace has been here: use that one; "
+                    "migrations are never undone",
+                    connection.options().schema, connection.where(), version, all.back().version));
   }
   all.erase(all.begin(), all.begin() + version);
   return all;
+}
+
+postgres::Answer<void> apply(Connection& connection, const Migration& migration) {
+  if (auto done = connection.run_script(migration.text, long_enough); !done) {
+    done.error().message += fmt::format(" (migration {})", migration.name);
+    return done;
+  }
+  postgres::Params params;
+  params.add(std::int32_t{migration.version}), params.add(migration.name);
+  auto noted = connection.send(sql::add_migration, params);
+  if (!noted) return std::unexpected(std::move(noted.error()));
+  return {};
+}
+
+postgres::Answer<void> apply_all(Connection& connection, std::span<const Migration> missing) {
+  auto schema = connection.send(sql::has_schema);
+  if (!schema) return std::unexpected(std::move(schema.error()));
+  if (!schema->get<bool>(0, 0)) {
+    if (auto made = connection.send(sql::make_schema); !made) {
+      return std::unexpected(std::move(made.error()));
+    }
+  }
+  for (const Migration& migration : missing) {
+    if (auto done = apply(connection, migration); !done) return done;
+  }
+  auto committed = connection.commit();
+  if (!committed) return std::unexpected(std::move(committed.error()));
+  return {};
 }
 
 }  // namespace
@@ -56,37 +102,61 @@ Result<std::vector<Migration>> missing_migrations(Connection& connection) {
   connection.begin({.read_only = true});
   const auto version = version_of(connection);
   connection.rollback();
-  if (!version) return std::unexpected(version.error());
-  return missing_after(*version);
+  if (!version) return std::unexpected(cannot(version.error(), connection));
+  return missing_after(*version, connection);
 }
 
-Result<std::size_t> migrate(Connection& connection) {
+Result<std::vector<Migration>> migrate(Connection& connection) {
+  // Most often there is nothing to do, and nobody to wait for.
+  auto missing = missing_migrations(connection);
+  if (!missing || missing->empty()) return missing;
   connection.begin({.statement_timeout = long_enough});
-  auto locked = connection.send(std::array{postgres::Statement{.sql = &sql::lock_migrations}});
-  if (!locked) return std::unexpected(cannot(locked.error()));
+  auto locked = connection.send(sql::lock_migrations);
+  if (!locked) return std::unexpected(cannot(locked.error(), connection));
   const auto version = version_of(connection);
-  if (!version) return std::unexpected(version.error());
-  const auto missing = missing_after(*version);
+  if (!version) return std::unexpected(cannot(version.error(), connection));
+  missing = missing_after(*version, connection);
   if (!missing || missing->empty()) {
     connection.rollback();
-    if (!missing) return std::unexpected(missing.error());
-    return 0;
+    return missing;
   }
-  for (const Migration& migration : *missing) {
-    auto done = connection.run_script(migration.text);
-    if (!done) {
-      auto error = cannot(done.error());
-      error.message += fmt::format(" (migration {})", migration.name);
-      return std::unexpected(std::move(error));
-    }
-    postgres::Params params;
-    params.add(std::int32_t{migration.version}), params.add(migration.name);
-    auto noted = connection.send(std::array{postgres::Statement{&sql::add_migration, &params}});
-    if (!noted) return std::unexpected(cannot(noted.error()));
+  auto applied = apply_all(connection, *missing);
+  if (!applied) {
+    connection.rollback();
+    return std::unexpected(cannot(applied.error(), connection));
   }
-  auto committed = connection.commit();
-  if (!committed) return std::unexpected(cannot(committed.error()));
-  return missing->size();
+  return missing;
+}
+
+Result<void> check_tables(Connection& connection) {
+  const auto missing = missing_migrations(connection);
+  if (!missing) return std::unexpected(missing.error());
+  if (missing->empty()) return {};
+  if (missing->size() == migrations().size()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("there are no tables of Millrace in schema {} at {}; `millrace migrate "
+                            "--store URL` makes them",
+                            connection.options().schema, connection.where()));
+  }
+  return fail(ErrorCode::conflict,
+              fmt::format("the tables in schema {} at {} lack {} of {} migrations, from {} on; "
+                          "`millrace migrate --store URL` applies them",
+                          connection.options().schema, connection.where(), missing->size(),
+                          migrations().size(), missing->front().name));
+}
+
+std::string script_of(std::span<const Migration> migrations, std::string_view schema) {
+  if (migrations.empty()) return "";
+  std::string text =
+      "begin;\n"
+      "select pg_advisory_xact_lock(hashtext('millrace.'), -3);\n";
+  if (migrations.front().version == 1) text += "create schema if not exists \"millrace\";\n";
+  for (const Migration& each : migrations) {
+    text +=
+        fmt::format("\n{}\ninsert into millrace.migrations (version, name) values ({}, '{}');\n",
+                    each.text, each.version, each.name);
+  }
+  return postgres::with_schema(text + "\ncommit;\n", schema);
 }
 
 }  // namespace millrace::store_postgres

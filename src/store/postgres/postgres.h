@@ -12,16 +12,19 @@
 namespace millrace {
 
 struct PostgresOptions {
-  std::string url = {};             // as libpq reads it
-  std::string schema = "millrace";  // where the tables are
-  std::string listen_url = {};      // for LISTEN, where `url` leads through a pooler
-  bool prepare = true;              // see postgres/connect.h
-  bool migrate = true;              // bring the tables up to date when opening
+  std::string url = {};                       // as libpq reads it
+  std::string schema = "millrace";            // where the tables are
+  std::string listen_url = {};                // for LISTEN, where `url` leads through a pooler
+  std::string application_name = "millrace";  // for whoever looks at the server's sessions
+  bool prepare = true;                        // see postgres/connect.h
+  bool migrate = true;                        // bring the tables up to date when opening
   bool read_only = false;
-  OpeningNotice notice = {};
+  OpeningNotice notice = {};  // also of settings of the server that break the promise
 };
 
-// The clock is asked how long ago something was, never for the time of day.
+// `invalid` for options that make no sense, a server that is too old, or tables of a newer program;
+// `unavailable` for a server that is not to be reached. The clock is asked how long ago something
+// was, never for the time of day.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clock);
 
 }  // namespace millrace

@@ -12,6 +12,7 @@
 #include "store/embedded/fields.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/migrate.h"
+#include "store/postgres/open.h"
 #include "store/postgres/rates.h"
 #include "store/postgres/sql.h"
 
@@ -25,10 +26,6 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clo
 
 namespace store_postgres {
 namespace {
-
-postgres::ConnectOptions connect_options(const PostgresOptions& options) {
-  return {.url = options.url, .schema = options.schema, .prepare = options.prepare};
-}
 
 template <class T>
 void sort_and_deduplicate(std::vector<T>& values) {
@@ -48,29 +45,68 @@ PostgresStore::PostgresStore(PostgresOptions options, Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
       session_(connect_options(options_), clock),
-      flushing_(connect_options(options_), clock) {}
+      flushing_(connect_options(options_, "flush"), clock) {}
 
 Result<void> PostgresStore::open() {
+  if (auto good = check_options(options_); !good) return good;
   auto connection = session_.connection();
   if (!connection) return std::unexpected(std::move(connection.error()));
-  if (options_.migrate && !options_.read_only) {
-    if (auto done = migrate(**connection); !done) return std::unexpected(std::move(done.error()));
+  const auto facts = server_facts(**connection);
+  if (!facts) return std::unexpected(facts.error());
+  if (auto good = check_server(*facts, !options_.read_only); !good) return good;
+  promise_ = promise_of(*facts);
+  for (const std::string& warning : promise_.warnings) {
+    if (options_.notice) options_.notice(warning);
   }
-  return read_queues();
+  if (!options_.migrate || options_.read_only) {
+    if (auto good = check_tables(**connection); !good) return good;
+  } else if (auto done = migrate(**connection); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
+  if (auto named = name_boot(); !named) return named;
+  if (auto read = read_queues(); !read) return read;
+  if (options_.prepare || !options_.listen_url.empty()) {
+    postgres::ConnectOptions direct = connect_options(options_);
+    if (!options_.listen_url.empty()) direct.url = options_.listen_url;
+    listener_ = std::make_unique<Listener>(std::move(direct), clock_);
+  }
+  return {};
 }
 
-// WAL is one line: what this transaction writes becomes durable after everything before it.
+Result<void> PostgresStore::name_boot() {
+  if (options_.read_only) return {};
+  auto boot = flushing_.transact(
+      "open the store", {}, [] { return Result<void>(); },
+      [&](Connection& connection) -> Answer<Uuid> {
+        const postgres::Statement statement{.sql = &sql::boot};
+        auto answer = connection.commit({&statement, 1});
+        if (!answer) return std::unexpected(std::move(answer.error()));
+        if (answer->front().empty()) return std::unexpected(stale());  // made in this very moment
+        return answer->front().get<Uuid>(0, 0);
+      });
+  if (!boot) return std::unexpected(std::move(boot.error()));
+  boot_ = *boot;
+  return {};
+}
+
+// WAL is one line: what this transaction writes becomes durable after everything before it. Unless
+// the server has crashed in between and the rest of the line was lost.
 Result<void> PostgresStore::flush() {
-  auto done = flushing_.transact(
+  auto boot = flushing_.transact(
       "flush", {.durable = true}, [] { return Result<void>(); },
-      [](Connection& connection) -> Answer<bool> {
+      [](Connection& connection) -> Answer<std::optional<Uuid>> {
         const postgres::Statement statement{.sql = &sql::flush};
         auto answer = connection.commit({&statement, 1});
         if (!answer) return std::unexpected(std::move(answer.error()));
-        return true;
+        return answer->front().get<std::optional<Uuid>>(0, 0);
       });
-  if (!done) return std::unexpected(std::move(done.error()));
-  return {};
+  if (!boot) return std::unexpected(std::move(boot.error()));
+  if (*boot == boot_) return {};
+  if (auto named = name_boot(); !named) return named;
+  return std::unexpected(Error{ErrorCode::unavailable,
+                               "PostgreSQL has crashed and come back, or another server took over: "
+                               "what was not on its disk by then is lost",
+                               std::chrono::seconds(1)});
 }
 
 // ---- Reading into the book
@@ -164,10 +200,20 @@ PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& 
   }
   auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
+  lower_marks();
+  return {};
+}
+
+// Something may be taken there, by this process and by others.
+void PostgresStore::lower_marks() {
   for (const Book::Place& place : book_.ready_again()) {
     marks_.lower(place.queue, place.priority, {place.start, place.number});
+    if (listener_) listener_->tell_work(queue_name(place.queue));
   }
-  return {};
+}
+
+void PostgresStore::on_hint(std::function<void(const Hint&)> tell) {
+  if (listener_) listener_->on_hint(std::move(tell));
 }
 
 Result<std::optional<TimePoint>> PostgresStore::time() {
@@ -181,16 +227,19 @@ Result<std::optional<TimePoint>> PostgresStore::time() {
 
 Traits PostgresStore::traits() const {
   return {.name = "postgres",
-          .durability = Durability::synced,
+          .durability = promise_.durability,
+          .loss_window = promise_.loss_window,
           .leases_survive = true,
           .batch = limits::max_batch,
           .task_size = limits::max_payload,
           .follow_ups = limits::max_follow_ups,
           .several_processes = true,
+          .push_wakeups = listener_ != nullptr,
+          .recovers = true,
           .retention_step = std::chrono::days(1)};
 }
 
-Result<std::vector<std::string>> PostgresStore::wait(TimePoint now, Duration) {
+Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
   return look("look for work", [&](Connection& connection) -> Answer<std::vector<std::string>> {
     postgres::Params params;
     params.add(now);

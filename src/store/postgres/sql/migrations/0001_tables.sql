@@ -4,12 +4,17 @@
 -- Durations are milliseconds. States are numbered as in include/millrace/task.h:
 --   0 created, 1 queued, 2 delayed, 3 processing, 4 retrying, 5 completed, 6 failed, 7 dead, 8 cancelled.
 
-create schema if not exists "millrace";
-
 create table millrace.migrations (
   version integer primary key,
   name text not null,
   applied_at timestamptz not null default now()
+);
+
+-- Empty after a crash, since it is not logged, and on a standby that took over. Commits that were not
+-- yet on disk may be lost then, and whoever waits for a flush must hear of it.
+create unlogged table millrace.boots (
+  one boolean primary key default true check (one),
+  id uuid not null
 );
 
 -- ---- Queues -------------------------------------------------------------------------------------

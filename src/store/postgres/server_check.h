@@ -1,0 +1,43 @@
+// Whether a server is one that Millrace can work on, and what it makes of a commit.
+#pragma once
+
+#include <millrace/result.h>
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+#include "store/store.h"
+
+namespace millrace::store_postgres {
+
+inline constexpr int oldest_server = 14;
+
+struct ServerFacts {
+  int version = 0;           // 150018: 15.18
+  std::string version_text;  // "15.18 (Debian 15.18-1)"
+  bool standby = false;
+  std::string encoding;
+  bool fsync = true;
+  bool full_page_writes = true;
+  std::string synchronous_commit;  // as a session of this role and database has it
+  bool has_standbys = false;       // that commits are to wait for
+  Duration wal_writer_delay{};
+  std::string role;
+  std::string database;
+};
+
+Result<ServerFacts> server_facts(postgres::Connection& connection);
+
+// `invalid` if it is too old, or speaks another encoding; `unavailable` if it takes no writes and
+// `writes` are wanted.
+Result<void> check_server(const ServerFacts& facts, bool writes);
+
+// What flush() is worth there.
+struct Promise {
+  Durability durability = Durability::synced;
+  Duration loss_window{};
+  std::vector<std::string> warnings = {};  // each says which setting, and what it costs
+};
+Promise promise_of(const ServerFacts& facts);
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,2 @@
+-- Whether the schema is there.
+select exists (select from pg_namespace where '"' || nspname || '"' = '"millrace"')

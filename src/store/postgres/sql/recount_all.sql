@@ -1,0 +1,6 @@
+-- How much there is.
+select (select count(*) from millrace.queues),
+       (select count(*) from millrace.tasks),
+       (select count(*) from millrace.finished),
+       (select count(*) from millrace.schedules),
+       (select count(*) from millrace.memos)

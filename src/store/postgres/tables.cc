@@ -1,0 +1,102 @@
+#include "store/postgres/tables.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+
+#include "core/transition.h"
+#include "postgres/connection.h"
+#include "store/postgres/migrate.h"
+#include "store/postgres/open.h"
+#include "store/postgres/server_check.h"
+#include "store/postgres/sql.h"
+
+namespace millrace {
+namespace {
+
+using postgres::Connection;
+using namespace store_postgres;
+
+constexpr Duration long_enough = std::chrono::hours(1);
+
+Result<std::unique_ptr<Connection>> connect(const PostgresOptions& options) {
+  if (auto good = check_options(options); !good) return std::unexpected(good.error());
+  auto opened = Connection::open(connect_options(options, "admin"));
+  if (!opened) {
+    return std::unexpected(postgres::error_of(opened.error(), "connect to PostgreSQL"));
+  }
+  return std::move(*opened);
+}
+
+TablesUpdate update_of(const std::vector<Migration>& migrations, const PostgresOptions& options) {
+  TablesUpdate update{.sql = script_of(migrations, options.schema)};
+  for (const Migration& each : migrations) update.migrations.emplace_back(each.name);
+  return update;
+}
+
+Result<TablesUpdate> update(const PostgresOptions& options, bool apply) {
+  auto connection = connect(options);
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  const auto facts = server_facts(**connection);
+  if (!facts) return std::unexpected(facts.error());
+  if (auto good = check_server(*facts, apply); !good) return std::unexpected(good.error());
+  const auto done = apply ? migrate(**connection) : missing_migrations(**connection);
+  if (!done) return std::unexpected(done.error());
+  return update_of(*done, options);
+}
+
+}  // namespace
+
+Result<TablesUpdate> plan_postgres(const PostgresOptions& options) {
+  return update(options, false);
+}
+
+Result<TablesUpdate> migrate_postgres(const PostgresOptions& options) {
+  return update(options, true);
+}
+
+Result<TablesReport> verify_postgres(const PostgresOptions& options) {
+  auto connection = connect(options);
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  const auto facts = server_facts(**connection);
+  if (!facts) return std::unexpected(facts.error());
+  if (auto good = check_server(*facts, false); !good) return std::unexpected(good.error());
+  if (auto good = check_tables(**connection); !good) return std::unexpected(good.error());
+  const std::array statements = {postgres::Statement{.sql = &sql::recount_all},
+                                 postgres::Statement{.sql = &sql::recount_tasks},
+                                 postgres::Statement{.sql = &sql::recount_orphans}};
+  const auto rows =
+      (*connection)
+          ->transact(statements,
+                     {.statement_timeout = long_enough, .snapshot = true, .read_only = true});
+  if (!rows) return std::unexpected(postgres::error_of(rows.error(), "count what is there"));
+  const auto number = [](const postgres::Rows& of, std::size_t row, std::size_t column) {
+    return static_cast<std::uint64_t>(of.get<std::int64_t>(row, column));
+  };
+  TablesReport report{.figures = {{"migrations", migrations().size()},
+                                  {"queues", number((*rows)[0], 0, 0)},
+                                  {"unfinished", number((*rows)[0], 0, 1)},
+                                  {"finished", number((*rows)[0], 0, 2)},
+                                  {"schedules", number((*rows)[0], 0, 3)},
+                                  {"memos", number((*rows)[0], 0, 4)}},
+                      .remarks = promise_of(*facts).warnings};
+  const postgres::Rows& wrong = (*rows)[1];
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    report.damage.push_back(
+        fmt::format("queue {} has {} tasks that are {} with priority {}, and {} are counted",
+                    wrong.get<std::int32_t>(i, 0), number(wrong, i, 4),
+                    name_of(static_cast<TaskState>(wrong.get<std::int16_t>(i, 1))),
+                    wrong.get<std::int16_t>(i, 2), wrong.get<std::int64_t>(i, 3)));
+  }
+  const postgres::Rows& orphans = (*rows)[2];
+  if (const auto lost = number(orphans, 0, 0); lost != 0) {
+    report.damage.push_back(fmt::format("{} tasks are of a queue that is not there", lost));
+  }
+  if (const auto twice = number(orphans, 0, 1); twice != 0) {
+    report.damage.push_back(fmt::format("{} ids are of two tasks each", twice));
+  }
+  return report;
+}
+
+}  // namespace millrace
