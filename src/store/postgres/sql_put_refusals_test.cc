@@ -150,7 +150,7 @@ TEST_F(SqlPutRefusals, whoever_may_put_may_nothing_else) {
        "select millrace.new_queue_version()", "select millrace.grant_put('app')",
        "create table millrace.x ()",
        "select * from millrace.put_bytes('q', '', '', 5, null, null, null, null, null, null, null, "
-       "null, null, null, null, null, null, null, null, false, null, null)"}) {
+       "null, null, null, null, null, null, null, null, false, null, false, null)"}) {
     EXPECT_THAT(refused(as_app + statement), HasSubstr("42501")) << statement;
   }
   // Names that it plants where it looks first are not looked at.

@@ -30,6 +30,14 @@ class SqlPut : public SqlSession {
   }
 };
 
+// What servers do not say to each other.
+std::vector<postgres::Notification> must_hear(postgres::Connection& listener) {
+  auto heard = listener.wait_notification(10s);
+  if (!heard || heard->empty()) throw std::runtime_error("nothing was heard");
+  std::erase_if(*heard, [](const auto& one) { return !one.payload.starts_with("sql "); });
+  return *heard;
+}
+
 TaskId id_of(const std::string& text) {
   return must(task_id_from_text(text));
 }
@@ -290,6 +298,23 @@ TEST_F(SqlPut, a_key_and_an_id_are_put_once_by_many_at_the_same_time) {
           "millrace.holders h on h.key = t.unique_key and h.task = t.id and h.number = t.number"),
       "50|50");
   EXPECT_EQ(miscounted(), "");
+}
+
+// Only for those who ask: transactions that notify commit one after the other.
+TEST_F(SqlPut, wakes_the_servers_if_it_is_told_to) {
+  auto listener = connect();
+  const std::string channel = "millrace_millrace";
+  ASSERT_TRUE(listener->listen({&channel, 1}));
+  sql("select millrace.put('q', 'quietly')");
+  sql("begin; select millrace.put('q', wake => true); select millrace.put('q', wake => true); "
+      "commit");
+  sql("begin; select millrace.put('q', wake => true); rollback");
+  sql("insert into millrace.task_queues (name) values ('new')");
+  std::vector<std::string> heard;
+  while (heard.size() < 2) {
+    for (const auto& one : must_hear(*listener)) heard.push_back(one.payload);
+  }
+  EXPECT_THAT(heard, ElementsAre("sql w:q", "sql q"));
 }
 
 // The schema is a setting.
