@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <millrace/app.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 
 #include "tests/e2e/program.h"
@@ -158,6 +161,36 @@ TEST_F(Postgres, is_reached_over_tls_if_its_certificate_is_right) {
   ServerProcess refused({"--store", checked + (directory_ / "other.crt")});
   EXPECT_EQ(refused.exit(), 1);
   EXPECT_THAT(refused.said(), HasSubstr("certificate verify failed"));
+}
+
+struct Word {
+  std::string word;
+};
+MILLRACE_FIELDS(Word, word)
+
+// Programs that embed Millrace, and a server, on the same database.
+TEST_F(Postgres, programs_share_it_with_servers) {
+  ServerProcess server({"--store", store()});
+  ASSERT_TRUE(server.ready()) << server.said();
+  App working(store(), {.log = [](const auto&) {}});
+  std::atomic<int> seen = 0;
+  working.handle<Word>("words", {.concurrency = 2}, [&](const Word&) { ++seen; });
+  ASSERT_TRUE(working.start().has_value());
+  App putting(store(), {.log = [](const auto&) {}});
+  std::vector<TaskId> ids;
+  for (int i = 0; i < 10; ++i) {
+    const auto put = putting.client().put(new_task("words", R"({"word":"mill"})", {}));
+    ASSERT_TRUE(put) << put.error().message;
+    ids.push_back(put->id);
+  }
+  for (const TaskId& id : ids) {
+    const auto task = putting.client().await(id, std::chrono::seconds(60));
+    ASSERT_TRUE(task) << task.error().message;
+    EXPECT_EQ(task->state, TaskState::completed);
+    EXPECT_EQ(state_of(server, to_text(id)), "completed");
+  }
+  EXPECT_EQ(seen, 10);
+  EXPECT_EQ(working.stop(), 0);
 }
 
 // ---- Its tables --------------------------------------------------------------------------------
