@@ -168,6 +168,33 @@ struct Word {
 };
 MILLRACE_FIELDS(Word, word)
 
+TEST_F(Postgres, commands_work_it_without_a_server) {
+  std::string id;
+  {
+    ServerProcess server({"--store", store()});
+    ASSERT_TRUE(server.ready()) << server.said();
+    id = put(server, "words", R"({"word":"mill"})");
+  }
+  const Ran ran =
+      run_program({"work", "--store", store(), "--until-empty", "words", "--", "sh", "-c", upper});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  ServerProcess server({"--store", store()});
+  ASSERT_TRUE(server.ready()) << server.said();
+  EXPECT_EQ(state_of(server, id), "completed");
+  for (const auto& [wrong, told] :
+       {std::pair<std::vector<std::string>, const char*>{
+            {"--store", store(), "--server", "http://127.0.0.1:1"}, "say one"},
+        {{"--store", directory_ / "data"}, "belongs to one process"},
+        {{"--store", store("?migrate=maybe")}, "allowed are on and off"}}) {
+    std::vector<std::string> words = wrong;
+    words.insert(words.begin(), "work");
+    words.insert(words.end(), {"words", "--", "true"});
+    const Ran refused = run_program(words);
+    EXPECT_EQ(refused.exit, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(told));
+  }
+}
+
 // Programs that embed Millrace, and a server, on the same database.
 TEST_F(Postgres, programs_share_it_with_servers) {
   ServerProcess server({"--store", store()});
