@@ -243,6 +243,7 @@ class Server {
                      .log = log_};
     options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
+    deliverer_options_.name = inner_worker("deliver", traits);
     if (settings_.webhooks_concurrency != 0)
       deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
     bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
@@ -302,21 +303,23 @@ class Server {
     return in_time;
   }
 
-  // False: the store has failed.
+  // False: the store has failed. One that recovers is waited for, and /ready tells.
   bool wait() {
     auto keys_read = clock_.steady();
     const bool shared = store_->traits().several_processes;
+    const bool recovers = store_->traits().recovers;
     while (true) {
       const Told told = signals_.wait(tick);
       if (told == Told::stop) return true;
       if (told == Told::reload) reload();
       if (told == Told::more || told == Told::fewer) change_workers(told);
       if (workers_) workers_->tend();
-      if (const auto failure = broker_->failure()) {
+      const auto failure = broker_->failure();
+      if (failure && !recovers) {
         log_(LogLevel::error, failure->message);
         return false;
       }
-      if (shared && clock_.steady() - keys_read >= keys_every) {
+      if (shared && !failure && clock_.steady() - keys_read >= keys_every) {
         keys_read = clock_.steady();
         api::reload_keys(book_, *broker_, log_);
       }

@@ -1,8 +1,10 @@
 #include "apps/millrace/serve_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -53,6 +55,13 @@ WatchOptions watch_options(const config::Settings& settings) {
   return options;
 }
 
+std::string inner_worker(std::string_view what, const Traits& traits) {
+  if (!traits.several_processes) return fmt::format("{}-{}", local_worker, what);
+  std::array<char, 65> host = {};
+  if (gethostname(host.data(), host.size() - 1) != 0) host = {'s', 'e', 'r', 'v', 'e', 'r'};
+  return fmt::format("{}-{}-{}-{}", local_worker, what, host.data(), getpid());
+}
+
 worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log) {
   return {.tools = {.read_request = wire::bulk_from,
                     .read_progress = wire::progress_from,
@@ -62,6 +71,7 @@ worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log) {
                         [&broker](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
                           broker.act(ask, std::move(batch), std::move(done));
                         }},
+          .name = inner_worker("bulk", broker.traits()),
           .log = log};
 }
 

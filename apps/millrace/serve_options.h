@@ -3,6 +3,7 @@
 
 #include <millrace/result.h>
 #include <string>
+#include <string_view>
 
 #include "api/server/listener.h"
 #include "broker/local_broker.h"
@@ -21,6 +22,9 @@ WatchOptions watch_options(const config::Settings& settings);
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log);
 worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log);
+// Of a worker inside this server: one name in a store of one's own, and one for each process that
+// shares a store, so that people can tell who holds a task.
+std::string inner_worker(std::string_view what, const Traits& traits);
 
 // In words, for the log.
 std::string durability_of(const Traits& traits);

@@ -96,7 +96,8 @@ int App::run() {
   }
   while (code == EXIT_SUCCESS && !parts_->told_to_stop) {
     if (signals.wait(look) == Told::stop) break;
-    if (const auto failure = parts_->broker().failure()) {
+    const auto failure = parts_->broker().failure();
+    if (failure && !parts_->broker().traits().recovers) {
       parts_->log(LogLevel::error, failure->message);
       code = EXIT_FAILURE;
     }

@@ -55,7 +55,8 @@ Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint no
       figures(now, {.priorities = given.priority_figures, .minutes = given.history}),
       alerts_sent(given.alert_window),
       notices(given.compose, given.alerts, alerts_sent, ids),
-      waiters({.most = given.waiters, .poll = store_traits.several_processes}),
+      waiters(
+          {.most = given.waiters, .poll = store_traits.several_processes || store_traits.recovers}),
       events(mixed(seed + 2)),
       random_(mixed(seed + 1)) {}
 
@@ -64,10 +65,12 @@ double Books::random() {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-QueueSettings Books::settings_of(Store& store, const std::string& queue) {
-  auto found = queues.find(queue);
-  if (!found) found = queues.look_up(store, queue).value_or(nullptr);
-  return found ? found->settings : QueueSettings{};
+Result<QueueSettings> Books::settings_of(Store& store, const std::string& queue) {
+  if (const auto known = queues.find(queue)) return known->settings;
+  auto found = queues.look_up(store, queue);
+  if (found) return (*found)->settings;
+  if (found.error().code == ErrorCode::unavailable) return std::unexpected(found.error());
+  return QueueSettings{};
 }
 
 Result<void> Books::need_queue(Store& store, const QueueRef& queue, TimePoint now) {

@@ -68,8 +68,8 @@ struct Books {
   double random();
 
   // The settings of a queue, asked for where they are not known. A queue that is gone has the
-  // defaults: whoever settles a task of it will hear from the store.
-  QueueSettings settings_of(Store& store, const std::string& queue);
+  // defaults: whoever settles a task of it will hear from the store. Fails only with the store.
+  Result<QueueSettings> settings_of(Store& store, const std::string& queue);
 
   // Makes sure that a queue is there, or says why it cannot be. On the applying thread.
   Result<void> need_queue(Store& store, const QueueRef& queue, TimePoint now);

@@ -254,7 +254,8 @@ class Broker {
   virtual void remember(Ask ask, Remember request, Completion<Memo> done) = 0;
   virtual void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) = 0;
   virtual Traits traits() = 0;
-  // The error with which the store has failed, if it has.
+  // The error with which the store has failed, if it has. Where it recovers (traits()): why it is
+  // away just now.
   virtual std::optional<Error> failure() = 0;
 };
 

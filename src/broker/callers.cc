@@ -105,6 +105,7 @@ Answers::Node Callers::remove(Request& request) {
   const auto at = callers_.find(request.caller.value);
   Caller& caller = at->second;
   if (request.stage == Request::Stage::waiting) waits_no_more(caller, request);
+  request.stage = Request::Stage::gone_out;
   Answers::Node node = caller.requests.extract(request.number);
   if (caller.requests.empty()) callers_.erase(at);
   --open_;

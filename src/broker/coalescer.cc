@@ -51,6 +51,25 @@ void Coalescer::give_back(const WorkResult& result) {
   wake_applier(lock);
 }
 
+void Coalescer::hint(const Hint& hint) {
+  std::unique_lock lock(mutex_);
+  rounds_.hint(hint.work);
+  if (hint.everything) rounds_.hint_all();
+  wake_applier(lock);
+}
+
+void Coalescer::tell_of_store() {
+  const auto failure = rounds_.failure();
+  if (failure.has_value() == away_) return;
+  away_ = failure.has_value();
+  if (on_store_) on_store_(failure);
+}
+
+void Coalescer::on_store(std::function<void(const std::optional<Error>&)> tell) {
+  const std::scoped_lock lock(mutex_);
+  on_store_ = std::move(tell);
+}
+
 // Unlocks first, so that the applier does not wake up to a lock that is held.
 void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
   const bool wake = applier_waits_ && has_company();
@@ -93,6 +112,7 @@ void Coalescer::apply_rounds() {
     lock.lock();
     if (!apply) continue;
     answers = rounds_.keep(round);
+    tell_of_store();
     if (rounds_.needs_flush()) applied_.notify_one();
     if (answers.empty()) continue;
     lock.unlock();
@@ -116,6 +136,7 @@ void Coalescer::flush_rounds() {
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
     Answers answers = rounds_.flushed(applied, result);
+    tell_of_store();
     if (!result && rounds_.needs_flush()) {
       // What makes space must not wait for company meanwhile.
       syncer_busy_ = false;

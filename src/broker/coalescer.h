@@ -83,13 +83,18 @@ class Coalescer {
   void leave(CallerId caller);
   // Gives back what a completion was called with for somebody who is not there any more.
   void give_back(const WorkResult& result);
+  // What somebody else did may be work for parked takes. From any thread.
+  void hint(const Hint& hint);
+  // Whom to tell when the store goes away, with why, and when it is back, with nothing. Called
+  // under a lock, so it may only post.
+  void on_store(std::function<void(const std::optional<Error>&)> tell);
 
   // Refuses what comes and what waits, finishes what was applied, and ends the threads. Again is no
   // error. Not from a completion.
   void stop();
 
   CoalescerStats stats();
-  // The error with which the store has failed, if it has.
+  // The error with which the store has failed, if it has, or is away, if it is.
   std::optional<Error> failure();
 
  private:
@@ -101,6 +106,7 @@ class Coalescer {
   // Waits until there is something to apply, or to tell those who waited too long.
   void wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now);
   void wake_applier(std::unique_lock<std::mutex>& lock);
+  void tell_of_store();
 
   Clock& clock_;
   Store& store_;
@@ -110,6 +116,8 @@ class Coalescer {
 
   std::mutex mutex_;  // guards what follows, but for the time of Rounds::run()
   Rounds rounds_;
+  std::function<void(const std::optional<Error>&)> on_store_;
+  bool away_ = false;  // as it was told
   bool stopping_ = false;
   bool applier_waits_ = false;  // for requests
   bool applier_done_ = false;

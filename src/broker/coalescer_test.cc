@@ -74,9 +74,9 @@ class GuardedStore : public RecordingStore {
     const Inside inside(busy_);
     return RecordingStore::work(settlements, extensions, takes, now);
   }
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
+  Result<std::vector<std::string>> ready(TimePoint now) override {
     const Inside inside(busy_);
-    return RecordingStore::wait(now, at_most);
+    return RecordingStore::ready(now);
   }
   Result<void> flush() override {
     const Inside inside(flushing_);

@@ -98,6 +98,10 @@ Result<bool> HistoryWriter::write(Store& store, const HistoryStep& step, TimePoi
   for (int i = 0; i < tries; ++i) {
     const auto old = store.recall({.prefix = key, .limit = 1}, now);
     if (!old) return std::unexpected(old.error());
+    const auto unsure = std::exchange(unsure_, std::nullopt);
+    if (unsure && !old->empty() && unsure->key == key && unsure->value == old->front().value) {
+      return true;
+    }
     HistoryMemo sum = memo;
     if (!old->empty()) {
       auto before = HistoryMemo::decode(old->front().value);
@@ -109,12 +113,13 @@ Result<bool> HistoryWriter::write(Store& store, const HistoryStep& step, TimePoi
                      fmt::format("memo {} is written anew: {}", key, before.error().message));
       }
     }
-    const auto stored = store.remember({.key = key,
-                                        .value = sum.encode_in(step.bytes),
-                                        .expected = old->empty() ? 0 : old->front().version,
-                                        .lifetime = step.kept},
-                                       now);
+    Remember request{.key = key,
+                     .value = sum.encode_in(step.bytes),
+                     .expected = old->empty() ? 0 : old->front().version,
+                     .lifetime = step.kept};
+    const auto stored = store.remember(request, now);
     if (stored) return true;
+    if (stored.error().code == ErrorCode::unavailable) unsure_ = std::move(request);
     if (stored.error().code != ErrorCode::conflict) return std::unexpected(stored.error());
   }
   return false;

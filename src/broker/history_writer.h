@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <optional>
 
 #include "broker/books.h"
 #include "broker/history_memo.h"
@@ -51,6 +52,8 @@ class HistoryWriter final : public Service {
   TimePoint gathered_ = TimePoint::min();  // the minute that was on when it last gathered
   std::deque<Pending> pending_;            // oldest first
   bool failing_ = false;                   // it cannot be stored, which was logged
+  // What was to be written when the store went away: if it is there, it must not be added again.
+  std::optional<Remember> unsure_ = std::nullopt;
 };
 
 }  // namespace millrace

@@ -13,59 +13,17 @@
 #include "core/validate.h"
 
 namespace millrace {
-namespace {
-
-constexpr Duration read_every{5000};
-
-std::vector<QueueSettings> internal_queues() {
-  QueueSettings webhooks;
-  webhooks.name = webhooks_queue;
-  webhooks.description = "Callbacks to be delivered";
-  webhooks.lease = std::chrono::seconds(60);
-  webhooks.timeout = std::chrono::seconds(30);
-  webhooks.retry = {.backoff = Backoff::exponential,
-                    .base = std::chrono::seconds(30),
-                    .factor = 2,
-                    .cap = std::chrono::hours(1),
-                    .jitter = Jitter::symmetric,
-                    .jitter_share = 0.2,
-                    .max_retries = 2,
-                    .retryable = Retryable::all};
-  webhooks.keep_completed = {.for_time = std::chrono::hours(1), .last = 10'000};
-  webhooks.keep_dead = {.for_time = std::chrono::hours(24 * 7), .last = 10'000};
-  QueueSettings alerts = webhooks;
-  alerts.name = alerts_queue;
-  alerts.description = "Alerts to be sent to whoever runs the server";
-  QueueSettings bulk;
-  bulk.name = bulk_queue;
-  bulk.description = "Operations on many tasks";
-  bulk.lease = std::chrono::seconds(60);
-  // Whatever happens to the server, an operation goes on where it was.
-  bulk.max_lost = unlimited;
-  bulk.retry = {.backoff = Backoff::exponential,
-                .base = std::chrono::seconds(1),
-                .factor = 2,
-                .cap = std::chrono::minutes(1),
-                .jitter = Jitter::none,
-                .max_retries = unlimited,
-                .retryable = Retryable::all};
-  bulk.keep_completed = {.for_time = bulk_kept_for, .last = bulk_kept};
-  bulk.keep_dead = bulk.keep_completed;
-  return {webhooks, alerts, bulk};
-}
-
-}  // namespace
-
 LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options)
     : clock_(clock),
       books_(options.rules, store.traits(), clock.now()),
-      reader_(books_),
-      sweeper_(clock, books_, options.time_jumps),
+      eye_(books_, clock_),
+      sweeper_(clock_, books_, options.time_jumps),
       scheduler_(books_),
       manager_(books_),
       history_(books_),
-      coalescer_(clock, prepared(store), options.coalescer),
-      runner_(clock, coalescer_, books_.log()),
+      store_(prepared(store)),
+      coalescer_(clock_, store_, options.coalescer),
+      runner_(clock_, coalescer_, books_.log(), books_.traits.recovers),
       self_(coalescer_.new_caller()),
       time_jumps_(options.time_jumps) {
   const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
@@ -76,8 +34,14 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   if (options.watch) runner_.add("looking for alerts", watch_.emplace(books_, *options.watch));
   if (books_.options.manager) runner_.add("manager", manager_);
   if (books_.options.history) runner_.add("history", history_);
-  if (books_.traits.several_processes) runner_.add("reading queues", reader_);
+  if (books_.traits.several_processes || books_.traits.recovers) {
+    runner_.add("looking at what others do", eye_);
+  }
+  if (books_.traits.recovers) {
+    coalescer_.on_store([this](const std::optional<Error>& away) { store_changed(away); });
+  }
   if (options.keep_time) runner_.start();
+  store_.on_hint([this](const Hint& hint) { hinted(hint); });
   books_.log()(LogLevel::info, fmt::format("broker started over the {} store", books_.traits.name),
                {{"store", books_.traits.name}});
 }
@@ -90,6 +54,7 @@ void LocalBroker::run_services() {
 
 void LocalBroker::stop() {
   if (stopped_.exchange(true)) return;
+  store_.on_hint(nullptr);
   if (books_.options.history) keep_last_minute();
   runner_.begin_stop();
   coalescer_.stop();
@@ -100,14 +65,10 @@ void LocalBroker::stop() {
 
 // Before the threads: nobody else calls the store yet.
 Store& LocalBroker::prepared(Store& store) {
-  const TimePoint now = clock_.now();
   Result<void> good = {};
-  for (QueueSettings& settings : internal_queues()) {
-    settings.id = books_.ids.next(now);
-    auto made = store.put_queue(settings, PutQueue::create, now);
-    if (!made) good = std::unexpected(made.error());
+  if (auto looked = eye_.run_once(store, clock_.now()); !looked) {
+    good = std::unexpected(std::move(looked.error()));
   }
-  if (good) good = books_.queues.reload(store);
   if (good) good = store.flush();
   if (!good) {
     books_.log()(LogLevel::error,
@@ -116,11 +77,35 @@ Store& LocalBroker::prepared(Store& store) {
   return store;
 }
 
-Result<TimePoint> LocalBroker::Reader::run_once(Store& store, TimePoint now) {
-  if (auto good = books_.queues.reload(store); !good) {
-    return std::unexpected(std::move(good.error()));
+// Others did something. On a thread of the store's.
+void LocalBroker::hinted(const Hint& hint) {
+  coalescer_.hint(hint);
+  look_again(hint);
+}
+
+void LocalBroker::look_again(const Hint& hint) {
+  if (hint.queues || hint.everything) runner_.wake_at(eye_, TimePoint::min());
+  if (hint.schedules || hint.everything) {
+    scheduler_.changed();
+    runner_.wake_at(scheduler_, TimePoint::min());
   }
-  return later(now, read_every);
+  if (hint.everything && books_.waiters.look_at_all()) {
+    runner_.wake_at(books_.waiters, TimePoint::min());
+  }
+}
+
+// A store that recovers went away, or is back. Under a lock of the Coalescer's.
+void LocalBroker::store_changed(const std::optional<Error>& away) {
+  if (away) {
+    away_since_ = clock_.steady();
+    books_.log()(LogLevel::error, away->message);
+    return;
+  }
+  const auto gone = std::chrono::duration<double>(clock_.steady() - away_since_).count();
+  books_.log()(LogLevel::info, fmt::format("the store is back after {:.1f} s", gone));
+  // What was believed to be done may have been lost with it, and others may have gone on.
+  runner_.wake_failing();
+  look_again({.everything = true});
 }
 
 void LocalBroker::leave(CallerId caller) {
@@ -194,10 +179,11 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
                                                                 std::vector<QueueRef> unknown) {
   if (unknown.empty()) return nullptr;
   auto problems = std::make_shared<Problems>();
+  problems->asked = std::move(unknown);
   coalescer_.call<void>(
       ask.caller,
-      [this, problems, unknown = std::move(unknown)](Store& store, TimePoint now) -> Result<void> {
-        for (const QueueRef& queue : unknown) {
+      [this, problems](Store& store, TimePoint now) -> Result<void> {
+        for (const QueueRef& queue : problems->asked) {
           auto good = books_.need_queue(store, queue, now);
           if (good) continue;
           if (good.error().code == ErrorCode::unavailable) return good;
@@ -205,7 +191,12 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
         }
         return {};
       },
-      ask.deadline, [](const Result<void>&) {});
+      ask.deadline,
+      [problems](const Result<void>& good) {
+        if (good) return;
+        for (const QueueRef& queue : problems->asked)
+          problems->of.emplace_back(queue, good.error());
+      });
   return problems;
 }
 

@@ -10,6 +10,7 @@
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,8 @@
 #include "broker/observed.h"
 #include "broker/scheduler.h"
 #include "broker/service_runner.h"
+#include "broker/shared_eye.h"
+#include "broker/store_clock.h"
 #include "broker/sweeper.h"
 #include "broker/watch.h"
 #include "core/bulk.h"
@@ -52,8 +55,9 @@ struct Changed;
 
 class LocalBroker final : public Broker {
  public:
-  // Both must outlive this, and nobody else may call the store meanwhile. Creates the internal
-  // queues; a store that cannot do that has failed, and every verb will say so.
+  // Both must outlive this, and nobody else in this process may call the store meanwhile. Creates
+  // the internal queues; a store that cannot do that has failed, and every verb will say so; one
+  // that recovers gets them when it is back.
   LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options = {});
   LocalBroker(const LocalBroker&) = delete;
   LocalBroker& operator=(const LocalBroker&) = delete;
@@ -142,16 +146,6 @@ class LocalBroker final : public Broker {
   struct Problems;  // of queues that a request needs and that cannot be had
   struct Walk;      // through the history
 
-  // Reads the queues anew now and then, where other processes may change them.
-  class Reader final : public Service {
-   public:
-    explicit Reader(Books& books) : books_(books) {}
-    Result<TimePoint> run_once(Store& store, TimePoint now) override;
-
-   private:
-    Books& books_;
-  };
-
   template <class T>
   using StoreCall = std::move_only_function<Result<T>(Store&, TimePoint)>;
   template <class T>
@@ -179,7 +173,7 @@ class LocalBroker final : public Broker {
   bool knows_queues(const Job& job) const;
   Result<void> find_notes(Store& store, Job& job);
   // With `store`, settings that are not known are asked for.
-  void decide_all(Job& job, Store* store, TimePoint now);
+  Result<void> decide_all(Job& job, Store* store, TimePoint now);
   Result<WorkResult> work_in_a_call(Store& store, Job& job, TimePoint now);
   void worked(const std::shared_ptr<Job>& job, Result<WorkResult> result);
   void finish(Job& job, WorkResult result);
@@ -223,18 +217,25 @@ class LocalBroker final : public Broker {
   // The store, with the internal queues in it.
   Store& prepared(Store& store);
 
-  Clock& clock_;
+  // ---- Others, and a store that may be away ----
+  void hinted(const Hint& hint);
+  void look_again(const Hint& hint);
+  void store_changed(const std::optional<Error>& away);
+
+  StoreClock clock_;
   Books books_;
-  Reader reader_;
+  SharedEye eye_;
   Sweeper sweeper_;
   Scheduler scheduler_;
   std::optional<Watch> watch_;
   Manager manager_;
   HistoryWriter history_;
+  Store& store_;
   Coalescer coalescer_;
   ServiceRunner runner_;
   const CallerId self_;
   const bool time_jumps_;
+  std::chrono::nanoseconds away_since_{};  // guarded by the Coalescer's lock
   std::atomic<bool> stopped_ = false;
 };
 

@@ -17,6 +17,7 @@
 namespace millrace {
 
 struct LocalBroker::Problems {
+  std::vector<QueueRef> asked = {};
   std::vector<std::pair<QueueRef, Error>> of = {};
 };
 

@@ -242,7 +242,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   const bool known = look_up_notes(*job);
   job->problems = need_queues(ask, std::move(unknown));
   if (known) {
-    decide_all(*job, nullptr, now);
+    static_cast<void>(decide_all(*job, nullptr, now));  // asks no store, so none can fail it
     coalescer_.work(ask.caller, std::move(job->work), ask.deadline,
                     [this, job](Result<WorkResult> result) { worked(job, std::move(result)); });
     return;
@@ -256,8 +256,8 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
 // ---- Deciding
 // ------------------------------------------------------------------------------------
 
-void LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
-  if (job.reports.empty()) return;
+Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
+  if (job.reports.empty()) return {};
   static const QueueSettings unknown_queue;
   job.work.settlements.reserve(job.reports.size());
   job.decided.reserve(job.reports.size());
@@ -270,7 +270,13 @@ void LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
     if (i == 0 || note.queue != name) {
       name = note.queue;
       queue = books_.queues.find(name);
-      if (!queue && store != nullptr) queue = books_.queues.look_up(*store, name).value_or(nullptr);
+      if (!queue && store != nullptr) {
+        auto found = books_.queues.look_up(*store, name);
+        if (!found && found.error().code == ErrorCode::unavailable) {
+          return std::unexpected(std::move(found.error()));
+        }
+        queue = found.value_or(nullptr);
+      }
     }
     Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
                                           queue ? queue->settings : unknown_queue, now);
@@ -282,6 +288,7 @@ void LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
                            new_ones_of(settlement, books_.queues, now)});
     job.work.settlements.push_back(std::move(settlement));
   }
+  return {};
 }
 
 // What the LeaseBook does not know the store does.
@@ -314,7 +321,9 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
 
 Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint now) {
   if (auto good = find_notes(store, job); !good) return std::unexpected(std::move(good.error()));
-  decide_all(job, &store, now);
+  if (auto good = decide_all(job, &store, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
   return work_in_batches(store, books_.traits.batch, job.work, now);
 }
 

@@ -233,7 +233,7 @@ TEST(Parked, a_round_looks_only_at_takes_of_queues_that_may_have_work) {
   d.put(1001, {task("r")});
   d.calls();
   d.round();
-  EXPECT_THAT(d.calls(), ElementsAre("put 1", "wait", "work 0+0+1", "flush"));
+  EXPECT_THAT(d.calls(), ElementsAre("put 1", "ready", "work 0+0+1", "flush"));
   EXPECT_TRUE(take.answered());
 }
 
@@ -244,7 +244,7 @@ TEST(Parked, a_round_tries_about_as_many_takes_as_there_are_tasks) {
   d.put(1001);
   d.calls();
   d.round();
-  EXPECT_THAT(d.calls(), ElementsAre("put 1", "wait", "work 0+0+4", "flush"));
+  EXPECT_THAT(d.calls(), ElementsAre("put 1", "ready", "work 0+0+4", "flush"));
   std::vector<NewTask> tasks;
   for (int i = 0; i < 300; ++i) tasks.push_back(task("q"));
   d.put(1001, tasks);
@@ -258,7 +258,7 @@ TEST(Parked, without_parked_takes_nobody_asks_where_work_is) {
   RoundsDriver d;
   d.put(1);
   d.round();
-  EXPECT_THAT(d.calls(), Not(Contains("wait")));
+  EXPECT_THAT(d.calls(), Not(Contains("ready")));
 }
 
 TEST(Parked, a_round_gives_only_so_much_and_the_next_one_follows_at_once) {

@@ -65,7 +65,7 @@ struct Request {
   std::size_t bytes = 0;
 
   // Kept by Rounds.
-  enum class Stage : std::uint8_t { waiting, running, parked, held };
+  enum class Stage : std::uint8_t { waiting, running, parked, held, gone_out };
   std::uint64_t number = 0;
   TimePoint asked{};
   Stage stage = Stage::waiting;
@@ -85,7 +85,7 @@ Request work_request(CallerId caller, Work work, TimePoint deadline, Completion<
 Request any_request(CallerId caller, CallPart part, TimePoint deadline, std::size_t bytes);
 
 // Any other call of the Store, made where rounds are applied, so it must be quick and not throw.
-// `unavailable` as its error means that the store has failed for good.
+// `unavailable` as its error means that the store has failed, or is away: see Rounds.
 // `bytes` is what the call carries, where that is much.
 template <class T>
 Request call_request(CallerId caller, std::move_only_function<Result<T>(Store&, TimePoint)> call,

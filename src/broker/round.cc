@@ -55,16 +55,21 @@ bool found_nothing(const WorkPart& part) {
 
 void RoundRunner::run(Round& round) {
   for (Request* request : round.unpark) parked_.remove(*request);
-  if (round.touch) {
-    if (auto touched = store_.wait(round.now, {}); !touched && failed(round, touched.error())) {
-      return;
-    }
-  }
-  if (!put(round) || !call(round) || !work(round)) return;
+  apply(round);
+  // Whatever became of the store: nobody waits for longer than he said.
   for (Request* request : parked_.ended(round.now)) {
     parked_.remove(*request);
     round.answered.push_back(request);
   }
+}
+
+bool RoundRunner::apply(Round& round) {
+  if (round.touch) {
+    if (auto touched = store_.ready(round.now); !touched && failed(round, touched.error())) {
+      return false;
+    }
+  }
+  return put(round) && call(round) && work(round);
 }
 
 bool RoundRunner::failed(Round& round, const Error& error) {
@@ -144,7 +149,7 @@ bool RoundRunner::work(Round& round) {
   for (Request* request : round.requests) {
     if (std::holds_alternative<WorkPart>(request->part)) requests.push_back(request);
   }
-  if (round.serve && parked_.size() != 0) {
+  if ((round.serve || !round.hot.empty()) && parked_.size() != 0) {
     if (!ask(round, requests, {.reports = true}) || !serve_parked(round) ||
         !ask(round, requests, {.takes = true})) {
       return false;
@@ -152,15 +157,15 @@ bool RoundRunner::work(Round& round) {
   } else if (!ask(round, requests, {.reports = true, .takes = true})) {
     return false;
   }
-  for (Request* request : requests) answer_or_park(round, *request);
-  return true;
+  return std::ranges::all_of(requests,
+                             [&](Request* request) { return answer_or_park(round, *request); });
 }
 
 bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts parts) {
   std::vector<Settlement> settlements;
   std::vector<Extension> extensions;
   std::vector<TakeRequest> takes;
-  if (parts.reports) settlements = std::exchange(round.give_backs, {});
+  if (parts.reports) settlements = round.give_backs;
   // A give-back is refused if the task was settled meanwhile, or is to be cancelled; then its lease
   // runs out, and what becomes of it is the timer's to decide.
   std::size_t settled = settlements.size();
@@ -171,7 +176,15 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
     if (parts.takes) append(takes, work.takes);
   }
   WorkResult result;
-  if (!work_in_batches(round, settlements, extensions, takes, result)) return false;
+  const bool good = work_in_batches(round, settlements, extensions, takes, result);
+  // The takes go back where they came from: who finds nothing asks again later.
+  auto next = takes.begin();
+  for (Request* request : requests) {
+    if (!parts.takes) break;
+    for (TakeRequest& take : work_of(*request).work.takes) take = std::move(*next++);
+  }
+  if (!good) return false;
+  if (parts.reports) round.give_backs.clear();
   std::size_t extended = 0;
   std::size_t taken = 0;
   for (Request* request : requests) {
@@ -181,10 +194,6 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
       hand_out(result.extended, extended, part.work.extensions.size(), part.result.extended);
     }
     if (parts.takes) {
-      // The takes go back where they came from: who finds nothing asks again later.
-      for (std::size_t i = 0; i < part.work.takes.size(); ++i) {
-        part.work.takes[i] = std::move(takes[taken + i]);
-      }
       part.result.taken.clear();
       hand_out(result.taken, taken, part.work.takes.size(), part.result.taken);
     }
@@ -192,7 +201,7 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
   return true;
 }
 
-void RoundRunner::answer_or_park(Round& round, Request& request) {
+bool RoundRunner::answer_or_park(Round& round, Request& request) {
   WorkPart& part = work_of(request);
   const Work& work = part.work;
   const bool may_wait = !work.takes.empty() && work.wait_until && *work.wait_until > round.now &&
@@ -206,13 +215,16 @@ void RoundRunner::answer_or_park(Round& round, Request& request) {
                             options_.retry_after};
     round.answered.push_back(&request);
   } else {
-    part.queues = names_of(work.takes);
+    auto names = names_of(work.takes);
+    if (!names) return !failed(round, names.error());
+    part.queues = std::move(*names);
     parked_.add(request);
     round.parked.push_back(&request);
   }
+  return true;
 }
 
-std::vector<std::string> RoundRunner::names_of(const std::vector<TakeRequest>& takes) {
+Result<std::vector<std::string>> RoundRunner::names_of(const std::vector<TakeRequest>& takes) {
   std::vector<std::string> names;
   for (const TakeRequest& take : takes) {
     for (const Want& want : take.queues) {
@@ -220,8 +232,11 @@ std::vector<std::string> RoundRunner::names_of(const std::vector<TakeRequest>& t
         names.push_back(*name);
         continue;
       }
-      // The take has just succeeded, so the queue is there.
+      // The take has just succeeded, so the queue is there, or was.
       const auto queues = store_.queues(want.queue);
+      if (!queues && queues.error().code == ErrorCode::unavailable) {
+        return std::unexpected(queues.error());
+      }
       names.push_back(queues && !queues->empty() ? queues->front().settings.name : std::string());
     }
   }
@@ -229,7 +244,8 @@ std::vector<std::string> RoundRunner::names_of(const std::vector<TakeRequest>& t
 }
 
 bool RoundRunner::serve_parked(Round& round) {
-  auto hot = store_.wait(round.now, {});
+  Result<std::vector<std::string>> hot = std::move(round.hot);
+  if (round.serve) hot = store_.ready(round.now);
   if (!hot) return !failed(round, hot.error());
   std::size_t given = 0;
   for (std::size_t tries = first_try;; tries = std::min(tries * 4, options_.items)) {

@@ -25,14 +25,18 @@ struct Round {
   std::vector<Settlement> give_backs = {};  // of leases whose caller is gone
   std::vector<Request*> unpark = {};        // parked takes that nobody waits for any more
   bool serve = false;                       // look for work for parked takes
+  std::vector<std::string> hot = {};        // queues that may have some, as somebody hinted
   bool touch = false;                       // call the store even if there is nothing to do
   bool flush = false;                       // something may be changed
+  std::uint64_t failed_flushes = 0;         // when it began
 
   // What became of it.
   std::vector<Request*> answered = {};  // to be held until the flush, each caller's in order
   std::vector<Request*> parked = {};
-  bool more = false;                            // parked takes may find more at once
-  std::optional<Error> failure = std::nullopt;  // the store has failed
+  bool more = false;  // parked takes may find more at once
+  // The store has failed, or is away. What of the requests is neither answered nor parked may have
+  // been applied or not.
+  std::optional<Error> failure = std::nullopt;
 };
 
 struct RoundOptions {
@@ -56,6 +60,7 @@ class RoundRunner {
 
  private:
   // Each is false once the store has failed.
+  bool apply(Round& round);
   bool put(Round& round);
   bool call(Round& round);
   bool work(Round& round);
@@ -69,9 +74,9 @@ class RoundRunner {
   bool ask(Round& round, std::span<Request* const> requests, Parts parts);
   // What a parked take got; queues that gave it less than it wanted have no more for now.
   std::size_t collect(Round& round, Request& request, std::unordered_set<std::string>& dry);
-  void answer_or_park(Round& round, Request& request);
+  bool answer_or_park(Round& round, Request& request);
   // Names of the queues the takes want, one for each.
-  std::vector<std::string> names_of(const std::vector<TakeRequest>& takes);
+  Result<std::vector<std::string>> names_of(const std::vector<TakeRequest>& takes);
 
   // Notes an error of a whole call: whether the store has failed.
   static bool failed(Round& round, const Error& error);

@@ -3,9 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace millrace {
+namespace {
+
+// For those whose requests a store had that is away.
+constexpr Duration away_retry_after{1000};
+
+}  // namespace
 
 Rounds::Rounds(Store& store, const RoundsOptions& options)
     : callers_(options.waiting),
@@ -13,7 +20,8 @@ Rounds::Rounds(Store& store, const RoundsOptions& options)
                       .batch = std::max<std::size_t>(store.traits().batch, 1),
                       .parked = options.parked,
                       .retry_after = options.waiting.retry_after}),
-      options_(options) {
+      options_(options),
+      recovers_(store.traits().recovers) {
   // A store that syncs at intervals learns from its calls how late it is. If nobody calls, what was
   // written last would never be synced.
   const Traits traits = store.traits();
@@ -59,7 +67,7 @@ void Rounds::give_back_of(const Request& request) {
 }
 
 void Rounds::give_back(const WorkResult& result) {
-  if (failed_) return;
+  if (failed_ || (away_ && closed_)) return;
   for (const auto& taken : result.taken) {
     if (!taken) continue;
     for (const Lease& lease : *taken) {
@@ -88,9 +96,8 @@ Answers Rounds::expire(TimePoint now) {
 
 Answers Rounds::gather(TimePoint now, Round& round) {
   Answers answers = expire(now);
-  round.now = now;
+  round.now = last_now_ = now;
   round.requests = callers_.gather(options_.items, options_.bytes);
-  round.give_backs = std::exchange(give_backs_, {});
   for (const Ticket ticket : std::exchange(unpark_, {})) {
     Request* request = callers_.find(ticket);
     if (request != nullptr && request->stage == Request::Stage::parked) {
@@ -98,23 +105,38 @@ Answers Rounds::gather(TimePoint now, Round& round) {
     }
   }
   if (closed_) round.unpark = runner_.parked().ended(never);
+  round.failed_flushes = failed_flushes_;
+  if (!closed_) plan_looks(now, round);
+  // While the store is away they wait for the next try.
+  if (!away_ || round.touch || !round.requests.empty()) {
+    round.give_backs = std::exchange(give_backs_, {});
+  }
   round.flush = !round.requests.empty() || !round.give_backs.empty();
+  round.serve = round.serve || (round.flush && parked_ != 0 && !closed_);
+  if (round.serve) next_poll_ = later(now, options_.poll);
   stats_.rounds += round.flush ? 1 : 0;
   stats_.requests += round.requests.size();
   for (const Request* request : round.requests) stats_.items += request->items;
-  if (closed_) return answers;
-
-  // Somebody may have set the clock back: what is to come at intervals must not wait for the moment
-  // it was planned for.
-  next_poll_ = std::min(next_poll_, later(now, options_.poll));
-  round.serve = parked_ != 0 && (round.flush || more_ || now >= next_poll_);
-  if (round.serve) next_poll_ = later(now, options_.poll);
-  if (touch_every_) {
-    next_touch_ = std::min(next_touch_, later(now, *touch_every_));
-    round.touch = now >= next_touch_;
-    if (round.touch) next_touch_ = later(now, *touch_every_);
-  }
   return answers;
+}
+
+// What is to be looked at though nobody asks. Somebody may have set the clock back: what is to come
+// at intervals must not wait for the moment it was planned for.
+void Rounds::plan_looks(TimePoint now, Round& round) {
+  next_poll_ = std::min(next_poll_, later(now, options_.poll));
+  const bool hinted = std::exchange(hinted_all_, false);
+  round.serve = parked_ != 0 && (hinted || more_ || now >= next_poll_);
+  for (const std::string& queue : std::exchange(hinted_, {})) {
+    if (runner_.parked().wanted(queue)) round.hot.push_back(queue);
+  }
+  const auto every = away_ ? std::optional(options_.poll) : touch_every_;
+  next_touch_ = every ? std::min(next_touch_, later(now, *every)) : never;
+  round.touch = now >= next_touch_;
+  if (round.touch) next_touch_ = later(now, *every);
+}
+
+void Rounds::hint(const std::vector<std::string>& queues) {
+  hinted_.insert(queues.begin(), queues.end());
 }
 
 Answers Rounds::keep(Round& round) {
@@ -125,12 +147,20 @@ Answers Rounds::keep(Round& round) {
   }
   if (round.failure && !failed_) store_failed(*round.failure, answers);
   for (Request* request : round.unpark) refuse(*request, answers);
-  if (failed_) {
-    fail_round(round, answers);
-  } else {
-    hold(round, answers);
+  if (round.failure && !failed_) {
+    // What was answered before is to be flushed as ever; whether that is good is the flush's to
+    // say. Nothing is tried again but to give back.
+    round.flush = round.touch = false;
+    if (!closed_) std::ranges::move(round.give_backs, std::back_inserter(give_backs_));
   }
-  more_ = round.more;
+  if (!failed_ && round.failed_flushes != failed_flushes_) {
+    // That flush may have been about what this round did before it.
+    for (Request* request : std::exchange(round.answered, {})) answer_unknown(*request, answers);
+  }
+  if (!failed_) hold(round, answers);
+  if (round.failure || failed_) fail_round(round, answers);
+  away_round_ = round.failure ? applied_ : away_round_;
+  more_ = round.more && !round.failure;
   parked_ = runner_.parked().size();
   parked_end_ = runner_.parked().next_end().value_or(never);
   return answers;
@@ -154,15 +184,31 @@ void Rounds::hold(Round& round, Answers& out) {
   held_.push_back(std::move(held));
 }
 
-// Nobody knows what became of it.
+// Nobody knows what became of it. Some of it may have gone out before.
 void Rounds::fail_round(Round& round, Answers& out) {
   // Those that had been parked before and were served in this round are not among its requests.
   for (Request* request : round.answered) {
-    if (request->stage == Request::Stage::parked) refuse(*request, out);
+    if (failed_ && request->stage == Request::Stage::parked) refuse(*request, out);
   }
   for (Request* request : round.requests) {
-    if (request->stage == Request::Stage::running) refuse(*request, out);
+    if (request->stage == Request::Stage::running) answer_unknown(*request, out);
   }
+}
+
+// Whoever took something does not learn of it: the tasks must not wait for the lease's end.
+void Rounds::answer_unknown(Request& request, Answers& out) {
+  const bool given_back = request.gone && request.stage == Request::Stage::held;
+  if (!given_back) give_back_of(request);
+  request.instead = unknown();
+  out.add(callers_.remove(request));
+}
+
+Error Rounds::unknown() const {
+  if (failed_) return *closed_;
+  Error error = *away_;
+  error.message +=
+      "; what became of the request is unknown, and it may be sent again with the same id";
+  return error;
 }
 
 void Rounds::refuse(Request& request, Answers& out) {
@@ -176,13 +222,22 @@ Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
   if (!result && result.error().code == ErrorCode::limited && !closed_) return answers;
   if (!result) {
     store_failed(result.error(), answers);
-    round = applied_;
+    ++failed_flushes_;
+    round = away_round_ = applied_;
+  }
+  if (result && away_ && round > away_round_) {
+    away_.reset();
+    next_touch_ = touch_every_ ? TimePoint::min() : never;
+    hint_all();
   }
   flushed_ = std::max(flushed_, round);
   while (!held_.empty() && held_.front().round <= round) {
     for (Request* request : held_.front().requests) {
-      if (!result) request->instead = closed_;
-      answers.add(callers_.remove(*request));
+      if (result) {
+        answers.add(callers_.remove(*request));
+      } else {
+        answer_unknown(*request, answers);
+      }
     }
     stats_.held -= held_.front().requests.size();
     stats_.held_items -= held_.front().items;
@@ -193,6 +248,7 @@ Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
 
 Answers Rounds::stop() {
   Answers answers;
+  if (away_) give_backs_.clear();  // nobody waits for it to come back
   if (!closed_) {
     close({ErrorCode::unavailable, "the broker is stopping; nothing was changed"}, answers);
   }
@@ -200,6 +256,13 @@ Answers Rounds::stop() {
 }
 
 void Rounds::store_failed(const Error& cause, Answers& out) {
+  if (recovers_) {
+    away_ = Error{ErrorCode::unavailable, fmt::format("the store is away: {}", cause.message),
+                  away_retry_after};
+    next_touch_ = std::min(next_touch_, later(last_now_, options_.poll));
+    if (closed_) give_backs_.clear();
+    return;
+  }
   failed_ = true;
   give_backs_.clear();
   close({ErrorCode::unavailable, fmt::format("the store has failed: {}", cause.message)}, out);
@@ -211,8 +274,9 @@ void Rounds::close(Error cause, Answers& out) {
 }
 
 TimePoint Rounds::next_wakeup() const {
-  const bool now = callers_.waiting() != 0 || !give_backs_.empty() || !unpark_.empty() ||
-                   (parked_ != 0 && (more_ || closed_));
+  const bool looks = more_ || closed_ || hinted_all_ || !hinted_.empty();
+  const bool now = callers_.waiting() != 0 || (!give_backs_.empty() && !away_) ||
+                   !unpark_.empty() || (parked_ != 0 && looks);
   if (now) return TimePoint::min();
   if (closed_) return never;
   if (parked_ == 0) return next_touch_;

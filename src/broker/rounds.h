@@ -9,6 +9,10 @@
 //   const auto applied = rounds.applied();
 //   rounds.flushed(applied, store.flush()).deliver();
 //
+// A store that fails is not called any more, and everybody is told. One that may recover is away
+// for a while: only those are told whose requests it had, since nobody knows what became of these;
+// parked takes stay, new requests are tried, and it is touched now and then until it is back.
+//
 // Deterministic: no threads, no clock. Nothing in here calls a completion; what is to be answered
 // is returned, and answered by deliver(). broker/coalescer.h adds the threads.
 #pragma once
@@ -19,6 +23,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "broker/callers.h"
@@ -36,7 +42,8 @@ struct RoundsOptions {
   std::size_t bytes = 4 * limits::mib;
   WaitingLimits waiting = {};
   std::size_t parked = 10'000;  // takes that wait for work; more are `limited`
-  Duration poll{250};           // how often parked takes look for what only time brings
+  // How often parked takes look for what only time brings, and a store that is away is tried.
+  Duration poll{250};
 };
 
 struct RoundsStats {
@@ -69,6 +76,9 @@ class Rounds {
   Answers leave(CallerId caller);
   // Gives back in the next round what was answered to somebody who is not there any more.
   void give_back(const WorkResult& result);
+  // These queues may have work, or any: parked takes are to look for it in the next round.
+  void hint(const std::vector<std::string>& queues);
+  void hint_all() { hinted_all_ = true; }
 
   // ---- Running ---------------------------------------------------------------------------------
 
@@ -81,8 +91,8 @@ class Rounds {
   std::uint64_t applied() const { return applied_; }
   bool needs_flush() const { return applied_ > flushed_; }
   // Answers the rounds up to and including `round`. After a flush that lacked space (`limited`)
-  // they go on waiting, unless nothing more is accepted; after a failed one everything is answered
-  // `unavailable`, for good.
+  // they go on waiting, unless nothing more is accepted; after a failed one everything that was
+  // applied is answered `unavailable`, and where the store does not recover everything else, too.
   Answers flushed(std::uint64_t round, const Result<void>& result);
 
   // Refuses what waits, what is parked and what will come. What was applied is answered as usual:
@@ -99,8 +109,9 @@ class Rounds {
   RoundsStats stats() const;
   std::size_t waiting() const { return callers_.waiting(); }
   std::size_t held_items() const { return stats_.held_items; }
-  // Why the store is not called any more, once it has failed.
-  std::optional<Error> failure() const { return failed_ ? closed_ : std::nullopt; }
+  // Why the store is not called any more, once it has failed; where it recovers, why it is away.
+  // It is back with the first flush of something applied since.
+  std::optional<Error> failure() const { return failed_ ? closed_ : away_; }
 
   // ---- The steps of apply() --------------------------------------------------------------------
 
@@ -121,6 +132,10 @@ class Rounds {
   void give_back_of(const Request& request);
   void hold(Round& round, Answers& out);
   void fail_round(Round& round, Answers& out);
+  void answer_unknown(Request& request, Answers& out);
+  void plan_looks(TimePoint now, Round& round);
+  // For those whose request the store had.
+  Error unknown() const;
   void refuse(Request& request, Answers& out);
   void close(Error cause, Answers& out);
   void store_failed(const Error& cause, Answers& out);
@@ -128,6 +143,7 @@ class Rounds {
   Callers callers_;
   RoundRunner runner_;
   RoundsOptions options_;
+  const bool recovers_;
   std::optional<Duration> touch_every_;
 
   std::deque<HeldRound> held_;
@@ -135,6 +151,12 @@ class Rounds {
   std::vector<Ticket> unpark_;   // parked takes whose caller is gone
   std::optional<Error> closed_;  // why nothing is accepted any more
   bool failed_ = false;          // the store has; it is not called again
+  std::optional<Error> away_;    // why the store is, if it is
+  std::uint64_t failed_flushes_ = 0;
+  std::uint64_t away_round_ = 0;  // the last that it may not have
+  std::set<std::string> hinted_;
+  bool hinted_all_ = false;
+  TimePoint last_now_{};
   std::uint64_t applied_ = 0;
   std::uint64_t flushed_ = 0;
   // What keep() saw of the runner, which belongs to whoever runs a round.

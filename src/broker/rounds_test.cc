@@ -287,22 +287,29 @@ void run_over(FaultyStore& store) {
   for (std::size_t i = 2; i < answers.size(); ++i) EXPECT_EQ(answers[i], 1) << "caller " << i;
 }
 
+void fail_each_call(bool recovers, Fault::When when, ErrorCode code) {
+  std::uint64_t faults = 1;
+  for (std::uint64_t call = 1; faults != 0; ++call) {
+    SCOPED_TRACE("call " + std::to_string(call) + (recovers ? ", recovers" : ""));
+    RecordingStore memory;
+    memory.pretended.recovers = recovers;
+    StoreDriver(memory).make_queue("q");
+    FaultyStore store(memory);
+    store.plan({.call = call, .when = when, .error = {code, "injected"}});
+    run_over(store);
+    faults = store.faults();
+    ASSERT_FALSE(testing::Test::HasFailure());
+    if (faults == 0) {
+      EXPECT_GT(call, 10);
+    }
+  }
+}
+
 TEST(Rounds, whichever_call_of_the_store_fails_everybody_is_answered_once) {
-  for (const auto when : {Fault::When::before, Fault::When::after}) {
-    for (const auto code : {ErrorCode::unavailable, ErrorCode::internal}) {
-      std::uint64_t faults = 1;
-      for (std::uint64_t call = 1; faults != 0; ++call) {
-        SCOPED_TRACE("call " + std::to_string(call));
-        const auto memory = open_memory();
-        StoreDriver(*memory).make_queue("q");
-        FaultyStore store(*memory);
-        store.plan({.call = call, .when = when, .error = {code, "injected"}});
-        run_over(store);
-        faults = store.faults();
-        ASSERT_FALSE(HasFailure());
-        if (faults == 0) {
-          EXPECT_GT(call, 10);
-        }
+  for (const bool recovers : {false, true}) {
+    for (const auto when : {Fault::When::before, Fault::When::after}) {
+      for (const auto code : {ErrorCode::unavailable, ErrorCode::internal}) {
+        fail_each_call(recovers, when, code);
       }
     }
   }
@@ -370,7 +377,7 @@ TEST(Rounds, an_idle_store_that_syncs_at_intervals_is_called_and_flushed_in_time
   EXPECT_FALSE(d.rounds->needs_flush());
   d.now += 1ms;
   d.apply();
-  EXPECT_THAT(d.calls(), ElementsAre("wait"));
+  EXPECT_THAT(d.calls(), ElementsAre("ready"));
   EXPECT_TRUE(d.rounds->needs_flush());
   d.flush();
   EXPECT_EQ(d.rounds->next_wakeup(), t0 + 100ms);

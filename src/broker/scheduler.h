@@ -52,6 +52,11 @@ class Scheduler final : public Service {
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override { untold_.tell(books_); }
+  // What it believes to have fired may not have.
+  void unsure(const Error& /*why*/) override {
+    untold_.drop();
+    changed();
+  }
 
  private:
   struct Entry {

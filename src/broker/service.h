@@ -20,6 +20,9 @@ class Service {
   // run.
   virtual void stored() {}
 
+  // The store is away, and nobody knows what became of the last run. It will run again.
+  virtual void unsure(const Error& /*why*/) {}
+
   // The store has failed, or the broker stops: nothing will be stored any more.
   virtual void failed(const Error& /*why*/) {}
 };

@@ -13,13 +13,23 @@ namespace {
 // or that a test moves, is noticed soon.
 constexpr Duration longest_wait{250};
 
-// After a run that ended with an error.
+// After a run that ended with an error, twice as long each time.
 constexpr Duration after_error{1000};
+constexpr Duration longest_after_error{5000};
+
+Duration pause_after(unsigned failures) {
+  return failures > 3 ? longest_after_error
+                      : std::min(after_error * (1U << (failures - 1)), longest_after_error);
+}
 
 }  // namespace
 
-ServiceRunner::ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log)
-    : clock_(clock), coalescer_(coalescer), log_(log), caller_(coalescer.new_caller()) {}
+ServiceRunner::ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log, bool recovers)
+    : clock_(clock),
+      coalescer_(coalescer),
+      log_(log),
+      caller_(coalescer.new_caller()),
+      recovers_(recovers) {}
 
 void ServiceRunner::add(std::string name, Service& service) {
   const std::scoped_lock lock(mutex_);
@@ -112,16 +122,33 @@ void ServiceRunner::submit(Entry& entry) {
 void ServiceRunner::ran(Entry& entry, const Result<TimePoint>& result) {
   const TimePoint now = clock_.now();
   const bool failed = !result;
-  if (failed && result.error().code == ErrorCode::unavailable) {
+  const bool no_store = failed && result.error().code == ErrorCode::unavailable;
+  if (no_store && recovers_) {
+    entry.service->unsure(result.error());
+  } else if (no_store) {
     for (const Entry& each : entries_) each.service->failed(result.error());
   }
   const std::scoped_lock lock(mutex_);
-  if (failed && !entry.failing && !stopping_) {
+  const bool known = entry.failures != 0 || stopping_ || (no_store && recovers_);
+  if (failed && !known) {
     log_(LogLevel::error, fmt::format("{} failed: {}", entry.name, result.error().message));
   }
-  entry.failing = failed;
+  entry.failures = failed ? entry.failures + 1 : 0;
   entry.running = false;
-  set_next(entry, std::min(next_of(entry), failed ? later(now, after_error) : *result));
+  // One that fails is not woken before its pause is over: what it is woken for can wait.
+  if (failed) {
+    set_next(entry, later(now, pause_after(entry.failures)));
+  } else {
+    set_next(entry, std::min(next_of(entry), *result));
+  }
+  changed_.notify_all();
+}
+
+void ServiceRunner::wake_failing() {
+  const std::scoped_lock lock(mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.failures != 0) set_next(entry, TimePoint::min());
+  }
   changed_.notify_all();
 }
 

@@ -21,7 +21,8 @@ namespace millrace {
 class ServiceRunner {
  public:
   // All must outlive this.
-  ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log);
+  // `recovers`: the store does, and somebody else logs that it is away.
+  ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log, bool recovers = false);
   ServiceRunner(const ServiceRunner&) = delete;
   ServiceRunner& operator=(const ServiceRunner&) = delete;
   ~ServiceRunner() { stop(); }
@@ -39,6 +40,9 @@ class ServiceRunner {
   // it is not.
   void wake_at(const Service& service, TimePoint moment);
 
+  // The store is back: services that could not run are due.
+  void wake_failing();
+
   // Runs each service until it has nothing more to do now. Instead of start(), where time stands
   // still: in tests, and for whoever keeps time himself.
   void run_due();
@@ -52,7 +56,7 @@ class ServiceRunner {
     // Guarded by the mutex; read without it by wake_at().
     std::atomic<Duration::rep> next = TimePoint::min().time_since_epoch().count();
     bool running = false;
-    bool failing = false;  // its last run ended with an error, which was logged
+    unsigned failures = 0;  // of its last runs, one after the other; the first is logged
   };
 
   static TimePoint next_of(const Entry& entry) {
@@ -71,6 +75,7 @@ class ServiceRunner {
   Coalescer& coalescer_;
   const Log& log_;
   const CallerId caller_;
+  const bool recovers_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -118,19 +118,36 @@ TEST_F(ServiceRunnerTest, a_clock_that_was_set_back_stops_nothing) {
   EXPECT_EQ(beat_.runs, 3);
 }
 
-TEST_F(ServiceRunnerTest, one_that_fails_is_logged_once_and_tried_again) {
+TEST_F(ServiceRunnerTest, one_that_fails_is_logged_once_and_tried_again_after_longer_pauses) {
   Beat other;
   runner_.add("beat", beat_);
   runner_.add("other", other);
   beat_.fails = true;
-  for (int i = 0; i < 5; ++i) {
+  std::vector<std::chrono::nanoseconds> tried;
+  for (int i = 0; i < 180; ++i) {
+    const int before = beat_.runs;
     runner_.run_due();
-    clock_.advance(2s);
+    if (beat_.runs != before) tried.push_back(clock_.steady());
+    clock_.advance(100ms);
   }
-  EXPECT_EQ(beat_.runs, 5);
-  EXPECT_EQ(other.runs, 1);
+  EXPECT_THAT(tried, ::testing::ElementsAre(0s, 1s, 3s, 7s, 12s, 17s));
+  EXPECT_EQ(other.runs, 2);
   EXPECT_THAT(lines_.lines(), SizeIs(1));
   EXPECT_THAT(lines_.lines(), Contains(HasSubstr("beat failed: out of order")));
+}
+
+TEST_F(ServiceRunnerTest, one_that_fails_may_be_woken_and_others_are_not) {
+  Beat other;
+  runner_.add("beat", beat_);
+  runner_.add("other", other);
+  beat_.fails = true;
+  runner_.run_due();
+  beat_.fails = false;
+  runner_.wake_failing();
+  runner_.run_due();
+  EXPECT_EQ(beat_.runs, 2);
+  EXPECT_EQ(other.runs, 1);
+  EXPECT_EQ(runner_.next_due(), t0 + 10s) << "and it is as if nothing had been";
 }
 
 TEST_F(ServiceRunnerTest, its_thread_notices_a_clock_that_moves_and_a_wish) {

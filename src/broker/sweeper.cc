@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto calm = std::chrono::seconds(30);
 constexpr auto disagreement = std::chrono::seconds(5);
-constexpr auto standstill = std::chrono::seconds(10);  // between two looks that come every second
+constexpr auto standstill = std::chrono::seconds(5);  // between two looks that come every second
 
 constexpr Duration at_least_every{1000};
 constexpr std::size_t advance_step = 1000;
@@ -68,12 +68,13 @@ Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
   return advanced->next ? std::min(*advanced->next, next) : next;
 }
 
-Settlement Sweeper::decide(Store& store, const Overdue& overdue, TimePoint now) {
+Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoint now) {
   Settlement settlement;
   if (const auto* lost = std::get_if<Lost>(&overdue.expect)) {
-    settlement =
-        decide_lost(overdue.lease, lost->until, overdue.cancel_requested,
-                    books_.settings_of(store, overdue.lease.queue), books_.options.retry, now);
+    const auto settings = books_.settings_of(store, overdue.lease.queue);
+    if (!settings) return std::unexpected(settings.error());
+    settlement = decide_lost(overdue.lease, lost->until, overdue.cancel_requested, *settings,
+                             books_.options.retry, now);
   } else {
     settlement = decide_expired(overdue.lease.id, std::get<Unchanged>(overdue.expect).version, now,
                                 overdue.lease.counters);
@@ -94,7 +95,9 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
     const bool lease = std::holds_alternative<Lost>(overdue.expect);
     if (lease && !may_lose && !died_with_its_process(overdue)) continue;
     if (ended.size() == step) break;
-    settlements.push_back(decide(store, overdue, now));
+    auto decided = decide(store, overdue, now);
+    if (!decided) return std::unexpected(std::move(decided.error()));
+    settlements.push_back(std::move(*decided));
     ended.push_back(&overdue);
   }
   if (settlements.empty()) return false;
@@ -111,9 +114,11 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   return changed && ended.size() == step;
 }
 
-// Extended, settled or changed at the last moment by another process: nothing to talk about.
+// Extended, settled, changed or removed at the last moment by another process: nothing to talk
+// about.
 void Sweeper::refused(const Overdue& overdue, const Error& error) {
   if (error.code == ErrorCode::lease_lost || error.code == ErrorCode::conflict) return;
+  if (error.code == ErrorCode::not_found && books_.traits.several_processes) return;
   books_.log()(LogLevel::error,
                fmt::format("task {} is overdue and cannot be settled: {}",
                            to_text(overdue.lease.id.value), error.message),

@@ -20,11 +20,11 @@ namespace millrace {
 
 // Whether an overdue lease may be called lost. Not in the first 30 s, because workers that ran
 // through a restart have had nobody to extend with; and not for 30 s after the clock was set, the
-// machine slept or this process stood still.
+// machine slept, this process stood still or its store was away.
 class LossGuard {
  public:
   explicit LossGuard(Clock& clock);
-  // To be asked about once a second.
+  // To be asked about once a second, as long as the store is there.
   bool may_lose();
 
  private:
@@ -42,6 +42,7 @@ class Sweeper final : public Service {
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override { untold_.tell(books_); }
+  void unsure(const Error& /*why*/) override { untold_.drop(); }
 
   // Called where somebody waits for a task that a sweep ended.
   std::function<void()> on_awaited = {};
@@ -52,7 +53,7 @@ class Sweeper final : public Service {
   void refused(const Overdue& overdue, const Error& error);
   void note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,
             TimePoint now);
-  Settlement decide(Store& store, const Overdue& overdue, TimePoint now);
+  Result<Settlement> decide(Store& store, const Overdue& overdue, TimePoint now);
 
   Books& books_;
   Untold untold_;

@@ -125,6 +125,13 @@ void Waiters::stored() {
   for (auto& [done, task] : answers) done(std::move(task));
 }
 
+void Waiters::unsure(const Error& why) {
+  std::unique_lock lock(mutex_);
+  auto answers = std::exchange(answers_, {});
+  lock.unlock();
+  for (auto& [done, task] : answers) done(std::unexpected(why));
+}
+
 void Waiters::failed(const Error& why) {
   std::unique_lock lock(mutex_);
   auto all = std::exchange(by_id_, {});

@@ -25,7 +25,7 @@ namespace millrace {
 
 struct WaitersOptions {
   std::size_t most = 10'000;
-  bool poll = false;  // other processes may end tasks
+  bool poll = false;  // other processes may end tasks, or the store may be away when one ends
 };
 
 class Waiters final : public Service {
@@ -47,6 +47,8 @@ class Waiters final : public Service {
   // Finds the tasks that are due to be answered; stored() answers them.
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override;
+  // Answers those with the error for whom something was found; the others go on waiting.
+  void unsure(const Error& why) override;
   // Answers everybody with the error.
   void failed(const Error& why) override;
 

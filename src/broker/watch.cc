@@ -67,6 +67,19 @@ Result<Look> Watch::look(Store& store, TimePoint now) {
   return look;
 }
 
+// Every server over a shared store sees the same queue, and one alert about it is enough: whoever
+// is first. What only one of them can see has no key.
+std::optional<UniqueKey> Watch::key_of(const Alert& alert) const {
+  const bool seen_by_all =
+      alert.facts.kind == AlertKind::queue_deep || alert.facts.kind == AlertKind::no_take;
+  const Duration window = books_.options.alert_window / 2;
+  if (!books_.traits.several_processes || !seen_by_all || window <= Duration::zero()) return {};
+  return UniqueKey{.key = fmt::format("{}/{}/{}", name_of(alert.facts.kind), alert.queue,
+                                      alert.facts.resolved ? "over" : "on"),
+                   .scope = UniqueScope::window,
+                   .window = window};
+}
+
 void Watch::tell(Alert alert, TimePoint now) {
   books_.log()(alert.facts.level, fmt::format("{}: {}", alert.facts.title, alert.message),
                {{"alert", std::string(name_of(alert.facts.kind))},
@@ -74,12 +87,14 @@ void Watch::tell(Alert alert, TimePoint now) {
                 {"resolved", alert.facts.resolved},
                 {"held_back", static_cast<std::int64_t>(alert.facts.held_back)}});
   if (!books_.notices.can_alert()) return;
+  auto key = key_of(alert);
   Notice notice{.subject = std::move(alert.message),
                 .alert = std::move(alert.facts),
                 .queue = std::move(alert.queue),
                 .type = std::move(alert.type),
                 .at = now};
   unsent_.push_back(books_.notices.alert(std::move(notice), now));
+  unsent_.back().unique = std::move(key);
   if (unsent_.size() > most_unsent) unsent_.pop_front();
 }
 
@@ -93,12 +108,25 @@ Result<void> Watch::send(Store& store, TimePoint now) {
     if (!put) {
       books_.log()(LogLevel::error,
                    fmt::format("an alert could not be stored: {}", put.error().message));
-    } else {
+    } else if (!put->existing) {
       untold_.put({{unsent_.front()}, books_.queues, now}, now);
     }
+    sent_.push_back(std::move(unsent_.front()));
     unsent_.pop_front();
   }
   return {};
+}
+
+void Watch::stored() {
+  untold_.tell(books_);
+  sent_.clear();
+}
+
+// Sent once more: one that is there keeps its id, and is not there twice.
+void Watch::unsure(const Error& /*why*/) {
+  untold_.drop();
+  unsent_.insert(unsent_.begin(), sent_.begin(), sent_.end());
+  sent_.clear();
 }
 
 }  // namespace millrace

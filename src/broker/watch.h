@@ -133,11 +133,13 @@ class Watch final : public Service {
         conditions_(options_.limits, books.options.alert_window) {}
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
-  void stored() override { untold_.tell(books_); }
+  void stored() override;
+  void unsure(const Error& why) override;
 
  private:
   Result<Look> look(Store& store, TimePoint now);
   void tell(Alert alert, TimePoint now);
+  std::optional<UniqueKey> key_of(const Alert& alert) const;
   Result<void> send(Store& store, TimePoint now);
 
   Books& books_;
@@ -145,6 +147,7 @@ class Watch final : public Service {
   const WatchOptions options_;
   Conditions conditions_;
   std::deque<NewTask> unsent_;  // there was no room for them
+  std::deque<NewTask> sent_;    // in the last run, and perhaps not stored
 };
 
 }  // namespace millrace

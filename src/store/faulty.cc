@@ -128,8 +128,8 @@ Result<std::optional<TimePoint>> FaultyStore::time() {
   return through([&] { return ForwardingStore::time(); });
 }
 
-Result<std::vector<std::string>> FaultyStore::wait(TimePoint now, Duration at_most) {
-  return through([&] { return ForwardingStore::wait(now, at_most); });
+Result<std::vector<std::string>> FaultyStore::ready(TimePoint now) {
+  return through([&] { return ForwardingStore::ready(now); });
 }
 
 }  // namespace millrace

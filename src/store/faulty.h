@@ -64,7 +64,7 @@ class FaultyStore : public ForwardingStore {
   Result<Memo> remember(const Remember& request, TimePoint now) override;
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
  private:
   // Makes the call, or fails in its place.

@@ -85,9 +85,8 @@ class ForwardingStore : public Store {
   }
   Result<std::optional<TimePoint>> time() override { return inner_.time(); }
   Traits traits() const override { return inner_.traits(); }
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
-    return inner_.wait(now, at_most);
-  }
+  Result<std::vector<std::string>> ready(TimePoint now) override { return inner_.ready(now); }
+  void on_hint(std::function<void(const Hint&)> tell) override { inner_.on_hint(std::move(tell)); }
 
  private:
   Store& inner_;

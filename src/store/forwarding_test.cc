@@ -20,6 +20,18 @@ TEST(ForwardingStore, hands_every_method_on_to_the_store_behind) {
   EXPECT_EQ(store.traits(), inner.traits());
 }
 
+TEST(ForwardingStore, whoever_is_to_be_told_is_told_by_the_store_behind) {
+  struct Telling : EchoStore {
+    std::function<void(const Hint&)> tell;
+    void on_hint(std::function<void(const Hint&)> given) override { tell = std::move(given); }
+  } inner;
+  ForwardingStore store(inner);
+  Hint told;
+  store.on_hint([&](const Hint& hint) { told = hint; });
+  inner.tell({.work = {"q"}});
+  EXPECT_EQ(told, (Hint{.work = {"q"}}));
+}
+
 TEST(ForwardingStore, hands_arguments_and_answers_on_unchanged) {
   ModelStore inner;
   ForwardingStore store(inner);

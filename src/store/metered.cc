@@ -75,7 +75,7 @@ std::string_view name_of(StoreMethod method) {
                                                                              "remember",
                                                                              "recall",
                                                                              "time",
-                                                                             "wait"};
+                                                                             "ready"};
   return names[static_cast<std::size_t>(method)];
 }
 
@@ -226,8 +226,8 @@ Result<std::optional<TimePoint>> MeteredStore::time() {
   return measured(StoreMethod::time, [&] { return ForwardingStore::time(); });
 }
 
-Result<std::vector<std::string>> MeteredStore::wait(TimePoint now, Duration at_most) {
-  return measured(StoreMethod::wait, [&] { return ForwardingStore::wait(now, at_most); });
+Result<std::vector<std::string>> MeteredStore::ready(TimePoint now) {
+  return measured(StoreMethod::ready, [&] { return ForwardingStore::ready(now); });
 }
 
 }  // namespace millrace

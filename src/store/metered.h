@@ -39,7 +39,7 @@ enum class StoreMethod : std::uint8_t {
   remember,
   recall,
   time,
-  wait,
+  ready,
 };
 inline constexpr std::size_t store_method_count = 25;
 
@@ -97,7 +97,7 @@ class MeteredStore : public ForwardingStore {
   Result<Memo> remember(const Remember& request, TimePoint now) override;
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
  private:
   struct Meter {

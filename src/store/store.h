@@ -16,7 +16,8 @@
 //   * A value outside core/limits.h is `invalid` or `too_large`, with a message that says what is
 //     allowed.
 //   * Expected failures are returned, never thrown. `unavailable` on any call means that the
-//     store has failed; it stays so until it is reopened.
+//     store has failed; it stays so until it is reopened - unless traits() say `recovers`: then
+//     what became of that one call is unknown, and later ones may be good again.
 //   * Not thread-safe, but flush() may run on a second thread while the next calls are applied.
 #pragma once
 
@@ -29,6 +30,7 @@
 #include <millrace/work.h>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -163,12 +165,27 @@ struct Traits {
   std::size_t follow_ups = 32;
   Duration time_precision{1};
   bool several_processes = false;
-  bool push_wakeups = false;
+  bool push_wakeups = false;  // on_hint() is heeded
+  // `unavailable` may pass: the call's outcome is unknown (all of it or none), and later calls may
+  // be good again. Such a store waits by itself between its tries to come back, and answers
+  // meanwhile at once.
+  bool recovers = false;
   // Finished tasks that are kept for a day or longer may outlive that by this much.
   Duration retention_step{};
   bool global_events = false;
 
   friend bool operator==(const Traits&, const Traits&) = default;
+};
+
+// What others may have done to a store that several processes share. Always a hint: it may come for
+// nothing, late, or not at all, and whoever heeds it polls behind it.
+struct Hint {
+  std::vector<std::string> work = {};  // names of queues that may have tasks to take
+  bool queues = false;                 // some may have been created, changed or removed
+  bool schedules = false;              // so may some of these
+  bool everything = false;             // nobody listened for a while: all of this, everywhere
+
+  friend bool operator==(const Hint&, const Hint&) = default;
 };
 
 class Store {
@@ -212,6 +229,9 @@ class Store {
 
   // Makes everything applied before this call durable, as far as traits() promise. `limited`: there
   // is no space for it now. Nothing is lost or answered; flush again when there may be.
+  //
+  // A store that recovers answers `unavailable` if anything applied since the last good flush may
+  // be lost, even where it is back by now: what a server had not written when it crashed is gone.
   virtual Result<void> flush() = 0;
 
   // ---- Upkeep ----------------------------------------------------------------------------------
@@ -329,9 +349,13 @@ class Store {
 
   virtual Traits traits() const = 0;
 
-  // Names of queues that may have work now. Waits up to `at_most` for some where traits() say
-  // push_wakeups; others answer at once. A hint: the caller polls behind it.
-  virtual Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) = 0;
+  // Names of queues that may have work now; all that have some are among them.
+  virtual Result<std::vector<std::string>> ready(TimePoint now) = 0;
+
+  // Whom to tell of what other processes do, where traits() say push_wakeups; others never tell.
+  // Called on a thread of the store's, one call at a time, and may only post: it must not call the
+  // store. Replaces the one given before, of which no call runs any more when this returns.
+  virtual void on_hint(std::function<void(const Hint&)> /*tell*/) {}
 };
 
 }  // namespace millrace

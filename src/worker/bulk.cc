@@ -116,7 +116,7 @@ HandlerFunction run_bulk(Broker& broker, BulkTools tools,
 BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& options)
     : stopping_(std::make_shared<std::atomic<bool>>(false)),
       worker_(clock, broker,
-              {.name = "$local-bulk", .internal = true, .idle = idle, .log = options.log},
+              {.name = options.name, .internal = true, .idle = idle, .log = options.log},
               {{.queue = std::string(bulk_queue),
                 .concurrency = std::max(options.concurrency, 1U),
                 .prefetch = 0,

@@ -19,7 +19,8 @@ namespace millrace::worker {
 
 struct BulkWorkerOptions {
   BulkTools tools = {};
-  std::uint32_t concurrency = 1;  // operations at the same time
+  std::uint32_t concurrency = 1;     // operations at the same time
+  std::string name = "$local-bulk";  // of the worker; one for each process that shares a store
   Log log = {};
 };
 

@@ -50,7 +50,7 @@ Deliverer::Deliverer(Clock& clock, Broker& broker, DelivererOptions options)
     : webhooks_({.guard = options.guard, .user_agent = options.user_agent}),
       alerts_({.user_agent = options.user_agent}),
       worker_(clock, broker,
-              {.name = "$local-deliver", .internal = true, .idle = idle, .log = options.log},
+              {.name = options.name, .internal = true, .idle = idle, .log = options.log},
               handlers_of(broker, webhooks_, alerts_, inside_, options)) {
   worker_.start();
 }

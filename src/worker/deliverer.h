@@ -25,6 +25,7 @@ struct DelivererOptions {
   std::uint32_t concurrency = 16;                           // webhooks at the same time
   std::string alerts_url = {};  // whoever runs the server chose it: it may be any address
   std::string user_agent = "millrace";
+  std::string name = "$local-deliver";  // of the worker; one for each process that shares a store
   Log log = {};
 };
 

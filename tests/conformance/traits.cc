@@ -56,22 +56,38 @@ TEST_P(StoreConformance, moments_are_kept_as_precisely_as_the_traits_say) {
 
 // ---- Wake-ups ----------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, wait_names_queues_that_have_work) {
+TEST_P(StoreConformance, ready_names_queues_that_have_work) {
   make_queue("busy");
   put(task("busy"));
-  EXPECT_THAT(must(store().wait(now, 0ms)), Contains("busy"));
+  EXPECT_THAT(must(store().ready(now)), Contains("busy"));
 }
 
-TEST_P(StoreConformance, wait_names_queues_whose_tasks_fell_due_though_nobody_promoted_them) {
+TEST_P(StoreConformance, ready_names_queues_whose_tasks_fell_due_though_nobody_promoted_them) {
   make_queue("busy");
   put(task("busy", {.start = now + 10s}));
   pass(10s);
-  EXPECT_THAT(must(store().wait(now, 0ms)), Contains("busy"));
+  EXPECT_THAT(must(store().ready(now)), Contains("busy"));
 }
 
-TEST_P(StoreConformance, wait_answers_at_once_where_nothing_can_wake_it) {
-  if (store().traits().push_wakeups) GTEST_SKIP() << "this store can be woken";
-  EXPECT_THAT(must(store().wait(now, 12h)), IsEmpty());
+TEST_P(StoreConformance, ready_names_nothing_where_there_is_no_work) {
+  EXPECT_THAT(must(store().ready(now)), IsEmpty());
+}
+
+TEST_P(StoreConformance, a_store_that_cannot_push_never_tells) {
+  if (store().traits().push_wakeups) GTEST_SKIP() << "this store tells";
+  int told = 0;
+  store().on_hint([&](const Hint&) { ++told; });
+  put(task("q"));
+  make_queue("new");
+  must(store().flush());
+  store().on_hint(nullptr);
+  EXPECT_EQ(told, 0);
+}
+
+// What others do can only be told by a store that others use.
+TEST_P(StoreConformance, only_a_store_that_is_shared_tells_of_others) {
+  const Traits traits = store().traits();
+  EXPECT_TRUE(!traits.push_wakeups || traits.several_processes);
 }
 
 // ---- Durability --------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ struct Describe {
     return fmt::format("recall \"{}\" after \"{}\", {}", step.request.prefix, step.request.after,
                        step.request.limit);
   }
-  std::string operator()(const WaitStep& /*step*/) const { return "wait"; }
+  std::string operator()(const WaitStep& /*step*/) const { return "ready"; }
   std::string operator()(const LookStep& /*step*/) const { return "look at everything"; }
 };
 

@@ -1,10 +1,5 @@
 // Random sequences on two stores that have to agree.
-//
-// MILLRACE_SEEDS=10000 runs that many; MILLRACE_SEED=42, or --seed=42, runs that one alone; both
-// together run that many from that one on.
 #include <gtest/gtest.h>
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <string>
 
@@ -13,21 +8,13 @@
 #include "tests/random/describe.h"
 #include "tests/random/duel.h"
 #include "tests/random/generator.h"
+#include "tests/random/seeds.h"
 #include "tests/support/model_store.h"
 #include "tests/support/replayed_store.h"
 
 namespace millrace::test {
 
 namespace {
-
-constexpr std::size_t sequence_length = 300;
-constexpr std::uint64_t usual_seeds = 300;
-
-std::optional<std::uint64_t> number_from(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  return std::stoull(text);
-}
 
 std::unique_ptr<Store> open_model() {
   return std::make_unique<ModelStore>();
@@ -49,13 +36,7 @@ void PrintTo(const Contender& contender, std::ostream* os) {
 class RandomSequence : public ::testing::TestWithParam<Contender> {};
 
 TEST_P(RandomSequence, AgreesWithTheReference) {
-  const auto named = number_from("MILLRACE_SEED");
-  const auto first = named.value_or(1);
-  const auto count = number_from("MILLRACE_SEEDS").value_or(named ? 1 : usual_seeds);
-  for (auto seed = first; seed < first + count; ++seed) {
-    const auto account = try_seed(GetParam().duel, seed, sequence_length);
-    ASSERT_FALSE(account) << account->text << "replay with --seed=" << seed;
-  }
+  expect_agreement(GetParam().duel, 300);
 }
 
 // Another store = one more line; its reference is the in-memory store.
@@ -99,17 +80,3 @@ TEST(RandomSequences, FindNothingBetweenAStoreAndItself) {
 }  // namespace
 
 }  // namespace millrace::test
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const std::string flag = "--seed=";
-    if (!argument.starts_with(flag)) {
-      std::cerr << "unknown argument " << argument << "; there is only --seed=NUMBER\n";
-      return 2;
-    }
-    setenv("MILLRACE_SEED", argument.substr(flag.size()).c_str(), 1);
-  }
-  return RUN_ALL_TESTS();
-}

@@ -281,10 +281,10 @@ Answer Side::call(const RecallStep& step, TimePoint now) {
 
 // Only a hint, so only that it hints at queues that exist.
 Answer Side::call(const WaitStep& /*step*/, TimePoint now) {
-  const auto names = store_->wait(now, Duration::zero());
+  const auto names = store_->ready(now);
   if (!names) return {failure(names.error())};
   for (const auto& name : *names) {
-    if (!store_->queues(QueueRef(name))) complain("wait named " + name + ", which is not there");
+    if (!store_->queues(QueueRef(name))) complain("ready named " + name + ", which is not there");
   }
   return {Note{"ok"}};
 }

@@ -177,7 +177,7 @@ void Watched::check_failed_store(TimePoint now) {
   std::ignore = schedules(std::nullopt);
   std::ignore = recall({}, now);
   std::ignore = due(now, 10);
-  std::ignore = wait(now, Duration::zero());
+  std::ignore = ready(now);
   std::ignore = put({}, now);
   std::ignore = work({}, {}, {}, now);
   std::ignore = advance(now, 10);
@@ -321,9 +321,9 @@ Traits Watched::traits() const {
   return subject_.store->traits();
 }
 
-Result<std::vector<std::string>> Watched::wait(TimePoint now, Duration at_most) {
+Result<std::vector<std::string>> Watched::ready(TimePoint now) {
   moment_ = now;
-  return ask("wait", [&](Store& store) { return store.wait(now, at_most); });
+  return ask("ready", [&](Store& store) { return store.ready(now); });
 }
 
 }  // namespace millrace::test

@@ -77,7 +77,7 @@ class Watched final : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override;
   Traits traits() const override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
  private:
   // `call` is a copy of everything, so that it can be made again on the shadow of another day.

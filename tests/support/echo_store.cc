@@ -29,7 +29,7 @@ std::vector<StoreCall> every_call() {
       {"remember", [=](Store& s) { return s.remember({}, now).error(); }},
       {"recall", [=](Store& s) { return s.recall({}, now).error(); }},
       {"time", [=](Store& s) { return s.time().error(); }},
-      {"wait", [=](Store& s) { return s.wait(now, {}).error(); }},
+      {"ready", [=](Store& s) { return s.ready(now).error(); }},
   };
 }
 

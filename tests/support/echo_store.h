@@ -70,7 +70,7 @@ class EchoStore : public Store {
   Result<std::vector<Memo>> recall(const Recall&, TimePoint) override { return echo("recall"); }
   Result<std::optional<TimePoint>> time() override { return echo("time"); }
   Traits traits() const override { return {.name = "echo"}; }
-  Result<std::vector<std::string>> wait(TimePoint, Duration) override { return echo("wait"); }
+  Result<std::vector<std::string>> ready(TimePoint) override { return echo("ready"); }
 
  private:
   std::unexpected<Error> echo(const char* name) {

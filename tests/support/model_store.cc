@@ -298,7 +298,7 @@ Result<std::vector<QueueCounts>> ModelStore::counts(const std::optional<QueueRef
   return all;
 }
 
-Result<std::vector<std::string>> ModelStore::wait(TimePoint now, Duration /*at_most*/) {
+Result<std::vector<std::string>> ModelStore::ready(TimePoint now) {
   std::vector<std::string> names;
   for (const auto& [name, line] : queues_) {
     const bool any = std::ranges::any_of(records_, [&](const auto& entry) {

@@ -54,7 +54,14 @@ class ModelStore : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override { return std::nullopt; }
   Traits traits() const override { return {.name = "model"}; }
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
+
+  // It was put back to what it was before: tokens and versions must not come twice nevertheless.
+  void count_on_from(const ModelStore& later) {
+    last_number_ = later.last_number_;
+    last_token_ = later.last_token_;
+    last_memo_version_ = later.last_memo_version_;
+  }
 
  private:
   struct Record {

@@ -6,20 +6,10 @@
 #include "core/clock.h"
 #include "postgres/connection.h"
 #include "store/postgres/postgres.h"
-#include "tests/support/postgres_server.h"
+#include "tests/support/shared_postgres.h"
 
 namespace millrace::test {
 namespace {
-
-PostgresServer& shared_server() {
-  // A server that keeps its promise, as the traits of the store say.
-  static PostgresServer server([] {
-    auto settings = quick_settings();
-    settings.emplace_back("fsync", "on");
-    return PostgresOptions{.settings = std::move(settings)};
-  }());
-  return server;
-}
 
 // A store may be asked for a thousand times in one program; to make the tables anew takes longer.
 constexpr const char* empty_all =
@@ -32,14 +22,14 @@ constexpr const char* empty_all =
 
 std::unique_ptr<Store> open_postgres_again() {
   static SystemClock clock;
-  auto store = open_postgres({.url = shared_server().url()}, clock);
+  auto store = open_postgres({.url = shared_postgres().url()}, clock);
   if (!store) throw std::runtime_error(store.error().message);
   return std::move(*store);
 }
 
 std::unique_ptr<Store> open_fresh_postgres() {
   static const bool made = (open_postgres_again(), true);
-  static auto connection = postgres::Connection::open({.url = shared_server().url()});
+  static auto connection = postgres::Connection::open({.url = shared_postgres().url()});
   if (!made || !connection) throw std::runtime_error(connection.error().message);
   if (auto emptied = (*connection)->run_script(empty_all); !emptied) {
     throw std::runtime_error(emptied.error().message);

@@ -1,4 +1,4 @@
-// Fresh stores on one PostgreSQL that the test program starts when the first is asked for.
+// Fresh stores on the PostgreSQL of shared_postgres.h, in its database `postgres`.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // The memory store with its calls written down, in a shorthand: "put 3", "work 1+0+2" (settlements,
-// extensions, takes), "find", "wait", "flush". It can be told to fail, and to have other traits.
+// extensions, takes), "find", "ready", "flush". It can be told to fail, and to have other traits.
 #pragma once
 
 #include <fmt/format.h>
@@ -42,9 +42,9 @@ class RecordingStore : public ForwardingStore {
     if (!note("find")) return std::unexpected(*failure);
     return ForwardingStore::find(task);
   }
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
-    if (!note("wait")) return std::unexpected(*failure);
-    return ForwardingStore::wait(now, at_most);
+  Result<std::vector<std::string>> ready(TimePoint now) override {
+    if (!note("ready")) return std::unexpected(*failure);
+    return ForwardingStore::ready(now);
   }
   Traits traits() const override { return pretended; }
 

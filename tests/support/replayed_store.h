@@ -37,8 +37,8 @@ class ReplayedStore final : public ForwardingStore {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override {
     return ask([&] { return replica_.recall(request, now); });
   }
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override {
-    return ask([&] { return replica_.wait(now, at_most); });
+  Result<std::vector<std::string>> ready(TimePoint now) override {
+    return ask([&] { return replica_.ready(now); });
   }
 
   // Brings the replica up to date; `corrupt` if it then differs from the first by a single byte.

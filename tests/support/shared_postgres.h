@@ -1,12 +1,19 @@
-// One PostgreSQL server for all tests of a program, started when the first one asks for it.
+// One PostgreSQL server for all tests of a program, started when the first one asks for it. It keeps
+// its promises: a store on a server that does not says so.
 #pragma once
+
+#include <utility>
 
 #include "tests/support/postgres_server.h"
 
 namespace millrace::test {
 
 inline PostgresServer& shared_postgres() {
-  static PostgresServer server({.settings = quick_settings()});
+  static PostgresServer server([] {
+    auto settings = quick_settings();
+    settings.emplace_back("fsync", "on");
+    return PostgresOptions{.settings = std::move(settings)};
+  }());
   return server;
 }
 

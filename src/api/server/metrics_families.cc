@@ -116,7 +116,8 @@ void add_broker_families(Families& to, const Shown& shown) {
                                {"durability", text_of(observed.traits.durability)}},
                               std::uint64_t{1});
                 }});
-  add(to, "millrace_store_up", gauge, "1 as long as the store works, 0 once it has failed.",
+  add(to, "millrace_store_up", gauge,
+      "1 while the store works, 0 while it is away or once it has failed.",
       one_if(!observed.failure));
   add(to, "millrace_store_flush_duration_seconds", histogram, "Time of one flush of the store.",
       [&observed]() -> const HistogramSnapshot& { return observed.rounds.flush_seconds; });

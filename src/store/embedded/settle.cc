@@ -19,13 +19,6 @@ constexpr Duration timeout_grace = std::chrono::seconds(30);
 // A history line is a hint; the whole error is kept beside it.
 constexpr std::size_t history_text = 200;
 
-std::unexpected<Error> lease_lost(const TaskId& id) {
-  return fail(ErrorCode::lease_lost,
-              fmt::format("the lease on task {} has ended: it was settled, given to somebody else "
-                          "or counted as lost; stop working on it",
-                          to_text(id.value)));
-}
-
 bool holds(const Slot& slot, Token token) {
   return slot.state == TaskState::processing && slot.token == token.value;
 }
@@ -138,6 +131,13 @@ void add_notes(State& state, Slot& slot, const Extension& extension, TimePoint n
 }
 
 }  // namespace
+
+std::unexpected<Error> lease_lost(const TaskId& id) {
+  return fail(ErrorCode::lease_lost,
+              fmt::format("the lease on task {} has ended: it was settled, given to somebody else "
+                          "or counted as lost; stop working on it",
+                          to_text(id.value)));
+}
 
 Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now) {
   if (auto good = validate(settlement); !good) return std::unexpected(std::move(good.error()));

@@ -193,7 +193,7 @@ Traits StateMachine::traits() const {
           .follow_ups = limits::max_follow_ups};
 }
 
-Result<std::vector<std::string>> StateMachine::wait(TimePoint now, Duration) {
+Result<std::vector<std::string>> StateMachine::ready(TimePoint now) {
   std::vector<std::string> found;
   state_.each_with_waiting([&](const QueueEntry& queue) {
     if (gives_tasks(queue, now) && oldest_ready(queue, now)) found.push_back(queue.settings().name);

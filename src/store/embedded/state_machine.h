@@ -51,7 +51,7 @@ class StateMachine final : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override { return std::nullopt; }
   Traits traits() const override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
   State& state() { return state_; }
 

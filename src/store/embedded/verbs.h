@@ -29,6 +29,7 @@ class QueueFinder {
 
 std::unexpected<Error> unknown_queue(const QueueRef& ref);
 std::unexpected<Error> unknown_task(const TaskId& id);
+std::unexpected<Error> lease_lost(const TaskId& id);
 
 // put.cc
 // When a task that is put now may be taken.

@@ -63,21 +63,50 @@ Result<void> PostgresStore::open() {
   } else if (auto done = migrate(**connection); !done) {
     return std::unexpected(std::move(done.error()));
   }
-  return read_queues();
+  if (auto named = name_boot(); !named) return named;
+  if (auto read = read_queues(); !read) return read;
+  if (options_.prepare || !options_.listen_url.empty()) {
+    postgres::ConnectOptions direct = connect_options(options_);
+    if (!options_.listen_url.empty()) direct.url = options_.listen_url;
+    listener_ = std::make_unique<Listener>(std::move(direct), clock_);
+  }
+  return {};
 }
 
-// WAL is one line: what this transaction writes becomes durable after everything before it.
+Result<void> PostgresStore::name_boot() {
+  if (options_.read_only) return {};
+  auto boot = flushing_.transact(
+      "open the store", {}, [] { return Result<void>(); },
+      [&](Connection& connection) -> Answer<Uuid> {
+        const postgres::Statement statement{.sql = &sql::boot};
+        auto answer = connection.commit({&statement, 1});
+        if (!answer) return std::unexpected(std::move(answer.error()));
+        if (answer->front().empty()) return std::unexpected(stale());  // made in this very moment
+        return answer->front().get<Uuid>(0, 0);
+      });
+  if (!boot) return std::unexpected(std::move(boot.error()));
+  boot_ = *boot;
+  return {};
+}
+
+// WAL is one line: what this transaction writes becomes durable after everything before it. Unless
+// the server has crashed in between and the rest of the line was lost.
 Result<void> PostgresStore::flush() {
-  auto done = flushing_.transact(
+  auto boot = flushing_.transact(
       "flush", {.durable = true}, [] { return Result<void>(); },
-      [](Connection& connection) -> Answer<bool> {
+      [](Connection& connection) -> Answer<std::optional<Uuid>> {
         const postgres::Statement statement{.sql = &sql::flush};
         auto answer = connection.commit({&statement, 1});
         if (!answer) return std::unexpected(std::move(answer.error()));
-        return true;
+        return answer->front().get<std::optional<Uuid>>(0, 0);
       });
-  if (!done) return std::unexpected(std::move(done.error()));
-  return {};
+  if (!boot) return std::unexpected(std::move(boot.error()));
+  if (*boot == boot_) return {};
+  if (auto named = name_boot(); !named) return named;
+  return std::unexpected(Error{ErrorCode::unavailable,
+                               "PostgreSQL has crashed and come back, or another server took over: "
+                               "what was not on its disk by then is lost",
+                               std::chrono::seconds(1)});
 }
 
 // ---- Reading into the book
@@ -171,10 +200,20 @@ PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& 
   }
   auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
+  lower_marks();
+  return {};
+}
+
+// Something may be taken there, by this process and by others.
+void PostgresStore::lower_marks() {
   for (const Book::Place& place : book_.ready_again()) {
     marks_.lower(place.queue, place.priority, {place.start, place.number});
+    if (listener_) listener_->tell_work(queue_name(place.queue));
   }
-  return {};
+}
+
+void PostgresStore::on_hint(std::function<void(const Hint&)> tell) {
+  if (listener_) listener_->on_hint(std::move(tell));
 }
 
 Result<std::optional<TimePoint>> PostgresStore::time() {
@@ -195,10 +234,12 @@ Traits PostgresStore::traits() const {
           .task_size = limits::max_payload,
           .follow_ups = limits::max_follow_ups,
           .several_processes = true,
+          .push_wakeups = listener_ != nullptr,
+          .recovers = true,
           .retention_step = std::chrono::days(1)};
 }
 
-Result<std::vector<std::string>> PostgresStore::wait(TimePoint now, Duration) {
+Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
   return look("look for work", [&](Connection& connection) -> Answer<std::vector<std::string>> {
     postgres::Params params;
     params.add(now);

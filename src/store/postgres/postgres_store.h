@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/postgres/book.h"
+#include "store/postgres/listener.h"
 #include "store/postgres/marks.h"
 #include "store/postgres/postgres.h"
 #include "store/postgres/server_check.h"
@@ -75,12 +76,15 @@ class PostgresStore final : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override;
   Traits traits() const override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
+  void on_hint(std::function<void(const Hint&)> tell) override;
 
  private:
   template <class T>
   using Answer = postgres::Answer<T>;
   using Connection = postgres::Connection;
+
+  Result<void> name_boot();
 
   // What a call has to read before the state machine can decide.
   struct Reading {
@@ -102,6 +106,7 @@ class PostgresStore final : public Store {
   Answer<void> read_holders(Connection& connection);
   // Sends what changed, and commits.
   Answer<void> write(Connection& connection, Batch& batch, TimePoint now);
+  void lower_marks();
   // For verbs that touch known tasks: read, decide each, write.
   // `what()` says what to read; it is asked again when queues have changed.
   template <class T, class Item, class What, class Verb>
@@ -162,12 +167,14 @@ class PostgresStore final : public Store {
   Clock& clock_;
   Session session_;
   Session flushing_;
+  std::optional<Uuid> boot_;  // as the last flush saw it
   Book book_;
   Marks marks_;
   std::chrono::nanoseconds looked_back_{0};  // for tasks that a changed rule left behind
   std::int64_t version_ = 0;                 // of the settings in the book
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
+  std::unique_ptr<Listener> listener_;                          // none behind a pooler
 };
 
 // The book is closed at the end, however that comes.
@@ -235,6 +242,7 @@ Result<T> PostgresStore::change_queues(std::string_view doing, const Verb& verb)
         if (batch.size() == 0) return done;  // rolled back, version and all
         auto committed = connection.commit(batch.statements());
         if (!committed) return std::unexpected(std::move(committed.error()));
+        if (listener_) listener_->tell_queues();
         return done;
       });
   marks_.forget();

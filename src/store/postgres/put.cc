@@ -172,13 +172,19 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     if (!columns.empty()) {
       const postgres::Rows& added = answer->back();
+      const QueueEntry* told = nullptr;
       for (std::size_t i = 0; i < added.size(); ++i) {
         const auto found = places.find({added.get<Uuid>(i, 0)});
         Put& put = *results[found->second];
         put.number = {added.get<std::uint64_t>(i, 1)};
         const NewTask& task = tasks[found->second];
-        marks_.lower(queues.find(task.queue)->index, task.priority,
+        const QueueEntry& queue = *queues.find(task.queue);
+        marks_.lower(queue.index, task.priority,
                      {embedded::ready_moment(task, now), put.number.value});
+        if (listener_ && put.state == TaskState::queued && told != &queue) {
+          told = &queue;
+          listener_->tell_work(queue.settings().name);
+        }
         places.erase(found);
       }
     }

@@ -214,13 +214,22 @@ Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, Time
         if (entry == nullptr) return Result<bool>(embedded::unknown_queue(queue));
         postgres::Params params;
         params.add(std::int32_t{entry->index});
-        const std::array statements = {postgres::Statement{&sql::has_tasks, &params},
+        const std::array statements = {postgres::Statement{&sql::close_queue, &params},
+                                       postgres::Statement{&sql::has_tasks, &params},
                                        postgres::Statement{&sql::total, &params}};
         auto answer = connection.send(statements);
         if (!answer) return std::unexpected(std::move(answer.error()));
-        if (!answer->front().get<bool>(0, 0)) {
+        const bool closed = answer->front().get<bool>(0, 0);
+        if (closed && !(*answer)[1].get<bool>(0, 0)) {
           state().erase_queue(*entry);
           return Result<bool>(true);
+        }
+        if (!closed && !force) {
+          return Result<bool>(fail(
+              ErrorCode::conflict,
+              fmt::format("tasks are being put into queue \"{}\" right now; force the removal, or "
+                          "try again",
+                          entry->settings().name)));
         }
         if (!force) {
           return Result<bool>(

@@ -86,6 +86,7 @@ Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, TimePoint
     Batch batch;
     write_schedule(*stored, batch);
     if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+    if (listener_) listener_->tell_schedules();
     return stored;
   }));
 }

@@ -55,9 +55,23 @@ std::vector<std::uint16_t> Taking::limited() const {
   return queues;
 }
 
+std::size_t Taking::end_of_part(const Take& take) {
+  const auto first = take.queues.begin() + static_cast<std::ptrdiff_t>(take.next);
+  auto end = first;
+  while (end != take.queues.end() && std::find(first, end, *end) == end) ++end;
+  return static_cast<std::size_t>(end - take.queues.begin());
+}
+
+bool Taking::has_parts() const {
+  return std::ranges::any_of(takes_, [](const Take& take) {
+    return take.result && end_of_part(take) != take.queues.size();
+  });
+}
+
 bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   Take& take = takes_[index];
-  if (!take.result) return false;
+  if (!take.result || take.bytes >= limits::max_taken_bytes) return false;
+  if (take.next == take.queues.size()) return false;
   postgres::Array<std::int32_t> queues;
   postgres::Array<std::int32_t> mosts;
   postgres::Array<std::int64_t> leases;
@@ -66,7 +80,8 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   postgres::Array<std::int16_t> priorities;
   postgres::Array<TimePoint> starts;
   postgres::Array<std::int64_t> numbers;
-  for (std::size_t i = 0; i < take.queues.size(); ++i) {
+  const std::size_t end = end_of_part(take);
+  for (std::size_t i = take.next; i < end; ++i) {
     const QueueEntry& queue = *take.queues[i];
     if (!embedded::gives_tasks(queue, now_)) continue;
     const std::uint32_t most = embedded::room_in(queue, take.request->queues[i].most, now_);
@@ -84,11 +99,12 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
       numbers.push(static_cast<std::int64_t>(mark.number));
     }
   }
-  if (queues.size() == 0) return false;
+  take.next = end;
+  if (queues.size() == 0) return write(index, version, batch);
   const bool ageing = !ageings.all_null();
   postgres::Params& params = batch.add(ageing ? sql::take_ageing : sql::take);
   params.add(version), params.add(now_), params.add(take.request->worker);
-  params.add(static_cast<std::int64_t>(limits::max_taken_bytes));
+  params.add(static_cast<std::int64_t>(limits::max_taken_bytes - take.bytes));
   params.add(queues), params.add(mosts), params.add(leases);
   params.add(mark_queues), params.add(priorities), params.add(starts), params.add(numbers);
   if (ageing) params.add(ageings);
@@ -107,6 +123,7 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
     }
     if (queue.settings().max_concurrent) ++queue.running;
     if (queue.settings().process_rate) queue.takes.add(*queue.settings().process_rate, now_, 1);
+    take.bytes += row.given.payload.size();
     take.result->push_back(lease_of(std::move(row), queue.settings().name));
   }
 }

@@ -25,7 +25,10 @@ class Taking {
   // Queues whose limits have to be looked at first, in order.
   std::vector<std::uint16_t> limited() const;
 
-  // One take. False: there is nothing to ask for.
+  // A take that names a queue twice has to be asked for in parts.
+  bool has_parts() const;
+
+  // The next part of a take. False: there is nothing more to ask for.
   bool write(std::size_t take, std::int64_t version, Batch& batch);
   void read(std::size_t take, const postgres::Rows& rows);
   // All of them, where nothing is limited.
@@ -40,7 +43,12 @@ class Taking {
     std::vector<embedded::QueueEntry*> queues;
     Result<std::vector<Lease>> result;
     bool asked = false;
+    std::size_t next = 0;   // of the queues, to be asked for
+    std::size_t bytes = 0;  // of payloads, that were given
   };
+
+  // Where the part ends that begins with `take.next`.
+  static std::size_t end_of_part(const Take& take);
 
   embedded::State& state_;
   Marks& marks_;

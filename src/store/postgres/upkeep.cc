@@ -239,12 +239,14 @@ Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
         QueueEntry& entry = state().queue_at(queue);
         postgres::Params params;
         params.add(std::int32_t{queue});
-        const std::array statements = {postgres::Statement{&sql::has_tasks, &params},
+        const std::array statements = {postgres::Statement{&sql::close_queue, &params},
+                                       postgres::Statement{&sql::has_tasks, &params},
                                        postgres::Statement{&sql::is_busy, &params}};
         auto answer = connection.send(statements);
         if (!answer) return std::unexpected(std::move(answer.error()));
         if (entry.queue.removing) {
-          if (!answer->front().get<bool>(0, 0)) state().erase_queue(entry);
+          const bool closed = answer->front().get<bool>(0, 0);
+          if (closed && !(*answer)[1].get<bool>(0, 0)) state().erase_queue(entry);
           return Result<std::size_t>(0);
         }
         const QueueSettings& settings = entry.settings();

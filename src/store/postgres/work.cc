@@ -67,6 +67,31 @@ void add_done(std::span<const Settlement> settlements, const std::vector<std::si
   params.add(ids), params.add(tokens), params.add(results), params.add(now);
 }
 
+// The answer of done.sql: what was not applied, and why. The contract of Held.
+postgres::Answer<void> note_refused(const postgres::Rows& rows,
+                                    std::span<const Settlement> settlements,
+                                    const std::vector<std::size_t>& places, WorkResult& result) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TaskId id{rows.get<Uuid>(i, 0)};
+    const auto place = *std::ranges::lower_bound(
+        places, id, {}, [&](std::size_t at) { return settlements[at].id; });
+    const auto state = rows.get<std::optional<std::int16_t>>(i, 1);
+    if (!state) {
+      result.settled[place] = embedded::unknown_task(id);
+      continue;
+    }
+    const auto token = rows.get<std::optional<std::uint64_t>>(i, 2);
+    if (token != std::get<Held>(settlements[place].expect).token.value) {
+      result.settled[place] = embedded::lease_lost(id);
+    } else if (static_cast<TaskState>(*state) != TaskState::processing) {
+      result.settled[place] = Settled{SettleStatus::already, static_cast<TaskState>(*state)};
+    } else {
+      return std::unexpected(stale());  // somebody changed it in this very moment
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 // One round trip where nothing has to be read first: settlements as done, takes from queues without
@@ -79,9 +104,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
   }
   if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
   const Split parts = split(settlements, extensions);
-  std::vector<std::size_t> left;  // plain ones that were not applied
-  auto done = change("work", [&](Connection& connection) -> Answer<WorkResult> {
-    left.clear();
+  return change("work", [&](Connection& connection) -> Answer<WorkResult> {
     WorkResult result;
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
@@ -100,39 +123,18 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       }
       book_.write_tasks(batch);
       book_.write_keys(batch);
+      lower_marks();  // what was given back may be taken at once
     }
     Taking taking(takes, state(), marks_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (!parts.plain.empty()) {
-      std::set<Uuid> applied;
-      const postgres::Rows& rows = (*answer)[1];
-      for (std::size_t i = 0; i < rows.size(); ++i) applied.insert(rows.get<Uuid>(i, 0));
-      for (const std::size_t i : parts.plain) {
-        if (!applied.contains(settlements[i].id.value)) left.push_back(i);
-      }
-    }
-    for (const Book::Place& place : book_.ready_again()) {
-      marks_.lower(place.queue, place.priority, {place.start, place.number});
+      auto good = note_refused((*answer)[1], settlements, parts.plain, result);
+      if (!good) return std::unexpected(std::move(good.error()));
     }
     result.taken = taking.results();
     return result;
   });
-  if (!done || left.empty()) return done;
-  // Nobody's lease, or nobody's any more: the state machine says which.
-  std::vector<Settlement> refused;
-  for (const std::size_t i : left) refused.push_back(settlements[i]);
-  const auto what = [&] {
-    Reading reading;
-    for (const Settlement& settlement : refused) add_reading(settlement, reading);
-    return reading;
-  };
-  auto why = each<Settled>(
-      "settle", std::span<const Settlement>(refused), what, now,
-      [&](const Settlement& settlement) { return embedded::settle(state(), settlement, now); });
-  if (!why) return std::unexpected(why.error());
-  for (std::size_t i = 0; i < left.size(); ++i) done->settled[left[i]] = std::move((*why)[i]);
-  return done;
 }
 
 void PostgresStore::add_reading(const Settlement& settlement, Reading& reading) {
@@ -158,24 +160,27 @@ PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connectio
     return check_version(answers.front());
   };
   const std::vector<std::uint16_t> limited = taking.limited();
-  if (limited.empty()) {
+  if (limited.empty() && !taking.has_parts()) {
     const std::size_t first = batch.size();
     taking.write_all(version_, batch);
     if (auto sent = send(true); !sent) return std::unexpected(sent.error());
     taking.read_all(std::span(answers).subspan(first));
     return answers;
   }
-  // A limit that is checked in the statement that takes would be exceeded: others take meanwhile.
-  postgres::Array<std::int32_t> queues;
-  for (const auto queue : limited) queues.push(queue);
-  batch.add(sql::lock_queues).add(queues);
-  batch.add(sql::used).add(queues);
-  if (auto sent = send(false); !sent) return std::unexpected(sent.error());
-  read_used(answers.back(), book_);
-  for (std::size_t i = 0; i < taking.size(); ++i) {
-    if (!taking.write(i, version_, batch)) continue;
+  if (!limited.empty()) {
+    // A limit that is checked in the statement that takes would be exceeded: others take meanwhile.
+    postgres::Array<std::int32_t> queues;
+    for (const auto queue : limited) queues.push(queue);
+    batch.add(sql::lock_queues).add(queues);
+    batch.add(sql::used).add(queues);
     if (auto sent = send(false); !sent) return std::unexpected(sent.error());
-    taking.read(i, answers.back());
+    read_used(answers.back(), book_);
+  }
+  for (std::size_t i = 0; i < taking.size(); ++i) {
+    while (taking.write(i, version_, batch)) {
+      if (auto sent = send(false); !sent) return std::unexpected(sent.error());
+      taking.read(i, answers.back());
+    }
   }
   for (const auto queue : limited) write_used(state().queue_at(queue), batch);
   if (auto sent = send(true); !sent) return std::unexpected(sent.error());

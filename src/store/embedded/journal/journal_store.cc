@@ -403,9 +403,9 @@ Result<std::vector<Memo>> JournalStore::recall(const Recall& request, TimePoint 
   return ask([&] { return machine_->recall(request, now); });
 }
 
-Result<std::vector<std::string>> JournalStore::wait(TimePoint now, Duration at_most) {
+Result<std::vector<std::string>> JournalStore::ready(TimePoint now) {
   saw(now);
-  return ask([&] { return machine_->wait(now, at_most); });
+  return ask([&] { return machine_->ready(now); });
 }
 
 Traits JournalStore::traits() const {

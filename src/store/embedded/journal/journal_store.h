@@ -68,7 +68,7 @@ class JournalStore final : public Store {
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override { return std::nullopt; }
   Traits traits() const override;
-  Result<std::vector<std::string>> wait(TimePoint now, Duration at_most) override;
+  Result<std::vector<std::string>> ready(TimePoint now) override;
 
   State& state() { return machine_->state(); }
   const Opened& opened() const { return opened_; }

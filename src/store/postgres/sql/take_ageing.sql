@@ -17,8 +17,8 @@ with wants as (
                  as m(queue, priority, start, number)
               cross join lateral (
                 select t.id, t.start, t.number,
-                       least(9, m.priority + floor(extract(epoch from $2 - t.start) * 1000 / w.ageing))
-                         as effective
+                       least(9, m.priority + coalesce(
+                         floor(extract(epoch from $2 - t.start) * 1000 / w.ageing), 0)) as effective
                   from millrace.tasks t
                  where t.queue = w.queue and t.priority = m.priority and t.state in (1, 2, 4)
                    and t.start <= $2

@@ -10,6 +10,13 @@ create table millrace.migrations (
   applied_at timestamptz not null default now()
 );
 
+-- Empty after a crash, since it is not logged, and on a standby that took over. Commits that were not
+-- yet on disk may be lost then, and whoever waits for a flush must hear of it.
+create unlogged table millrace.boots (
+  one boolean primary key default true check (one),
+  id uuid not null
+);
+
 -- ---- Queues -------------------------------------------------------------------------------------
 
 create table millrace.queues (

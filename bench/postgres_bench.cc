@@ -1,0 +1,188 @@
+// Millrace on PostgreSQL beside Graphile Worker and pg-boss, on the same server and in the same
+// run.
+//
+//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work; all if none
+//   --rounds N      by turns (5)
+//   --brokers N     of ours, as an application with so many processes has them (2)
+//   --no-peers      ours alone
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/flags.h"
+#include "bench/measure.h"
+#include "bench/peers.h"
+#include "bench/postgres_load.h"
+#include "bench/require.h"
+#include "tests/support/postgres_server.h"
+
+namespace millrace::bench {
+namespace {
+
+struct Scale {
+  int rounds = 5;
+  std::size_t brokers = 2;
+  bool peers = true;
+  std::size_t single = 40'000;  // tasks a round
+  std::size_t batched = 200'000;
+  std::size_t worked = 200'000;
+};
+
+constexpr std::size_t in_flight = 32;
+constexpr std::size_t batch = 1000;
+constexpr std::size_t batches_in_flight = 8;
+constexpr std::uint32_t taken_at_once = 500;
+constexpr std::size_t workers = 2;  // of each broker
+
+// Durable, as PostgreSQL comes; the memory is that of a small server.
+test::PostgresOptions server_options() {
+  return {.settings = {{"shared_buffers", "512MB"}, {"max_wal_size", "4GB"}}};
+}
+
+class Ours {
+ public:
+  Ours(test::PostgresServer& server, std::size_t brokers) : server_(server) {
+    server_.run_sql("drop schema if exists millrace cascade");
+    for (std::size_t i = 0; i < brokers; ++i) {
+      brokers_.push_back(std::make_unique<PostgresBroker>(server_.url()));
+    }
+  }
+
+  // Tasks a second.
+  double put(std::size_t tasks, std::size_t size, std::size_t most) {
+    put_all(tasks / 5, size, most);
+    return rate(tasks, [&] { put_all(tasks, size, most); });
+  }
+
+  double work(std::size_t tasks) {
+    put_all(tasks, batch, batches_in_flight);
+    server_.run_sql("vacuum analyze millrace.tasks");  // as the peers' tables are
+    return rate(tasks, [&] {
+      std::atomic<std::size_t> worked = 0;
+      std::vector<std::jthread> threads;
+      for (auto& broker : brokers_) {
+        for (std::size_t i = 0; i < workers; ++i) {
+          threads.emplace_back([&] { worked += broker->work_off(taken_at_once); });
+        }
+      }
+      threads.clear();
+      require(worked == tasks, fmt::format("{} of {} were worked off", worked.load(), tasks));
+    });
+  }
+
+ private:
+  template <class Do>
+  static double rate(std::size_t tasks, const Do& act) {
+    const double began = wall_seconds();
+    act();
+    return static_cast<double>(tasks) / (wall_seconds() - began);
+  }
+
+  // Shared by the brokers; so many calls at a time in all.
+  void put_all(std::size_t tasks, std::size_t size, std::size_t most) {
+    std::vector<std::jthread> threads;
+    for (auto& broker : brokers_) {
+      threads.emplace_back([&] {
+        InFlight calls(std::max<std::size_t>(1, most / brokers_.size()));
+        for (std::size_t i = 0; i < tasks / brokers_.size() / size; ++i) broker->put(size, calls);
+        calls.wait();
+      });
+    }
+  }
+
+  test::PostgresServer& server_;
+  std::vector<std::unique_ptr<PostgresBroker>> brokers_;
+};
+
+struct Figures {
+  std::vector<double> ours;
+  std::vector<double> graphile;
+  std::vector<double> pg_boss;
+  std::vector<double> better;  // of the two, round by round
+};
+
+// Each side has the server for itself while it is measured.
+template <class Of, class Graphile, class Boss>
+void compare(std::string_view name, const Scale& scale, const Of& ours, const Graphile& graphile,
+             const Boss& pg_boss) {
+  Figures figures;
+  for (int round = 0; round < scale.rounds; ++round) {
+    figures.ours.push_back(ours());
+    if (!scale.peers) continue;
+    figures.graphile.push_back(graphile());
+    figures.pg_boss.push_back(pg_boss());
+    figures.better.push_back(std::max(figures.graphile.back(), figures.pg_boss.back()));
+  }
+  Line line(name);
+  line.add("durability", "fsync").add("payload", std::uint64_t{payload_text().size()});
+  if (!scale.peers) return line.add("ours", median(figures.ours)).print();
+  const Ratio ratio = ratio_of(figures.ours, figures.better);
+  line.add("ours", ratio.ours)
+      .add("graphile", median(figures.graphile))
+      .add("pg_boss", median(figures.pg_boss))
+      .add("ratio", ratio.ratio)
+      .add("ratio_min", ratio.least)
+      .add("ratio_max", ratio.greatest)
+      .print();
+}
+
+void run(const Scale& scale, const std::vector<std::string>& names) {
+  const auto wanted = [&](std::string_view name) {
+    return names.empty() || std::ranges::find(names, name) != names.end();
+  };
+  test::PostgresServer server(server_options());
+  const PostgresAddress address{server.socket_directory(), server.port()};
+  std::unique_ptr<Peers> peers;
+  if (scale.peers) peers = std::make_unique<Peers>();
+  if (wanted("put-single")) {
+    compare(
+        "postgres/put-single", scale,
+        [&] { return Ours(server, scale.brokers).put(scale.single, 1, in_flight); },
+        [&] { return peers->graphile_put_single(address, {.tasks = scale.single / 10}); },
+        [&] { return peers->pg_boss_put_single(address, {.tasks = scale.single / 4}); });
+  }
+  if (wanted("put-batch")) {
+    compare(
+        "postgres/put-batch", scale,
+        [&] { return Ours(server, scale.brokers).put(scale.batched, batch, batches_in_flight); },
+        [&] {
+          return std::max(
+              peers->graphile_put_batch(address, {.tasks = scale.batched, .batch = 100}),
+              peers->graphile_put_batch(address, {.tasks = scale.batched, .batch = 1000}));
+        },
+        [&] {
+          return std::max(
+              peers->pg_boss_put_batch(address, {.tasks = scale.batched, .batch = 100}),
+              peers->pg_boss_put_batch(address, {.tasks = scale.batched, .batch = 1000}));
+        });
+  }
+  if (wanted("work")) {
+    compare(
+        "postgres/work", scale, [&] { return Ours(server, scale.brokers).work(scale.worked); },
+        [&] { return peers->graphile_work(address, scale.worked, 2); },
+        [&] { return peers->pg_boss_work(address, scale.worked, 1); });
+  }
+}
+
+}  // namespace
+}  // namespace millrace::bench
+
+int main(int argc, char** argv) {
+  using namespace millrace::bench;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  Flags flags(words);
+  Scale scale;
+  if (flags.has("--smoke")) {
+    scale = {.rounds = 1, .peers = false, .single = 500, .batched = 4000, .worked = 4000};
+  }
+  flags.number("--rounds", scale.rounds);
+  flags.number("--brokers", scale.brokers);
+  if (flags.has("--no-peers")) scale.peers = false;
+  flags.refuse_others({"put-single", "put-batch", "work"});
+  run(scale, words);
+}

@@ -1,0 +1,32 @@
+// What a broker must look at now and then because it is not alone with its store, or because the
+// store may have been away: the clock, the internal queues, the settings of all queues.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+
+#include "broker/books.h"
+#include "broker/service.h"
+#include "broker/store_clock.h"
+#include "store/store.h"
+
+namespace millrace {
+
+class SharedEye final : public Service {
+ public:
+  SharedEye(Books& books, StoreClock& clock) : books_(books), clock_(clock) {}
+
+  // Whoever opens the store looks first; then every few seconds, and when somebody hints.
+  Result<TimePoint> run_once(Store& store, TimePoint now) override;
+  // Queues that were seen as made may not be there.
+  void unsure(const Error& /*why*/) override { made_ = false; }
+
+ private:
+  Result<void> make_internal_queues(Store& store, TimePoint now);
+
+  Books& books_;
+  StoreClock& clock_;
+  bool made_ = false;
+};
+
+}  // namespace millrace

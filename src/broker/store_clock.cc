@@ -1,0 +1,30 @@
+#include "broker/store_clock.h"
+
+#include <utility>
+
+namespace millrace {
+namespace {
+
+// An answer that took longer says too little.
+constexpr std::chrono::milliseconds slow{500};
+
+// Less than this is not worth a jump: the way there and back is not known better.
+constexpr Duration close_enough{20};
+
+}  // namespace
+
+Result<void> StoreClock::follow(Store& store) {
+  const auto asked = machine_.steady();
+  auto time = store.time();
+  if (!time) return std::unexpected(std::move(time.error()));
+  const auto took = machine_.steady() - asked;
+  if (!*time || took > slow) return {};
+  // It looked at its clock somewhere on the way.
+  const Duration seen = **time + std::chrono::floor<Duration>(took / 2) - machine_.now();
+  if (std::chrono::abs(seen - offset()) > close_enough) {
+    offset_.store(seen.count(), std::memory_order_relaxed);
+  }
+  return {};
+}
+
+}  // namespace millrace

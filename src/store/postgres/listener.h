@@ -1,0 +1,71 @@
+// Tells other processes what this one has done to the store, and hears what they tell.
+//
+// NOTIFY makes those that commit with it wait for each other. So it is never part of a transaction
+// that puts tasks, nor of one that waits for the disk: a thread with a connection of its own says
+// every now and then what there is to say.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "core/clock.h"
+#include "postgres/backoff.h"
+#include "postgres/connection.h"
+#include "store/store.h"
+
+namespace millrace::store_postgres {
+
+class Listener {
+ public:
+  Listener(postgres::ConnectOptions options, Clock& clock);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
+
+  // As Store::on_hint().
+  void on_hint(std::function<void(const Hint&)> tell);
+
+  // To be told to the others, soon.
+  void tell_work(std::string_view queue);
+  void tell_queues();
+  void tell_schedules();
+
+ private:
+  void run();
+  bool connect();
+  // False: the connection is lost.
+  bool speak();
+  bool hear();
+  void pause();
+  void give(const Hint& hint);
+  void wake();
+
+  const postgres::ConnectOptions options_;
+  const std::string channel_;
+  const std::string self_;  // who says it; one does not listen to oneself
+  Clock& clock_;
+  postgres::Backoff backoff_;                         // of the thread
+  std::chrono::nanoseconds spoke_{0};                 // of the thread
+  std::unique_ptr<postgres::Connection> connection_;  // of the thread; replaced under mutex_
+
+  std::mutex telling_;                     // held while tell_ is called
+  std::function<void(const Hint&)> tell_;  // guarded by telling_
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;  // guarded by mutex_, as all below
+  std::set<std::string, std::less<>> work_;
+  bool queues_ = false;
+  bool schedules_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,2 @@
+-- Tells whoever listens.
+select pg_notify($1, $2)
