@@ -137,11 +137,21 @@ TEST_F(Postgres, works_through_a_pooler_that_shares_sessions) {
   ASSERT_NO_FATAL_FAILURE(serves(pooler.url(database_) + "?prepare=off"));
   ServerProcess one({"--store", pooler.url(database_)});
   ASSERT_TRUE(one.ready()) << one.said();
+  EXPECT_THAT(one.said(), HasSubstr("listen_url="));
   ServerProcess two({"--store", pooler.url(database_)});
   ASSERT_TRUE(two.ready()) << two.said();
   const std::string id = put(one, "words", R"({"word":"mill"})");
   EXPECT_EQ(work_until_empty(two, "words").exit, 0);
   EXPECT_EQ(state_of(one, id), "completed");
+  std::string direct = store();
+  for (const auto& [sign, code] : {std::pair<char, const char*>{':', "%3A"}, {'/', "%2F"}}) {
+    for (auto at = direct.find(sign); at != direct.npos; at = direct.find(sign)) {
+      direct.replace(at, 1, code);
+    }
+  }
+  ServerProcess listening({"--store", pooler.url(database_) + "?listen_url=" + direct});
+  ASSERT_TRUE(listening.ready()) << listening.said();
+  EXPECT_THAT(listening.said(), Not(HasSubstr("pooler")));
 }
 
 TEST_F(Postgres, is_reached_over_tls_if_its_certificate_is_right) {
