@@ -306,8 +306,10 @@ TEST_F(Postgres, passwords_work_and_are_never_shown) {
 }
 
 TEST_F(Postgres, settings_that_break_the_promise_are_told_at_the_start) {
-  run_sql(fmt::format("alter database {} set synchronous_commit = off", database_));
-  ServerProcess server({"--store", store()});
+  static const ClusterTemplate cluster;
+  const PostgresServer quick({.settings = quick_settings(), .copy_of = &cluster});
+  quick.run_sql("alter database postgres set synchronous_commit = off");
+  ServerProcess server({"--store", quick.url()});
   ASSERT_TRUE(server.ready()) << server.said();
   EXPECT_THAT(
       server.said(),
