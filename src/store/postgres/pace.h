@@ -22,7 +22,7 @@ class Pace {
 
  private:
   static constexpr int share = 20;
-  static constexpr std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(5);
+  static constexpr std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(50);
 
   std::chrono::nanoseconds least_;
   std::chrono::nanoseconds next_ = std::chrono::nanoseconds::min();
