@@ -1,10 +1,11 @@
 // Millrace on PostgreSQL beside Graphile Worker and pg-boss, on the same server and in the same
 // run.
 //
-//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work flat churn; the first
-//                                                  three if none
+//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work work-kept flat churn;
+//                                                  the first three if none
 //   --rounds N      by turns (5)
 //   --brokers N     of ours, as an application with so many processes has them (2)
+//   --workers N     of each broker (4)
 //   --no-peers      ours alone
 //   --waiting N, --finished N, --held S   beside which `flat` works, and how long a snapshot is
 //   held
@@ -33,6 +34,7 @@ namespace {
 struct Scale {
   int rounds = 5;
   std::size_t brokers = 2;
+  std::size_t workers = 4;  // of each broker
   bool peers = true;
   std::size_t single = 40'000;  // tasks a round
   std::size_t batched = 200'000;
@@ -47,7 +49,6 @@ constexpr std::size_t in_flight = 32;
 constexpr std::size_t batch = 1000;
 constexpr std::size_t batches_in_flight = 8;
 constexpr std::uint32_t taken_at_once = 500;
-constexpr std::size_t workers = 2;  // of each broker
 
 // Durable, as PostgreSQL comes; the memory is that of a small server.
 test::PostgresOptions server_options() {
@@ -56,9 +57,10 @@ test::PostgresOptions server_options() {
 
 class Ours {
  public:
-  Ours(test::PostgresServer& server, std::size_t brokers) : server_(server) {
+  Ours(test::PostgresServer& server, const Scale& scale)
+      : server_(server), workers_(scale.workers) {
     server_.run_sql("drop schema if exists millrace cascade");
-    for (std::size_t i = 0; i < brokers; ++i) {
+    for (std::size_t i = 0; i < scale.brokers; ++i) {
       brokers_.push_back(std::make_unique<PostgresBroker>(server_.url()));
     }
   }
@@ -109,13 +111,12 @@ class Ours {
     server_.run_sql("vacuum analyze millrace.tasks, millrace.finished");
   }
 
-  // By age alone, so that what `fill` brings in stays.
-  void keep_for_a_day() {
+  // How long what is done stays.
+  void keep(const Keep& keep) {
     std::promise<void> done;
     brokers_.front()->broker().put_queue(
-        brokers_.front()->ask(),
-        {.name = "emails", .keep_completed = {.for_time = Duration(std::chrono::hours(24))}},
-        PutQueue::replace, [&](const Result<Queue>& queue) {
+        brokers_.front()->ask(), {.name = "emails", .keep_completed = keep}, PutQueue::replace,
+        [&](const Result<Queue>& queue) {
           require(queue.has_value(), queue ? "" : queue.error().message);
           done.set_value();
         });
@@ -129,7 +130,7 @@ class Ours {
     std::atomic<std::size_t> worked = 0;
     std::vector<std::jthread> threads;
     for (auto& broker : brokers_) {
-      for (std::size_t i = 0; i < workers; ++i) {
+      for (std::size_t i = 0; i < workers_; ++i) {
         threads.emplace_back([&] { worked += broker->work_off(taken_at_once); });
       }
     }
@@ -157,6 +158,7 @@ class Ours {
   }
 
   test::PostgresServer& server_;
+  const std::size_t workers_;
   std::vector<std::unique_ptr<PostgresBroker>> brokers_;
 };
 
@@ -194,8 +196,8 @@ void compare(std::string_view name, const Scale& scale, const Of& ours, const Gr
 
 // Lives beside millions of others, and with a snapshot open that keeps the dead from being removed.
 void flat(test::PostgresServer& server, const Scale& scale) {
-  Ours ours(server, scale.brokers);
-  ours.keep_for_a_day();
+  Ours ours(server, scale);
+  ours.keep({.for_time = std::chrono::hours(24)});  // by age alone, so that what is filled in stays
   const double stretch = std::min(20.0, scale.held / 4);
   ours.live(stretch / 4);
   const double fresh = ours.live(stretch);
@@ -224,7 +226,7 @@ void flat(test::PostgresServer& server, const Scale& scale) {
 
 // What is left in the tables after so many lives.
 void churn(test::PostgresServer& server, const Scale& scale) {
-  Ours ours(server, scale.brokers);
+  Ours ours(server, scale);
   double seconds = 0;
   for (std::size_t lived = 0; lived < scale.churn;) {
     const double began = wall_seconds();
@@ -251,26 +253,33 @@ void churn(test::PostgresServer& server, const Scale& scale) {
       .print();
 }
 
+double work(test::PostgresServer& server, const Scale& scale, const Keep& keep) {
+  Ours ours(server, scale);
+  ours.keep(keep);
+  return ours.work(scale.worked);
+}
+
 void run(const Scale& scale, const std::vector<std::string>& names) {
   const auto asked = [&](std::string_view name) {
     return std::ranges::find(names, name) != names.end();
   };
   const auto wanted = [&](std::string_view name) { return names.empty() || asked(name); };
   test::PostgresServer server(server_options());
+  Scale scale_alone = scale;
   const PostgresAddress address{server.socket_directory(), server.port()};
   std::unique_ptr<Peers> peers;
   if (scale.peers) peers = std::make_unique<Peers>();
   if (wanted("put-single")) {
     compare(
         "postgres/put-single", scale,
-        [&] { return Ours(server, scale.brokers).put(scale.single, 1, in_flight); },
+        [&] { return Ours(server, scale).put(scale.single, 1, in_flight); },
         [&] { return peers->graphile_put_single(address, {.tasks = scale.single / 10}); },
         [&] { return peers->pg_boss_put_single(address, {.tasks = scale.single / 4}); });
   }
   if (wanted("put-batch")) {
     compare(
         "postgres/put-batch", scale,
-        [&] { return Ours(server, scale.brokers).put(scale.batched, batch, batches_in_flight); },
+        [&] { return Ours(server, scale).put(scale.batched, batch, batches_in_flight); },
         [&] {
           return std::max(
               peers->graphile_put_batch(address, {.tasks = scale.batched, .batch = 100}),
@@ -284,9 +293,16 @@ void run(const Scale& scale, const std::vector<std::string>& names) {
   }
   if (wanted("work")) {
     compare(
-        "postgres/work", scale, [&] { return Ours(server, scale.brokers).work(scale.worked); },
+        "postgres/work", scale, [&] { return work(server, scale, {.last = 0}); },
         [&] { return peers->graphile_work(address, scale.worked, 2); },
         [&] { return peers->pg_boss_work(address, scale.worked, 1); });
+  }
+  if (asked("work-kept")) {
+    scale_alone.peers = false;
+    compare(
+        "postgres/work-kept", scale_alone,
+        [&] { return work(server, scale, Keep{.last = 100'000}); }, [] { return 0.0; },
+        [] { return 0.0; });
   }
   if (asked("flat")) flat(server, scale);
   if (asked("churn")) churn(server, scale);
@@ -305,11 +321,12 @@ int main(int argc, char** argv) {
   }
   flags.number("--rounds", scale.rounds);
   flags.number("--brokers", scale.brokers);
+  flags.number("--workers", scale.workers);
   if (flags.has("--no-peers")) scale.peers = false;
   flags.number("--waiting", scale.waiting);
   flags.number("--finished", scale.finished);
   flags.number("--held", scale.held);
   flags.number("--churn", scale.churn);
-  flags.refuse_others({"put-single", "put-batch", "work", "flat", "churn"});
+  flags.refuse_others({"put-single", "put-batch", "work", "work-kept", "flat", "churn"});
   run(scale, words);
 }

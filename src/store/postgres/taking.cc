@@ -18,6 +18,15 @@ bool is_limited(const QueueEntry& queue) {
   return queue.settings().max_concurrent || queue.settings().process_rate;
 }
 
+// Rows by their place, which is the column behind those of a task.
+std::vector<std::size_t> in_order(const postgres::Rows& rows) {
+  constexpr std::size_t place = 34;
+  std::vector<std::size_t> order(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) { return rows.get<std::int64_t>(i, place); });
+  return order;
+}
+
 }  // namespace
 
 Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Marks& marks,
@@ -115,8 +124,8 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
 void Taking::read(std::size_t index, const postgres::Rows& rows) {
   Take& take = takes_[index];
   take.result->reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Row row = read_row(rows, i);
+  for (const std::size_t at : in_order(rows)) {
+    Row row = read_row(rows, at);
     QueueEntry& queue = state_.queue_at(row.slot.queue);
     if (!queue.settings().ageing) {
       marks_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});

@@ -1,5 +1,6 @@
 -- Gives tasks to a worker, in the order of the contract.
 --   $1 version of settings, see put.sql   $2 now   $3 worker   $4 bytes of payload that it ends with
+-- The answer is in no order; its last column is the place of each.
 --   $5 queues, $6 how many of each at most, $7 lease in ms
 --   $8 queue, $9 priority, $10 start, $11 number: where to begin looking, highest priorities first.
 -- Everything before that is known to be taken: with an old snapshot open, dead index entries pile up
@@ -25,10 +26,9 @@ with wants as (
            for update skip locked) y
       where m.queue = w.queue
       limit w.most) x
-), numbered as (
-  select *, row_number() over () as nth from picked
 ), chosen as materialized (
-  select * from (select *, sum(size) over (order by nth) - size as before from numbered) n
+  select * from (select *, row_number() over w as nth, sum(size) over w - size as before from picked
+                 window w as (rows unbounded preceding)) n
    where before < $4
 ), leased as (
   update millrace.tasks t
@@ -50,4 +50,4 @@ with wants as (
    union all
   select queue, 3, priority, count(*) from chosen group by queue, priority
 )
-select * from leased order by nth
+select * from leased

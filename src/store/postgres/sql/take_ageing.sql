@@ -30,10 +30,9 @@ with wants as (
        join millrace.tasks t on t.id = z.id
       where t.state in (1, 2, 4)
         for update of t skip locked) x
-), numbered as (
-  select *, row_number() over (order by place, effective desc, start, number) as nth from picked
 ), chosen as materialized (
-  select * from (select *, sum(size) over (order by nth) - size as before from numbered) n
+  select * from (select *, row_number() over w as nth, sum(size) over w - size as before from picked
+                 window w as (order by place, effective desc, start, number rows unbounded preceding)) n
    where before < $4
 ), leased as (
   update millrace.tasks t
@@ -55,4 +54,4 @@ with wants as (
    union all
   select queue, 3, priority, count(*) from chosen group by queue, priority
 )
-select * from leased order by nth
+select * from leased
