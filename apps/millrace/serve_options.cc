@@ -102,7 +102,8 @@ Result<worker::DelivererOptions> deliverer_options(const config::Settings& setti
 std::string durability_of(const Traits& traits) {
   switch (traits.durability) {
     case Durability::none:
-      return "none: everything is lost with the process";
+      return traits.leases_survive ? "none: a crash of the machine may lose everything"
+                                   : "none: everything is lost with the process";
     case Durability::interval:
       return fmt::format("interval: a crash may lose the last {} ms", traits.loss_window.count());
     case Durability::synced:

@@ -1,7 +1,10 @@
 #include "apps/millrace/work.h"
 
 #include <chrono>
+#include <utility>
 
+#include "api/client/http_broker.h"
+#include "app/open_broker.h"
 #include "log/log_writer.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
@@ -11,12 +14,37 @@ namespace {
 
 constexpr Duration log_patience = std::chrono::seconds(5);  // for whoever reads the log
 
+// What names a server must not be taken for a directory.
+Result<Opened> open(const cli::WorkerProgram& program, Clock& clock, const Log& log) {
+  if (program.on_store) return open_broker(clock, program.server, {.log = log});
+  auto remote = connect(clock, {.url = program.server, .key = program.key});
+  if (!remote) return std::unexpected(std::move(remote.error()));
+  Opened opened;
+  opened.remote = std::move(*remote);
+  return opened;
+}
+
+cli::Exit open_and_work(const cli::WorkerProgram& program, const ServeContext& context,
+                        Signals& signals, const Log& log) {
+  auto opened = open(program, context.clock, log);
+  if (!opened) {
+    log(LogLevel::error, opened.error().message);
+    return opened.error().code == ErrorCode::invalid ? cli::Exit::usage : cli::Exit::failed;
+  }
+  const cli::Exit exit = cli::run_worker(program, opened->broker(), context.clock, signals, log);
+  if (const auto closed = opened->close(context.clock.now()); !closed) {
+    log(LogLevel::error, closed.error().message);
+    return cli::Exit::failed;
+  }
+  return exit;
+}
+
 cli::Exit work_and_log(const cli::WorkerProgram& program, const ServeContext& context,
                        const LogOptions& options) {
   Signals signals;
   stop_with_supervisor();
   LogWriter writer(context.clock, options, write_to_standard_error);
-  const cli::Exit exit = cli::run_worker(program, context.clock, signals, writer.log());
+  const cli::Exit exit = open_and_work(program, context, signals, writer.log());
   writer.stop(log_patience);
   return exit;
 }

@@ -17,7 +17,7 @@ using namespace partizap;
 
 constexpr std::string_view usage =
     "usage: partizap STORE PICTURES\n\n"
-    "  STORE     where the tasks are: journal:./data, memory:, http://server:7070\n"
+    "  STORE     where the tasks are: journal:./data, memory:, postgres://..., http://server:7070\n"
     "  PICTURES  a directory; originals/PRODUCT/IMAGE.jpg becomes products/…/PRODUCT/IMAGE.webp\n\n"
     "Works until Ctrl-C. README.md says what to look at.\n";
 

@@ -45,7 +45,7 @@ void add_row(Table& table, const char* name, const LatencyBook& book, std::uint6
 std::string durability_sentence(const Traits& store) {
   switch (store.durability) {
     case Durability::none:
-      return "kept in memory only";
+      return store.name == "memory" ? "kept in memory only" : "stored, but not synced to disk";
     case Durability::interval:
       return fmt::format("stored, but not yet safe from a crash of the last {} ms",
                          store.loss_window.count());

@@ -63,9 +63,8 @@ void add_migrate(Command& millrace) {
       .example("millrace migrate --store postgres://millrace@localhost/app")
       .example("millrace migrate --store postgres://millrace@localhost/app --dry-run")
       .example(
-          "millrace migrate --store postgres://millrace@localhost/app --sql | psql -v "
-          "ON_ERROR_STOP=1 app",
-          "as another role; let it own the schema for the server's role")
+          "millrace migrate --store postgres://millrace@localhost/app --sql |\n"
+          "    PGOPTIONS='-c role=millrace' psql -v ON_ERROR_STOP=1 app")
       .does([options](Surroundings& with, Console& console) {
         return migrate(*options, with, console);
       });

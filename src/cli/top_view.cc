@@ -310,7 +310,7 @@ std::string compact(std::uint64_t number) {
 std::string store_text(const Traits& traits) {
   switch (traits.durability) {
     case Durability::none:
-      return traits.name + ", lost with the process";
+      return traits.name + (traits.name == "memory" ? ", lost with the process" : ", not synced");
     case Durability::interval:
       return fmt::format("{}, synced every {}", traits.name, brief(traits.loss_window));
     case Durability::synced:

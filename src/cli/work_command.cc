@@ -5,6 +5,7 @@
 #include "cli/session.h"
 #include "cli/worker_program.h"
 #include "config/handlers.h"
+#include "core/store_url.h"
 
 namespace millrace::cli {
 namespace {
@@ -13,6 +14,7 @@ struct Options {
   std::string queue = {};
   std::vector<std::string> command = {};
   ServerOptions server = {};
+  std::string store = {};  // a database, instead of a server
   std::string name = {};
   std::string concurrency = "1";
   std::string timeout = {};
@@ -52,10 +54,31 @@ Result<config::HandlerSettings> handler_of(const Options& options) {
   return std::move(handlers.front());
 }
 
+// Whom to work for: the server, or the database itself.
+Result<ServerAddress> place_of(const Options& options, const Surroundings& with) {
+  if (options.store.empty()) return address_of(options.server, with);
+  if (!options.server.server.empty()) {
+    return fail(ErrorCode::invalid, "--server names a server and --store a database; say one");
+  }
+  const auto url = parse_store_url(options.store);
+  if (!url) return std::unexpected(url.error());
+  if (url->kind != StoreKind::postgres) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} belongs to one process, a server; --store is for databases, as in "
+                            "postgres://millrace@localhost/app",
+                            options.store));
+  }
+  return ServerAddress{.url = options.store};
+}
+
 Exit work(const Options& options, Surroundings& with, Console& console) {
-  auto address = address_of(options.server, with);
-  if (!address) return console.fail(address.error());
+  auto address = place_of(options, with);
+  if (!address) {
+    return options.store.empty() ? console.fail(address.error())
+                                 : misused(address.error(), console, "work");
+  }
   WorkerProgram program{.server = std::move(address->url),
+                        .on_store = !options.store.empty(),
                         .key = std::move(address->key),
                         .name = options.name,
                         .version = with.version,
@@ -80,6 +103,8 @@ void add_work(Command& millrace) {
       .value("--grace", options->grace, "DURATION", "From SIGTERM to SIGKILL [5s]")
       .value("--memory", options->memory, "SIZE", "How much memory one may have")
       .value("--directory", options->directory, "DIR", "Where to run it")
+      .value("--store", options->store, "URL",
+             "Work on a database without a server in between: postgres://...")
       .value("--name", options->name, "TEXT", "Of this worker, for people (else host and process)")
       .flag("--until-empty", options->until_empty, "End when nothing is left to do")
       .explain(
@@ -92,10 +117,15 @@ void add_work(Command& millrace) {
           "task; `@progress 40` there sets its progress. MILLRACE_TASK_ID, MILLRACE_QUEUE,\n"
           "MILLRACE_TYPE and MILLRACE_ATTEMPT say which task it is. docs/workers.md has the rest.\n"
           "\n"
+          "With --store the worker is a server to itself: it keeps time and retries by the "
+          "settings of\n"
+          "queues and tasks, but delivers no webhooks; servers and programs with an App do that.\n"
+          "\n"
           "Signals: TERM and INT take no more tasks, wait for those that run (30 s) and give back\n"
           "the rest.")
       .example("millrace work thumbnails -- python3 thumbnail.py")
       .example("millrace work -j 4 --timeout 30s emails -- ./send-mail")
+      .example("millrace work --store postgres://millrace@db.example.org/app emails -- ./send-mail")
       .example("millrace work --until-empty import -- sh -c 'jq .url | xargs curl -fsS'")
       .does([options](Surroundings& with, Console& console) {
         return work(*options, with, console);

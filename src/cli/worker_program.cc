@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "api/client/http_broker.h"
 #include "broker/wait_for_answer.h"
+#include "core/store_url.h"
 #include "outgoing/http_client.h"
 #include "process/supervisor.h"
 #include "worker/deliverer.h"
@@ -109,15 +109,12 @@ bool busy(const worker::Worker& worker, std::uint64_t& processed) {
 
 }  // namespace
 
-Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, const Log& log) {
+Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Signals& signals,
+                const Log& log) {
   const std::string name = program.name.empty() ? default_name() : program.name;
-  auto broker = connect(clock, {.url = program.server, .key = program.key});
-  if (!broker) {
-    log(LogLevel::error, broker.error().message);
-    return Exit::usage;
-  }
-  if (const auto in = greet(**broker, name); !in) {
-    log(LogLevel::error, in.error().message, {{"server", program.server}});
+  const std::string server = without_password(program.server);
+  if (const auto in = greet(broker, name); !in) {
+    log(LogLevel::error, in.error().message, {{"server", server}});
     return Exit::failed;
   }
   Clients clients;
@@ -130,10 +127,10 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
     }
     queues.push_back(std::move(*queue));
   }
-  worker::Worker worker(clock, **broker, {.name = name, .orders = 2, .polls = 8, .log = log},
+  worker::Worker worker(clock, broker, {.name = name, .orders = 2, .polls = 8, .log = log},
                         std::move(queues));
   log(LogLevel::info, "working",
-      {{"server", program.server},
+      {{"server", server},
        {"worker", name},
        {"queues", static_cast<std::int64_t>(program.handlers.size())}});
   worker.start();
@@ -142,7 +139,7 @@ Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, co
   while (signals.wait(look) != Told::stop) {
     if (busy(worker, processed)) last_busy = clock.steady();
     const bool rests = clock.steady() - last_busy >= empty_for;
-    if (program.until_empty && rests && nothing_ready(**broker, program.handlers)) break;
+    if (program.until_empty && rests && nothing_ready(broker, program.handlers)) break;
   }
   // Whoever stops a group of processes tells each of them, and then its supervisor does: that is
   // one wish and not two.

@@ -1,4 +1,5 @@
-// A process that works for a server: `millrace work`, and `millrace serve --role worker`.
+// A process that works for a server, or on a database: `millrace work`, and `millrace serve --role
+// worker`.
 #pragma once
 
 #include <millrace/time.h>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/broker.h"
 #include "cli/cli.h"
 #include "config/handlers.h"
 #include "core/clock.h"
@@ -16,6 +18,7 @@ namespace millrace::cli {
 
 struct WorkerProgram {
   std::string server = {};
+  bool on_store = false;  // `server` is the URL of a store, which processes share
   std::string key = {};   // empty: none
   std::string name = {};  // empty: host and process
   std::vector<config::HandlerSettings> handlers = {};
@@ -25,7 +28,8 @@ struct WorkerProgram {
   bool until_empty = false;  // ends when there has been nothing to do for a moment
 };
 
-// Works until a signal ends it.
-Exit run_worker(const WorkerProgram& program, Clock& clock, Signals& signals, const Log& log);
+// Works until a signal ends it. The broker is that of program.server.
+Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Signals& signals,
+                const Log& log);
 
 }  // namespace millrace::cli

@@ -186,6 +186,17 @@ TEST(Config, an_address_for_alerts_must_be_one_and_is_not_shown) {
   }
 }
 
+TEST(Config, the_password_in_the_url_of_a_store_is_not_shown) {
+  const Config config =
+      read_config({.environment = {{"MILLRACE_STORE", "postgres://ann:hunter2@db/app"}}});
+  EXPECT_EQ(config.settings.store, "postgres://ann:hunter2@db/app");
+  EXPECT_THAT(as_table(config),
+              AllOf(HasSubstr("postgres://ann:***@db/app"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(as_toml(config), AllOf(HasSubstr("# store = \"postgres://ann:***@db/app\" (its "
+                                               "password is not printed; set by MILLRACE_STORE)"),
+                                     Not(HasSubstr("hunter2"))));
+}
+
 TEST(Config, a_secret_of_the_wrong_kind_is_not_shown) {
   EXPECT_THAT(from_file("admin_key = 123456").problems,
               ElementsAre(AllOf(HasSubstr("admin_key"), Not(HasSubstr("123456")))));

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <millrace/app.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 
 #include "tests/e2e/program.h"
@@ -160,6 +163,63 @@ TEST_F(Postgres, is_reached_over_tls_if_its_certificate_is_right) {
   EXPECT_THAT(refused.said(), HasSubstr("certificate verify failed"));
 }
 
+struct Word {
+  std::string word;
+};
+MILLRACE_FIELDS(Word, word)
+
+TEST_F(Postgres, commands_work_it_without_a_server) {
+  std::string id;
+  {
+    ServerProcess server({"--store", store()});
+    ASSERT_TRUE(server.ready()) << server.said();
+    id = put(server, "words", R"({"word":"mill"})");
+  }
+  const Ran ran =
+      run_program({"work", "--store", store(), "--until-empty", "words", "--", "sh", "-c", upper});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  ServerProcess server({"--store", store()});
+  ASSERT_TRUE(server.ready()) << server.said();
+  EXPECT_EQ(state_of(server, id), "completed");
+  for (const auto& [wrong, told] :
+       {std::pair<std::vector<std::string>, const char*>{
+            {"--store", store(), "--server", "http://127.0.0.1:1"}, "say one"},
+        {{"--store", directory_ / "data"}, "belongs to one process"},
+        {{"--store", store("?migrate=maybe")}, "allowed are on and off"}}) {
+    std::vector<std::string> words = wrong;
+    words.insert(words.begin(), "work");
+    words.insert(words.end(), {"words", "--", "true"});
+    const Ran refused = run_program(words);
+    EXPECT_EQ(refused.exit, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(told));
+  }
+}
+
+// Programs that embed Millrace, and a server, on the same database.
+TEST_F(Postgres, programs_share_it_with_servers) {
+  ServerProcess server({"--store", store()});
+  ASSERT_TRUE(server.ready()) << server.said();
+  App working(store(), {.log = [](const auto&) {}});
+  std::atomic<int> seen = 0;
+  working.handle<Word>("words", {.concurrency = 2}, [&](const Word&) { ++seen; });
+  ASSERT_TRUE(working.start().has_value());
+  App putting(store(), {.log = [](const auto&) {}});
+  std::vector<TaskId> ids;
+  for (int i = 0; i < 10; ++i) {
+    const auto put = putting.client().put(new_task("words", R"({"word":"mill"})", {}));
+    ASSERT_TRUE(put) << put.error().message;
+    ids.push_back(put->id);
+  }
+  for (const TaskId& id : ids) {
+    const auto task = putting.client().await(id, std::chrono::seconds(60));
+    ASSERT_TRUE(task) << task.error().message;
+    EXPECT_EQ(task->state, TaskState::completed);
+    EXPECT_EQ(state_of(server, to_text(id)), "completed");
+  }
+  EXPECT_EQ(seen, 10);
+  EXPECT_EQ(working.stop(), 0);
+}
+
 // ---- Its tables --------------------------------------------------------------------------------
 
 TEST_F(Postgres, tables_are_made_by_a_command_of_their_own) {
@@ -239,8 +299,10 @@ TEST_F(Postgres, settings_that_break_the_promise_are_told_at_the_start) {
   run_sql(fmt::format("alter database {} set synchronous_commit = off", database_));
   ServerProcess server({"--store", store()});
   ASSERT_TRUE(server.ready()) << server.said();
-  EXPECT_THAT(server.said(), AllOf(HasSubstr("synchronous_commit is off for role postgres"),
-                                   HasSubstr("fsync is off"), Not(HasSubstr("synced before"))));
+  EXPECT_THAT(
+      server.said(),
+      AllOf(HasSubstr("synchronous_commit is off for role postgres"), HasSubstr("fsync is off"),
+            HasSubstr("a crash of the machine may lose everything\" tasks=")));
 }
 
 }  // namespace

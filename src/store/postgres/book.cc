@@ -154,6 +154,9 @@ void Book::write_change(const Slot& slot, const Before* before, Columns& columns
     columns.tally.leave(before->queue, before->state, before->priority, before->keeps_itself);
   }
   columns.tally.enter(slot.queue, slot.state, slot.priority, slot.keeps_itself);
+  if (ends && (before == nullptr || is_final(before->state))) {
+    ended_before_.push_back({slot.queue, is_dead_letter(slot.state), slot.moment});
+  }
   if (is_waiting(slot.state)) {
     ready_again_.push_back({slot.queue, slot.priority, slot.start, slot.number});
   }
@@ -262,6 +265,7 @@ void Book::close() {
   holders_before_.clear();
   keys_.clear();
   ready_again_.clear();
+  ended_before_.clear();
 }
 
 }  // namespace millrace::store_postgres

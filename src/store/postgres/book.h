@@ -101,6 +101,14 @@ class Book {
   };
   const std::vector<Place>& ready_again() const { return ready_again_; }
 
+  // Final tasks that did not end just now: where pruning may have to look again.
+  struct Ended {
+    std::uint16_t queue;
+    bool dead;
+    TimePoint at;
+  };
+  const std::vector<Ended>& ended_before() const { return ended_before_; }
+
   // Forgets everything but the queues.
   void close();
 
@@ -125,6 +133,7 @@ class Book {
   std::set<Key> keys_;
   std::set<std::uint16_t> counted_;
   std::vector<Place> ready_again_;
+  std::vector<Ended> ended_before_;
 };
 
 }  // namespace millrace::store_postgres

@@ -1,7 +1,7 @@
 // Where a take begins to look in each queue and priority: what lies before is taken already.
 //
-// Others may bring something in before that place, so it is looked there once a second, too; what
-// this process brings in itself is never missed.
+// Others may bring something in before that place, so it is looked there every now and then, too;
+// what this process brings in itself is never missed.
 #pragma once
 
 #include <millrace/time.h>
@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "core/time_text.h"
+#include "store/postgres/pace.h"
 
 namespace millrace::store_postgres {
 
@@ -36,25 +37,23 @@ class Marks {
     if (mark < own) own = mark;
   }
 
-  // Begins from the bottom if that was not done for a second. True: it does.
+  // Begins from the bottom if that is due. True: it does, and looked() says how long it took.
   bool look_below(std::uint16_t queue, std::chrono::nanoseconds now) {
     Queue& its = queues_[queue];
-    if (its.looked != std::chrono::nanoseconds::min() && now - its.looked < between_looks) {
-      return false;
-    }
-    its.looked = now;
+    if (!its.looks.may_begin(now)) return false;
     its.marks = {};
     return true;
+  }
+  void looked(std::uint16_t queue, std::chrono::nanoseconds began, std::chrono::nanoseconds ended) {
+    queues_[queue].looks.ended(began, ended);
   }
 
   void forget() { queues_.clear(); }
 
  private:
-  static constexpr std::chrono::nanoseconds between_looks = std::chrono::seconds(1);
-
   struct Queue {
     std::array<Mark, 10> marks = {};
-    std::chrono::nanoseconds looked = std::chrono::nanoseconds::min();
+    Pace looks{std::chrono::seconds(1)};
   };
   std::unordered_map<std::uint16_t, Queue> queues_;
 };

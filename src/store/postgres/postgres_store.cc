@@ -210,6 +210,10 @@ void PostgresStore::lower_marks() {
     marks_.lower(place.queue, place.priority, {place.start, place.number});
     if (listener_) listener_->tell_work(queue_name(place.queue));
   }
+  for (const Book::Ended& ended : book_.ended_before()) {
+    const auto mark = pruned_.find({ended.queue, ended.dead});
+    if (mark != pruned_.end()) mark->second = std::min(mark->second, ended.at);
+  }
 }
 
 void PostgresStore::on_hint(std::function<void(const Hint&)> tell) {

@@ -170,6 +170,9 @@ class PostgresStore final : public Store {
   std::optional<Uuid> boot_;  // as the last flush saw it
   Book book_;
   Marks marks_;
+  TimePoint none_due_ = first_time;  // no lease had ended by then
+  Pace next_looks_;                  // for the next moment at which something falls due
+  std::map<std::pair<std::uint16_t, bool>, TimePoint> pruned_;  // until there, by queue and kind
   std::chrono::nanoseconds looked_back_{0};  // for tasks that a changed rule left behind
   std::int64_t version_ = 0;                 // of the settings in the book
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened

@@ -150,14 +150,17 @@ TEST_F(SqlPutRefusals, whoever_may_put_may_nothing_else) {
        "select millrace.new_queue_version()", "select millrace.grant_put('app')",
        "create table millrace.x ()",
        "select * from millrace.put_bytes('q', '', '', 5, null, null, null, null, null, null, null, "
-       "null, null, null, null, null, null, null, null, false, null, null)"}) {
+       "null, null, null, null, null, null, null, null, false, null, false, null)"}) {
     EXPECT_THAT(refused(as_app + statement), HasSubstr("42501")) << statement;
   }
-  // Names that it plants in its path or among its temporary things are not looked at.
+  // Names that it plants where it looks first are not looked at.
+  sql("create schema trap authorization app");
   sql(as_app +
-      "create temp table tasks (x integer); create function pg_temp.length(bytea) returns "
-      "integer language sql as 'select 1 / 0'; set search_path = pg_temp, pg_catalog; "
-      "select millrace.put('q', '{}')");
+      "create function trap.length(bytea) returns integer language sql as 'select 1 / 0';"
+      "create function trap.clock_timestamp() returns timestamptz language sql as "
+      "'select now() where 1 / 0 = 1'; create temp table tasks (x integer); "
+      "set search_path = trap, pg_temp, pg_catalog; select millrace.put('q', '{}')");
+  sql("drop schema trap cascade");
   sql("select millrace.revoke_put('app')");
   EXPECT_THAT(refused(as_app + "select millrace.put('q', '{}')"), HasSubstr("42501"));
   sql("drop role app");

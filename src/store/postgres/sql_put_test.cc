@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <sstream>
+#include <thread>
 
+#include "core/clock.h"
 #include "core/uuid.h"
+#include "store/postgres/postgres.h"
 #include "tests/support/sql_session.h"
 
 namespace millrace::test {
@@ -27,6 +29,14 @@ class SqlPut : public SqlSession {
     return all;
   }
 };
+
+// What servers do not say to each other.
+std::vector<postgres::Notification> must_hear(postgres::Connection& listener) {
+  auto heard = listener.wait_notification(10s);
+  if (!heard || heard->empty()) throw std::runtime_error("nothing was heard");
+  std::erase_if(*heard, [](const auto& one) { return !one.payload.starts_with("sql "); });
+  return *heard;
+}
 
 TaskId id_of(const std::string& text) {
   return must(task_id_from_text(text));
@@ -265,6 +275,65 @@ TEST_F(SqlPut, many_at_once_are_counted_and_work_through_the_store) {
   EXPECT_EQ(payloads().size(), 500U);
   EXPECT_EQ(counts("q").of(TaskState::completed), 500U);
   EXPECT_EQ(miscounted(), "");
+}
+
+// Whoever comes second finds the first, however close they are.
+TEST_F(SqlPut, a_key_and_an_id_are_put_once_by_many_at_the_same_time) {
+  const std::string id = to_text(fresh_id().value);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&id] {
+      auto own = connect();
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(own->run_script(fmt::format(
+            "select millrace.put('q', unique_key => 'k{}'), millrace.put('q', id => '{}')", i,
+            id)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counts("q").of(TaskState::queued), 51U);
+  EXPECT_EQ(
+      sql("select count(*), count(distinct unique_key) from millrace.tasks t join "
+          "millrace.holders h on h.key = t.unique_key and h.task = t.id and h.number = t.number"),
+      "50|50");
+  EXPECT_EQ(miscounted(), "");
+}
+
+// Only for those who ask: transactions that notify commit one after the other.
+TEST_F(SqlPut, wakes_the_servers_if_it_is_told_to) {
+  auto listener = connect();
+  const std::string channel = "millrace_millrace";
+  ASSERT_TRUE(listener->listen({&channel, 1}));
+  sql("select millrace.put('q', 'quietly')");
+  sql("begin; select millrace.put('q', wake => true); select millrace.put('q', wake => true); "
+      "commit");
+  sql("begin; select millrace.put('q', wake => true); rollback");
+  sql("insert into millrace.task_queues (name) values ('new')");
+  std::vector<std::string> heard;
+  while (heard.size() < 2) {
+    for (const auto& one : must_hear(*listener)) heard.push_back(one.payload);
+  }
+  EXPECT_THAT(heard, ElementsAre("sql w:q", "sql q"));
+}
+
+// The schema is a setting.
+TEST_F(SqlPut, works_in_another_schema) {
+  SystemClock clock;
+  auto other = must(open_postgres({.url = shared_postgres().url(), .schema = "other_one"}, clock));
+  use(*other);
+  sql("insert into other_one.task_queues (name) values ('q');"
+      "create role guest; select other_one.grant_put('guest'); set role guest;"
+      "select other_one.put('q', 'there', unique_key => 'k', max_retries => 2)");
+  EXPECT_EQ(sql("select task_data, max_retries, status from other_one.queue_tasks"),
+            "\"there\"|2|pending");
+  EXPECT_EQ(sql("select count(*) from millrace.tasks"), "0");
+  EXPECT_THAT(payloads(), ElementsAre("there"));
+  sql("delete from other_one.queue_tasks; delete from other_one.task_queues;"
+      "select other_one.revoke_put('guest'); drop role guest");
+  EXPECT_EQ(sql("select count(*) from other_one.queues"), "0");
+  other.reset();
+  sql("drop schema other_one cascade");
 }
 
 // Every block of SQL in the page is run, from top to bottom, on an empty store.

@@ -22,7 +22,7 @@ bool is_limited(const QueueEntry& queue) {
 
 Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Marks& marks,
                std::chrono::nanoseconds steady, TimePoint now)
-    : state_(state), marks_(marks), now_(now) {
+    : state_(state), marks_(marks), now_(now), began_(steady) {
   takes_.reserve(requests.size());
   for (const TakeRequest& request : requests) {
     Take& take = takes_.emplace_back(Take{.request = &request, .queues = {}, .result = {}});
@@ -36,7 +36,7 @@ Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Ma
         take.result = embedded::unknown_queue(want.queue);
         break;
       }
-      marks.look_below(queue->index, steady);
+      if (marks.look_below(queue->index, steady)) looks_below_.push_back(queue->index);
       take.queues.push_back(queue);
     }
   }
@@ -137,6 +137,10 @@ void Taking::read_all(std::span<const postgres::Rows> answers) {
   for (std::size_t i = 0; i < takes_.size(); ++i) {
     if (takes_[i].asked) read(i, answers[next++]);
   }
+}
+
+void Taking::ended(std::chrono::nanoseconds steady) {
+  for (const std::uint16_t queue : looks_below_) marks_.looked(queue, began_, steady);
 }
 
 std::vector<Result<std::vector<Lease>>> Taking::results() {

@@ -35,6 +35,8 @@ class Taking {
   void write_all(std::int64_t version, Batch& batch);
   void read_all(std::span<const postgres::Rows> answers);
 
+  // It is over; for the pace of what is done every now and then.
+  void ended(std::chrono::nanoseconds steady);
   std::vector<Result<std::vector<Lease>>> results();
 
  private:
@@ -53,6 +55,8 @@ class Taking {
   embedded::State& state_;
   Marks& marks_;
   const TimePoint now_;
+  const std::chrono::nanoseconds began_;
+  std::vector<std::uint16_t> looks_below_;  // queues
   std::vector<Take> takes_;
 };
 

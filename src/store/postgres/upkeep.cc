@@ -15,6 +15,8 @@ using embedded::QueueEntry;
 using postgres::Rows;
 
 constexpr Duration a_day = std::chrono::days(1);
+// A lease that ends before this long ago cannot begin to be seen now.
+constexpr Duration longest_call = std::chrono::minutes(1);
 
 Result<void> check_limit(std::size_t limit, std::size_t most) {
   if (limit >= 1 && limit <= most) return {};
@@ -149,9 +151,14 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   if (auto ok = step(sql::end_windows, nullptr); !ok) return std::unexpected(ok.error());
   if (auto ok = step(sql::end_memos, nullptr); !ok) return std::unexpected(ok.error());
   done.more = left == 0;
-  auto next = next_moment(connection, now);
-  if (!next) return std::unexpected(next.error());
-  done.next = *next;
+  if (const auto began = clock_.steady(); next_looks_.may_begin(began)) {
+    auto next = next_moment(connection, now);
+    if (!next) return std::unexpected(next.error());
+    done.next = *next;
+    next_looks_.ended(began, clock_.steady());
+  } else {
+    done.next = later(now, std::chrono::seconds(1));
+  }
   Batch batch;
   batch.add(sql::sum_up);
   if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
@@ -206,10 +213,17 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
       postgres::Params rule;
       rule.add(std::int32_t{index}), rule.add(dead), rule.add(static_cast<std::int64_t>(excess));
       rule.add(std::max(until, first_time)), rule.add(static_cast<std::int64_t>(left));
-      auto count = count_of(connection, sql::prune, rule);
-      if (!count) return std::unexpected(std::move(count.error()));
-      left -= std::min(left, *count);
-      removed += *count;
+      TimePoint& mark = pruned_.try_emplace({index, dead}, first_time).first->second;
+      rule.add(mark);
+      const postgres::Statement statement_of_rule{&sql::prune, &rule};
+      auto gone = connection.send({&statement_of_rule, 1});
+      if (!gone) return std::unexpected(std::move(gone.error()));
+      const auto count = static_cast<std::size_t>(gone->front().get<std::int64_t>(0, 0));
+      const auto last = gone->front().get<std::optional<TimePoint>>(0, 1);
+      // What others restored may have ended before the mark.
+      if (last || excess != 0 || look_back) mark = last.value_or(first_time);
+      left -= std::min(left, count);
+      removed += count;
     }
   }
   return {};

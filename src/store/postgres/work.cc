@@ -132,6 +132,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       auto good = note_refused((*answer)[1], settlements, parts.plain, result);
       if (!good) return std::unexpected(std::move(good.error()));
     }
+    taking.ended(clock_.steady());
     result.taken = taking.results();
     return result;
   });

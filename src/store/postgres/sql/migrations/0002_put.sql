@@ -152,6 +152,12 @@ begin
   end if;
 end $$;
 
+-- Tells the servers something once this commits (listener.cc). Transactions that do so commit one
+-- after the other, so whoever puts much should not.
+create function millrace.tell(words text) returns void language sql as $$
+  select pg_notify('millrace_' || trim(both '"' from '"millrace"'), 'sql ' || words)
+$$;
+
 -- What most tasks leave out, as row.cc writes it; null: nothing of it is given.
 create function millrace.more_of(content_type text, timeout bigint, max_retries integer,
                                  request_id text, metadata text) returns bytea
@@ -195,7 +201,7 @@ create function millrace.put_bytes(
     in_start timestamptz, in_start_by timestamptz, in_key text, in_scope text, in_window interval,
     in_client_id text, in_request_id text, in_group text, in_tags text[], in_metadata jsonb,
     in_content_type text, in_timeout interval, in_max_retries integer, in_keep_for interval,
-    in_held boolean, in_id uuid, in_created_at timestamptz,
+    in_held boolean, in_id uuid, in_wake boolean, in_created_at timestamptz,
     out task uuid, out its_number bigint, out its_state text, out was_there boolean)
 language plpgsql as $$
 declare
@@ -361,6 +367,9 @@ begin
     if found then
       insert into millrace.count_changes (queue, state, priority, change)
       values (its.queue, waits, in_priority, 1);
+      if in_wake then
+        perform millrace.tell('w:' || its.name);
+      end if;
       return;
     end if;
     if in_key is not null then
@@ -387,9 +396,10 @@ declare
      request_id text default null, "group" text default null, tags text[] default null,
      metadata jsonb default null, content_type text default null, timeout interval default null,
      max_retries integer default null, keep_for interval default null, held boolean default false,
-     id uuid default null';
+     id uuid default null, wake boolean default false';
   others constant text :=
-    '$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, null';
+    '$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+     null';
 begin
   foreach kind in array array['text', 'json', 'jsonb', 'bytea'] loop
     its := kind || case kind when 'text' then ' default ''''' else '' end;

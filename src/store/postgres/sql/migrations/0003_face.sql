@@ -108,7 +108,7 @@ end $$;
 
 -- ---- Queues -------------------------------------------------------------------------------------
 
--- One that is being removed is gone for whoever looks here.
+-- One that is being removed is gone for whoever looks here, and Millrace's own ($…) are not shown.
 create view millrace.task_queues as
   select id, name::text as name, nullif(description, '') as description,
          case when max_concurrent is not null
@@ -116,7 +116,7 @@ create view millrace.task_queues as
          priority::integer as priority,
          active as is_active, created_at, updated_at, number, paused_until, draining as is_draining,
          max_depth
-    from millrace.queues where not removing;
+    from millrace.queues where not removing and left(name, 1) <> '$';
 alter view millrace.task_queues alter column id set default millrace.uuid_v7();
 alter view millrace.task_queues alter column max_concurrent set default 1;
 alter view millrace.task_queues alter column priority set default 5;
@@ -149,7 +149,8 @@ end $$;
 
 -- Whoever changes queues does so alone, and stores read them anew.
 create function millrace.new_queue_version() returns void language sql as $$
-  update millrace.settings set version = version + 1
+  update millrace.settings set version = version + 1;
+  select millrace.tell('q');
 $$;
 
 create function millrace.insert_queue() returns trigger
@@ -284,7 +285,7 @@ create view millrace.queue_tasks as
              null::timestamptz as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.tasks x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state in (0, 1, 2) and (x.state <> 1 or x.attempts = 0)
+       where not q.removing and left(q.name, 1) <> '$' and x.state in (0, 1, 2) and (x.state <> 1 or x.attempts = 0)
        union all
       select x.id, q.id as queue_id, x.type, x.payload, x.priority, 'queued'::text as status,
              x.retries, x.more, q.policies, null::timestamptz as next_retry_at, null::bytea as result,
@@ -293,7 +294,7 @@ create view millrace.queue_tasks as
              null::timestamptz as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.tasks x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state = 1 and x.attempts > 0
+       where not q.removing and left(q.name, 1) <> '$' and x.state = 1 and x.attempts > 0
        union all
       select x.id, q.id as queue_id, x.type, x.payload, x.priority, 'queued'::text as status,
              x.retries, x.more, q.policies, x.start as next_retry_at, null::bytea as result,
@@ -302,7 +303,7 @@ create view millrace.queue_tasks as
              null::timestamptz as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.tasks x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state = 4
+       where not q.removing and left(q.name, 1) <> '$' and x.state = 4
        union all
       select x.id, q.id as queue_id, x.type, x.payload, x.priority, 'processing'::text as status,
              x.retries, x.more, q.policies, null::timestamptz as next_retry_at, null::bytea as result,
@@ -311,7 +312,7 @@ create view millrace.queue_tasks as
              x.lease_until as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.tasks x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state = 3
+       where not q.removing and left(q.name, 1) <> '$' and x.state = 3
        union all
       select x.id, q.id as queue_id, x.type, x.payload, x.priority, 'completed'::text as status,
              x.retries, x.more, q.policies, null::timestamptz as next_retry_at, x.result as result,
@@ -320,7 +321,7 @@ create view millrace.queue_tasks as
              null::timestamptz as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.finished x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state = 5
+       where not q.removing and left(q.name, 1) <> '$' and x.state = 5
        union all
       select x.id, q.id as queue_id, x.type, x.payload, x.priority, 'failed'::text as status,
              x.retries, x.more, q.policies, null::timestamptz as next_retry_at, x.result as result,
@@ -329,7 +330,7 @@ create view millrace.queue_tasks as
              null::timestamptz as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.finished x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state in (6, 7)
+       where not q.removing and left(q.name, 1) <> '$' and x.state in (6, 7)
        union all
       select x.id, q.id as queue_id, x.type, x.payload, x.priority, 'cancelled'::text as status,
              x.retries, x.more, q.policies, null::timestamptz as next_retry_at, x.result as result,
@@ -338,7 +339,7 @@ create view millrace.queue_tasks as
              null::timestamptz as lease_until, x.deliveries, x.lost, x.start, x.cancel_requested,
              x.state, q.name
         from millrace.finished x join millrace.queues q on q.queue = x.queue
-       where not q.removing and x.state = 8
+       where not q.removing and left(q.name, 1) <> '$' and x.state = 8
     ) t;
 alter view millrace.queue_tasks alter column id set default millrace.uuid_v7();
 alter view millrace.queue_tasks alter column priority set default 5;
@@ -388,7 +389,7 @@ begin
   select * into done from millrace.put_bytes(
     new.queue_id::text, convert_to(new.task_data::text, 'UTF8'), new.task_type, new.priority, null,
     coalesce(new.next_retry_at, new.ready_at), null, null, null, null, null, null, null, null, null,
-    null, null, new.max_retries, null, false, new.id,
+    null, null, new.max_retries, null, false, new.id, false,
     case when isfinite(new.created_at)
          then least(date_trunc('milliseconds', new.created_at), clock_timestamp()) end);
   if done.was_there then

@@ -1,0 +1,31 @@
+// How often something may be done whose cost nobody knows beforehand: at least so far apart, and
+// never more than a twentieth of the time.
+//
+// With an old snapshot open nothing that was deleted can be forgotten, and what looks at the old
+// end of an index walks over all of it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace millrace::store_postgres {
+
+class Pace {
+ public:
+  explicit Pace(std::chrono::nanoseconds least = std::chrono::nanoseconds::zero())
+      : least_(least) {}
+
+  bool may_begin(std::chrono::nanoseconds now) const { return now >= next_; }
+  void ended(std::chrono::nanoseconds began, std::chrono::nanoseconds now) {
+    next_ = now + std::max(least_, now - began < unnoticed ? least_ : (now - began) * share);
+  }
+
+ private:
+  static constexpr int share = 20;
+  static constexpr std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(5);
+
+  std::chrono::nanoseconds least_;
+  std::chrono::nanoseconds next_ = std::chrono::nanoseconds::min();
+};
+
+}  // namespace millrace::store_postgres
