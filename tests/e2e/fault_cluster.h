@@ -17,7 +17,7 @@ namespace millrace::test {
 
 class FaultCluster {
  public:
-  static constexpr int max_connections = 24;
+  static constexpr int max_connections = 48;
 
   // Started by the first who asks. From a start on no lease is called lost for half a minute, so
   // servers that live through all tests save each of them that wait.

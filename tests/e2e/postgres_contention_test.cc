@@ -270,6 +270,17 @@ class PostgresContention : public ::testing::Test {
     return must(open_postgres({.url = postgres().url(database_)}, clock_));
   }
   std::chrono::nanoseconds steady() { return clock_.steady(); }
+  // Counters equal a recount.
+  void check_counts(Store& store) {
+    StoreDriver driver(store);
+    std::map<std::string, decltype(QueueCounts::by)> found;
+    for (const Task& task : driver.list()) {
+      ++found[task.queue][static_cast<std::size_t>(task.state)][task.priority];
+    }
+    for (const QueueCounts& counts : must(store.counts(std::nullopt, clock_.now()))) {
+      EXPECT_EQ(counts.by, found[counts.queue]) << counts.queue;
+    }
+  }
 
   SystemClock clock_;
   std::string database_;
@@ -312,19 +323,85 @@ TEST_F(PostgresContention, limits_and_keys_hold_among_stores_that_do_everything_
              certain.rated());
   EXPECT_GT(certain.leases(), 200U);
   EXPECT_GT(certain.rated(), rate.max) << "the rate was never reached";
-  // Counters equal a recount, and the table of keys agrees with the tasks.
-  std::map<std::string, decltype(QueueCounts::by)> found;
-  for (const Task& task : driver.list()) {
-    ++found[task.queue][static_cast<std::size_t>(task.state)][task.priority];
-  }
-  for (const QueueCounts& counts : must(eye->counts(std::nullopt, clock_.now()))) {
-    EXPECT_EQ(counts.by, found[counts.queue]) << counts.queue;
-  }
+  check_counts(*eye);
+  // The table of keys agrees with the tasks.
   EXPECT_EQ(run_sql("select t.id, h.task from millrace.holders h full join "
                     "(select * from millrace.tasks where unique_key is not null) t "
                     "on t.id = h.task and t.queue = h.queue and t.unique_key = h.key "
                     "where t.id is null or h.task is null"),
             "");
+}
+
+// Somebody who has looked for tasks finds one that was taken and given back since.
+TEST_F(PostgresContention, tasks_that_go_from_hand_to_hand_are_counted_once) {
+  make_database("hands");
+  const auto eye = open();
+  StoreDriver driver(*eye);
+  driver.now = clock_.now();
+  driver.make_queue("plain");
+  driver.make_queue(queue("ageing", {.ageing = 1h}));
+  for (int i = 0; i < 4; ++i) driver.put(task("plain")), driver.put(task("ageing"));
+  std::atomic<bool> stop = false;
+  std::atomic<std::size_t> taken = 0;
+  std::vector<std::thread> threads;
+  for (const char* name : {"plain", "plain", "plain", "ageing", "ageing"}) {
+    threads.emplace_back([&, name, store = std::shared_ptr<Store>(open())] {
+      StoreDriver hands(*store);
+      while (!stop) {
+        hands.now = clock_.now();
+        const auto leases = hands.take(name, 3);
+        for (const Lease& lease : leases) hands.settle(given_back(lease));
+        taken += leases.size();
+      }
+    });
+  }
+  const auto until = steady() + 4s;
+  while (steady() < until) run_sql("select 1");
+  stop = true;
+  for (std::thread& each : threads) each.join();
+  fmt::print("{} leases\n", taken.load());
+  check_counts(*eye);
+}
+
+// Its first put has been heard of by the workers, and not by the one who put it.
+TEST_F(PostgresContention, a_put_that_is_repeated_while_its_task_ends_adds_nothing) {
+  make_database("repeated");
+  const auto one = open();
+  const auto two = open();
+  StoreDriver putting(*one);
+  StoreDriver working(*two);
+  putting.now = working.now = clock_.now();
+  putting.make_queue("q");
+  NewTask task = test::task("q", {.unique = UniqueKey{.key = "key"}});
+  putting.put(task);
+  task.unique.reset();  // the short way to put
+  const Lease lease = working.take_one("q");
+  // Keeps the settlement from its end: it frees the key last.
+  const auto opened = postgres::Connection::open({.url = postgres().url(database_)});
+  ASSERT_TRUE(opened.has_value());
+  const auto& block = *opened;
+  block->begin({});
+  ASSERT_TRUE(block->run_script("select from millrace.holders for update").has_value());
+  const auto waiting = [this](int sessions) {
+    const std::string count =
+        "select count(*) from pg_stat_activity where datname = current_database() "
+        "and wait_event_type = 'Lock'";
+    while (run_sql(count) != fmt::format("{}\n", sessions)) {
+    }
+  };
+  std::thread worker([&] { working.settle(done(lease)); });
+  waiting(1);
+  Put again;
+  std::thread putter([&] { again = putting.put(task); });
+  waiting(2);
+  block->rollback();
+  worker.join();
+  putter.join();
+  EXPECT_TRUE(again.existing);
+  EXPECT_EQ(again.state, TaskState::completed);
+  EXPECT_EQ(putting.list().size(), 1U);
+  EXPECT_EQ(putting.take("q").size(), 0U);
+  check_counts(*one);
 }
 
 // Puts, takes and settles for a while; how many a second.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "core/transition.h"
@@ -60,6 +61,7 @@ class PlainColumns {
     params.add(more_);
   }
 
+  const postgres::Array<Uuid>& ids() const { return ids_; }
   bool empty() const { return ids_.size() == 0; }
 
  private:
@@ -165,16 +167,24 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
       postgres::Params& params = batch.add(sql::put);
       params.add(version_);
       columns.add_to(params);
-      params.add(now), params.add(std::max(first_time, later(since, -clock_difference)));
+      params.add(now);
+      postgres::Params& ended = batch.add(sql::take_back);
+      ended.add(columns.ids()), ended.add(std::max(first_time, later(since, -clock_difference)));
     }
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     if (!columns.empty()) {
-      const postgres::Rows& added = answer->back();
+      const postgres::Rows& added = (*answer)[1];
+      const postgres::Rows& taken_back = (*answer)[2];
+      std::set<TaskId> ended;
+      for (std::size_t i = 0; i < taken_back.size(); ++i)
+        ended.insert({taken_back.get<Uuid>(i, 0)});
       const QueueEntry* told = nullptr;
       for (std::size_t i = 0; i < added.size(); ++i) {
-        const auto found = places.find({added.get<Uuid>(i, 0)});
+        const TaskId id{added.get<Uuid>(i, 0)};
+        if (ended.contains(id)) continue;
+        const auto found = places.find(id);
         Put& put = *results[found->second];
         put.number = {added.get<std::uint64_t>(i, 1)};
         const NewTask& task = tasks[found->second];
