@@ -1,14 +1,20 @@
 // Millrace on PostgreSQL beside Graphile Worker and pg-boss, on the same server and in the same
 // run.
 //
-//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work; all if none
+//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work flat churn; the first
+//                                                  three if none
 //   --rounds N      by turns (5)
 //   --brokers N     of ours, as an application with so many processes has them (2)
 //   --no-peers      ours alone
+//   --waiting N, --finished N, --held S   beside which `flat` works, and how long a snapshot is
+//   held
+//   --churn N       lives before the tables are measured (5,000,000)
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -31,6 +37,10 @@ struct Scale {
   std::size_t single = 40'000;  // tasks a round
   std::size_t batched = 200'000;
   std::size_t worked = 200'000;
+  std::size_t waiting = 2'000'000;
+  std::size_t finished = 5'000'000;
+  double held = 120;  // seconds
+  std::size_t churn = 5'000'000;
 };
 
 constexpr std::size_t in_flight = 32;
@@ -62,20 +72,71 @@ class Ours {
   double work(std::size_t tasks) {
     put_all(tasks, batch, batches_in_flight);
     server_.run_sql("vacuum analyze millrace.tasks");  // as the peers' tables are
-    return rate(tasks, [&] {
-      std::atomic<std::size_t> worked = 0;
-      std::vector<std::jthread> threads;
-      for (auto& broker : brokers_) {
-        for (std::size_t i = 0; i < workers; ++i) {
-          threads.emplace_back([&] { worked += broker->work_off(taken_at_once); });
-        }
-      }
-      threads.clear();
-      require(worked == tasks, fmt::format("{} of {} were worked off", worked.load(), tasks));
-    });
+    return rate(tasks, [&] { work_off(tasks); });
+  }
+
+  // Whole lives for so long: as many are put as are worked off. Tasks a second.
+  double live(double seconds) {
+    const double began = wall_seconds();
+    std::size_t lived = 0;
+    while (wall_seconds() - began < seconds) {
+      put_all(life, batch, batches_in_flight);
+      work_off(life);
+      lived += life;
+    }
+    return static_cast<double>(lived) / (wall_seconds() - began);
+  }
+
+  // Tasks that wait in the same queue until later, and tasks that have ended.
+  void fill(std::size_t waiting, std::size_t finished) {
+    server_.run_sql(fmt::format(
+        "insert into millrace.tasks (id, queue, state, priority, start, created_at, updated_at, "
+        "type, payload) select gen_random_uuid(), q.queue, 2, 5, now() + interval '1 day', now(), "
+        "now(), 'send-email', convert_to('{1}', 'UTF8') from millrace.queues q, "
+        "generate_series(1, {0}) where q.name = 'emails'",
+        waiting, payload_text()));
+    server_.run_sql(fmt::format(
+        "insert into millrace.finished (number, id, queue, state, priority, start, created_at, "
+        "updated_at, type, payload, finished_at, class) select nextval('millrace.task_numbers'), "
+        "gen_random_uuid(), q.queue, 5, 5, now(), now(), now(), 'send-email', "
+        "convert_to('{1}', 'UTF8'), now(), q.completed_class from millrace.queues q, "
+        "generate_series(1, {0}) where q.name = 'emails'",
+        finished, payload_text()));
+    server_.run_sql(fmt::format(
+        "insert into millrace.count_changes select queue, 2, 5, {} from millrace.queues where name "
+        "= 'emails' union all select queue, 5, 5, {} from millrace.queues where name = 'emails'",
+        waiting, finished));
+    server_.run_sql("vacuum analyze millrace.tasks, millrace.finished");
+  }
+
+  // By age alone, so that what `fill` brings in stays.
+  void keep_for_a_day() {
+    std::promise<void> done;
+    brokers_.front()->broker().put_queue(
+        brokers_.front()->ask(),
+        {.name = "emails", .keep_completed = {.for_time = Duration(std::chrono::hours(24))}},
+        PutQueue::replace, [&](const Result<Queue>& queue) {
+          require(queue.has_value(), queue ? "" : queue.error().message);
+          done.set_value();
+        });
+    done.get_future().wait();
   }
 
  private:
+  static constexpr std::size_t life = 20'000;
+
+  void work_off(std::size_t tasks) {
+    std::atomic<std::size_t> worked = 0;
+    std::vector<std::jthread> threads;
+    for (auto& broker : brokers_) {
+      for (std::size_t i = 0; i < workers; ++i) {
+        threads.emplace_back([&] { worked += broker->work_off(taken_at_once); });
+      }
+    }
+    threads.clear();
+    require(worked == tasks, fmt::format("{} of {} were worked off", worked.load(), tasks));
+  }
+
   template <class Do>
   static double rate(std::size_t tasks, const Do& act) {
     const double began = wall_seconds();
@@ -131,10 +192,70 @@ void compare(std::string_view name, const Scale& scale, const Of& ours, const Gr
       .print();
 }
 
+// Lives beside millions of others, and with a snapshot open that keeps the dead from being removed.
+void flat(test::PostgresServer& server, const Scale& scale) {
+  Ours ours(server, scale.brokers);
+  ours.keep_for_a_day();
+  const double stretch = std::min(20.0, scale.held / 4);
+  ours.live(stretch / 4);
+  const double fresh = ours.live(stretch);
+  ours.fill(scale.waiting, scale.finished);
+  ours.live(stretch / 4);
+  const double beside = ours.live(stretch);
+  std::jthread holder([&] {
+    server.run_sql(
+        fmt::format("begin isolation level repeatable read; select 1; "
+                    "select pg_sleep({}); rollback",
+                    scale.held));
+  });
+  ours.live(scale.held - stretch);
+  const double held = ours.live(stretch - 1);
+  Line("postgres/flat")
+      .add("waiting", std::uint64_t{scale.waiting})
+      .add("finished", std::uint64_t{scale.finished})
+      .add("held_seconds", scale.held)
+      .add("fresh", fresh)
+      .add("beside", beside)
+      .add("with_snapshot", held)
+      .add("ratio", beside / fresh)
+      .add("ratio_with_snapshot", held / fresh)
+      .print();
+}
+
+// What is left in the tables after so many lives.
+void churn(test::PostgresServer& server, const Scale& scale) {
+  Ours ours(server, scale.brokers);
+  double seconds = 0;
+  for (std::size_t lived = 0; lived < scale.churn;) {
+    const double began = wall_seconds();
+    lived += static_cast<std::size_t>(ours.live(10) * (wall_seconds() - began));
+    seconds += wall_seconds() - began;
+  }
+  std::fprintf(stderr, "after %.0f s:\n%s\n", seconds,
+               server
+                   .run_sql("select relname, pg_size_pretty(pg_table_size(relid)) as table, "
+                            "pg_size_pretty(pg_indexes_size(relid)) as indexes, n_live_tup, "
+                            "n_dead_tup from pg_stat_user_tables where schemaname = 'millrace' and "
+                            "pg_table_size(relid) > 65536 order by 1")
+                   .c_str());
+  const auto number = [&](const char* sql) { return std::stod(server.run_sql(sql)); };
+  Line("postgres/churn")
+      .add("lives", std::uint64_t{scale.churn})
+      .add("table_bytes", number("select sum(pg_table_size(relid)) from pg_stat_user_tables where "
+                                 "schemaname = 'millrace'"))
+      .add("index_bytes",
+           number("select sum(pg_indexes_size(relid)) from pg_stat_user_tables where "
+                  "schemaname = 'millrace'"))
+      .add("dead_tuples", number("select sum(n_dead_tup) from pg_stat_user_tables where schemaname "
+                                 "= 'millrace'"))
+      .print();
+}
+
 void run(const Scale& scale, const std::vector<std::string>& names) {
-  const auto wanted = [&](std::string_view name) {
-    return names.empty() || std::ranges::find(names, name) != names.end();
+  const auto asked = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
   };
+  const auto wanted = [&](std::string_view name) { return names.empty() || asked(name); };
   test::PostgresServer server(server_options());
   const PostgresAddress address{server.socket_directory(), server.port()};
   std::unique_ptr<Peers> peers;
@@ -167,6 +288,8 @@ void run(const Scale& scale, const std::vector<std::string>& names) {
         [&] { return peers->graphile_work(address, scale.worked, 2); },
         [&] { return peers->pg_boss_work(address, scale.worked, 1); });
   }
+  if (asked("flat")) flat(server, scale);
+  if (asked("churn")) churn(server, scale);
 }
 
 }  // namespace
@@ -183,6 +306,10 @@ int main(int argc, char** argv) {
   flags.number("--rounds", scale.rounds);
   flags.number("--brokers", scale.brokers);
   if (flags.has("--no-peers")) scale.peers = false;
-  flags.refuse_others({"put-single", "put-batch", "work"});
+  flags.number("--waiting", scale.waiting);
+  flags.number("--finished", scale.finished);
+  flags.number("--held", scale.held);
+  flags.number("--churn", scale.churn);
+  flags.refuse_others({"put-single", "put-batch", "work", "flat", "churn"});
   run(scale, words);
 }

@@ -137,11 +137,21 @@ TEST_F(Postgres, works_through_a_pooler_that_shares_sessions) {
   ASSERT_NO_FATAL_FAILURE(serves(pooler.url(database_) + "?prepare=off"));
   ServerProcess one({"--store", pooler.url(database_)});
   ASSERT_TRUE(one.ready()) << one.said();
+  EXPECT_THAT(one.said(), HasSubstr("listen_url="));
   ServerProcess two({"--store", pooler.url(database_)});
   ASSERT_TRUE(two.ready()) << two.said();
   const std::string id = put(one, "words", R"({"word":"mill"})");
   EXPECT_EQ(work_until_empty(two, "words").exit, 0);
   EXPECT_EQ(state_of(one, id), "completed");
+  std::string direct = store();
+  for (const auto& [sign, code] : {std::pair<char, const char*>{':', "%3A"}, {'/', "%2F"}}) {
+    for (auto at = direct.find(sign); at != direct.npos; at = direct.find(sign)) {
+      direct.replace(at, 1, code);
+    }
+  }
+  ServerProcess listening({"--store", pooler.url(database_) + "?listen_url=" + direct});
+  ASSERT_TRUE(listening.ready()) << listening.said();
+  EXPECT_THAT(listening.said(), Not(HasSubstr("pooler")));
 }
 
 TEST_F(Postgres, is_reached_over_tls_if_its_certificate_is_right) {
@@ -296,8 +306,10 @@ TEST_F(Postgres, passwords_work_and_are_never_shown) {
 }
 
 TEST_F(Postgres, settings_that_break_the_promise_are_told_at_the_start) {
-  run_sql(fmt::format("alter database {} set synchronous_commit = off", database_));
-  ServerProcess server({"--store", store()});
+  static const ClusterTemplate cluster;
+  const PostgresServer quick({.settings = quick_settings(), .copy_of = &cluster});
+  quick.run_sql("alter database postgres set synchronous_commit = off");
+  ServerProcess server({"--store", quick.url()});
   ASSERT_TRUE(server.ready()) << server.said();
   EXPECT_THAT(
       server.said(),

@@ -65,12 +65,26 @@ Result<void> PostgresStore::open() {
   }
   if (auto named = name_boot(); !named) return named;
   if (auto read = read_queues(); !read) return read;
-  if (options_.prepare || !options_.listen_url.empty()) {
-    postgres::ConnectOptions direct = connect_options(options_);
-    if (!options_.listen_url.empty()) direct.url = options_.listen_url;
-    listener_ = std::make_unique<Listener>(std::move(direct), clock_);
-  }
+  listen(*facts);
   return {};
+}
+
+// Not through a pooler, where it would be left behind in a session of somebody else.
+void PostgresStore::listen(const ServerFacts& facts) {
+  if (options_.read_only) return;
+  postgres::ConnectOptions direct = connect_options(options_, "listen");
+  if (!options_.listen_url.empty()) {
+    direct.url = options_.listen_url;
+  } else if (facts.pooled || !options_.prepare) {
+    if (options_.notice) {
+      options_.notice(
+          "a pooler is between here and PostgreSQL, so tasks that other servers take in are "
+          "noticed by polling; name a direct way with listen_url=, see "
+          "docs/running-on-postgres.md");
+    }
+    return;
+  }
+  listener_ = std::make_unique<Listener>(std::move(direct), clock_);
 }
 
 Result<void> PostgresStore::name_boot() {

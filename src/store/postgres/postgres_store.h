@@ -115,6 +115,7 @@ class PostgresStore final : public Store {
 
   // queues.cc
   Result<void> read_queues();
+  void listen(const ServerFacts& facts);
   Answer<bool> read_queues(Connection& connection);
   Answer<void> check_version(const postgres::Rows& rows) const;
   // Tables for what ends today, in every class that a queue has.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -84,6 +85,72 @@ class PlainColumns {
   Array<postgres::Bytes> more_;
 };
 
+// Puts that can be decided by what is known of queues.
+struct PlainPut {
+  PlainPut(embedded::State& state, std::span<const NewTask> all, TimePoint now)
+      : tasks(all), since(now) {
+    results.reserve(tasks.size());
+    embedded::QueueFinder queues(state);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      results.push_back(decide(queues, i, now));
+    }
+  }
+
+  Result<Put> decide(embedded::QueueFinder& queues, std::size_t place, TimePoint now) {
+    const NewTask& task = tasks[place];
+    if (auto good = validate(task, now); !good) return std::unexpected(std::move(good.error()));
+    Put put{.id = task.id};
+    if (places.contains(task.id)) {
+      again.push_back(place);
+      return put;
+    }
+    const QueueEntry* queue = queues.find(task.queue);
+    if (queue == nullptr) {
+      again.push_back(place);  // unless it is there already
+      return embedded::unknown_queue(task.queue);
+    }
+    if (auto open = embedded::check_open(*queue); !open) {
+      again.push_back(place);
+      return std::unexpected(std::move(open.error()));
+    }
+    places.emplace(task.id, place);
+    const TimePoint start = embedded::ready_moment(task, now);
+    put.state = task.held ? TaskState::created : waiting_state(start, now);
+    columns.push(task, queue->index, *put.state, start);
+    since = std::min(since, made_at(task.id.value, now));
+    return put;
+  }
+
+  // A row of the answer: this one is new.
+  std::pair<const NewTask&, const Put&> added(const postgres::Rows& rows, std::size_t row) {
+    const auto found = places.find({rows.get<Uuid>(row, 0)});
+    const std::size_t place = found->second;
+    places.erase(found);
+    results[place]->number = {rows.get<std::uint64_t>(row, 1)};
+    return {tasks[place], *results[place]};
+  }
+
+  // Those that stood in nobody's answer: something with their id is there.
+  std::vector<std::size_t> left() const {
+    std::vector<std::size_t> all = again;
+    for (const auto& [id, place] : places) all.push_back(place);
+    return all;
+  }
+
+  std::span<const NewTask> tasks;
+  std::vector<Result<Put>> results;
+  PlainColumns columns;
+  TimePoint since;                                           // none of them can have ended before
+  std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
+  std::vector<std::size_t> again;  // the same id once more, or refused unless it is there
+};
+
+std::set<Uuid> ids_of(const postgres::Rows& rows) {
+  std::set<Uuid> ids;
+  for (std::size_t i = 0; i < rows.size(); ++i) ids.insert(rows.get<Uuid>(i, 0));
+  return ids;
+}
+
 }  // namespace
 
 // Most tasks have no unique key and go to a queue without limits; then what is known of queues is
@@ -129,92 +196,51 @@ Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tas
 
 Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTask> tasks,
                                                           TimePoint now) {
-  using Results = std::vector<Result<Put>>;
-  return change("put tasks", [&](Connection& connection) -> Answer<Results> {
-    Results results;
-    results.reserve(tasks.size());
-    PlainColumns columns;
-    std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
-    std::vector<std::size_t> again;                            // the same id once more
-    embedded::QueueFinder queues(state());
-    TimePoint since = now;
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const NewTask& task = tasks[i];
-      Result<Put> result = Put{.id = task.id};
-      if (auto good = validate(task, now); !good) {
-        result = std::unexpected(std::move(good.error()));
-      } else if (places.contains(task.id)) {
-        again.push_back(i);
-      } else if (QueueEntry* queue = queues.find(task.queue); queue == nullptr) {
-        result = embedded::unknown_queue(task.queue);
-        again.push_back(i);  // unless it is there already
-      } else if (auto open = embedded::check_open(*queue); !open) {
-        result = std::unexpected(std::move(open.error()));
-        again.push_back(i);
-      } else {
-        places.emplace(task.id, i);
-        const TimePoint start = embedded::ready_moment(task, now);
-        const TaskState waits = task.held ? TaskState::created : waiting_state(start, now);
-        columns.push(task, queue->index, waits, start);
-        result->state = waits;
-        since = std::min(since, made_at(task.id.value, now));
-      }
-      results.push_back(std::move(result));
-    }
+  return change("put tasks", [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
+    PlainPut plain(state(), tasks, now);
     Batch batch;
     batch.add(sql::version);
-    if (!columns.empty()) {
+    if (!plain.columns.empty()) {
       postgres::Params& params = batch.add(sql::put);
       params.add(version_);
-      columns.add_to(params);
+      plain.columns.add_to(params);
       params.add(now);
       postgres::Params& ended = batch.add(sql::take_back);
-      ended.add(columns.ids()), ended.add(std::max(first_time, later(since, -clock_difference)));
+      ended.add(plain.columns.ids());
+      ended.add(std::max(first_time, later(plain.since, -clock_difference)));
     }
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
-    if (!columns.empty()) {
-      const postgres::Rows& added = (*answer)[1];
-      const postgres::Rows& taken_back = (*answer)[2];
-      std::set<TaskId> ended;
-      for (std::size_t i = 0; i < taken_back.size(); ++i)
-        ended.insert({taken_back.get<Uuid>(i, 0)});
-      const QueueEntry* told = nullptr;
-      for (std::size_t i = 0; i < added.size(); ++i) {
-        const TaskId id{added.get<Uuid>(i, 0)};
-        if (ended.contains(id)) continue;
-        const auto found = places.find(id);
-        Put& put = *results[found->second];
-        put.number = {added.get<std::uint64_t>(i, 1)};
-        const NewTask& task = tasks[found->second];
-        const QueueEntry& queue = *queues.find(task.queue);
-        marks_.lower(queue.index, task.priority,
-                     {embedded::ready_moment(task, now), put.number.value});
-        if (listener_ && put.state == TaskState::queued && told != &queue) {
-          told = &queue;
-          listener_->tell_work(queue.settings().name);
-        }
-        places.erase(found);
-      }
+    const QueueEntry* told = nullptr;
+    std::set<Uuid> ended;
+    if (!plain.columns.empty()) ended = ids_of(answer->back());
+    for (std::size_t i = 0; !plain.columns.empty() && i < (*answer)[1].size(); ++i) {
+      if (ended.contains((*answer)[1].get<Uuid>(i, 0))) continue;
+      const auto& [task, put] = plain.added((*answer)[1], i);
+      const QueueEntry& queue = *state().queue(task.queue);
+      marks_.lower(queue.index, task.priority,
+                   {embedded::ready_moment(task, now), put.number.value});
+      if (!listener_ || put.state != TaskState::queued || told == &queue) continue;
+      told = &queue;
+      listener_->tell_work(queue.settings().name);
     }
-    if (places.empty() && again.empty()) return results;
-    // Some were there before; what stands there is read once this is committed.
-    for (const auto& [id, place] : places) again.push_back(place);
-    std::vector<Uuid> ids;
-    for (const std::size_t place : again) ids.push_back(tasks[place].id.value);
-    std::ranges::sort(ids);
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    connection.begin({.read_only = false});
-    if (auto got = read_tasks(connection, ids); !got) return std::unexpected(got.error());
-    for (const std::size_t place : again) {
+    const std::vector<std::size_t> left = plain.left();
+    if (left.empty()) return std::move(plain.results);
+    // What stands in the way of the others is read once this is committed.
+    std::set<Uuid> ids;
+    for (const std::size_t place : left) ids.insert(tasks[place].id.value);
+    connection.begin();
+    auto got = read_tasks(connection, {ids.begin(), ids.end()});
+    if (!got) return std::unexpected(std::move(got.error()));
+    for (const std::size_t place : left) {
       if (const auto existing = embedded::find_id(state(), tasks[place].id)) {
-        results[place] = *existing;
-      } else if (results[place]) {
-        return std::unexpected(stale());  // its settings were stale, or it is gone by now
+        plain.results[place] = *existing;
+      } else if (plain.results[place]) {
+        return std::unexpected(stale());  // it is gone by now
       }
     }
-    return results;
+    return std::move(plain.results);
   });
 }
 

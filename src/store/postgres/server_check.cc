@@ -21,7 +21,8 @@ Result<ServerFacts> server_facts(postgres::Connection& connection) {
                      .has_standbys = rows->get<bool>(0, 7),
                      .wal_writer_delay = Duration(rows->get<std::int64_t>(0, 8)),
                      .role = rows->get<std::string>(0, 9),
-                     .database = rows->get<std::string>(0, 10)};
+                     .database = rows->get<std::string>(0, 10),
+                     .pooled = rows->get<std::int32_t>(0, 11) != connection.backend_pid()};
 }
 
 Result<void> check_server(const ServerFacts& facts, bool writes) {

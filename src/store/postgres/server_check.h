@@ -24,6 +24,7 @@ struct ServerFacts {
   Duration wal_writer_delay{};
   std::string role;
   std::string database;
+  bool pooled = false;  // a pooler is in between: the session is not the one that was connected to
 };
 
 Result<ServerFacts> server_facts(postgres::Connection& connection);

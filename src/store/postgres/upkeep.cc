@@ -48,14 +48,17 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
       "look for overdue tasks", [&](Connection& connection) -> Answer<std::vector<Overdue>> {
         postgres::Params params;
         params.add(now), params.add(static_cast<std::int64_t>(limit));
+        postgres::Params leases = params;
+        leases.add(now < none_due_ ? first_time : later(none_due_, -longest_call));
         const std::array statements = {postgres::Statement{.sql = &sql::version},
-                                       postgres::Statement{&sql::due_leases, &params},
+                                       postgres::Statement{&sql::due_leases, &leases},
                                        postgres::Statement{&sql::due_waits, &params}};
         auto answer = connection.commit(statements);
         if (!answer) return std::unexpected(std::move(answer.error()));
         if (auto fresh = check_version((*answer)[0]); !fresh) {
           return std::unexpected(fresh.error());
         }
+        if ((*answer)[1].empty()) none_due_ = now;
         struct Found {
           TimePoint at;
           std::uint64_t number;

@@ -9,4 +9,5 @@ select current_setting('server_version'),
        current_setting('synchronous_standby_names') <> '',
        (extract(epoch from current_setting('wal_writer_delay')::interval) * 1000)::bigint,
        current_user::text,
-       current_database()::text
+       current_database()::text,
+       pg_backend_pid()
