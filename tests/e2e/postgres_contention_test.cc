@@ -407,6 +407,31 @@ TEST_F(PostgresContention, a_put_that_is_repeated_while_its_task_ends_adds_nothi
   check_counts(*one);
 }
 
+// No connection tells of it: a pooler keeps those of its clients while the server is away.
+TEST_F(PostgresContention, a_flush_through_a_pooler_knows_of_a_crash) {
+  make_database("pooled");
+  const PgBouncer pooler(postgres());
+  const auto store = must(open_postgres({.url = pooler.url(database_)}, clock_));
+  StoreDriver driver(*store);
+  driver.now = clock_.now();
+  driver.make_queue("q");
+  const Put flushed = driver.put(task("q"));
+  must(store->flush());
+  const NewTask lost = task("q");
+  driver.put(lost);
+  postgres().kill_postmaster();
+  postgres().start();
+  const auto answer = store->flush();
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
+  EXPECT_THAT(answer.error().message, ::testing::HasSubstr("crashed and come back"));
+  EXPECT_TRUE(driver.exists(flushed.id));
+  EXPECT_FALSE(driver.exists(lost.id)) << "the crash was none";
+  driver.put(lost);
+  must(store->flush());
+  EXPECT_TRUE(driver.exists(lost.id));
+}
+
 // Puts, takes and settles for a while; how many a second.
 class Churn {
  public:
