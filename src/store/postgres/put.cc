@@ -62,6 +62,7 @@ class PlainColumns {
     params.add(more_);
   }
 
+  const postgres::Array<Uuid>& ids() const { return ids_; }
   bool empty() const { return ids_.size() == 0; }
 
  private:
@@ -144,6 +145,12 @@ struct PlainPut {
   std::vector<std::size_t> again;  // the same id once more, or refused unless it is there
 };
 
+std::set<Uuid> ids_of(const postgres::Rows& rows) {
+  std::set<Uuid> ids;
+  for (std::size_t i = 0; i < rows.size(); ++i) ids.insert(rows.get<Uuid>(i, 0));
+  return ids;
+}
+
 }  // namespace
 
 // Most tasks have no unique key and go to a queue without limits; then what is known of queues is
@@ -197,14 +204,20 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
       postgres::Params& params = batch.add(sql::put);
       params.add(version_);
       plain.columns.add_to(params);
-      params.add(now), params.add(std::max(first_time, later(plain.since, -clock_difference)));
+      params.add(now);
+      postgres::Params& ended = batch.add(sql::take_back);
+      ended.add(plain.columns.ids());
+      ended.add(std::max(first_time, later(plain.since, -clock_difference)));
     }
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     const QueueEntry* told = nullptr;
-    for (std::size_t i = 0; !plain.columns.empty() && i < answer->back().size(); ++i) {
-      const auto& [task, put] = plain.added(answer->back(), i);
+    std::set<Uuid> ended;
+    if (!plain.columns.empty()) ended = ids_of(answer->back());
+    for (std::size_t i = 0; !plain.columns.empty() && i < (*answer)[1].size(); ++i) {
+      if (ended.contains((*answer)[1].get<Uuid>(i, 0))) continue;
+      const auto& [task, put] = plain.added((*answer)[1], i);
       const QueueEntry& queue = *state().queue(task.queue);
       marks_.lower(queue.index, task.priority,
                    {embedded::ready_moment(task, now), put.number.value});

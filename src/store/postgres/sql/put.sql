@@ -1,6 +1,7 @@
--- Adds tasks, and counts them. Those whose id is there already are left out of the answer.
+-- Adds tasks, and counts them. Those whose id is there already are left out of the answer, but for
+-- those that have ended: take_back.sql comes after it.
 --   $1 the version of settings that the caller decided by; with another one nothing is done
---   $2… one element a task   $15 now   $16 nothing with one of these ids can have ended before that
+--   $2… one element a task   $15 now
 with new as (
   select * from unnest($2::uuid[], $3::integer[], $4::smallint[], $5::smallint[], $6::timestamptz[],
                        $7::text[], $8::bytea[], $9::bigint[], $10::timestamptz[], $11::text[],
@@ -8,7 +9,6 @@ with new as (
     with ordinality as n(id, queue, state, priority, start, type, payload, keep_for, start_by,
                          client_id, "group", tags, more, place)
    where (select version from millrace.settings) = $1
-     and not exists (select from millrace.finished f where f.id = n.id and f.finished_at >= $16)
 ), added as (
   insert into millrace.tasks (id, queue, state, priority, start, created_at, updated_at, type, payload,
                               keep_for, start_by, client_id, "group", tags, more)

@@ -5,6 +5,8 @@
 --   $8 queue, $9 priority, $10 start, $11 number: where to begin looking, highest priorities first.
 -- Everything before that is known to be taken: with an old snapshot open, dead index entries pile up
 -- there, and to walk them again with every take would be most of the work.
+-- A task that was taken and given back since the statement began is locked as it is now, which the
+-- update does not see: such a one stays for the next take, so only what was leased is counted.
 with wants as (
   select * from unnest($5::integer[], $6::integer[], $7::bigint[])
     with ordinality as w(queue, most, lease, place)
@@ -40,14 +42,15 @@ with wants as (
             t.attempts, t.retries, t.lost, t.start, t.created_at, t.updated_at, t.previous_start,
             t.started_at, t.start_by, t.lease_until, t.token, t.keep_for, t.unique_window,
             t.unique_scope, t.worker, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload,
-            t.more, t.error_code, t.error_message, t.notes, null::bytea as result, c.nth
+            t.more, t.error_code, t.error_message, t.notes, null::bytea as result, c.nth,
+            c.state as was
 ), freed as (
   delete from millrace.holders h using leased l
    where l.unique_scope = 0 and h.queue = l.queue and h.key = l.unique_key and h.number = l.number
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)
-  select queue, state, priority, -count(*) from chosen group by queue, state, priority
+  select queue, was, priority, -count(*) from leased group by queue, was, priority
    union all
-  select queue, 3, priority, count(*) from chosen group by queue, priority
+  select queue, 3, priority, count(*) from leased group by queue, priority
 )
 select * from leased

@@ -364,7 +364,11 @@ begin
             nullif(in_client_id, ''), nullif(in_group, ''), nullif(in_tags, '{}'), in_key, in_payload,
             more)
     on conflict (id) do nothing;
-    if found then
+    if found and in_id is not null and exists (select from millrace.finished f
+                                                where f.id = in_id and f.finished_at >= since) then
+      -- It has ended since it was looked for, and that is what the insert has waited for.
+      delete from millrace.tasks t where t.id = in_id;
+    elsif found then
       insert into millrace.count_changes (queue, state, priority, change)
       values (its.queue, waits, in_priority, 1);
       if in_wake then
