@@ -15,7 +15,7 @@ Result<std::vector<Result<TaskState>>> PostgresStore::cancel(
     Reading reading;
     for (const CancelRequest& request : requests) {
       reading.ids.push_back(request.id.value);
-      for (const NewTask& task : request.follow_ups) add_reading(task, reading);
+      for (const NewTask& task : request.follow_ups) add_follow_up(task, reading);
     }
     return reading;
   };

@@ -136,6 +136,8 @@ class PostgresStore final : public Store {
   Result<std::vector<Result<Put>>> put_plain(std::span<const NewTask> tasks, TimePoint now);
   bool is_plain(std::span<const NewTask> tasks);
   void add_reading(const NewTask& task, Reading& reading);
+  // The same of a task that limits do not concern.
+  void add_follow_up(const NewTask& task, Reading& reading);
   // operate.cc
   static Reading reading_of(std::span<const TaskId> tasks);
 
@@ -162,6 +164,8 @@ class PostgresStore final : public Store {
 
   // work.cc
   void add_reading(const Settlement& settlement, Reading& reading);
+  Answer<void> look_again(Connection& connection, std::span<const Settlement> settlements,
+                          const std::vector<std::size_t>& places, WorkResult& result);
   Answer<std::vector<postgres::Rows>> take(Connection& connection, Taking& taking, Batch& batch);
 
   const PostgresOptions options_;

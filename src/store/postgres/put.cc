@@ -164,13 +164,17 @@ bool PostgresStore::is_plain(std::span<const NewTask> tasks) {
   });
 }
 
-void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
+void PostgresStore::add_follow_up(const NewTask& task, Reading& reading) {
   reading.ids.push_back(task.id.value);
   ++reading.numbers;
   const QueueEntry* queue = state().queue(task.queue);
-  if (queue == nullptr) return;
-  if (task.unique) reading.keys.emplace_back(queue->index, task.unique->key);
-  if (queue->settings().max_depth || queue->settings().put_rate) {
+  if (queue != nullptr && task.unique) reading.keys.emplace_back(queue->index, task.unique->key);
+}
+
+void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
+  add_follow_up(task, reading);
+  const QueueEntry* queue = state().queue(task.queue);
+  if (queue != nullptr && (queue->settings().max_depth || queue->settings().put_rate)) {
     reading.limited.push_back(queue->index);
   }
 }

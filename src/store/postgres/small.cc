@@ -134,7 +134,7 @@ Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
       return std::unexpected(got.error());
     }
     Reading reading;
-    add_reading(tick.task, reading);
+    add_follow_up(tick.task, reading);
     if (const auto found = state().schedules.find(tick.schedule);
         found != state().schedules.end() && !found->second.last_task.value.is_nil()) {
       reading.ids.push_back(found->second.last_task.value);

@@ -29,12 +29,6 @@ std::string text_of(std::chrono::sys_days day) {
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
 }
 
-// What a queue has that its rules may remove.
-struct Finished {
-  std::uint64_t kept = 0;  // by the rules of the queue
-  std::uint64_t busy = 0;  // waiting and running
-};
-
 }  // namespace
 
 // ---- due
@@ -180,19 +174,19 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
   const postgres::Statement statement{&sql::counts, &params};
   auto answer = connection.send({&statement, 1});
   if (!answer) return std::unexpected(std::move(answer.error()));
-  std::map<std::uint16_t, std::array<Finished, 2>> finished;
-  std::map<std::uint16_t, std::uint64_t> busy;
+  std::map<std::uint16_t, std::array<std::uint64_t, 2>> finished;  // dead letters second
+  std::map<std::uint16_t, std::uint64_t> busy;                     // waiting and running
   const Rows& rows = answer->front();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
     const auto state = rows.get<std::int16_t>(i, 1);
     const auto count = rows.get<std::uint64_t>(i, 3);
     if (state < 5) {
-      busy[queue] += state == 0 || state == 1 || state == 2 || state == 3 || state == 4 ? count : 0;
+      busy[queue] += count;
     } else if (state < own_finished) {
-      finished[queue][state == 6 || state == 7 ? 1 : 0].kept += count;
+      finished[queue][state == 6 || state == 7 ? 1 : 0] += count;
     } else {
-      finished[queue][state == own_dead ? 1 : 0].kept -= count;
+      finished[queue][state == own_dead ? 1 : 0] -= count;
     }
   }
   const bool look_back = clock_.steady() - looked_back_ >= std::chrono::minutes(1);
@@ -204,7 +198,7 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
     if (unpause || drained) to_lift.push_back(index);
     for (const bool dead : {false, true}) {
       const Keep& keep = dead ? settings.keep_dead : settings.keep_completed;
-      const std::uint64_t kept = finished[index][dead ? 1 : 0].kept;
+      const std::uint64_t kept = finished[index][dead ? 1 : 0];
       if (kept == 0 || left == 0) continue;
       const std::uint64_t excess = keep.last && kept > *keep.last ? kept - *keep.last : 0;
       TimePoint until = first_time;
@@ -335,7 +329,8 @@ Result<void> PostgresStore::make_partitions(TimePoint now) {
       const std::pair key(task_class, std::int64_t{day.time_since_epoch().count()});
       if (partitions_.contains(key)) continue;
       auto made = session_.transact(
-          "make a table for finished tasks", {.durable = false}, [] { return Result<void>(); },
+          // Durable at once: it is remembered as there, and a crash must not make that untrue.
+          "make a table for finished tasks", {}, [] { return Result<void>(); },
           [&](Connection& connection) -> Answer<bool> {
             postgres::Params params;
             params.add(std::int32_t{task_class}), params.add(text_of(day));

@@ -67,10 +67,22 @@ void add_done(std::span<const Settlement> settlements, const std::vector<std::si
   params.add(ids), params.add(tokens), params.add(results), params.add(now);
 }
 
-// The answer of done.sql: what was not applied, and why. The contract of Held.
-postgres::Answer<void> note_refused(const postgres::Rows& rows,
-                                    std::span<const Settlement> settlements,
-                                    const std::vector<std::size_t>& places, WorkResult& result) {
+// Why a lease cannot be settled: the contract of Held. nullopt: it looks as if it could.
+std::optional<Result<Settled>> refusal(const Settlement& settlement, TaskState state,
+                                       std::optional<std::uint64_t> token) {
+  if (token != std::get<Held>(settlement.expect).token.value) {
+    return embedded::lease_lost(settlement.id);
+  }
+  if (state == TaskState::processing) return std::nullopt;
+  return Settled{SettleStatus::already, state};
+}
+
+// The answer of done.sql: what was not applied, and why. Returns those that somebody else changed
+// in that very moment, so that they were seen as they were before.
+std::vector<std::size_t> note_refused(const postgres::Rows& rows,
+                                      std::span<const Settlement> settlements,
+                                      const std::vector<std::size_t>& places, WorkResult& result) {
+  std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TaskId id{rows.get<Uuid>(i, 0)};
     const auto place = *std::ranges::lower_bound(
@@ -80,16 +92,15 @@ postgres::Answer<void> note_refused(const postgres::Rows& rows,
       result.settled[place] = embedded::unknown_task(id);
       continue;
     }
-    const auto token = rows.get<std::optional<std::uint64_t>>(i, 2);
-    if (token != std::get<Held>(settlements[place].expect).token.value) {
-      result.settled[place] = embedded::lease_lost(id);
-    } else if (static_cast<TaskState>(*state) != TaskState::processing) {
-      result.settled[place] = Settled{SettleStatus::already, static_cast<TaskState>(*state)};
+    auto why = refusal(settlements[place], static_cast<TaskState>(*state),
+                       rows.get<std::optional<std::uint64_t>>(i, 2));
+    if (why) {
+      result.settled[place] = std::move(*why);
     } else {
-      return std::unexpected(stale());  // somebody changed it in this very moment
+      changed.push_back(place);
     }
   }
-  return {};
+  return changed;
 }
 
 }  // namespace
@@ -108,7 +119,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     WorkResult result;
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
-    batch.add(sql::version);
+    batch.add(sql::guard).add(version_);
     add_done(settlements, parts.plain, now, batch);
     if (!parts.others.empty() || !extensions.empty()) {
       Reading reading;
@@ -129,8 +140,10 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     auto answer = take(connection, taking, batch);
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (!parts.plain.empty()) {
-      auto good = note_refused((*answer)[1], settlements, parts.plain, result);
-      if (!good) return std::unexpected(std::move(good.error()));
+      const auto changed = note_refused((*answer)[1], settlements, parts.plain, result);
+      if (auto read = look_again(connection, settlements, changed, result); !read) {
+        return std::unexpected(std::move(read.error()));
+      }
     }
     taking.ended(clock_.steady());
     result.taken = taking.results();
@@ -138,9 +151,34 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
   });
 }
 
+// The call is committed, and what it took must reach its caller: nothing may begin again here.
+PostgresStore::Answer<void> PostgresStore::look_again(Connection& connection,
+                                                      std::span<const Settlement> settlements,
+                                                      const std::vector<std::size_t>& places,
+                                                      WorkResult& result) {
+  if (places.empty()) return {};
+  book_.close();
+  std::vector<Uuid> ids;
+  for (const std::size_t place : places) ids.push_back(settlements[place].id.value);
+  connection.begin();
+  if (auto got = read_tasks(connection, ids); !got) return got;
+  for (const std::size_t place : places) {
+    const TaskId& id = settlements[place].id;
+    const auto at = state().find(id);
+    if (at == embedded::no_slot) {
+      result.settled[place] = embedded::unknown_task(id);
+      continue;
+    }
+    const embedded::Slot& slot = state().slot(at);
+    auto why = refusal(settlements[place], slot.state, slot.token);
+    result.settled[place] = why ? std::move(*why) : embedded::lease_lost(id);
+  }
+  return {};
+}
+
 void PostgresStore::add_reading(const Settlement& settlement, Reading& reading) {
   reading.ids.push_back(settlement.id.value);
-  for (const NewTask& task : settlement.follow_ups) add_reading(task, reading);
+  for (const NewTask& task : settlement.follow_ups) add_follow_up(task, reading);
 }
 
 // ---- Taking

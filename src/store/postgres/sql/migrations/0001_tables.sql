@@ -60,6 +60,15 @@ create table millrace.queues (
 create table millrace.settings (version bigint not null);
 insert into millrace.settings values (1);
 
+-- Fails with a code of our own unless this is the version.
+create function millrace.same_version(expected bigint) returns bigint language plpgsql as $$
+begin
+  if (select version from millrace.settings) <> expected then
+    raise exception 'the settings of queues have changed' using errcode = 'MR001';
+  end if;
+  return expected;
+end $$;
+
 -- What rates have used up: one row a queue and kind (0 puts, 1 takes), written under its lock.
 create table millrace.rates (
   queue integer not null,
