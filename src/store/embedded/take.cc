@@ -7,14 +7,14 @@
 #include "store/embedded/verbs.h"
 
 namespace millrace::embedded {
-namespace {
 
-// Priority as it counts now: one more for each `ageing` waited, up to 9.
 std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration ageing,
                                TimePoint now) {
   const auto steps = static_cast<std::size_t>((now - ready) / ageing);
   return std::min(priority_count - 1, priority + std::min(steps, priority_count));
 }
+
+namespace {
 
 // The priority whose first task is to be taken next; nullopt: nothing is due. The first task of a
 // priority has waited longest, so it is also the first of its priority however they age.

@@ -60,6 +60,9 @@ TaskState end_waiting(State& state, std::uint32_t at, Event event,
 
 // take.cc
 Result<std::vector<Lease>> take(State& state, const TakeRequest& request, TimePoint now);
+// Priority as it counts now: one more for each `ageing` waited, up to 9.
+std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration ageing,
+                               TimePoint now);
 // Whether take() would look at this queue at all.
 bool gives_tasks(const QueueEntry& queue, TimePoint now);
 // How many tasks the limits let go now, if so many are there.

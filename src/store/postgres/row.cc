@@ -96,28 +96,68 @@ StoredNotes read_notes(std::string_view bytes, std::optional<std::string> error_
   return stored;
 }
 
-void read_given(const Rows& rows, std::size_t at, NewTask& given) {
-  given.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, 4));
-  given.start_by = rows.get<std::optional<TimePoint>>(at, 16);
-  if (const auto keep = rows.get<std::optional<std::int64_t>>(at, 19))
+// Where the columns are of what a caller has given.
+struct GivenPlaces {
+  std::size_t priority, start_by, keep_for, unique_window, unique_scope, type, client_id, group,
+      tags, unique_key, payload, more;
+};
+constexpr GivenPlaces in_view = {.priority = 4,
+                                 .start_by = 16,
+                                 .keep_for = 19,
+                                 .unique_window = 20,
+                                 .unique_scope = 21,
+                                 .type = 23,
+                                 .client_id = 24,
+                                 .group = 25,
+                                 .tags = 26,
+                                 .unique_key = 27,
+                                 .payload = 28,
+                                 .more = 29};
+constexpr GivenPlaces in_take = {.priority = 3,
+                                 .start_by = 11,
+                                 .keep_for = 13,
+                                 .unique_window = 14,
+                                 .unique_scope = 15,
+                                 .type = 16,
+                                 .client_id = 17,
+                                 .group = 18,
+                                 .tags = 19,
+                                 .unique_key = 20,
+                                 .payload = 21,
+                                 .more = 22};
+
+void read_given(const Rows& rows, std::size_t at, const GivenPlaces& places, NewTask& given) {
+  given.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, places.priority));
+  given.start_by = rows.get<std::optional<TimePoint>>(at, places.start_by);
+  if (const auto keep = rows.get<std::optional<std::int64_t>>(at, places.keep_for)) {
     given.keep_for = Duration(*keep);
-  if (auto key = rows.get<std::optional<std::string>>(at, 27)) {
-    given.unique =
-        UniqueKey{.key = std::move(*key),
-                  .scope = static_cast<UniqueScope>(rows.get<std::int16_t>(at, 21)),
-                  .window = Duration(rows.get<std::optional<std::int64_t>>(at, 20).value_or(0))};
   }
-  given.type = rows.get<std::string>(at, 23);
-  given.client_id = rows.get<std::optional<std::string>>(at, 24).value_or("");
-  given.group = rows.get<std::optional<std::string>>(at, 25).value_or("");
-  given.tags = rows.get<std::optional<std::vector<std::string>>>(at, 26).value_or(
-      std::vector<std::string>());
-  given.payload = rows.get<std::string>(at, 28);
-  if (const auto more = rows.field(at, 29)) read_more(*more, given);
+  if (auto key = rows.get<std::optional<std::string>>(at, places.unique_key)) {
+    const auto window = rows.get<std::optional<std::int64_t>>(at, places.unique_window);
+    given.unique = UniqueKey{
+        .key = std::move(*key),
+        .scope = static_cast<UniqueScope>(rows.get<std::int16_t>(at, places.unique_scope)),
+        .window = Duration(window.value_or(0))};
+  }
+  given.type = rows.get<std::string>(at, places.type);
+  given.client_id = rows.get<std::optional<std::string>>(at, places.client_id).value_or("");
+  given.group = rows.get<std::optional<std::string>>(at, places.group).value_or("");
+  given.tags = rows.get<std::optional<std::vector<std::string>>>(at, places.tags)
+                   .value_or(std::vector<std::string>());
+  given.payload = rows.get<std::string>(at, places.payload);
+  if (const auto more = rows.field(at, places.more)) read_more(*more, given);
 }
 
 std::uint32_t count_at(const Rows& rows, std::size_t at, std::size_t column) {
   return static_cast<std::uint32_t>(rows.get<std::int32_t>(at, column));
+}
+
+// Four columns that stand together.
+Counters read_counters(const Rows& rows, std::size_t at, std::size_t first) {
+  return {.deliveries = count_at(rows, at, first),
+          .attempts = count_at(rows, at, first + 1),
+          .retries = count_at(rows, at, first + 2),
+          .lost = count_at(rows, at, first + 3)};
 }
 
 TimePoint moment_at(const Rows& rows, std::size_t at, std::size_t column) {
@@ -148,10 +188,7 @@ Row read_row(const Rows& rows, std::size_t at) {
   slot.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, 4));
   slot.cancel_requested = rows.get<bool>(at, 5);
   slot.version = count_at(rows, at, 6);
-  slot.counters = {.deliveries = count_at(rows, at, 7),
-                   .attempts = count_at(rows, at, 8),
-                   .retries = count_at(rows, at, 9),
-                   .lost = count_at(rows, at, 10)};
+  slot.counters = read_counters(rows, at, 7);
   slot.start = rows.get<TimePoint>(at, 11);
   row.created_at = rows.get<TimePoint>(at, 12);
   slot.updated_at = rows.get<TimePoint>(at, 13);
@@ -160,7 +197,7 @@ Row read_row(const Rows& rows, std::size_t at) {
   slot.moment = moment_at(rows, at, 17);
   slot.token = rows.get<std::optional<std::uint64_t>>(at, 18).value_or(0);
   row.worker = rows.get<std::optional<std::string>>(at, 22).value_or("");
-  read_given(rows, at, row.given);
+  read_given(rows, at, in_view, row.given);
   slot.has_unique = row.given.unique.has_value();
   slot.has_start_by = row.given.start_by.has_value();
   slot.keeps_itself = row.given.keep_for.has_value();
@@ -179,6 +216,23 @@ Row read_row(const Rows& rows, std::size_t at) {
                               .worker = row.worker},
                              std::nullopt);
   }
+  return row;
+}
+
+Row read_taken(const Rows& rows, std::size_t at) {
+  Row row;
+  Slot& slot = row.slot;
+  slot.number = rows.get<std::uint64_t>(at, 0);
+  slot.id = {rows.get<Uuid>(at, 1)};
+  slot.queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(at, 2));
+  slot.state = TaskState::processing;
+  slot.counters = read_counters(rows, at, 4);
+  slot.start = rows.get<TimePoint>(at, 8);
+  row.created_at = rows.get<TimePoint>(at, 9);
+  slot.previous_start = moment_at(rows, at, 10);
+  slot.token = rows.get<std::uint64_t>(at, 12);
+  read_given(rows, at, in_take, row.given);
+  slot.priority = row.given.priority;
   return row;
 }
 

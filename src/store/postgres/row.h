@@ -26,6 +26,9 @@ struct Row {
 
 // Reads a row of one of the views millrace.live_rows, live_heads, final_rows, final_heads.
 Row read_row(const postgres::Rows& rows, std::size_t at);
+// Reads what take.sql answers. What it has been told is not in there: now, the worker, the lease's
+// end.
+Row read_taken(const postgres::Rows& rows, std::size_t at);
 Task task_of(const Row& row, const std::string& queue);
 Lease lease_of(Row row, const std::string& queue);
 

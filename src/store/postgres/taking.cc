@@ -1,6 +1,8 @@
 #include "store/postgres/taking.h"
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "core/limits.h"
@@ -16,15 +18,6 @@ using embedded::QueueEntry;
 
 bool is_limited(const QueueEntry& queue) {
   return queue.settings().max_concurrent || queue.settings().process_rate;
-}
-
-// Rows by their place, which is the column behind those of a task.
-std::vector<std::size_t> in_order(const postgres::Rows& rows) {
-  constexpr std::size_t place = 34;
-  std::vector<std::size_t> order(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
-  std::ranges::sort(order, {}, [&](std::size_t i) { return rows.get<std::int64_t>(i, place); });
-  return order;
 }
 
 }  // namespace
@@ -123,18 +116,39 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
 
 void Taking::read(std::size_t index, const postgres::Rows& rows) {
   Take& take = takes_[index];
-  take.result->reserve(rows.size());
-  for (const std::size_t at : in_order(rows)) {
-    Row row = read_row(rows, at);
+  std::vector<Row> taken;
+  taken.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) taken.push_back(read_taken(rows, i));
+  put_in_order(take, taken);
+  take.result->reserve(take.result->size() + taken.size());
+  for (Row& row : taken) {
     QueueEntry& queue = state_.queue_at(row.slot.queue);
-    if (!queue.settings().ageing) {
+    const QueueSettings& settings = queue.settings();
+    row.slot.started_at = now_;
+    row.slot.moment = later(now_, take.request->lease.value_or(settings.lease));
+    if (!settings.ageing) {
       marks_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});
     }
-    if (queue.settings().max_concurrent) ++queue.running;
-    if (queue.settings().process_rate) queue.takes.add(*queue.settings().process_rate, now_, 1);
+    if (settings.max_concurrent) ++queue.running;
+    if (settings.process_rate) queue.takes.add(*settings.process_rate, now_, 1);
     take.bytes += row.given.payload.size();
-    take.result->push_back(lease_of(std::move(row), queue.settings().name));
+    take.result->push_back(lease_of(std::move(row), settings.name));
   }
+}
+
+// The order of the contract: as the queues were named, then by priority, moment and number.
+void Taking::put_in_order(const Take& take, std::vector<Row>& taken) const {
+  std::unordered_map<std::uint16_t, std::size_t> places;
+  for (const QueueEntry* queue : take.queues) places.emplace(queue->index, places.size());
+  const auto key = [&](const Row& row) {
+    const auto place = places.at(row.slot.queue);
+    const auto ageing = state_.queue_at(row.slot.queue).settings().ageing;
+    const std::size_t priority =
+        ageing ? embedded::effective_priority(row.slot.priority, row.slot.start, *ageing, now_)
+               : row.slot.priority;
+    return std::tuple(place, priority_count - priority, row.slot.start, row.slot.number);
+  };
+  if (!std::ranges::is_sorted(taken, {}, key)) std::ranges::sort(taken, {}, key);
 }
 
 void Taking::write_all(std::int64_t version, Batch& batch) {

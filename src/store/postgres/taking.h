@@ -12,6 +12,7 @@
 #include "store/embedded/state.h"
 #include "store/postgres/book.h"
 #include "store/postgres/marks.h"
+#include "store/postgres/row.h"
 
 namespace millrace::store_postgres {
 
@@ -51,6 +52,7 @@ class Taking {
 
   // Where the part ends that begins with `take.next`.
   static std::size_t end_of_part(const Take& take);
+  void put_in_order(const Take& take, std::vector<Row>& taken) const;
 
   embedded::State& state_;
   Marks& marks_;

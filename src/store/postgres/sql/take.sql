@@ -1,18 +1,17 @@
--- Gives tasks to a worker, in the order of the contract.
+-- Gives tasks to a worker, in the order of the contract; the answer itself is in no order.
 --   $1 version of settings, see put.sql   $2 now   $3 worker   $4 bytes of payload that it ends with
--- The answer is in no order; its last column is the place of each.
 --   $5 queues, $6 how many of each at most, $7 lease in ms
 --   $8 queue, $9 priority, $10 start, $11 number: where to begin looking, highest priorities first.
 -- Everything before that is known to be taken: with an old snapshot open, dead index entries pile up
 -- there, and to walk them again with every take would be most of the work.
 -- A task that was taken and given back since the statement began is locked as it is now, which the
--- update does not see: such a one stays for the next take, so only what was leased is counted.
+-- update does not see. Then nothing is done, and the caller begins again.
 with wants as (
   select * from unnest($5::integer[], $6::integer[], $7::bigint[])
-    with ordinality as w(queue, most, lease, place)
+    as w(queue, most, lease)
    where (select version from millrace.settings) = $1
 ), picked as materialized (
-  select w.place, w.lease, x.*
+  select x.*
     from wants w
    cross join lateral (
      select y.*
@@ -29,28 +28,27 @@ with wants as (
       where m.queue = w.queue
       limit w.most) x
 ), chosen as materialized (
-  select * from (select *, row_number() over w as nth, sum(size) over w - size as before from picked
+  select * from (select *, sum(size) over w - size as before from picked
                  window w as (rows unbounded preceding)) n
    where before < $4
 ), leased as (
   update millrace.tasks t
      set state = 3, token = nextval('millrace.tokens'), started_at = $2, updated_at = $2,
-         lease_until = $2 + c.lease * interval '1 millisecond', version = t.version + 1,
-         deliveries = t.deliveries + 1, worker = $3
-    from chosen c where t.ctid = c.at
-  returning t.number, t.id, t.queue, t.state, t.priority, t.cancel_requested, t.version, t.deliveries,
-            t.attempts, t.retries, t.lost, t.start, t.created_at, t.updated_at, t.previous_start,
-            t.started_at, t.start_by, t.lease_until, t.token, t.keep_for, t.unique_window,
-            t.unique_scope, t.worker, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload,
-            t.more, t.error_code, t.error_message, t.notes, null::bytea as result, c.nth,
-            c.state as was
+         lease_until = $2 + ($7::bigint[])[array_position($5::integer[], t.queue)]
+                          * interval '1 millisecond',
+         version = t.version + 1, deliveries = t.deliveries + 1, worker = $3
+   where t.ctid = any(array(select at from chosen))
+  returning t.number, t.id, t.queue, t.priority, t.deliveries, t.attempts, t.retries, t.lost, t.start,
+            t.created_at, t.previous_start, t.start_by, t.token, t.keep_for, t.unique_window,
+            t.unique_scope, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload, t.more
 ), freed as (
   delete from millrace.holders h using leased l
    where l.unique_scope = 0 and h.queue = l.queue and h.key = l.unique_key and h.number = l.number
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)
-  select queue, was, priority, -count(*) from leased group by queue, was, priority
-   union all
-  select queue, 3, priority, count(*) from leased group by queue, priority
+  select queue, c.state, priority, c.change
+    from (select queue, state, priority, count(*) as n from chosen group by queue, state, priority) g
+   cross join lateral (values (g.state, -g.n), (3::smallint, g.n)) as c(state, change)
 )
 select * from leased
+ where millrace.same_number((select count(*) from chosen), (select count(*) from leased))

@@ -7,7 +7,7 @@ with wants as (
     with ordinality as w(queue, most, lease, ageing, place)
    where (select version from millrace.settings) = $1
 ), picked as materialized (
-  select w.place, w.lease, x.*
+  select w.place, x.*
     from wants w
    cross join lateral (
      select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size, z.effective,
@@ -31,28 +31,27 @@ with wants as (
       where t.state in (1, 2, 4)
         for update of t skip locked) x
 ), chosen as materialized (
-  select * from (select *, row_number() over w as nth, sum(size) over w - size as before from picked
+  select * from (select *, sum(size) over w - size as before from picked
                  window w as (order by place, effective desc, start, number rows unbounded preceding)) n
    where before < $4
 ), leased as (
   update millrace.tasks t
      set state = 3, token = nextval('millrace.tokens'), started_at = $2, updated_at = $2,
-         lease_until = $2 + c.lease * interval '1 millisecond', version = t.version + 1,
-         deliveries = t.deliveries + 1, worker = $3
-    from chosen c where t.ctid = c.at
-  returning t.number, t.id, t.queue, t.state, t.priority, t.cancel_requested, t.version, t.deliveries,
-            t.attempts, t.retries, t.lost, t.start, t.created_at, t.updated_at, t.previous_start,
-            t.started_at, t.start_by, t.lease_until, t.token, t.keep_for, t.unique_window,
-            t.unique_scope, t.worker, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload,
-            t.more, t.error_code, t.error_message, t.notes, null::bytea as result, c.nth,
-            c.state as was
+         lease_until = $2 + ($7::bigint[])[array_position($5::integer[], t.queue)]
+                          * interval '1 millisecond',
+         version = t.version + 1, deliveries = t.deliveries + 1, worker = $3
+   where t.ctid = any(array(select at from chosen))
+  returning t.number, t.id, t.queue, t.priority, t.deliveries, t.attempts, t.retries, t.lost, t.start,
+            t.created_at, t.previous_start, t.start_by, t.token, t.keep_for, t.unique_window,
+            t.unique_scope, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload, t.more
 ), freed as (
   delete from millrace.holders h using leased l
    where l.unique_scope = 0 and h.queue = l.queue and h.key = l.unique_key and h.number = l.number
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)
-  select queue, was, priority, -count(*) from leased group by queue, was, priority
-   union all
-  select queue, 3, priority, count(*) from leased group by queue, priority
+  select queue, c.state, priority, c.change
+    from (select queue, state, priority, count(*) as n from chosen group by queue, state, priority) g
+   cross join lateral (values (g.state, -g.n), (3::smallint, g.n)) as c(state, change)
 )
 select * from leased
+ where millrace.same_number((select count(*) from chosen), (select count(*) from leased))

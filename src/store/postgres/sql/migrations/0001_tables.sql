@@ -80,7 +80,7 @@ create table millrace.rates (
 -- ---- Tasks --------------------------------------------------------------------------------------
 
 create sequence millrace.task_numbers;
-create sequence millrace.tokens;
+create sequence millrace.tokens cache 100;
 -- Tokens of two stores should not meet: a task may come from an export of another one.
 select setval('millrace.tokens', (random() * 2 ^ 60)::bigint + 1);
 
@@ -119,7 +119,18 @@ create table millrace.tasks (
   error_code bytea,
   error_message bytea,
   notes bytea                  -- progress, log, history and the like (row.cc)
-) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+) with (fillfactor = 45,  -- so that a lease, which is written once a task, finds room in the same page
+        autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- True, or else fails as a conflict does: the transaction is to begin again.
+create function millrace.same_number(wanted bigint, done bigint) returns boolean language plpgsql as $$
+begin
+  if wanted <> done then
+    raise exception 'somebody else changed these tasks in the same moment'
+      using errcode = 'serialization_failure';
+  end if;
+  return true;
+end $$;
 
 create unique index tasks_id on millrace.tasks (id);
 create index tasks_by_state on millrace.tasks (queue, state, number);
