@@ -25,7 +25,7 @@ bool is_dead_letter(TaskState state) {
 }  // namespace
 
 std::int16_t class_of(const Keep& keep) {
-  if (keep.last == 0U || keep.for_time == Duration::zero()) return -1;
+  if (keep.last == 0U || keep.for_time == Duration::zero()) return kept_nowhere;
   if (!keep.for_time) return for_ever;
   if (*keep.for_time < a_day) return 0;
   const auto days = (*keep.for_time + a_day - Duration(1)) / a_day;

@@ -21,6 +21,7 @@ namespace millrace::store_postgres {
 
 // Where a queue's finished tasks go: -1 nowhere, 0 row by row, n with the table of their day after
 // n days, `for_ever`.
+inline constexpr std::int16_t kept_nowhere = -1;
 inline constexpr std::int16_t for_ever = 32767;
 std::int16_t class_of(const Keep& keep);
 

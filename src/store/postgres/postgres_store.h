@@ -178,8 +178,9 @@ class PostgresStore final : public Store {
   TimePoint none_due_ = first_time;  // no lease had ended by then
   Pace next_looks_;                  // for the next moment at which something falls due
   std::map<std::pair<std::uint16_t, bool>, TimePoint> pruned_;  // until there, by queue and kind
-  std::chrono::nanoseconds looked_back_{0};  // for tasks that a changed rule left behind
-  std::int64_t version_ = 0;                 // of the settings in the book
+  std::chrono::nanoseconds looked_back_{0};    // for tasks that a changed rule left behind
+  std::int64_t version_ = 0;                   // of the settings in the book
+  std::vector<std::int32_t> keeping_nothing_;  // queues, the first 100: a hint for done.sql
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
   std::unique_ptr<Listener> listener_;                          // none behind a pooler

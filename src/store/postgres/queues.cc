@@ -136,15 +136,21 @@ PostgresStore::Answer<bool> PostgresStore::read_queues(Connection& connection) {
 }
 
 void PostgresStore::enter_queues(const Rows& rows) {
+  constexpr std::size_t most_hints = 100;
   book_.close();
+  keeping_nothing_.clear();
   std::vector<std::uint16_t> gone;
   for (const auto& [name, index] : state().queue_names()) gone.push_back(index);
   for (const std::uint16_t index : gone) state().erase_queue(state().queue_at(index));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     version_ = rows.get<std::int64_t>(i, 0);
     if (rows.is_null(i, 1)) continue;  // there is no queue
-    state().put_queue_at(static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 1)),
-                         queue_at(rows, i));
+    const auto index = rows.get<std::int32_t>(i, 1);
+    Queue queue = queue_at(rows, i);
+    if (class_of(queue.settings.keep_completed) == kept_nowhere && keeping_nothing_.size() < most_hints) {
+      keeping_nothing_.push_back(index);
+    }
+    state().put_queue_at(static_cast<std::uint16_t>(index), std::move(queue));
   }
   book_.close();
 }

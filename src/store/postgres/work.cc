@@ -51,7 +51,7 @@ Split split(std::span<const Settlement> settlements, std::span<const Extension> 
 }
 
 void add_done(std::span<const Settlement> settlements, const std::vector<std::size_t>& places,
-              TimePoint now, Batch& batch) {
+              std::span<const std::int32_t> keeping_nothing, TimePoint now, Batch& batch) {
   if (places.empty()) return;
   postgres::Array<Uuid> ids;
   postgres::Array<std::int64_t> tokens;
@@ -65,6 +65,9 @@ void add_done(std::span<const Settlement> settlements, const std::vector<std::si
   }
   postgres::Params& params = batch.add(sql::done);
   params.add(ids), params.add(tokens), params.add(results), params.add(now);
+  postgres::Array<std::int32_t> queues;
+  for (const std::int32_t queue : keeping_nothing) queues.push(queue);
+  params.add(queues);
 }
 
 // Why a lease cannot be settled: the contract of Held. nullopt: it looks as if it could.
@@ -120,7 +123,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
     batch.add(sql::guard).add(version_);
-    add_done(settlements, parts.plain, now, batch);
+    add_done(settlements, parts.plain, keeping_nothing_, now, batch);
     if (!parts.others.empty() || !extensions.empty()) {
       Reading reading;
       for (const std::size_t i : parts.others) add_reading(settlements[i], reading);
