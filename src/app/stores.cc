@@ -97,7 +97,8 @@ PostgresOptions postgres_options(const StoreUrl& url) {
           .listen_url = url.listen_url,
           .application_name = fmt::format("millrace {} {}", host.data(), getpid()),
           .prepare = url.prepare,
-          .migrate = url.migrate};
+          .migrate = url.migrate,
+          .vacuum = url.vacuum};
 }
 
 Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Access access,

@@ -19,6 +19,8 @@ constexpr auto standstill = std::chrono::seconds(5);  // between two looks that 
 
 constexpr Duration at_least_every{1000};
 constexpr std::size_t advance_step = 1000;
+// In a store that several processes share, one of them clears up behind all.
+constexpr std::size_t shared_advance_step = 5000;
 constexpr std::size_t settle_step = 500;
 
 // Of a worker inside a process that is gone: the store ended it at its start when it was opened.
@@ -44,7 +46,8 @@ bool LossGuard::may_lose() {
 }
 
 Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
-  const auto advanced = store.advance(now, advance_step);
+  const auto advanced =
+      store.advance(now, books_.traits.several_processes ? shared_advance_step : advance_step);
   if (!advanced) return std::unexpected(advanced.error());
   if (advanced->promoted != 0 && books_.log().wants(LogLevel::debug)) {
     books_.log()(LogLevel::debug,

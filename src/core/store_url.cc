@@ -166,12 +166,13 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
   }
   const auto on = on_or_off(key, value);
   if (!on) return std::unexpected(on.error());
-  (key == "prepare" ? url.prepare : url.migrate) = *on;
+  (key == "prepare" ? url.prepare : key == "migrate" ? url.migrate : url.vacuum) = *on;
   return {};
 }
 
 bool is_own_option(std::string_view key) {
-  return key == "schema" || key == "listen_url" || key == "prepare" || key == "migrate";
+  return key == "schema" || key == "listen_url" || key == "prepare" || key == "migrate" ||
+         key == "vacuum";
 }
 
 Result<StoreUrl> parse_postgres(std::string_view text) {

@@ -27,6 +27,7 @@ struct StoreUrl {
   std::string listen_url = {};  // for notifications, where the URL leads through a pooler
   bool prepare = true;          // prepare=off
   bool migrate = true;          // migrate=off
+  bool vacuum = true;           // vacuum=off
 
   friend bool operator==(const StoreUrl&, const StoreUrl&) = default;
 };

@@ -87,6 +87,7 @@ TEST(StoreUrl, names_a_database_and_leaves_to_libpq_what_is_libpqs) {
   EXPECT_EQ(plain.schema, "millrace");
   EXPECT_TRUE(plain.prepare);
   EXPECT_TRUE(plain.migrate);
+  EXPECT_TRUE(plain.vacuum);
   for (const auto* text :
        {"postgresql://", "postgres://a,b:5433/app?target_session_attrs=read-write",
         "postgres:///app?host=/run/postgresql", "postgres://[::1]:5432/app?sslmode=verify-full",
@@ -104,6 +105,8 @@ TEST(StoreUrl, of_a_database_has_options_that_libpq_never_sees) {
   EXPECT_EQ(parsed.listen_url, "postgres://u:pw@direct/d?sslmode=require");
   EXPECT_FALSE(parsed.prepare);
   EXPECT_FALSE(parsed.migrate);
+  EXPECT_TRUE(parsed.vacuum);
+  EXPECT_FALSE(url("postgres://u@h/d?vacuum=off").vacuum);
   EXPECT_EQ(url("postgres://u@h/d?schema=jobs").server, "postgres://u@h/d");
   EXPECT_TRUE(url("postgres://u@h/d?prepare=on&migrate=on").prepare);
 }

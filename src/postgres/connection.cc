@@ -292,4 +292,8 @@ void Connection::interrupt() {
   [[maybe_unused]] const auto written = write(interrupted_, &one, sizeof(one));
 }
 
+void Connection::abandon() {
+  link_->give_up();
+}
+
 }  // namespace millrace::postgres

@@ -37,7 +37,7 @@ struct Statement {
   const Params* params = nullptr;  // null: it has none
 };
 
-// Used by one thread at a time, but for interrupt(). No call waits without a limit. After a failure
+// Used by one thread at a time, but for interrupt() and abandon(). No call waits without a limit. After a failure
 // that says `lost` a connection is of no use any more; after any other it is as before, and no
 // transaction is open.
 class Connection {
@@ -79,6 +79,8 @@ class Connection {
   Answer<std::vector<Notification>> wait_notification(Duration at_most);
   // Ends a wait_notification(), this one or the next; from any thread.
   void interrupt();
+  // Whatever it waits for ends, and it is of no use any more; from any thread.
+  void abandon();
 
   bool is_open() const { return link_->is_open(); }
   bool in_transaction() const { return stage_ == Stage::wanted || stage_ == Stage::open; }

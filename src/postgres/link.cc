@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "postgres/conninfo.h"
 
@@ -63,8 +66,17 @@ Answer<std::unique_ptr<Link>> Link::open(const ConnectOptions& options) {
   return link;
 }
 
+Link::Link(std::function<void(const Notice&)> notice)
+    : notice_(std::move(notice)), given_up_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
 Link::~Link() {
   drop("closed");
+  if (given_up_ >= 0) close(given_up_);
+}
+
+void Link::give_up() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(given_up_, &one, sizeof(one));
 }
 
 Failure Link::drop(const std::string& why) {
@@ -154,16 +166,19 @@ Answer<void> Link::wait_for_input(Duration silence) {
   for (;;) {
     const int unwritten = PQflush(connection_);
     if (unwritten < 0) return std::unexpected(drop(one_line(PQerrorMessage(connection_))));
-    pollfd socket{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0};
+    std::array<pollfd, 2> files{{{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0},
+                                 {.fd = given_up_, .events = POLLIN, .revents = 0}}};
+    pollfd& socket = files[0];
     if (unwritten != 0) socket.events |= POLLOUT;
     const int left = milliseconds_until(until, clock_.steady());
     if (left == 0) {
       return std::unexpected(drop(fmt::format("no answer within {} ms", silence.count())));
     }
-    if (poll(&socket, 1, left) < 0) {
+    if (poll(files.data(), files.size(), left) < 0) {
       if (errno == EINTR) continue;
       return std::unexpected(drop(std::strerror(errno)));
     }
+    if (files[1].revents != 0) return std::unexpected(drop("nobody waits for it any more"));
     if ((socket.revents & ~POLLOUT) != 0) break;
     if (socket.revents != 0) until = clock_.steady() + silence;  // it is not silent, but slow
   }

@@ -65,9 +65,12 @@ class Link {
   // Ends the connection, whatever state it is in, without waiting for anything.
   Failure drop(const std::string& why);
   Failure closed() const;
+  // Ends a wait for the server, this one and all that follow, by dropping the connection; from any
+  // thread.
+  void give_up();
 
  private:
-  explicit Link(std::function<void(const Notice&)> notice) : notice_(std::move(notice)) {}
+  explicit Link(std::function<void(const Notice&)> notice);
   static void take_notice(void* self, const pg_result* result);
 
   Answer<void> wait_for_input(Duration silence);
@@ -77,7 +80,8 @@ class Link {
   std::function<void(const Notice&)> notice_;
   SystemClock clock_;
   pg_conn* connection_ = nullptr;
-  std::string where_;  // "127.0.0.1:5432/app"
+  const int given_up_;  // an eventfd
+  std::string where_;   // "127.0.0.1:5432/app"
   std::string lost_because_;
   std::int64_t backend_pid_ = 0;
   int server_version_ = 0;

@@ -18,6 +18,7 @@ struct PostgresOptions {
   std::string application_name = "millrace";  // for whoever looks at the server's sessions
   bool prepare = true;                        // see postgres/connect.h
   bool migrate = true;                        // bring the tables up to date when opening
+  bool vacuum = true;                         // clear away dead rows when many have come together
   bool read_only = false;
   OpeningNotice notice = {};  // also of settings of the server that break the promise
 };

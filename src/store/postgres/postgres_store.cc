@@ -66,6 +66,9 @@ Result<void> PostgresStore::open() {
   if (auto named = name_boot(); !named) return named;
   if (auto read = read_queues(); !read) return read;
   listen(*facts);
+  if (options_.vacuum && !options_.read_only) {
+    vacuum_ = std::make_unique<Vacuum>(connect_options(options_, "vacuum"), clock_);
+  }
   return {};
 }
 

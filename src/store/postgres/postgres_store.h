@@ -17,6 +17,7 @@
 #include "store/postgres/postgres.h"
 #include "store/postgres/server_check.h"
 #include "store/postgres/session.h"
+#include "store/postgres/vacuum.h"
 #include "store/store.h"
 
 namespace millrace::store_postgres {
@@ -184,6 +185,7 @@ class PostgresStore final : public Store {
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
   std::unique_ptr<Listener> listener_;                          // none behind a pooler
+  std::unique_ptr<Vacuum> vacuum_;
 };
 
 // The book is closed at the end, however that comes.

@@ -171,12 +171,14 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
   for (const auto& [name, index] : state().queue_names()) queues.push(index);
   postgres::Params params;
   params.add(queues);
-  const postgres::Statement statement{&sql::counts, &params};
-  auto answer = connection.send({&statement, 1});
+  const std::array statements = {postgres::Statement{.sql = &sql::lock_pruning},
+                                 postgres::Statement{&sql::counts, &params}};
+  auto answer = connection.send(statements);
   if (!answer) return std::unexpected(std::move(answer.error()));
+  const bool alone = answer->front().get<bool>(0, 0);
   std::map<std::uint16_t, std::array<std::uint64_t, 2>> finished;  // dead letters second
   std::map<std::uint16_t, std::uint64_t> busy;                     // waiting and running
-  const Rows& rows = answer->front();
+  const Rows& rows = answer->back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
     const auto state = rows.get<std::int16_t>(i, 1);
@@ -199,7 +201,7 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
     for (const bool dead : {false, true}) {
       const Keep& keep = dead ? settings.keep_dead : settings.keep_completed;
       const std::uint64_t kept = finished[index][dead ? 1 : 0];
-      if (kept == 0 || left == 0) continue;
+      if (kept == 0 || left == 0 || !alone) continue;
       const std::uint64_t excess = keep.last && kept > *keep.last ? kept - *keep.last : 0;
       TimePoint until = first_time;
       if (keep.for_time && *keep.for_time < a_day) until = later(now, -*keep.for_time);

@@ -1,7 +1,8 @@
 -- Settles leases as done, all that most of them need in one statement. The answer has those that were
 -- not held by this token, with their state and the token that they have.
 --   $1 ids, sorted   $2 tokens   $3 results   $4 now
---   $5 queues that keep nothing that is done, or some of them: their tasks are not looked at any further
+--   $5 queues that keep nothing that is done, or some of them (null: none): their tasks are not looked at
+--   any further
 -- "+ 0" keeps the planner from walking the index of leases, of which it believes there are few.
 with settled as (
   select * from unnest($1::uuid[], $2::bigint[], $3::bytea[]) as s(id, token, result)
@@ -24,7 +25,7 @@ with settled as (
          e.unique_key, e.payload, e.more, e.notes, $4, e.result,
          case when e.keep_for is null then q.completed_class else 0 end,
          $4 + e.keep_for * interval '1 millisecond'
-    from (select * from ended where keep_for is not null or queue <> all($5::integer[])) e
+    from (select * from ended where keep_for is not null or queue <> all(coalesce($5::integer[], '{}'))) e
     join millrace.queues q on q.queue = e.queue
    where case when e.keep_for is null then q.completed_class >= 0 else e.keep_for > 0 end
   returning queue, priority, keep_for

@@ -1,0 +1,118 @@
+// What keeps the tables small, on a real server.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "core/clock.h"
+#include "postgres/connection.h"
+#include "store/postgres/vacuum.h"
+#include "tests/support/matchers.h"
+#include "tests/support/sql_session.h"
+
+namespace millrace::test {
+namespace {
+
+using namespace std::chrono_literals;
+using store_postgres::Vacuum;
+
+class Upkeep : public SqlSession {
+ protected:
+  Upkeep() { sql("alter table millrace.count_changes set (autovacuum_enabled = off)"); }
+  ~Upkeep() override { sql("alter table millrace.count_changes reset (autovacuum_enabled)"); }
+
+  static postgres::ConnectOptions options() { return {.url = shared_postgres().url()}; }
+
+  // Rows that were there and are not: those of a table that others change often.
+  static void leave_dead_rows(int count) {
+    sql(
+        fmt::format("insert into millrace.count_changes select 1, 9, 0, 0 from "
+                    "generate_series(1, {}); delete from millrace.count_changes where state = 9",
+                    count));
+  }
+  static int vacuums() {
+    return std::stoi(
+        sql("select vacuum_count from pg_stat_user_tables "
+            "where relid = 'millrace.count_changes'::regclass"));
+  }
+  // So many times since the test began.
+  bool eventually_vacuumed(int times) const {
+    SystemClock clock;
+    for (const auto until = clock.steady() + 20s; clock.steady() < until;) {
+      if (vacuums() - before_ >= times) return true;
+      sql("select pg_sleep(0.05)");
+    }
+    return false;
+  }
+
+  const int before_ = vacuums();
+};
+
+// ---- Pruning -----------------------------------------------------------------------------------
+
+// Two that had counted the same tasks would remove twice as many.
+TEST_F(Upkeep, only_one_prunes_at_a_time) {
+  make_queue(queue("few", {.keep_completed = {.last = 2}}));
+  for (int i = 0; i < 5; ++i) {
+    put(task("few"));
+    settle(done(take_one("few")));
+  }
+  const auto other = connect();
+  other->begin();
+  ASSERT_TRUE(
+      other->run_script("select pg_advisory_xact_lock(hashtext('millrace.'), -3)").has_value());
+  ASSERT_THAT(store().advance(now, 1000), IsOk());
+  EXPECT_EQ(counts("few").of(TaskState::completed), 5U);
+  other->rollback();
+  ASSERT_THAT(store().advance(now, 1000), IsOk());
+  EXPECT_EQ(counts("few").of(TaskState::completed), 2U);
+}
+
+// ---- Dead rows ---------------------------------------------------------------------------------
+
+TEST_F(Upkeep, many_dead_rows_are_cleared_away_and_a_few_are_not) {
+  SystemClock clock;
+  leave_dead_rows(10'000);
+  const Vacuum vacuum(options(), clock, 20ms);
+  sql("select pg_sleep(0.3)");
+  EXPECT_EQ(vacuums(), before_);
+  leave_dead_rows(60'000);
+  EXPECT_TRUE(eventually_vacuumed(1));
+}
+
+// With an old snapshot open the rows stay, and to try again would be work for nothing.
+TEST_F(Upkeep, dead_rows_that_have_to_stay_are_tried_once) {
+  SystemClock clock;
+  const auto other = connect();
+  other->begin({.snapshot = true});
+  ASSERT_TRUE(other->run_script("select 1").has_value());
+  leave_dead_rows(60'000);
+  const Vacuum vacuum(options(), clock, 20ms);
+  ASSERT_TRUE(eventually_vacuumed(1));
+  sql("select pg_sleep(0.5)");
+  EXPECT_EQ(vacuums(), before_ + 1);
+  leave_dead_rows(60'000);
+  EXPECT_TRUE(eventually_vacuumed(2));
+  other->rollback();
+}
+
+TEST_F(Upkeep, a_vacuum_that_waits_does_not_keep_a_store_from_closing) {
+  SystemClock clock;
+  const auto other = connect();
+  other->begin();
+  ASSERT_TRUE(other->run_script("lock table millrace.tasks").has_value());
+  const auto began = clock.steady();
+  {
+    const auto waiting = connect();
+    std::jthread giving_up([&] {
+      sql("select pg_sleep(0.2)");
+      waiting->abandon();
+    });
+    const auto answer = waiting->run_script("analyze millrace.tasks", 60s);
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_TRUE(answer.error().lost);
+  }
+  EXPECT_LT(clock.steady() - began, 10s);
+  other->rollback();
+}
+
+}  // namespace
+}  // namespace millrace::test
