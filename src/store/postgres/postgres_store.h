@@ -184,7 +184,8 @@ class PostgresStore final : public Store {
   std::vector<std::int32_t> keeping_nothing_;  // queues, the first 100: a hint for done.sql
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
-  std::unique_ptr<Listener> listener_;                          // none behind a pooler
+  std::uint64_t partitions_seen_by_ = 0;  // connection; a server that took over may lack some
+  std::unique_ptr<Listener> listener_;    // none behind a pooler
   std::unique_ptr<Vacuum> vacuum_;
 };
 

@@ -147,7 +147,8 @@ void PostgresStore::enter_queues(const Rows& rows) {
     if (rows.is_null(i, 1)) continue;  // there is no queue
     const auto index = rows.get<std::int32_t>(i, 1);
     Queue queue = queue_at(rows, i);
-    if (class_of(queue.settings.keep_completed) == kept_nowhere && keeping_nothing_.size() < most_hints) {
+    if (class_of(queue.settings.keep_completed) == kept_nowhere &&
+        keeping_nothing_.size() < most_hints) {
       keeping_nothing_.push_back(index);
     }
     state().put_queue_at(static_cast<std::uint16_t>(index), std::move(queue));

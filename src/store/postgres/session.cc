@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::string_view stale_state = "MR001";
 constexpr std::string_view key_is_taken = "23505";  // a unique index says so
+// A table of a day, which somebody else has made since the transaction began.
+constexpr std::string_view table_is_there = "42P07";
 constexpr int most_attempts = 10;
 
 }  // namespace
@@ -37,13 +39,15 @@ Result<postgres::Connection*> Session::connection() {
     return std::unexpected(std::move(error));
   }
   backoff_.succeeded();
+  ++connections_;
   connection_ = std::move(*opened);
   return connection_.get();
 }
 
 bool Session::repeats(const postgres::Failure& failure, int attempt) const {
   if (failure.lost || attempt >= most_attempts) return false;
-  return postgres::may_repeat(failure) || is_stale(failure) || failure.state == key_is_taken;
+  return postgres::may_repeat(failure) || is_stale(failure) || failure.state == key_is_taken ||
+         failure.state == table_is_there;
 }
 
 }  // namespace millrace::store_postgres

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <millrace/result.h>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <random>
@@ -37,6 +38,8 @@ class Session {
                 Body body)
       -> Result<typename std::invoke_result_t<Body, postgres::Connection&>::value_type>;
 
+  // How often one was opened: what was there before may have been another server.
+  std::uint64_t connections() const { return connections_; }
   bool has_connection() const { return connection_ != nullptr && connection_->is_open(); }
 
  private:
@@ -49,6 +52,7 @@ class Session {
   postgres::Backoff backoff_;
   std::minstd_rand random_{std::random_device{}()};
   std::string last_failure_;
+  std::uint64_t connections_ = 0;
 };
 
 template <class Body, class Again>

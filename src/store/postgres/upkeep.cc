@@ -318,6 +318,9 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
 
 Result<void> PostgresStore::make_partitions(TimePoint now) {
   const auto today = std::chrono::floor<std::chrono::days>(now);
+  if (!session_.has_connection() || partitions_seen_by_ != session_.connections()) {
+    partitions_.clear();
+  }
   std::set<std::int16_t> classes;
   for (const auto& [name, index] : state().queue_names()) {
     const QueueSettings& settings = state().queue_at(index).settings();
@@ -345,6 +348,7 @@ Result<void> PostgresStore::make_partitions(TimePoint now) {
       partitions_.insert(key);
     }
   }
+  partitions_seen_by_ = session_.connections();
   return {};
 }
 

@@ -66,6 +66,21 @@ TEST_F(Upkeep, only_one_prunes_at_a_time) {
   EXPECT_EQ(counts("few").of(TaskState::completed), 2U);
 }
 
+// ---- Tables of days ----------------------------------------------------------------------------
+
+// As after a failover to a standby that had not heard of them yet.
+TEST_F(Upkeep, tables_of_days_that_another_server_lacks_are_made_again) {
+  put(task("q"));
+  settle(done(take_one("q")));
+  put(task("q"));
+  const Lease lease = take_one("q");
+  sql("drop table millrace.finished_1");
+  sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' "
+      "order by state_change desc limit 1");
+  EXPECT_EQ(try_settle(done(lease)).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(settle(done(lease)), TaskState::completed);
+}
+
 // ---- Dead rows ---------------------------------------------------------------------------------
 
 TEST_F(Upkeep, many_dead_rows_are_cleared_away_and_a_few_are_not) {
