@@ -40,6 +40,7 @@ class Events {
   RawClient client_;
 };
 
+// S4-042
 TEST(Watching, events_are_streamed_as_they_happen) {
   ApiServer server;
   Events events(server, "?queue=emails");

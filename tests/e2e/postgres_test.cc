@@ -107,6 +107,7 @@ TEST_F(Postgres, tasks_are_put_worked_counted_and_exported) {
   EXPECT_EQ(run_program({"verify", other}).exit, 3);
 }
 
+// S4-002, S4-048, S4-050
 TEST_F(Postgres, servers_on_one_database_have_the_same_queues_and_tasks) {
   ServerProcess one({"--store", store()});
   ASSERT_TRUE(one.ready()) << one.said();

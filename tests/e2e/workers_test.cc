@@ -236,6 +236,7 @@ TEST_F(Workers, that_are_told_to_stop_with_their_server_finish_what_they_have) {
   EXPECT_EQ(field(task, "state"), "completed") << task << server.said();
 }
 
+// S4-040
 TEST_F(Workers, grow_and_shrink_in_number_while_the_server_runs) {
   ServerProcess server(with_settings("processes = 1\n[handlers.echo]\nexec = [\"cat\"]\n"));
   ASSERT_TRUE(server.ready()) << server.said();
