@@ -288,7 +288,8 @@ std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool
   return minutes;
 }
 
-void Figures::each_row(TimePoint now, const Visit& visit) {
+std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
+                                                               const Wanted& wanted) {
   // So that who writes waits some microseconds at most, however many rows there are.
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
@@ -298,26 +299,21 @@ void Figures::each_row(TimePoint now, const Visit& visit) {
     minutes = finished_;
     minutes.push_back(minute_);
   }
+  std::vector<std::pair<TimePoint, RowSum>> sums;
   for (const auto& minute : minutes) {
+    RowSum sum;
     std::size_t next = 0;
     for (bool more = true; more;) {
       const std::scoped_lock lock(mutex_);
       const std::size_t end = std::min(next + rows_at_once, minute->rows.size());
-      for (; next < end; ++next) visit(minute->at, *minute->rows[next]);
+      for (; next < end; ++next) {
+        const MinuteRow& row = *minute->rows[next];
+        if (wanted(minute->at, row.queue, row.type)) sum.add(row);
+      }
       more = next < minute->rows.size();
     }
+    if (!sum.empty()) sums.emplace_back(minute->at, sum);
   }
-}
-
-std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
-                                                               const Wanted& wanted) {
-  std::vector<std::pair<TimePoint, RowSum>> sums;
-  each_row(now, [&](TimePoint minute, const MinuteRow& row) {
-    if (!wanted(minute, row.queue, row.type)) return;
-    if (sums.empty() || sums.back().first != minute) sums.emplace_back(minute, RowSum{});
-    sums.back().second.add(row);
-  });
-  std::erase_if(sums, [](const auto& each) { return each.second.empty(); });
   return sums;
 }
 

@@ -154,10 +154,6 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
         return sum.wants(minute, queue, type);
       });
   for (const auto& [minute, row] : rows) sum.add(minute, row);
-  if (sum.by_name()) {
-    books_.figures.each_row(
-        now, [&](TimePoint minute, const MinuteRow& row) { sum.add_line(minute, row); });
-  }
   if (!books_.options.history || !sum.wants(now)) return page;
   std::optional<QueueRef> queue;
   if (sum.request().queue) queue = *sum.request().queue;
@@ -195,7 +191,8 @@ void LocalBroker::next_page(const std::shared_ptr<Walk>& walk) {
         if (!page) return walk->done(std::unexpected(std::move(page.error())));
         add_page(*walk, *page);
         if (walk->last) {
-          return walk->done(walk->sum.history());
+          return walk->done(
+              History{.step = walk->sum.request().step, .points = walk->sum.points()});
         }
         walk->ask.deadline = never;  // it has begun
         next_page(walk);

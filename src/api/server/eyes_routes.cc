@@ -1,11 +1,10 @@
-// For those who watch: metrics, events, history, what needs attention.
+// For those who watch: metrics, events, history.
 #include <fmt/format.h>
 #include <utility>
 
 #include "api/server/handlers.h"
 #include "api/server/metrics_page.h"
 #include "api/server/watching.h"
-#include "api/wire/alerts.h"
 #include "api/wire/eyes.h"
 #include "core/quote.h"
 
@@ -196,11 +195,6 @@ void get_past(CallPtr call) {
   if (step && *step != "1m" && *step != "1h") {
     call->query.refuse("step", fmt::format("it is {}; allowed are 1m and 1h", in_quotes(*step)));
   }
-  const auto by = call->query.text("by");
-  if (by && *by != "queue" && *by != "type") {
-    call->query.refuse("by", fmt::format("it is {}; allowed are queue and type", in_quotes(*by)));
-  }
-  if (by) request.by = *by == "queue" ? HistoryBy::queue : HistoryBy::type;
   if (step && *step == "1h") request.step = std::chrono::hours(1);
   const auto from = call->query.moment("from");
   const auto until = call->query.moment("until");
@@ -229,19 +223,6 @@ void get_past(CallPtr call) {
         };
         history(ask, std::move(request), answered<History>(std::move(back), std::move(then)));
       });
-}
-
-void get_alerts(CallPtr call) {
-  if (!is_there(*call, call->options.eyes.standing != nullptr, "alerts")) return;
-  if (!call->query_is_good()) return;
-  Standing standing = call->options.eyes.standing();
-  if (call->restricted()) {
-    std::erase_if(standing.alerts, [&](const StandingAlert& alert) {
-      return alert.queue.empty() || !call->may_touch(alert.queue);
-    });
-    standing.total = standing.alerts.size();
-  }
-  call->answer(wire::text_of(standing));
 }
 
 }  // namespace millrace::api

@@ -78,7 +78,6 @@ void next_ticks(CallPtr call);
 void get_metrics(CallPtr call);
 void get_events(CallPtr call);
 void get_past(CallPtr call);
-void get_alerts(CallPtr call);
 
 // server_routes.cc
 void list_workers(CallPtr call);
