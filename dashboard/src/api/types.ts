@@ -1,0 +1,230 @@
+// Shapes of the public API, as /openapi.json describes them. What is empty is left out by the server,
+// hence the question marks.
+
+export type Moment = string; // RFC 3339 in UTC, or `never`
+
+export const states = [
+  'created',
+  'queued',
+  'delayed',
+  'processing',
+  'retrying',
+  'completed',
+  'failed',
+  'dead',
+  'cancelled',
+] as const;
+export type TaskState = (typeof states)[number];
+
+export const scopes = ['put', 'work', 'read', 'admin'] as const;
+export type Scope = (typeof scopes)[number];
+
+export interface Stats {
+  queue: string;
+  number?: number;
+  total: number;
+  ready: number;
+  taken: number;
+  delayed: number;
+  completed: number;
+  failed: number;
+  mean_run_ms: number;
+  mean_wait_ms: number;
+  states: Record<TaskState, number>;
+  priorities: Record<string, number>;
+  oldest?: Moment;
+  rates: { put: number; take: number; finish: number };
+  figures: {
+    since: Moment;
+    put: number;
+    taken: number;
+    completed: number;
+    failed: number;
+    retried: number;
+    snoozed: number;
+    given_back: number;
+    lost: number;
+    cancelled: number;
+  };
+  last_asked?: Moment;
+}
+
+export interface Rate {
+  max: number;
+  per_ms: number;
+}
+
+export interface RetryRules {
+  backoff?: 'fixed' | 'exponential';
+  base_ms?: number;
+  factor?: number;
+  cap_ms?: number;
+  jitter?: 'none' | 'symmetric' | 'additive';
+  jitter_share?: number;
+  cap_after_jitter?: boolean;
+  max_retries?: number | 'unlimited';
+  retryable?: 'all' | 'listed';
+}
+
+export interface Keep {
+  for_ms?: number;
+  last?: number | 'unlimited';
+}
+
+export interface Queue {
+  name: string;
+  id: string;
+  number?: number;
+  description?: string;
+  active: boolean;
+  draining?: boolean;
+  paused_until?: Moment;
+  max_concurrent?: number | 'unlimited';
+  max_depth?: number;
+  put_rate?: Rate;
+  process_rate?: Rate;
+  priority: number;
+  weight?: number;
+  ageing_ms?: number;
+  lease_ms: number;
+  timeout_ms?: number;
+  batch_size: number;
+  max_lost?: number | 'unlimited';
+  retry?: RetryRules;
+  types?: { type: string; retry?: RetryRules; timeout_ms?: number; max_lost?: number | 'unlimited' }[];
+  dead_letters: boolean;
+  keep_completed: Keep;
+  keep_dead: Keep;
+  created_at: Moment;
+  updated_at: Moment;
+  removing?: boolean;
+  counts: { total: number; ready: number; taken: number; delayed: number; completed: number; failed: number };
+}
+
+export interface TaskError {
+  code?: string;
+  message?: string;
+  details?: string;
+  stack?: string;
+  failed_at?: Moment;
+}
+
+export interface Attempt {
+  started_at: Moment;
+  ended_at: Moment;
+  event: string;
+  worker?: string;
+  error_code?: string;
+  error_message?: string;
+}
+
+export interface LogLine {
+  at: Moment;
+  text: string;
+}
+
+export interface Task {
+  id: string;
+  number: number;
+  version?: number;
+  queue: string;
+  type?: string;
+  state: TaskState;
+  priority: number;
+  payload?: unknown;
+  payload_text?: string;
+  payload_base64?: string;
+  content_type?: string;
+  result?: unknown;
+  result_text?: string;
+  result_base64?: string;
+  error?: TaskError;
+  progress?: number;
+  cancel_requested?: boolean;
+  counters?: { deliveries?: number; attempts?: number; retries?: number; lost?: number };
+  created_at: Moment;
+  updated_at: Moment;
+  start: Moment;
+  previous_start?: Moment;
+  started_at?: Moment;
+  finished_at?: Moment;
+  lease_until?: Moment;
+  start_by?: Moment;
+  worker?: string;
+  timeout_ms?: number;
+  retry?: RetryRules;
+  unique?: { key: string; scope?: string; window_ms?: number };
+  callback?: { url: string; events?: string[]; max_attempts?: number };
+  delivery?: { attempts: number; last_status?: string };
+  client_id?: string;
+  request_id?: string;
+  group?: string;
+  metadata?: Record<string, unknown>;
+  tags?: string[];
+  parent?: string;
+  log?: LogLine[];
+  history?: Attempt[];
+}
+
+export interface TaskPage {
+  tasks: Task[];
+  next?: string;
+  looked_at: number;
+}
+
+export interface TaskEvent {
+  what: string; // the name of the event: put, taken, completed …
+  number: string; // its id in the stream
+  id: string;
+  queue: string;
+  type?: string;
+  client_id?: string;
+  state: TaskState;
+  at: Moment;
+  worker?: string;
+  error_code?: string;
+  progress?: number;
+}
+
+export interface Spread {
+  p50?: number;
+  p95?: number;
+  p99?: number;
+}
+
+export interface HistoryPoint {
+  at: Moment;
+  put: number;
+  taken: number;
+  completed: number;
+  failed: number;
+  retried: number;
+  lost: number;
+  cancelled: number;
+  wait_ms?: Spread;
+  run_ms?: Spread;
+  waiting?: number;
+  running?: number;
+}
+
+export interface History {
+  step_ms: number;
+  points: HistoryPoint[];
+}
+
+export interface Server {
+  version: string;
+  started_at: Moment;
+  now: Moment;
+  connections?: number;
+  store: { name: string; durability: 'none' | 'interval' | 'synced'; loss_window_ms?: number };
+}
+
+export interface Session {
+  needs_key: boolean;
+  signed_in: boolean;
+  scopes: Scope[];
+  queues?: string[]; // patterns; none: every queue
+  key?: { id: string; name: string };
+  expires?: Moment;
+}
