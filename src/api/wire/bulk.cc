@@ -11,6 +11,7 @@
 #include "api/wire/text_reader.h"
 #include "api/wire/text_writer.h"
 #include "core/base64.h"
+#include "core/error_group.h"
 #include "core/limits.h"
 #include "core/quote.h"
 #include "core/transition.h"
@@ -30,6 +31,7 @@ void fields(A<FilterWords> auto& of, auto& visit) {
   visit("group", of.filter.group), visit("tag", of.filter.tag);
   visit("priority", of.priority), visit("created_from", of.filter.created_from);
   visit("created_until", of.filter.created_until);
+  visit("error_group", of.filter.error_group);
 }
 struct BulkWords {
   BulkRequest request = {};
@@ -48,7 +50,7 @@ void fields(A<BulkFilter> auto& of, auto& visit) {
   visit("queue", of.queue), visit("state", of.states), visit("type", of.type);
   visit("client_id", of.client_id), visit("group", of.group), visit("tag", of.tag);
   visit("priority", of.priority), visit("created_from", of.created_from);
-  visit("created_until", of.created_until);
+  visit("created_until", of.created_until), visit("error_group", of.error_group);
 }
 void fields_asked(auto& of, auto& visit) {
   visit("action", required(of.action)), visit("filter", always(of.filter));
@@ -130,9 +132,10 @@ void check_filter(const BulkRequest& request, Input& in) {
   const Path at{.key = "filter"};
   const BulkFilter& filter = request.filter;
   if (filter == BulkFilter{}) {
-    return in.refuse(at,
-                     "filter is empty; allowed is one that has at least one of queue, state, "
-                     "type, client_id, group, tag, priority, created_from, created_until");
+    return in.refuse(
+        at,
+        "filter is empty; allowed is one that has at least one of queue, state, "
+        "type, client_id, group, tag, priority, created_from, created_until, error_group");
   }
   check_states(request, at, in);
   const auto* queue = filter.queue ? std::get_if<std::string>(&*filter.queue) : nullptr;
@@ -141,6 +144,12 @@ void check_filter(const BulkRequest& request, Input& in) {
               fmt::format("queue {} is internal; of internal queues, tasks of $webhooks and "
                           "$alerts may be retried and removed",
                           in_quotes(*queue)));
+  }
+  if (filter.error_group && !is_error_group_name(*filter.error_group)) {
+    in.refuse(Path{.above = &at, .key = "error_group"},
+              fmt::format("error_group {} is no group of dead letters; allowed is the key of one "
+                          "that GET /v1/dead/groups names",
+                          in_quotes(*filter.error_group)));
   }
   if (filter.created_from && filter.created_until &&
       *filter.created_from >= *filter.created_until) {
