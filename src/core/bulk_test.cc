@@ -95,6 +95,26 @@ TEST(Bulk, a_group_of_errors_is_those_that_died_of_the_same) {
   EXPECT_FALSE(fits(request, task));
 }
 
+TEST(Bulk, an_error_code_and_a_text_must_fit) {
+  Task task = waiting();
+  task.state = TaskState::dead;
+  task.error = TaskError{.code = "exit_1", .message = "user Ann is unknown"};
+  task.payload = R"({"to":"ann@example.org"})";
+  BulkRequest request{.action = BulkAction::retry};
+  request.filter.error_code = "exit_1";
+  EXPECT_TRUE(fits(request, task));
+  request.filter.text = "ANN@";
+  EXPECT_TRUE(fits(request, task));
+  request.filter.text = "bob@";
+  EXPECT_FALSE(fits(request, task));
+  request.filter.text.reset();
+  request.filter.error_code = "exit_2";
+  EXPECT_FALSE(fits(request, task));
+  task.error.reset();
+  request.filter.error_code = "exit_1";
+  EXPECT_FALSE(fits(request, task));
+}
+
 TEST(Bulk, tasks_that_are_as_they_should_become_are_not_meant) {
   EXPECT_TRUE(fits({.action = BulkAction::move, .to = "other"}, waiting()));
   EXPECT_FALSE(fits({.action = BulkAction::move, .to = "q"}, waiting()));
