@@ -7,6 +7,7 @@ import type { Task } from '../../api/types';
 
 export const page_size = 50;
 const patience = { plain: 400_000, text: 20_000 }; // looked at before somebody must say "go on"
+const probe = 20;
 const dear = 5000; // looked at: not again and again
 
 export class Listing {
@@ -61,7 +62,7 @@ export class Listing {
         const limit: number = page_size - tasks.length;
         const page = await api.tasks({ ...this.#query, limit, cursor }, leave.signal);
         if (leave.signal.aborted) return;
-        tasks = [...tasks, ...page.tasks];
+        tasks = [...tasks, ...this.#shown(page.tasks)];
         cursor = page.next;
         this.looked_at += page.looked_at;
         this.#show(tasks, cursor);
@@ -84,6 +85,11 @@ export class Listing {
     this.loading = false;
   }
 
+  // Tasks of the server's own queues are shown to who asks for such a queue.
+  #shown(tasks: Task[]): Task[] {
+    return this.#query.queue ? tasks : tasks.filter((task) => !task.queue.startsWith('$'));
+  }
+
   // The same rows as they are now. None moves because others came: those are told of.
   async refresh(signal: AbortSignal): Promise<void> {
     if (this.walking || this.looked_at > dear || this.#query.text) return;
@@ -91,10 +97,11 @@ export class Listing {
     const query = this.#query;
     const cursor = first ? String(first.number + 1) : this.#cursor;
     const page = await api.tasks({ ...query, limit: page_size, cursor }, signal);
-    const newest = first && !this.#cursor ? await api.tasks({ ...query, limit: 1 }, signal) : null;
+    const newest = first && !this.#cursor ? await api.tasks({ ...query, limit: probe }, signal) : null;
     if (query !== this.#query || this.walking) return;
     if (page.next && page.tasks.length < page_size) return; // it would have to walk
-    this.#show(page.tasks, page.next);
-    this.newer = (newest?.tasks[0]?.number ?? 0) > (first?.number ?? Infinity);
+    this.#show(this.#shown(page.tasks), page.next);
+    const top = this.#shown(newest?.tasks ?? [])[0];
+    this.newer = (top?.number ?? 0) > (first?.number ?? Infinity);
   }
 }
