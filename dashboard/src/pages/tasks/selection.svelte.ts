@@ -19,7 +19,8 @@ export class Selection {
   toggle(rows: readonly Task[], at: number, with_range = false): void {
     const task = rows[at];
     if (!task) return;
-    const next = this.all ? new Map<string, Task>() : new Map(this.some);
+    // Of all that match, what one leaves out leaves those of this page.
+    const next = this.all ? new Map(rows.map((one) => [one.id, one])) : new Map(this.some);
     this.all = false;
     const select = !next.has(task.id);
     const from = with_range && this.#last >= 0 ? Math.min(this.#last, at) : at;
