@@ -4,6 +4,7 @@ import type { Query } from '../../api/client';
 import { problem_of, was_aborted, type Problem } from '../../api/problem';
 import * as api from '../../api/tasks';
 import type { Task } from '../../api/types';
+import { moment } from '../../format/time';
 
 export const page_size = 50;
 const patience = { plain: 400_000, text: 20_000 }; // looked at before somebody must say "go on"
@@ -66,7 +67,8 @@ export class Listing {
         cursor = page.next;
         this.looked_at += page.looked_at;
         this.#show(tasks, cursor);
-      } while (cursor && tasks.length < page_size && this.looked_at < most);
+      } while (cursor && tasks.length < page_size && this.looked_at < most && !(await this.#is_past(cursor, leave.signal)));
+      if (leave.signal.aborted) return;
       this.paused = tasks.length < page_size && cursor !== undefined;
       this.walking = false;
     } catch (error) {
@@ -76,6 +78,16 @@ export class Listing {
       this.loading = false;
       this.walking = false;
     }
+  }
+
+  // Whether what comes next was put before the time that is asked for. All that follows was then, too, unless
+  // tasks were imported; so looking stops here, but can be gone on with.
+  async #is_past(cursor: string, signal: AbortSignal): Promise<boolean> {
+    const from = this.#query.created_from;
+    if (typeof from !== 'string' || from === '') return false;
+    const page = await api.tasks({ queue: this.#query.queue, limit: 1, cursor }, signal);
+    const next = page.tasks[0];
+    return next !== undefined && moment(next.created_at) < moment(from);
   }
 
   #show(tasks: Task[], next: string | undefined): void {
