@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "core/error_group.h"
+#include "core/task_text.h"
 #include "core/transition.h"
 
 namespace millrace {
@@ -70,7 +72,12 @@ bool fits(const BulkRequest& request, const Task& task) {
   if (filter.priority && *filter.priority != task.priority) return false;
   if (filter.created_from && task.created_at < *filter.created_from) return false;
   if (filter.created_until && task.created_at >= *filter.created_until) return false;
-  return !is_as_wanted(request, task);
+  if (filter.error_code && (!task.error || *filter.error_code != task.error->code)) return false;
+  // Last, because they read much.
+  if (filter.error_group && *filter.error_group != error_group_name(error_group_of(task)))
+    return false;
+  if (is_as_wanted(request, task)) return false;
+  return !filter.text || TaskText(*filter.text).in(task);
 }
 
 }  // namespace millrace

@@ -44,6 +44,9 @@ struct BulkFilter {
   std::optional<std::uint8_t> priority = std::nullopt;
   std::optional<TimePoint> created_from = std::nullopt;   // inclusive
   std::optional<TimePoint> created_until = std::nullopt;  // exclusive
+  std::optional<std::string> error_code = std::nullopt;
+  std::optional<std::string> text = std::nullopt;         // somewhere in the task; core/task_text.h
+  std::optional<std::string> error_group = std::nullopt;  // a name of core/error_group.h
 
   friend bool operator==(const BulkFilter&, const BulkFilter&) = default;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error_group.h"
 #include "core/transition.h"
 
 namespace millrace {
@@ -78,6 +79,40 @@ TEST(Bulk, every_part_of_a_filter_must_fit) {
   EXPECT_FALSE(with([](BulkFilter& filter) { filter.priority = 6; }));
   EXPECT_FALSE(with([](BulkFilter& filter) { filter.created_from = TimePoint(11s); }));
   EXPECT_FALSE(with([](BulkFilter& filter) { filter.created_until = TimePoint(10s); }));
+}
+
+TEST(Bulk, a_group_of_errors_is_those_that_died_of_the_same) {
+  Task task = waiting();
+  task.state = TaskState::dead, task.type = "t";
+  task.error = TaskError{.code = "exit_1", .message = "user 17 is unknown"};
+  BulkRequest request{.action = BulkAction::retry};
+  request.filter.error_group = error_group_name(error_group_of(task));
+  task.error->message = "user 18 is unknown";
+  EXPECT_TRUE(fits(request, task));
+  task.error->message = "user 18 is blocked";
+  EXPECT_FALSE(fits(request, task));
+  task.error.reset();
+  EXPECT_FALSE(fits(request, task));
+}
+
+TEST(Bulk, an_error_code_and_a_text_must_fit) {
+  Task task = waiting();
+  task.state = TaskState::dead;
+  task.error = TaskError{.code = "exit_1", .message = "user Ann is unknown"};
+  task.payload = R"({"to":"ann@example.org"})";
+  BulkRequest request{.action = BulkAction::retry};
+  request.filter.error_code = "exit_1";
+  EXPECT_TRUE(fits(request, task));
+  request.filter.text = "ANN@";
+  EXPECT_TRUE(fits(request, task));
+  request.filter.text = "bob@";
+  EXPECT_FALSE(fits(request, task));
+  request.filter.text.reset();
+  request.filter.error_code = "exit_2";
+  EXPECT_FALSE(fits(request, task));
+  task.error.reset();
+  request.filter.error_code = "exit_1";
+  EXPECT_FALSE(fits(request, task));
 }
 
 TEST(Bulk, tasks_that_are_as_they_should_become_are_not_meant) {

@@ -27,7 +27,8 @@ ListRequest list_of(const BulkRequest& request) {
           .priority = filter.priority,
           .created_from = filter.created_from,
           .created_until = filter.created_until,
-          .limit = limits::max_page};
+          .limit = limits::max_page,
+          .full = filter.text.has_value()};  // it is looked for in payloads, too
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ void add_not_found(std::vector<Case>& cases) {
   cases.push_back(simple("explainTask", 404, got(none("/explain"))));
   cases.push_back(simple("getHistory", 404, got(none("/history"))));
   cases.push_back(simple("getLog", 404, got(none("/log"))));
+  cases.push_back(simple("getFamily", 404, got(none("/family"))));
   cases.push_back(simple("cancelTask", 404, posted(none("/cancel"))));
   cases.push_back(simple("retryTask", 404, posted(none("/retry"))));
   cases.push_back(simple("redeliverWebhook", 404, posted(none("/redeliver"))));
@@ -121,6 +122,8 @@ void add_reading(std::vector<Case>& cases) {
   reading("getTask", "?wait=1s");
   reading("explainTask", "/explain");
   reading("getHistory", "/history");
+  reading("getLog", "/log?after=2029-01-01T00:00:00Z");
+  reading("getFamily", "/family");
   cases.push_back({"getLog", 200, [](ApiClient& server) {
                      const auto [id, token] = server.taken();
                      server.must_post(at(id, "/log"),
@@ -142,18 +145,21 @@ void add_reading(std::vector<Case>& cases) {
                    }});
   cases.push_back(
       {"getResult", 409, [](ApiClient& server) { return got(at(server.put(), "/result")); }});
-  for (const auto* filter : {"", "?queue=emails&state=queued,delayed&state=dead&full=true",
-                             "?type=x&client_id=c&group=g&tag=t&priority=5&limit=1&cursor=99",
-                             "?created_from=2029-01-01T00:00:00Z&created_until=2031-01-01T00:00:00"
-                             "%2B02:00"}) {
+  for (const auto* filter :
+       {"", "?text=x&error_code=e", "?parent=01890a5d-ac96-774b-bcce-b302099a8057&full=true",
+        "?queue=emails&state=queued,delayed&state=dead&full=true",
+        "?type=x&client_id=c&group=g&tag=t&priority=5&limit=1&cursor=99",
+        "?created_from=2029-01-01T00:00:00Z&created_until=2031-01-01T00:00:00"
+        "%2B02:00"}) {
     cases.push_back({"listTasks", 200, [filter](ApiClient& server) {
                        server.put(R"(,"tags":["t"])");
                        server.settled(R"("outcome":"done","result":1)");
                        return got(std::string("/v1/tasks") + filter);
                      }});
   }
-  for (const auto* filter : {"?state=running", "?limit=0", "?limit=1&limit=2", "?priority=10",
-                             "?created_from=yesterday", "?cursor=x", "?full=maybe", "?%zz=1"}) {
+  for (const auto* filter :
+       {"?state=running", "?limit=0", "?limit=1&limit=2", "?priority=10", "?created_from=yesterday",
+        "?text=", "?parent=x", "?cursor=x", "?full=maybe", "?%zz=1"}) {
     cases.push_back(simple("listTasks", 400, got(std::string("/v1/tasks") + filter)));
   }
 }
@@ -183,6 +189,11 @@ void add_changing(std::vector<Case>& cases) {
   on("cancelTask", 200, waiting, posted("/cancel", R"({"reason":"why"})"));
   on("cancelTask", 200, running, posted("/cancel"));
   on("cancelTask", 409, done, posted("/cancel"));
+  on("actOnTasks", 200, dead, {});
+  cases.back().request = [dead](ApiClient& server) {
+    return posted("/v1/tasks/actions",
+                  fmt::format(R"({{"action":"retry","ids":["{}","{}"]}})", dead(server), nobody));
+  };
   on("retryTask", 200, dead, posted("/retry"));
   on("retryTask", 409, waiting, posted("/retry"));
   on("redeliverWebhook", 201, called_back, posted("/redeliver"));

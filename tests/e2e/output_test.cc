@@ -79,6 +79,41 @@ TEST_F(OutputTest, json_is_harmless_on_a_terminal_and_whole_when_piped) {
   EXPECT_THAT(shell(millrace("task 1 --json")).out, HasSubstr(payload));
 }
 
+// A task whose every part is full of HTML and of orders to a terminal. What it says is shown, as
+// text, by every command that speaks of it; and the server's own log stays harmless as well.
+TEST_F(OutputTest, a_hostile_task_is_harmless_in_every_command_and_in_the_log) {
+  if (!Terminal::installed()) GTEST_SKIP() << "there is no tmux here";
+  const std::string text = R"(<b onclick=x>\u001b[2J\u009b31m\u202e\u0007)";
+  const auto post = [&](const std::string& path, const std::string& body) {
+    const Reply reply = server_.ask({.method = "POST", .path = path, .body = body});
+    EXPECT_LT(reply.status, 300U) << path << ": " << reply.body;
+    return reply.body;
+  };
+  post("/v1/tasks", R"({"queue":"q","type":"<i>t</i>","payload":{"a":")" + text + R"("}})");
+  const std::string taken = post("/v1/take", R"({"worker":"<i>w</i>","queue":"q"})");
+  const std::string at = "/v1/tasks/" + field(taken, "id");
+  const std::string token = R"({"token":")" + field(taken, "token") + "\"";
+  post(at + "/log", token + R"(,"lines":[")" + text + R"("]})");
+  post(at + "/settle", token + R"(,"outcome":"failed","retryable":false,"error":{"code":"<i>c</i>",
+       "message":")" + text +
+                           R"(","details":")" + text + R"(","stack":")" + text + R"("}})");
+  for (const std::string words : {"task show 1", "task log 1", "task explain 1", "tasks", "dead",
+                                  "workers", "queues", "stats", "top --once"}) {
+    Terminal terminal(millrace(words), 200, 50);
+    EXPECT_EQ(terminal.exit(), 0) << words;
+    EXPECT_THAT(terminal.written(), AllOf(Not(HasSubstr("\x1b[2J")), Not(HasSubstr("\xc2\x9b")),
+                                          Not(HasSubstr("\xe2\x80\xae")), Not(HasSubstr("\a"))))
+        << words;
+  }
+  EXPECT_THAT(shell(millrace("task show 1")).out, HasSubstr("<b onclick=x>"));
+  // What could not be understood is told in the log.
+  server_.ask({.method = "POST", .path = "/v1/tasks", .body = "{\"\x1b[2J\xc2\x9b\":"});
+  server_.signal(SIGTERM);
+  EXPECT_EQ(server_.exit(), 0);
+  EXPECT_THAT(server_.said(),
+              AllOf(Not(HasSubstr("\x1b[2J")), Not(HasSubstr("\xc2\x9b")), Not(HasSubstr("\a"))));
+}
+
 // ---- What does not arrive ----------------------------------------------------------------------
 
 TEST_F(OutputTest, a_full_disk_is_a_failure_of_every_command) {

@@ -9,6 +9,7 @@ export type Query = Record<string, string | number | boolean | readonly string[]
 interface Asked {
   query?: Query;
   body?: unknown;
+  text?: string; // a body that is JSON already and must stay as it is, to the digit
   signal?: AbortSignal;
   timeout?: number; // milliseconds
 }
@@ -40,7 +41,8 @@ async function read_problem(response: Response): Promise<Problem> {
   return new Problem({ status: response.status, code: response.status >= 500 ? 'unavailable' : 'malformed', detail });
 }
 
-export async function ask<T>(method: Method, path: string, asked: Asked = {}): Promise<T> {
+// The answer as it came, for what must not lose digits by being parsed.
+export async function ask_text(method: Method, path: string, asked: Asked = {}): Promise<string> {
   const given_up = AbortSignal.timeout(asked.timeout ?? 30_000);
   const leave = new AbortController();
   const end = () => leave.abort();
@@ -50,12 +52,13 @@ export async function ask<T>(method: Method, path: string, asked: Asked = {}): P
   const headers: Record<string, string> = { Accept: 'application/json' };
   // Pages of others cannot send this header, so it proves that the request is ours.
   if (method !== 'GET') headers['X-Requested-By'] = 'dashboard';
-  if (asked.body !== undefined) headers['Content-Type'] = 'application/json';
+  const body = asked.text ?? (asked.body === undefined ? null : JSON.stringify(asked.body));
+  if (body !== null) headers['Content-Type'] = 'application/json';
   try {
     const response = await fetch(address(path, asked.query), {
       method,
       headers,
-      body: asked.body === undefined ? null : JSON.stringify(asked.body),
+      body,
       signal: leave.signal,
       credentials: 'same-origin',
       cache: 'no-store',
@@ -64,8 +67,7 @@ export async function ask<T>(method: Method, path: string, asked: Asked = {}): P
     clock.heard(response.headers.get('Date'));
     if (response.status === 401 && !path.endsWith('v1/session')) on_stranger();
     if (!response.ok) throw await read_problem(response);
-    if (response.status === 204) return undefined as T;
-    return (await response.json()) as T;
+    return await response.text();
   } catch (error) {
     if (was_aborted(error) && asked.signal?.aborted) throw error;
     if (was_aborted(error)) throw new Problem({ status: 0, code: 'offline', detail: 'no answer in time' });
@@ -73,6 +75,15 @@ export async function ask<T>(method: Method, path: string, asked: Asked = {}): P
   } finally {
     given_up.removeEventListener('abort', end);
     asked.signal?.removeEventListener('abort', end);
+  }
+}
+
+export async function ask<T>(method: Method, path: string, asked: Asked = {}): Promise<T> {
+  const text = await ask_text(method, path, asked);
+  try {
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  } catch (error) {
+    throw problem_of(error); // a proxy speaks
   }
 }
 

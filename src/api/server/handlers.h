@@ -42,6 +42,10 @@ void list_dead(CallPtr call);
 void retry_dead(CallPtr call);
 void remove_dead(CallPtr call);
 
+// action_on_tasks.cc, family_routes.cc
+void act_on_tasks(CallPtr call);
+void get_family(CallPtr call);
+
 // bulk_routes.cc
 void start_bulk(CallPtr call);
 void list_bulk(CallPtr call);

@@ -27,6 +27,8 @@ constexpr auto table = std::to_array<Route>({
     {get, "/v1/tasks/{id}/explain", Scope::read, "explainTask", explain_task},
     {get, "/v1/tasks/{id}/history", Scope::read, "getHistory", get_history},
     {get, "/v1/tasks/{id}/log", Scope::read, "getLog", get_log},
+    {get, "/v1/tasks/{id}/family", Scope::read, "getFamily", get_family},
+    {post, "/v1/tasks/actions", Scope::put, "actOnTasks", act_on_tasks, Body::json},
     {post, "/v1/tasks/{id}/cancel", Scope::put, "cancelTask", cancel_task, Body::optional},
     {post, "/v1/tasks/{id}/retry", Scope::admin, "retryTask", retry_task},
     {post, "/v1/tasks/{id}/redeliver", Scope::admin, "redeliverWebhook", redeliver_webhook},

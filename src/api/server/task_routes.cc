@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/server/handlers.h"
+#include "api/server/text_search.h"
 #include "api/wire/put.h"
 #include "api/wire/raw.h"
 #include "api/wire/tasks.h"
@@ -37,7 +40,7 @@ auto one_state(TaskId id) {
   };
 }
 
-void list_with(CallPtr call, ListRequest request) {
+void list_with(CallPtr call, ListRequest request, TaskSearch search = {}) {
   if (call->restricted() && !request.queue) {
     return call->refuse(Problem{.status = 403,
                                 .code = "forbidden",
@@ -47,7 +50,10 @@ void list_with(CallPtr call, ListRequest request) {
   std::vector<QueueRef> queues;
   if (request.queue) queues.push_back(*request.queue);
   with_queues(std::move(call), std::move(queues),
-              [request = std::move(request)](CallPtr back) mutable {
+              [request = std::move(request), search = std::move(search)](CallPtr back) mutable {
+                if (search.any()) {
+                  return search_tasks(std::move(back), std::move(request), std::move(search));
+                }
                 Broker& broker = *back->broker;
                 const Ask ask = back->ask();
                 broker.list(ask, std::move(request),
@@ -113,8 +119,9 @@ void handle_dead(CallPtr call, DeadVerb verb) {
 
 void list_tasks(CallPtr call) {
   auto request = list_from(call->query);
+  auto search = search_from(call->query);
   if (!call->query_is_good()) return;
-  list_with(std::move(call), std::move(request));
+  list_with(std::move(call), std::move(request), std::move(search));
 }
 
 void list_dead(CallPtr call) {
@@ -139,8 +146,14 @@ void get_history(CallPtr call) {
 }
 
 void get_log(CallPtr call) {
-  find_task(std::move(call), false,
-            [](CallPtr back, const Task& task) { answer_list(*back, "log", task.log); });
+  // At the moment itself as well: lines that came with it later must not get lost.
+  const auto after = call->query.moment("after");
+  find_task(std::move(call), false, [after](CallPtr back, const Task& task) {
+    std::vector<LogLine> lines;
+    std::ranges::copy_if(task.log, std::back_inserter(lines),
+                         [&](const LogLine& line) { return !after || line.at >= *after; });
+    answer_list(*back, "log", lines);
+  });
 }
 
 void explain_task(CallPtr call) {

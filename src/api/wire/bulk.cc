@@ -11,8 +11,10 @@
 #include "api/wire/text_reader.h"
 #include "api/wire/text_writer.h"
 #include "core/base64.h"
+#include "core/error_group.h"
 #include "core/limits.h"
 #include "core/quote.h"
+#include "core/task_text.h"
 #include "core/transition.h"
 
 namespace millrace::wire {
@@ -29,7 +31,8 @@ void fields(A<FilterWords> auto& of, auto& visit) {
   visit("type", of.filter.type), visit("client_id", of.filter.client_id);
   visit("group", of.filter.group), visit("tag", of.filter.tag);
   visit("priority", of.priority), visit("created_from", of.filter.created_from);
-  visit("created_until", of.filter.created_until);
+  visit("created_until", of.filter.created_until), visit("text", of.filter.text);
+  visit("error_code", of.filter.error_code), visit("error_group", of.filter.error_group);
 }
 struct BulkWords {
   BulkRequest request = {};
@@ -48,7 +51,8 @@ void fields(A<BulkFilter> auto& of, auto& visit) {
   visit("queue", of.queue), visit("state", of.states), visit("type", of.type);
   visit("client_id", of.client_id), visit("group", of.group), visit("tag", of.tag);
   visit("priority", of.priority), visit("created_from", of.created_from);
-  visit("created_until", of.created_until);
+  visit("created_until", of.created_until), visit("text", of.text);
+  visit("error_code", of.error_code), visit("error_group", of.error_group);
 }
 void fields_asked(auto& of, auto& visit) {
   visit("action", required(of.action)), visit("filter", always(of.filter));
@@ -132,7 +136,8 @@ void check_filter(const BulkRequest& request, Input& in) {
   if (filter == BulkFilter{}) {
     return in.refuse(at,
                      "filter is empty; allowed is one that has at least one of queue, state, "
-                     "type, client_id, group, tag, priority, created_from, created_until");
+                     "type, client_id, group, tag, priority, created_from, created_until, text, "
+                     "error_code, error_group");
   }
   check_states(request, at, in);
   const auto* queue = filter.queue ? std::get_if<std::string>(&*filter.queue) : nullptr;
@@ -141,6 +146,17 @@ void check_filter(const BulkRequest& request, Input& in) {
               fmt::format("queue {} is internal; of internal queues, tasks of $webhooks and "
                           "$alerts may be retried and removed",
                           in_quotes(*queue)));
+  }
+  if (filter.text && (filter.text->empty() || filter.text->size() > max_searched_text)) {
+    in.refuse(Path{.above = &at, .key = "text"},
+              fmt::format("text has {} bytes; allowed are 1 to {}", filter.text->size(),
+                          max_searched_text));
+  }
+  if (filter.error_group && !is_error_group_name(*filter.error_group)) {
+    in.refuse(Path{.above = &at, .key = "error_group"},
+              fmt::format("error_group {} is no group of dead letters; allowed is the key of one "
+                          "that GET /v1/dead/groups names",
+                          in_quotes(*filter.error_group)));
   }
   if (filter.created_from && filter.created_until &&
       *filter.created_from >= *filter.created_until) {

@@ -16,7 +16,8 @@ TEST(WireBulk, a_request_says_everything_and_comes_back_as_it_was) {
   const auto read = read_bulk(R"({"id":"01890a5d-ac96-774b-bcce-b302099a8057","action":"move",
       "filter":{"queue":"q","state":["queued","dead"],"type":"t","client_id":"c","group":"g",
       "tag":"x","priority":"high","created_from":"2030-01-01T00:00:00Z",
-      "created_until":"2030-01-02T00:00:00Z"},"to":"r","dry_run":true})");
+      "created_until":"2030-01-02T00:00:00Z","text":"ann","error_code":"e","error_group":"00c0ffee00c0ffee"},"to":"r",
+      "dry_run":true})");
   ASSERT_TRUE(read) << read.error().error.message;
   EXPECT_EQ(read->action, BulkAction::move);
   EXPECT_EQ(read->filter, (BulkFilter{.queue = "q",
@@ -27,7 +28,10 @@ TEST(WireBulk, a_request_says_everything_and_comes_back_as_it_was) {
                                       .tag = "x",
                                       .priority = 8,
                                       .created_from = t0,
-                                      .created_until = t0 + 24h}));
+                                      .created_until = t0 + 24h,
+                                      .error_code = "e",
+                                      .text = "ann",
+                                      .error_group = "00c0ffee00c0ffee"}));
   EXPECT_EQ(read->to, QueueRef("r"));
   EXPECT_TRUE(read->dry_run);
   const std::string text = bulk_text(*read);
@@ -57,6 +61,11 @@ TEST(WireBulk, a_bad_request_is_refused_by_its_field) {
   EXPECT_EQ(field_of(R"({"action":"cancel","filter":{"created_from":"2030-01-02T00:00:00Z",
       "created_until":"2030-01-01T00:00:00Z"}})"),
             "filter.created_until");
+  EXPECT_EQ(field_of(R"({"action":"retry","filter":{"text":""}})"), "filter.text");
+  EXPECT_EQ(field_of(R"({"action":"retry","filter":{"text":")" + std::string(201, 'x') + "\"}}"),
+            "filter.text");
+  EXPECT_EQ(field_of(R"({"action":"retry","filter":{"error_group":"exit_1"}})"),
+            "filter.error_group");
   EXPECT_EQ(field_of(R"({"action":"priority","filter":{"queue":"q"}})"), "priority");
   EXPECT_EQ(field_of(R"({"action":"priority","filter":{"queue":"q"},"priority":11})"), "priority");
   EXPECT_EQ(field_of(R"({"action":"cancel","filter":{"queue":"q"},"priority":1})"), "priority");

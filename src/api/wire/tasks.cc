@@ -40,6 +40,11 @@ void fields(A<DeadWords> auto& of, auto& visit) {
   visit("ids", of.ids), visit("queue", of.queue), visit("type", of.type), visit("all", of.all);
 }
 
+void fields(A<TaskActions> auto& of, auto& visit) {
+  visit("action", required(of.action)), visit("ids", required(of.ids));
+  visit("reason", of.reason);
+}
+
 struct PauseWords {
   std::optional<Duration> duration = std::nullopt;
   std::optional<TimePoint> until = std::nullopt;
@@ -114,6 +119,25 @@ Read<DeadLetters> read_dead_letters(std::string_view text) {
   return finished(in, DeadLetters{.ids = std::move(words.ids),
                                   .queue = std::move(words.queue),
                                   .type = std::move(words.type)});
+}
+
+Read<TaskActions> read_actions(std::string_view text) {
+  Input in(text);
+  TaskActions actions;
+  read(in, actions, Path{});
+  if (!in.good()) return finished(in, TaskActions{});
+  if (actions.action == BulkAction::priority || actions.action == BulkAction::move) {
+    in.refuse(Path{.key = "action"}, fmt::format("action is {}; allowed are cancel, retry, remove",
+                                                 name_of(actions.action)));
+  }
+  if (actions.ids.empty() || actions.ids.size() > limits::max_batch) {
+    in.refuse(Path{.key = "ids"}, fmt::format("ids has {} entries; allowed are 1 to {}",
+                                              actions.ids.size(), limits::max_batch));
+  }
+  if (!actions.reason.empty() && actions.action != BulkAction::cancel) {
+    in.refuse(Path{.key = "reason"}, "reason is given; allowed is it with cancel");
+  }
+  return finished(in, std::move(actions));
 }
 
 Read<TimePoint> read_pause(std::string_view text, TimePoint now) {

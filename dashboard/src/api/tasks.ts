@@ -1,0 +1,84 @@
+import { ask, ask_text, get, part, patch, post, remove, type Query } from './client';
+import type { Attempt, LogLine, Moment, Task, TaskPage, TaskState } from './types';
+import { member_of } from '../format/json';
+
+const at = (id: string) => `v1/tasks/${part(id)}`;
+
+export interface Explanation {
+  id: string;
+  state: TaskState;
+  gate: 'final' | 'running' | 'held' | 'not_due' | 'inactive' | 'paused' | 'concurrency' | 'rate' | 'no_worker' | 'behind' | 'next';
+  sentence: string;
+  until?: Moment;
+  ahead?: number;
+  estimate?: Moment;
+}
+
+// A task and those parts of it that are shown and copied byte for byte, as the server sent them.
+export interface WholeTask {
+  task: Task;
+  payload: string | null;
+  result: string | null;
+  metadata: string | null;
+}
+
+export interface Relative {
+  id: string;
+  queue: string;
+  type?: string;
+  state: TaskState;
+}
+
+export interface Delivery {
+  id: string;
+  state: TaskState;
+  attempts: number;
+  next?: Moment;
+  last_status?: string;
+  history: Attempt[];
+}
+
+export interface Family {
+  parent?: Relative;
+  children: Relative[];
+  deliveries: Delivery[];
+  looked_at: number;
+  complete: boolean;
+}
+
+export interface ActionAnswer {
+  done: number;
+  refused: number;
+  results: { id: string; state?: TaskState; error?: { code: string; message: string } }[];
+}
+
+export const tasks = (filter: Query, signal?: AbortSignal) => get<TaskPage>('v1/tasks', filter, signal);
+
+export async function task(id: string, signal?: AbortSignal): Promise<WholeTask> {
+  const text = await ask_text('GET', at(id), signal ? { signal } : {});
+  return {
+    task: JSON.parse(text) as Task,
+    payload: member_of(text, 'payload'),
+    result: member_of(text, 'result'),
+    metadata: member_of(text, 'metadata'),
+  };
+}
+
+export const explain = (id: string, signal?: AbortSignal) => get<Explanation>(`${at(id)}/explain`, {}, signal);
+export const family = (id: string, signal?: AbortSignal) => get<Family>(`${at(id)}/family`, {}, signal);
+export const log_of = (id: string, after: Moment | undefined, signal?: AbortSignal) =>
+  get<{ log: LogLine[] }>(`${at(id)}/log`, { after }, signal).then((answer) => answer.log);
+
+export const cancel_task = (id: string, reason = '') => post<{ state: TaskState }>(`${at(id)}/cancel`, reason ? { reason } : {});
+export const retry_task = (id: string) => post<{ state: TaskState }>(`${at(id)}/retry`);
+export const release_task = (id: string) => post<{ state: TaskState }>(`${at(id)}/release`);
+export const redeliver_task = (id: string) => post<{ id: string }>(`${at(id)}/redeliver`);
+export const remove_task = (id: string) => remove(at(id));
+export const change_task = (id: string, changes: { priority?: number; delay_ms?: number; queue?: string }) =>
+  patch<{ state: TaskState }>(at(id), changes);
+
+export const act_on_tasks = (action: 'cancel' | 'retry' | 'remove', ids: readonly string[]) =>
+  post<ActionAnswer>('v1/tasks/actions', { action, ids });
+
+// `json` is the whole request as text: its payload may have numbers that JavaScript cannot hold.
+export const put_task = (json: string) => ask<{ id: string; state: TaskState; existing: boolean }>('POST', 'v1/tasks', { text: json });

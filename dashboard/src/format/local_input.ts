@@ -1,0 +1,17 @@
+// What <input type="datetime-local"> shows and gives: the reader's zone, without a zone in the text.
+
+const two = (n: number): string => String(n).padStart(2, '0');
+
+export function to_input(iso: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return '';
+  const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${date}T${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+export function from_input(text: string): string {
+  const at = new Date(text);
+  return text === '' || Number.isNaN(at.getTime()) ? '' : at.toISOString();
+}
+
+export const iso_of = (ms: number): string => new Date(ms).toISOString();

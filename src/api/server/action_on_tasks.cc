@@ -1,0 +1,69 @@
+// The same done to several named tasks, each with its own result.
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/wire/put.h"
+#include "api/wire/tasks.h"
+#include "api/wire/text_writer.h"
+
+namespace millrace::api {
+namespace {
+
+void answer_states(Call& call, const std::vector<TaskId>& ids, const Broker::States& states) {
+  std::uint64_t done = 0;
+  for (const auto& state : states) done += state ? 1U : 0U;
+  std::string out;
+  wire::TextWriter writer(out);
+  wire::append(writer.key("done"), done);
+  wire::append(writer.key("refused"), states.size() - done);
+  writer.key("results") += '[';
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (i != 0) out += ',';
+    wire::TextWriter one(out);
+    wire::append(one.key("id"), ids[i]);
+    if (states[i]) {
+      wire::append(one.key("state"), *states[i]);
+    } else {
+      wire::append_error(one.key("error"), states[i].error(), {});
+    }
+    one.close();
+  }
+  out += ']';
+  writer.close();
+  call.answer(std::move(out));
+}
+
+void act_now(CallPtr call, wire::TaskActions actions) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto ids = actions.ids;
+  auto then = answered<Broker::States>(
+      std::move(call), [ids = actions.ids](CallPtr back, const Broker::States& states) {
+        answer_states(*back, ids, states);
+      });
+  switch (actions.action) {
+    case BulkAction::cancel:
+      return broker.cancel(ask, std::move(ids), std::move(actions.reason), std::move(then));
+    case BulkAction::retry:
+      return broker.retry(ask, std::move(ids), std::move(then));
+    default:
+      return broker.remove(ask, std::move(ids), std::move(then));
+  }
+}
+
+}  // namespace
+
+void act_on_tasks(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto actions = call->good(wire::read_actions(call->request.body));
+  if (!actions) return;
+  // Whoever may put may take back; more is for those who run the server.
+  if (actions->action != BulkAction::cancel && !call->may(Scope::admin)) return;
+  auto ids = actions->ids;
+  with_tasks(std::move(call), std::move(ids),
+             [actions = std::move(*actions)](CallPtr back) mutable {
+               act_now(std::move(back), std::move(actions));
+             });
+}
+
+}  // namespace millrace::api
