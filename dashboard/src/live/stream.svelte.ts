@@ -12,6 +12,7 @@ export interface Watched {
   type?: string;
   client_id?: string;
   id?: string;
+  event?: string; // kinds, with commas between
 }
 
 type Hear = (event: TaskEvent) => void;

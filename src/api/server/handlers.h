@@ -42,6 +42,9 @@ void list_dead(CallPtr call);
 void retry_dead(CallPtr call);
 void remove_dead(CallPtr call);
 
+// dead_routes.cc
+void group_dead(CallPtr call);
+
 // bulk_routes.cc
 void start_bulk(CallPtr call);
 void list_bulk(CallPtr call);
