@@ -1,6 +1,6 @@
 // The newest events, and no more than 500 of them. What comes is shown four times a second, so that a
 // busy server neither flickers nor keeps the browser at work.
-import type { TaskEvent } from '../../api/types';
+import type { TaskEvent } from '../api/types';
 
 export const most = 500;
 const pace = 250; // milliseconds
