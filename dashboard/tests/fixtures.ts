@@ -28,7 +28,7 @@ export const test = plain.extend<Fixtures>({
   page: async ({ page, complaints, ending }, use) => {
     page.on('console', (message) => {
       if (ending.over) return;
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(`${message.text()} ${message.location().url}`.trim());
     });
     page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
     page.on('request', (request) => {
