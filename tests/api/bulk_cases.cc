@@ -69,6 +69,7 @@ void add_starting(std::vector<Case>& cases) {
   start(202, R"({"id":"01890a5d-ac96-774b-bcce-b302099a8057","action":"move",
       "filter":{"queue":"emails"},"to":"elsewhere","dry_run":true})");
   start(202, R"({"action":"retry","filter":{"queue":"$webhooks"}})");
+  start(202, R"({"action":"retry","filter":{"queue":"emails","error_group":"14bc8e47bb166d10"}})");
   start(404, R"({"action":"cancel","filter":{"queue":"nowhere"}})");
   start(404, R"({"action":"move","filter":{"queue":"emails"},"to":77})");
   for (const auto* invalid :
@@ -77,6 +78,7 @@ void add_starting(std::vector<Case>& cases) {
         R"({"action":"cancel","filter":{"queue":"$webhooks"}})",
         R"({"action":"remove","filter":{"queue":"$bulk"}})",
         R"({"action":"cancel","filter":{"state":["dead"]}})",
+        R"({"action":"retry","filter":{"error_group":"exit_1"}})",
         R"({"action":"priority","filter":{"queue":"emails"}})",
         R"({"action":"move","filter":{"queue":"emails"}})",
         R"({"action":"move","filter":{"queue":"emails"},"to":"emails"})",

@@ -104,6 +104,7 @@ void add_not_found(std::vector<Case>& cases) {
   cases.push_back(simple("removeTask", 404, {.method = "DELETE", .target = none("")}));
   cases.push_back(simple("listTasks", 404, got("/v1/tasks?queue=nowhere")));
   cases.push_back(simple("listDead", 404, got("/v1/dead?queue=nowhere")));
+  cases.push_back(simple("groupDead", 404, got("/v1/dead/groups?queue=nowhere")));
   cases.push_back(
       simple("retryDead", 404, posted("/v1/dead/retry", R"({"all":true,"queue":"nowhere"})")));
   cases.push_back(
@@ -211,6 +212,10 @@ void add_changing(std::vector<Case>& cases) {
     dead(server);
     return got("/v1/dead?queue=emails&type=&limit=5");
   };
+  cases.push_back({"groupDead", 200, [dead](ApiClient& server) {
+                     dead(server);
+                     return got("/v1/dead/groups?queue=emails&type=&limit=5");
+                   }});
   for (const std::string verb : {"retry", "remove"}) {
     const std::string operation = verb + "Dead";
     cases.push_back({operation, 200, [dead, verb](ApiClient& server) {

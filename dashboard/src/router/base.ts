@@ -1,6 +1,9 @@
 // Where the page lives: `/`, or `/admin/queues/` behind a proxy. The server writes it into <base>.
 export const base = new URL(document.baseURI);
 
+// It is relative to the address, and the address will change.
+document.querySelector('base')?.setAttribute('href', base.href);
+
 // The address of something of this server: url('v1/stats').
 export const url = (relative: string): URL => new URL(relative, base);
 

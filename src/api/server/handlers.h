@@ -46,6 +46,9 @@ void remove_dead(CallPtr call);
 void act_on_tasks(CallPtr call);
 void get_family(CallPtr call);
 
+// dead_routes.cc
+void group_dead(CallPtr call);
+
 // bulk_routes.cc
 void start_bulk(CallPtr call);
 void list_bulk(CallPtr call);

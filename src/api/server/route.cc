@@ -37,6 +37,7 @@ constexpr auto table = std::to_array<Route>({
     {remove, "/v1/tasks/{id}", Scope::admin, "removeTask", remove_task},
 
     {get, "/v1/dead", Scope::read, "listDead", list_dead},
+    {get, "/v1/dead/groups", Scope::read, "groupDead", group_dead},
     {post, "/v1/dead/retry", Scope::admin, "retryDead", retry_dead, Body::json},
     {post, "/v1/dead/remove", Scope::admin, "removeDead", remove_dead, Body::json},
 

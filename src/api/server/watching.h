@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "api/server/api_options.h"
+#include "api/server/dead_groups.h"
 #include "api/server/event_streams.h"
 #include "api/server/http_figures.h"
 #include "api/server/metrics_page.h"
@@ -16,6 +17,7 @@ struct Watching {
 
   HttpFigures http;
   EventStreams streams;
+  DeadGroups dead_groups;
 };
 
 Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Observed> observed,

@@ -1,0 +1,113 @@
+// Pictures of every page, in both themes and as wide as a phone, into docs/images: `./dev screenshots`.
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, type Page, test } from '@playwright/test';
+import { Server } from '../tests/server.ts';
+import { Life } from './life.ts';
+import { set_scene } from './scene.ts';
+
+const folder = process.env.MILLRACE_IMAGES ?? '../docs/images';
+const only = process.env.MILLRACE_PAGES?.split(','); // names of pages, to look at some again
+
+interface Look {
+  suffix: string;
+  theme: 'light' | 'dark';
+  language?: 'ru';
+  phone?: boolean;
+}
+const light: Look = { suffix: 'light', theme: 'light' };
+const dark: Look = { suffix: 'dark', theme: 'dark' };
+const phone: Look = { suffix: 'phone', theme: 'light', phone: true };
+const russian: Look[] = [
+  { suffix: 'ru-light', theme: 'light', language: 'ru' },
+  { suffix: 'ru-dark', theme: 'dark', language: 'ru' },
+];
+
+interface Shown {
+  name: string;
+  path: string;
+  looks: Look[];
+  before?: (page: Page) => Promise<void>;
+  rest?: number; // milliseconds until it looks like something
+}
+
+const shown = (hero: string): Shown[] => [
+  { name: 'overview', path: '/', looks: [light, dark, phone, ...russian], rest: 12_000 },
+  { name: 'queue', path: '/queues/emails', looks: [light, dark, phone] },
+  { name: 'tasks', path: '/tasks?queue=payments', looks: [light, dark, phone] },
+  { name: 'task', path: `/tasks/${hero}`, looks: [light, dark, phone, ...russian] },
+  {
+    name: 'dead',
+    path: '/dead',
+    looks: [light, dark, phone, ...russian],
+    before: (page) => page.locator('[data-group] .toggle').first().click(),
+  },
+  { name: 'schedules', path: '/schedules', looks: [light, dark, phone] },
+  { name: 'workers', path: '/workers', looks: [light, dark, phone] },
+  { name: 'events', path: '/events', looks: [light, dark, phone], rest: 5000 },
+  { name: 'operations', path: '/operations', looks: [light, dark, phone] },
+  { name: 'actions', path: '/actions', looks: [light, dark, phone] },
+];
+
+async function open(browser: Browser, look: Look, key: string, url: string): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: look.phone ? { width: 360, height: 760 } : { width: 1280, height: 800 },
+    deviceScaleFactor: look.phone ? 2 : 1.5,
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+    reducedMotion: 'reduce',
+  });
+  await context.addInitScript(
+    ([theme, language]) => {
+      localStorage.setItem('millrace.theme', theme ?? '');
+      localStorage.setItem('millrace.language', language ?? '');
+    },
+    [look.theme, look.language ?? 'en'],
+  );
+  const page = await context.newPage();
+  if (key) await page.request.post(`${url}/v1/session`, { data: { key, path: '/' }, headers: { 'X-Requested-By': 'dashboard' } });
+  return page;
+}
+
+// WebP is a third of the size of PNG; only the browser's own protocol makes it.
+async function capture(page: Page, file: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 80 });
+  writeFileSync(join(folder, file), Buffer.from(data, 'base64'));
+  console.log(`${file} ${Math.round(statSync(join(folder, file)).size / 1024)} KiB`);
+}
+
+test('pictures', async ({ browser }) => {
+  test.setTimeout(15 * 60_000);
+  mkdirSync(folder, { recursive: true });
+  const server = await new Server().start();
+  const admin = await server.make_key('marta', ['admin']);
+  server.key = admin.secret;
+  const hero = await set_scene(server);
+  const life = new Life(server).start();
+  try {
+    for (const { name, path, looks, before, rest } of shown(hero)) {
+      if (only && !only.includes(name)) continue;
+      for (const look of looks) {
+        const page = await open(browser, look, admin.secret, server.url);
+        await page.goto(server.url + path);
+        await page.waitForTimeout(rest ?? 2000);
+        await before?.(page);
+        await page.mouse.move(0, 0);
+        await page.waitForTimeout(400);
+        await capture(page, `${name}-${look.suffix}.webp`);
+        await page.context().close();
+      }
+    }
+    for (const look of only && !only.includes('sign-in') ? [] : [light, dark, phone]) {
+      const page = await open(browser, look, '', server.url);
+      await page.goto(server.url);
+      await page.getByLabel('API key').waitFor();
+      await capture(page, `sign-in-${look.suffix}.webp`);
+      await page.context().close();
+    }
+  } finally {
+    await life.stop();
+    await server.remove();
+  }
+});

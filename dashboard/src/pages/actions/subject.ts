@@ -1,0 +1,19 @@
+// Where the subject of an action is shown; null: nowhere.
+import type { Action } from '../../api/actions';
+import { path_of } from '../../router/routes';
+
+export function path_of_subject({ operation, subject }: Action): string | null {
+  if (!subject) return null;
+  if (/Queue(Tasks)?$/.test(operation)) return operation === 'removeQueue' ? null : path_of.queue(subject);
+  if (/Schedule$/.test(operation)) return '/schedules';
+  if (/Bulk$/.test(operation)) return '/operations';
+  if (/(Task|Webhook)$/.test(operation)) return operation === 'removeTask' ? null : path_of.task(subject);
+  return null;
+}
+
+// What made it, if its request says so: the action of a bulk operation, the name of a key.
+export function name_in_request({ operation, subject, request }: Action): string {
+  if (subject || !request) return '';
+  const field = operation === 'startBulk' || operation === 'actOnTasks' ? 'action' : 'name';
+  return new RegExp(`"${field}"\\s*:\\s*"([^"\\\\]{1,100})"`).exec(request)?.[1] ?? '';
+}

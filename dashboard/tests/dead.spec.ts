@@ -1,0 +1,92 @@
+// Dead letters in groups: seen, retried and removed by group.
+import { expect, test } from './fixtures.ts';
+import type { Server } from './server.ts';
+
+async function kill(server: Server, queue: string, type: string, count: number, message: (i: number) => string): Promise<void> {
+  await server.put_many(queue, count, { type });
+  const taken = await server.take(queue, count);
+  const settle = taken.map(({ id, token }, i) => ({ id, token, outcome: 'failed', retryable: false, error: { code: 'exit_1', message: message(i) } }));
+  await server.must('POST', '/v1/work', { settle });
+}
+
+const refused = (i: number) => `connection refused by 10.0.0.${i % 250}:5432`;
+
+test('those that died of the same are one group, with samples', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 312, refused);
+  await kill(server, 'emails', 'receipt', 5, () => 'no template <b>receipt</b>');
+  await page.goto(`${server.url}/dead`);
+  await expect(page.getByText('317 dead letters in 2 groups')).toBeVisible();
+  const group = page.locator('[data-group]').first();
+  await expect(group.getByRole('button', { name: 'connection refused by #' })).toBeVisible();
+  await expect(group.getByRole('button', { name: 'Retry 312' })).toBeVisible();
+  await group.getByRole('button', { name: 'connection refused by #' }).click();
+  await expect(group.getByText('connection refused by 10.0.0.61:5432')).toBeVisible();
+  const sample = group.locator('.samples a').first();
+  await sample.click();
+  await expect(page).toHaveURL(/\/tasks\/[0-9a-f-]{36}$/);
+  await page.goBack();
+  // What others wrote is text.
+  await expect(page.getByText('no template <b>receipt</b>')).toBeVisible();
+});
+
+test('a group is retried after the fix, and nothing else is', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 312, refused);
+  await kill(server, 'emails', 'welcome', 4, () => 'mailbox full');
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'Retry 312' }).click();
+  await page.getByRole('button', { name: 'Retry them' }).click();
+  await expect(page.getByText('Done: 312 tasks')).toBeVisible();
+  await expect(page.locator('[data-group]')).toHaveCount(1);
+  await expect(page.getByRole('button', { name: 'mailbox full' })).toBeVisible();
+  const stats = await server.must('GET', '/v1/queues/emails/stats');
+  expect(stats.states).toMatchObject({ queued: 312, failed: 4 });
+});
+
+test('a group is removed, once it is confirmed', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await kill(server, 'reports', '', 2, () => 'no month 13');
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'Remove these 2' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await expect(page.locator('[data-group]')).toHaveCount(2);
+  await page.getByRole('button', { name: 'Remove these 2' }).click();
+  await page.getByRole('button', { name: 'Remove them' }).click();
+  await expect(page.locator('[data-group]')).toHaveCount(1);
+  expect((await server.must('GET', '/v1/queues/reports/stats')).total).toBe(0);
+  expect((await server.must('GET', '/v1/queues/emails/stats')).states.failed).toBe(3);
+});
+
+test('filters are in the address, and all that is shown can be retried', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await kill(server, 'reports', 'monthly', 2, () => 'no month 13');
+  await page.goto(`${server.url}/dead`);
+  await expect(page.locator('[data-group]')).toHaveCount(2);
+  await page.getByLabel('Queue').selectOption('reports');
+  await expect(page).toHaveURL(`${server.url}/dead?queue=reports`);
+  await expect(page.locator('[data-group]')).toHaveCount(1);
+  await page.reload();
+  await expect(page.locator('[data-group]')).toHaveCount(1);
+  await page.getByRole('button', { name: 'Retry all 2' }).click();
+  await page.getByRole('button', { name: 'Retry them' }).click();
+  await expect(page.getByRole('heading', { name: 'Nothing here has died' })).toBeVisible();
+  expect((await server.must('GET', '/v1/queues/emails/stats')).states.failed).toBe(3);
+  await page.getByLabel('Queue').selectOption('');
+  await page.getByLabel('Type').fill('monthly');
+  await expect(page).toHaveURL(`${server.url}/dead?type=monthly`);
+  await expect(page.getByRole('heading', { name: 'Nothing here has died' })).toBeVisible();
+});
+
+test('new ones show up without a reload; keys lead through the groups', async ({ page, server }) => {
+  await page.goto(`${server.url}/dead`);
+  await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();
+  await kill(server, 'emails', 'welcome', 2, refused);
+  await kill(server, 'reports', '', 1, () => 'no month 13');
+  await expect(page.locator('[data-group]')).toHaveCount(2, { timeout: 15_000 });
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await expect(page.getByRole('button', { name: 'no month #' })).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('no month 13')).toBeVisible();
+  await page.keyboard.press('k');
+  await expect(page.getByRole('button', { name: 'connection refused by #' })).toBeFocused();
+});
