@@ -12,6 +12,8 @@ export interface Watched {
   type?: string;
   client_id?: string;
   id?: string;
+  event?: string; // names, with commas between them
+  most?: number; // events a second
 }
 
 type Hear = (event: TaskEvent) => void;
