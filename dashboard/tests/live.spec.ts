@@ -61,6 +61,22 @@ test('a restart of the server is told, and then forgotten', async ({ page, serve
   forgive(complaints, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|ERR_SOCKET/);
 });
 
+test('events come as they happen, and after a restart again', async ({ page, server, complaints }) => {
+  await page.goto(`${server.url}/events`);
+  await expect(page.locator('[data-live=live]')).toBeVisible();
+  await server.put('emails', { type: 'welcome' });
+  await expect(page.locator('[data-event=put]')).toHaveCount(1);
+  await server.stop();
+  await expect(page.locator('[data-live=waiting]')).toBeVisible();
+  await server.start();
+  await expect(page.locator('[data-live=live]')).toBeVisible({ timeout: 20_000 });
+  await server.put('emails');
+  await expect(page.locator('[data-event=put]')).toHaveCount(2);
+  await page.getByRole('link', { name: 'Workers' }).click();
+  await expect(page.locator('[data-live]')).toHaveCount(0);
+  forgive(complaints, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|status of 503/);
+});
+
 test('memory stays flat while tasks move', async ({ page, server }) => {
   test.setTimeout((seconds + 60) * 1000);
   const browser = await page.context().newCDPSession(page);

@@ -16,11 +16,13 @@ using api::Method;
 constexpr std::string_view page = "/index.html";
 constexpr std::string_view base_mark = "<base href=\"./\" />";
 
-// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame.
+// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame;
+// no text becomes HTML but what Svelte has compiled.
 constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; "
-    "frame-ancestors 'none'";
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types svelte-trusted-html";
 
 void guard(HttpResponse& response) {
   for (const auto& [name, value] :

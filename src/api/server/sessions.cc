@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view plain_name = "millrace_session";
 
 bool is_secure(const HttpRequest& head) {
-  return head.tls || head.forwarded_proto == "https" || head.forwarded_proto == "HTTPS";
+  return head.tls || head.forwarded_proto.starts_with("https");  // the first of several
 }
 
 }  // namespace
