@@ -259,6 +259,61 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
   return rate;
 }
 
+Rate Workers::flow(double rate, double seconds, const Guest& guest) {
+  constexpr std::size_t putters = 4;
+  constexpr double warm = 1;
+  connect();
+  std::vector<std::size_t> free_workers;
+  std::vector<std::size_t> free_putters;
+  for (std::size_t i = 0; i < workers_.size(); ++i) free_workers.push_back(i);
+  for (std::size_t i = 0; i < putters; ++i) free_putters.push_back(load_->connect());
+  const std::size_t last_putter = free_putters.back();
+  guest.begin(*load_);
+  const std::string put = put_request(batch_);
+  std::size_t settled = 0;
+  const Answered next = [&](const Answer& answer) {
+    if (answer.connection > last_putter) return guest.answered(answer);
+    require_status(answer, 200);
+    require_no_error(answer.body);
+    if (answer.connection > workers_.size()) return free_putters.push_back(answer.connection);
+    Worker& worker = workers_[answer.connection];
+    settled += worker.settling;
+    note_taken(worker, answer.body);
+    free_workers.push_back(answer.connection);
+  };
+  // The one that has waited longest.
+  const auto pop = [](std::vector<std::size_t>& free) {
+    const std::size_t first = free.front();
+    free.erase(free.begin());
+    return first;
+  };
+  const double step = static_cast<double>(batch_) / rate;
+  double at = wall_seconds();
+  const auto run = [&](double until) {
+    for (; at < until; at += step) {
+      load_->run(at, next);
+      guest.tick(*load_);
+      if (!free_workers.empty()) ask(pop(free_workers), true);
+      if (free_putters.empty()) continue;
+      load_->send(pop(free_putters), put);
+      waiting_ += batch_;
+    }
+  };
+  run(at + std::min(warm, seconds / 2));
+  settled = 0;
+  const Processors processors(server_);
+  const double begin = wall_seconds();
+  run(begin + seconds);
+  const Rate reached = processors.rate(settled, wall_seconds() - begin);
+  load_->finish(next);
+  for (const std::size_t worker : free_workers) {
+    if (workers_[worker].taken != 0) ask(worker, false);
+  }
+  free_workers.clear();
+  load_->finish(next);
+  return reached;
+}
+
 Latency latency_of(std::vector<double>& milliseconds) {
   std::ranges::sort(milliseconds);
   const auto at = [&](double share) {

@@ -58,6 +58,15 @@ class Workers {
   // Works for so long, or until nothing waits. Nothing stays taken.
   Rate work_for(double seconds, std::vector<Probe>* probes = nullptr);
 
+  // Somebody else on the same load, with connections of his own.
+  struct Guest {
+    std::function<void(HttpLoad&)> begin = [](HttpLoad&) {};
+    std::function<void(HttpLoad&)> tick = [](HttpLoad&) {};  // some hundred times a second
+    Answered answered = [](const Answer&) {};
+  };
+  // Puts and works so many tasks a second, evenly, after a second of warming up.
+  Rate flow(double rate, double seconds, const Guest& guest);
+
   std::size_t waiting() const { return waiting_; }
 
  private:

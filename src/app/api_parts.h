@@ -14,7 +14,7 @@ namespace millrace {
 api::Archive archive_of(std::function<LocalBroker&()> broker,
                         std::function<void(Completion<void> done)> memos_changed = {});
 
-// Metrics, events and history.
+// Metrics, events, history and what needs attention.
 api::Eyes eyes_of(std::function<LocalBroker&()> broker);
 
 }  // namespace millrace

@@ -98,6 +98,8 @@ struct QueueFigures {
   double put_rate = 0;
   double take_rate = 0;
   double finish_rate = 0;
+  double fail_rate = 0;                                // for good
+  double retry_rate = 0;                               // failed, and goes on later
   std::optional<TimePoint> last_asked = std::nullopt;  // when a worker last asked for tasks
 };
 

@@ -110,6 +110,20 @@ bool Conditions::holds(AlertKind kind, const std::string& queue) const {
   return found != conditions_.end() && found->second.holds;
 }
 
+std::vector<StandingAlert> Conditions::holding() const {
+  std::vector<StandingAlert> all;
+  for (const auto& [key, condition] : conditions_) {
+    if (!condition.holds) continue;
+    all.push_back({.kind = key.first,
+                   .level = condition.level,
+                   .queue = key.second,
+                   .since = condition.since,
+                   .message = condition.message,
+                   .count = condition.count});
+  }
+  return all;
+}
+
 void Conditions::set(AlertKind kind, const std::string& queue, bool holds, Alert alert,
                      TimePoint now) {
   const Key key{kind, queue};
@@ -128,6 +142,9 @@ void Conditions::set(AlertKind kind, const std::string& queue, bool holds, Alert
     if (tell(condition, std::move(alert))) condition.told = false;
     return;
   }
+  condition.level = alert.facts.level;
+  condition.message = alert.message;
+  condition.count = alert.count;
   const Duration rest = passed(condition.told_at, now);
   const bool ever_told = condition.rest != Duration::zero();
   if (ever_told && rest < (condition.told ? condition.rest : window_)) {

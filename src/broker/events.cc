@@ -140,6 +140,7 @@ struct EventRing::Record {
   }
 
   bool fits(const EventFilter& filter) const {
+    if ((filter.kinds & bit_of(head.what)) == 0) return false;
     if (filter.id && head.id != *filter.id) return false;
     if (filter.queue) {
       if (queue != *filter.queue) return false;

@@ -64,12 +64,21 @@ struct TaskHappening {
   friend bool operator==(const TaskHappening&, const TaskHappening&) = default;
 };
 
+// Kinds of events as bits: that of `what` is 1 << what.
+using HappenedBits = std::uint32_t;
+static_assert(happened_count <= 32);
+constexpr HappenedBits bit_of(Happened what) {
+  return HappenedBits{1} << static_cast<unsigned>(what);
+}
+inline constexpr HappenedBits every_happening = (HappenedBits{1} << happened_count) - 1;
+
 // Nothing set: everything but what happens in internal queues (`$...`), which must be named.
 struct EventFilter {
   std::optional<std::string> queue = std::nullopt;
   std::optional<std::string> type = std::nullopt;
   std::optional<std::string> client_id = std::nullopt;
   std::optional<TaskId> id = std::nullopt;
+  HappenedBits kinds = every_happening;
   // Whether events of this queue may be seen at all; empty: of every queue. Called under the lock
   // of the ring, so it must be quick.
   std::function<bool(std::string_view queue)> allowed = {};

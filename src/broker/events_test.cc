@@ -106,6 +106,9 @@ TEST(EventRing, what_does_not_fit_is_left_out_and_counts_as_looked_at) {
   EXPECT_THAT(numbers(ring.read({.client_id = "you"}, 0, plenty, plenty)), ElementsAre(2, 3));
   EXPECT_THAT(numbers(ring.read({.id = id_of(1)}, 0, plenty, plenty)), ElementsAre(1, 4));
   EXPECT_THAT(numbers(ring.read({.queue = "a", .type = "y"}, 0, plenty, plenty)), ElementsAre(3));
+  add(ring, {.what = Happened::dead, .id = id_of(5), .queue = "a"});
+  const HappenedBits bad = bit_of(Happened::dead) | bit_of(Happened::failed);
+  EXPECT_THAT(numbers(ring.read({.kinds = bad}, 0, plenty, plenty)), ElementsAre(5));
   const EventPage short_look = ring.read({.type = "y"}, 0, plenty, 2);
   EXPECT_THAT(short_look.events, IsEmpty());
   EXPECT_EQ(short_look.next, 2U);

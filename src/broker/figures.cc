@@ -62,6 +62,7 @@ void Tally::ended(Event event, std::optional<Duration> run, TimePoint now) {
     case Event::fail:
     case Event::exhaust:
       ++figures_.failed;
+      failures_.add(now, 1);
       finished = true;
       break;
     case Event::cancel:
@@ -71,6 +72,7 @@ void Tally::ended(Event event, std::optional<Duration> run, TimePoint now) {
       break;
     case Event::retry:
       ++figures_.retried;
+      retries_.add(now, 1);
       break;
     case Event::snooze:
       ++figures_.snoozed;
@@ -94,6 +96,8 @@ QueueFigures Tally::figures(TimePoint now) const {
   figures.put_rate = puts_.a_second(now, figures_.since);
   figures.take_rate = takes_.a_second(now, figures_.since);
   figures.finish_rate = finishes_.a_second(now, figures_.since);
+  figures.fail_rate = failures_.a_second(now, figures_.since);
+  figures.retry_rate = retries_.a_second(now, figures_.since);
   return figures;
 }
 
@@ -288,8 +292,7 @@ std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool
   return minutes;
 }
 
-std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
-                                                               const Wanted& wanted) {
+void Figures::each_row(TimePoint now, const Visit& visit) {
   // So that who writes waits some microseconds at most, however many rows there are.
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
@@ -299,21 +302,26 @@ std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
     minutes = finished_;
     minutes.push_back(minute_);
   }
-  std::vector<std::pair<TimePoint, RowSum>> sums;
   for (const auto& minute : minutes) {
-    RowSum sum;
     std::size_t next = 0;
     for (bool more = true; more;) {
       const std::scoped_lock lock(mutex_);
       const std::size_t end = std::min(next + rows_at_once, minute->rows.size());
-      for (; next < end; ++next) {
-        const MinuteRow& row = *minute->rows[next];
-        if (wanted(minute->at, row.queue, row.type)) sum.add(row);
-      }
+      for (; next < end; ++next) visit(minute->at, *minute->rows[next]);
       more = next < minute->rows.size();
     }
-    if (!sum.empty()) sums.emplace_back(minute->at, sum);
   }
+}
+
+std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
+                                                               const Wanted& wanted) {
+  std::vector<std::pair<TimePoint, RowSum>> sums;
+  each_row(now, [&](TimePoint minute, const MinuteRow& row) {
+    if (!wanted(minute, row.queue, row.type)) return;
+    if (sums.empty() || sums.back().first != minute) sums.emplace_back(minute, RowSum{});
+    sums.back().second.add(row);
+  });
+  std::erase_if(sums, [](const auto& each) { return each.second.empty(); });
   return sums;
 }
 

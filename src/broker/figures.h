@@ -76,6 +76,8 @@ class Tally {
   MinuteRate puts_;
   MinuteRate takes_;
   MinuteRate finishes_;
+  MinuteRate failures_;
+  MinuteRate retries_;
   RateWindow window_;
 };
 
@@ -152,6 +154,9 @@ class Figures {
   using Wanted =
       std::function<bool(TimePoint minute, std::string_view queue, std::string_view type)>;
   std::vector<std::pair<TimePoint, RowSum>> sum_minutes(TimePoint now, const Wanted& wanted);
+  // Every row of them, under the lock: be quick.
+  using Visit = std::function<void(TimePoint minute, const MinuteRow& row)>;
+  void each_row(TimePoint now, const Visit& visit);
 
  private:
   using Entries = std::map<std::string, Entry, std::less<>>;

@@ -57,6 +57,23 @@ TEST(Figures, are_kept_a_queue) {
   EXPECT_EQ(figures.of("a", t0).put, 0U);
 }
 
+TEST(Figures, failures_and_retries_have_rates_of_their_own) {
+  Figures figures(t0 - 1h);
+  {
+    Figures::Writing writing(figures);
+    Tally& tally = writing.of("q");
+    for (int i = 0; i < 6; ++i) tally.ended(Event::done, 1s, t0);
+    for (int i = 0; i < 3; ++i) tally.ended(Event::exhaust, 1s, t0);
+    tally.ended(Event::fail, 1s, t0);
+    for (int i = 0; i < 12; ++i) tally.ended(Event::retry, 1s, t0);
+  }
+  const QueueFigures found = figures.of("q", t0);
+  EXPECT_DOUBLE_EQ(found.finish_rate, 10.0 / 60);
+  EXPECT_DOUBLE_EQ(found.fail_rate, 4.0 / 60);
+  EXPECT_DOUBLE_EQ(found.retry_rate, 12.0 / 60);
+  EXPECT_EQ(figures.of("q", t0 + 2min).fail_rate, 0);
+}
+
 TEST(Figures, negative_times_count_as_none) {
   Figures figures(t0);
   Figures::Writing(figures).of("q").taken(-5s, t0);

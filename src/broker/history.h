@@ -10,6 +10,9 @@
 
 namespace millrace {
 
+// Beside the whole, what each of them had.
+enum class HistoryBy : std::uint8_t { none = 0, queue = 1, type = 2 };
+
 struct HistoryRequest {
   // Nullopt: all of them, internal queues left out.
   std::optional<std::string> queue = std::nullopt;
@@ -17,6 +20,7 @@ struct HistoryRequest {
   Duration step = std::chrono::minutes(1);  // or an hour
   TimePoint from{};                         // inclusive
   TimePoint until = never;                  // exclusive
+  HistoryBy by = HistoryBy::none;
 };
 
 struct HistoryPoint {
@@ -42,9 +46,29 @@ struct HistoryPoint {
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
 };
 
+// What one queue or type had of each point.
+struct HistorySeries {
+  std::string name = {};
+  std::vector<std::uint64_t> put = {};
+  std::vector<std::uint64_t> completed = {};
+  std::vector<std::uint64_t> failed = {};
+  std::vector<std::uint64_t> retried = {};
+  // Of queues only.
+  std::vector<std::uint64_t> waiting = {};
+  std::vector<std::uint64_t> running = {};
+
+  friend bool operator==(const HistorySeries&, const HistorySeries&) = default;
+};
+
 struct History {
+  static constexpr std::size_t most_queues = 100;
+  static constexpr std::size_t most_types = 50;
+
   Duration step = std::chrono::minutes(1);
   std::vector<HistoryPoint> points = {};  // oldest first; times at which nothing happened left out
+  HistoryPoint total = {};                // of all points; nothing waits or runs in it
+  // The busiest first; the rest is added up as the last one, `other`.
+  std::vector<HistorySeries> series = {};
 };
 
 }  // namespace millrace

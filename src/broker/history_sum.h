@@ -3,7 +3,10 @@
 
 #include <millrace/queue.h>
 #include <millrace/time.h>
+#include <array>
+#include <functional>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,7 +33,10 @@ class HistorySum {
   void add(TimePoint moment, const RowSum& rows);
   // What waits and runs now, which no memo knows better.
   void see(TimePoint now, const std::vector<QueueCounts>& counts);
-  std::vector<HistoryPoint> points();
+  // Of what is not stored yet, where it is asked for by queue or type.
+  void add_line(TimePoint moment, const MinuteRow& row);
+  bool by_name() const { return request_.by != HistoryBy::none; }
+  History history();
 
  private:
   struct Sum {
@@ -40,7 +46,23 @@ class HistorySum {
     TimePoint seen{};  // when these were
   };
 
-  void put_depth(Sum& sum, const HistoryMemo& memo) const;
+  // What a series has at one point.
+  struct Bit {
+    std::array<std::uint64_t, counted_count> counts = {};
+    std::uint64_t waiting = 0;
+    std::uint64_t running = 0;
+  };
+  using Line = std::map<TimePoint, Bit>;
+
+  void put_depth(TimePoint at, const HistoryMemo& memo);
+  void put_line_depths(TimePoint at, const HistoryMemo& memo);
+  template <class Counts>
+  void add_counts(TimePoint at, std::string_view queue, std::string_view type,
+                  const Counts& counts);
+  HistoryPoint total() const;
+  // Everything beyond the busiest becomes one.
+  void fold_lines();
+  std::vector<HistorySeries> series(const std::vector<HistoryPoint>& points) const;
   bool wants_queue(std::string_view queue) const;
   bool wants_type(std::string_view type) const;
 
@@ -48,6 +70,7 @@ class HistorySum {
   const HistoryStep& step_;
   const TimePoint from_;
   std::map<TimePoint, Sum> sums_;
+  std::map<std::string, Line, std::less<>> lines_;
   TimePoint now_{};
   HistoryMemo depth_;  // of now
 };

@@ -151,6 +151,62 @@ TEST_F(HistoryTest, queues_and_types_can_be_asked_for) {
   EXPECT_THAT(history({.queue = "q", .until = t0 + 1min}), Each(Field(&HistoryPoint::waiting, 3U)));
 }
 
+TEST_F(HistoryTest, the_whole_range_has_its_own_sums_and_percentiles) {
+  d.broker->run_services();
+  for (int i = 0; i < 9; ++i) life("q", "a", 0ms, 1s);
+  next_minute();
+  life("q", "a", 0ms, 10s, Failed{error("no"), false});
+  const History found = must(try_history({}));
+  ASSERT_THAT(found.points, SizeIs(2));
+  EXPECT_EQ(found.total.put, 10U);
+  EXPECT_EQ(found.total.completed, 9U);
+  EXPECT_EQ(found.total.failed, 1U);
+  EXPECT_THAT(found.total.run_p50, Optional(DoubleNear(1, 0.15)));
+  EXPECT_THAT(found.total.run_p99, Optional(DoubleNear(10, 1.5)));
+  EXPECT_EQ(must(try_history({.queue = "none"})).total.put, 0U);
+}
+
+TEST_F(HistoryTest, what_each_queue_or_type_had_of_the_points) {
+  d.broker->run_services();
+  life("q", "a", 1s, 1s);
+  life("q", "b", 1s, 1s, Failed{error("no"), false});
+  put("r", "a", 5);
+  next_minute();
+  put("q", "b", 2);
+  const History by_queue = must(try_history({.by = HistoryBy::queue}));
+  ASSERT_THAT(by_queue.points, SizeIs(2));
+  ASSERT_THAT(by_queue.series, SizeIs(2));
+  const HistorySeries r{.name = "r",
+                        .put = {5, 0},
+                        .completed = {0, 0},
+                        .failed = {0, 0},
+                        .retried = {0, 0},
+                        .waiting = {5, 5},
+                        .running = {0, 0}};
+  EXPECT_EQ(by_queue.series[0], r);  // the busiest first
+  EXPECT_EQ(by_queue.series[1].name, "q");
+  EXPECT_THAT(by_queue.series[1].put, ElementsAre(2, 2));
+  EXPECT_THAT(by_queue.series[1].completed, ElementsAre(1, 0));
+  EXPECT_THAT(by_queue.series[1].failed, ElementsAre(1, 0));
+  EXPECT_THAT(by_queue.series[1].waiting, ElementsAre(0, 2));
+  const History by_type = must(try_history({.queue = "q", .by = HistoryBy::type}));
+  ASSERT_THAT(by_type.series, SizeIs(2));
+  EXPECT_EQ(by_type.series[0].name, "b");
+  EXPECT_THAT(by_type.series[0].put, ElementsAre(1, 2));
+  EXPECT_THAT(by_type.series[0].waiting, IsEmpty());
+  EXPECT_THAT(must(try_history({})).series, IsEmpty());
+}
+
+TEST_F(HistoryTest, of_many_queues_the_busiest_have_a_series_and_the_rest_is_one) {
+  for (int i = 0; i < 120; ++i) put("q" + std::to_string(i), "t", i < 3 ? 5 : 1);
+  const History found = must(try_history({.by = HistoryBy::queue}));
+  ASSERT_THAT(found.series, SizeIs(History::most_queues));
+  EXPECT_EQ(found.series[0].name, "q0");
+  EXPECT_EQ(found.series.back().name, "other");
+  EXPECT_THAT(found.series.back().put, ElementsAre(21));
+  EXPECT_EQ(found.total.put, 132U);
+}
+
 TEST_F(HistoryTest, internal_queues_must_be_named) {
   must(d.try_put({{.queue = "$webhooks", .type = "webhook"}}, {.caller = {2}, .internal = true}));
   EXPECT_THAT(history(), IsEmpty());

@@ -89,6 +89,8 @@ class LocalBroker final : public Broker {
   void observe(Ask ask, Completion<Observed> done);
   // What happened in the past, a point a minute or an hour.
   void history(Ask ask, HistoryRequest request, Completion<History> done);
+  // What is not as it should be, as of the last look. Asks nobody.
+  Standing standing();
   // Any call of the store, made where rounds are applied, so it must be quick and not throw.
   // `bytes` is what it carries, where that is much. Who changes tasks with it tells nobody of it.
   template <class T>

@@ -90,6 +90,20 @@ void LocalBroker::observe(Ask ask, Completion<Observed> done) {
       });
 }
 
+Standing LocalBroker::standing() {
+  Standing found = watch_ ? watch_->standing() : Standing{};
+  found.alerts_sent = books_.notices.can_alert();
+  found.manager = books_.options.manager;
+  if (const auto failed = failure()) {
+    found.alerts.insert(found.alerts.begin(), {.kind = AlertKind::store_failed,
+                                               .level = LogLevel::error,
+                                               .since = clock_.now(),
+                                               .message = failed->message});
+    ++found.total;
+  }
+  return found;
+}
+
 // ---- History
 // -------------------------------------------------------------------------------------
 
@@ -154,6 +168,10 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
         return sum.wants(minute, queue, type);
       });
   for (const auto& [minute, row] : rows) sum.add(minute, row);
+  if (sum.by_name()) {
+    books_.figures.each_row(
+        now, [&](TimePoint minute, const MinuteRow& row) { sum.add_line(minute, row); });
+  }
   if (!books_.options.history || !sum.wants(now)) return page;
   std::optional<QueueRef> queue;
   if (sum.request().queue) queue = *sum.request().queue;
@@ -191,8 +209,7 @@ void LocalBroker::next_page(const std::shared_ptr<Walk>& walk) {
         if (!page) return walk->done(std::unexpected(std::move(page.error())));
         add_page(*walk, *page);
         if (walk->last) {
-          return walk->done(
-              History{.step = walk->sum.request().step, .points = walk->sum.points()});
+          return walk->done(walk->sum.history());
         }
         walk->ask.deadline = never;  // it has begun
         next_page(walk);

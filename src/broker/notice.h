@@ -30,10 +30,14 @@ enum class AlertKind : std::uint8_t {
   no_take = 4,      // tasks are ready and nobody takes them
   leases_lost = 5,  // workers vanished with their tasks
   disk_low = 6,     // the disk is nearly full
+  // Shown to whoever looks (standing.h), and sent to nobody:
+  dead_growing = 7,  // a queue has more dead letters than some minutes ago
+  store_failed = 8,  // nothing can be stored
 };
 constexpr std::string_view name_of(AlertKind kind) {
-  constexpr std::array<std::string_view, 7> names = {
-      "task_dead", "task_failed", "key_refused", "queue_deep", "no_take", "leases_lost", "disk_low",
+  constexpr std::array<std::string_view, 9> names = {
+      "task_dead",   "task_failed", "key_refused",  "queue_deep",   "no_take",
+      "leases_lost", "disk_low",    "dead_growing", "store_failed",
   };
   return names[static_cast<std::size_t>(kind)];
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -23,6 +24,7 @@ Result<TimePoint> Watch::run_once(Store& store, TimePoint now) {
   const auto seen = look(store, now);
   if (!seen) return std::unexpected(seen.error());
   for (Alert& alert : conditions_.look(*seen)) tell(std::move(alert), now);
+  stand(*seen);
   for (HeldBack& held : books_.alerts_sent.ended(now)) {
     Alert alert{.facts = {.kind = held.key.kind,
                           .title = title_of(held.key.queue, held.key.type),
@@ -56,6 +58,7 @@ Result<Look> Watch::look(Store& store, TimePoint now) {
     one.running = each.taken();
     one.taken = figures.taken;
     one.lost = figures.lost;
+    one.dead = each.of(TaskState::failed) + each.of(TaskState::dead);
     one.max_depth = settings.max_depth;
     one.last_asked = figures.last_asked;
     if (settings.process_rate) one.rate_per = settings.process_rate->per;
@@ -65,6 +68,19 @@ Result<Look> Watch::look(Store& store, TimePoint now) {
   }
   if (options_.disk) look.disk = options_.disk();
   return look;
+}
+
+void Watch::stand(const Look& look) {
+  Standing standing{.alerts = conditions_.holding(), .looked_at = look.at, .disk = look.disk};
+  std::ranges::move(growing_.look(look), std::back_inserter(standing.alerts));
+  standing.arrange();
+  const std::scoped_lock lock(mutex_);
+  standing_ = std::move(standing);
+}
+
+Standing Watch::standing() const {
+  const std::scoped_lock lock(mutex_);
+  return standing_;
 }
 
 // Every server over a shared store sees the same queue, and one alert about it is enough: whoever

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,15 +22,11 @@
 #include "broker/books.h"
 #include "broker/notice.h"
 #include "broker/service.h"
+#include "broker/standing.h"
 #include "broker/telling.h"
 #include "store/store.h"
 
 namespace millrace {
-
-struct DiskSpace {
-  std::uint64_t free = 0;
-  std::uint64_t total = 0;
-};
 
 // From where on something is an alert; 0 (of `lost`: nullopt) switches one off.
 struct WatchLimits {
@@ -56,6 +53,7 @@ struct QueueLook {
   std::uint64_t running = 0;
   std::uint64_t taken = 0;  // ever, as counted here
   std::uint64_t lost = 0;   // ever, as counted here
+  std::uint64_t dead = 0;   // there now, failed for good
   std::optional<std::uint64_t> max_depth = std::nullopt;
   bool takes_stopped = false;  // paused or switched off: nobody is expected to take
   Duration rate_per{};         // of its process_rate: so long it may well rest
@@ -87,6 +85,8 @@ class Conditions {
       : limits_(limits), window_(window), most_(most) {}
 
   std::vector<Alert> look(const Look& look);
+  // Those that hold, told or not.
+  std::vector<StandingAlert> holding() const;
 
  private:
   struct Seen {  // of a queue, at the last look
@@ -102,6 +102,10 @@ class Conditions {
     TimePoint told_at{};
     Duration rest{};  // until it is told again; zero: it was never told
     std::uint64_t held_back = 0;
+    // As it was seen last.
+    LogLevel level = LogLevel::warning;
+    std::string message = {};
+    std::uint64_t count = 0;
   };
   using Key = std::pair<AlertKind, std::string>;
 
@@ -136,8 +140,12 @@ class Watch final : public Service {
   void stored() override;
   void unsure(const Error& why) override;
 
+  // As of the last look. Any thread.
+  Standing standing() const;
+
  private:
   Result<Look> look(Store& store, TimePoint now);
+  void stand(const Look& look);
   void tell(Alert alert, TimePoint now);
   std::optional<UniqueKey> key_of(const Alert& alert) const;
   Result<void> send(Store& store, TimePoint now);
@@ -148,6 +156,10 @@ class Watch final : public Service {
   Conditions conditions_;
   std::deque<NewTask> unsent_;  // there was no room for them
   std::deque<NewTask> sent_;    // in the last run, and perhaps not stored
+
+  Growing growing_;
+  mutable std::mutex mutex_;
+  Standing standing_;
 };
 
 }  // namespace millrace

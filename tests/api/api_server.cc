@@ -42,6 +42,7 @@ api::ApiOptions ApiServer::with_parts(api::ApiOptions options) {
   options.streams.keep_time = false;
   api::Eyes eyes = eyes_of([this]() -> LocalBroker& { return *driver.broker; });
   if (options.eyes.observe) eyes.observe = std::move(options.eyes.observe);
+  if (options.eyes.standing) eyes.standing = std::move(options.eyes.standing);
   options.eyes = std::move(eyes);
   return options;
 }

@@ -120,9 +120,31 @@ void add_actions(std::vector<Case>& cases) {
   cases.back().server = [] { return ServerOptions{}; };
 }
 
+void add_alerts(std::vector<Case>& cases) {
+  cases.push_back(simple("getAlerts", 200, {.target = "/v1/alerts"}));
+  cases.push_back(simple("getAlerts", 200, {.target = "/v1/alerts"}));
+  cases.back().server = [] {
+    ServerOptions options;
+    options.api.eyes.standing = [] {
+      return Standing{.alerts = {{.kind = AlertKind::disk_low,
+                                  .level = LogLevel::error,
+                                  .since = t0,
+                                  .message = "nearly full",
+                                  .count = 5},
+                                 {.queue = "emails", .since = t0, .message = "deep", .count = 7}},
+                      .total = 2,
+                      .looked_at = t0,
+                      .disk = DiskSpace{.free = 5, .total = 100}};
+    };
+    return options;
+  };
+  cases.push_back(simple("getServer", 200, {.target = "/v1/server"}));
+  cases.back().server = cases[cases.size() - 2].server;
+}
+
 void add_past(std::vector<Case>& cases) {
   cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
-  for (const auto* query : {"?queue=emails",
+  for (const auto* query : {"?queue=emails", "?by=queue", "?queue=emails&by=type",
                             "?queue=emails&type=t&step=1h"
                             "&from=2020-01-01T00:00:00Z"
                             "&until=2030-01-01T00:00:00Z"}) {
@@ -131,7 +153,7 @@ void add_past(std::vector<Case>& cases) {
                        return Request{.target = std::string("/v1/history") + query};
                      }});
   }
-  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-"}) {
+  for (const auto* query : {"?step=5m", "?from=yesterday", "?until=-", "?by=day"}) {
     cases.push_back(simple("getPast", 400, {.target = std::string("/v1/history") + query}));
   }
   cases.push_back(simple("getPast", 404, {.target = "/v1/history?queue=4711"}));
@@ -175,13 +197,15 @@ std::vector<Case> server_cases() {
                          {"HEAD",
                           "/v1/events?queue=a&type=b&client_id=c&after=1-1"
                           "&id=01890a5d-ac96-774b-bcce-b302099a8057"}));
-  for (const auto* query : {"?after=x", "?id=7", "?id=x"}) {
+  cases.push_back(simple("getEvents", 200, {"HEAD", "/v1/events?event=failed,dead&most=5"}));
+  for (const auto* query : {"?after=x", "?id=7", "?id=x", "?event=odd", "?most=0", "?most=501"}) {
     cases.push_back(simple("getEvents", 400, {.target = std::string("/v1/events") + query}));
   }
   cases.push_back(simple("getEvents", 404, {.target = "/v1/events?queue=4711"}));
   add_sessions(cases);
   add_actions(cases);
   add_past(cases);
+  add_alerts(cases);
   cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
   cases.push_back({"exportLines", 200, [](ApiClient& server) {
                      server.settled(R"("outcome":"done","result":{"sent":true})");

@@ -111,6 +111,27 @@ TEST(Watching, a_key_for_some_queues_sees_those_only) {
   EXPECT_EQ(server.ask({.target = "/v1/history?queue=shop", .headers = shop}).status, 200U);
 }
 
+TEST(Watching, a_key_for_some_queues_sees_what_is_wrong_with_those_only) {
+  ServerOptions options = for_shop_only();
+  options.api.eyes.standing = [] {
+    return Standing{.alerts = {{.kind = AlertKind::disk_low, .since = t0},
+                               {.queue = "shop", .since = t0},
+                               {.queue = "emails", .since = t0}},
+                    .total = 3,
+                    .disk = DiskSpace{.free = 5, .total = 100}};
+  };
+  ApiServer server(std::move(options));
+  const std::string shop = "Authorization: Bearer shop\r\n";
+  const std::string seen = server.ask({.target = "/v1/alerts", .headers = shop}).body;
+  EXPECT_THAT(seen, HasSubstr(R"("queue":"shop")"));
+  EXPECT_THAT(seen, HasSubstr(R"("total":1)"));
+  EXPECT_THAT(seen, Not(HasSubstr("emails")));
+  EXPECT_THAT(seen, Not(HasSubstr("disk")));
+  EXPECT_THAT(server.ask({.target = "/v1/server", .headers = shop}).body, Not(HasSubstr("disk")));
+  EXPECT_THAT(server.ask({.target = "/v1/server"}).body, HasSubstr(R"("disk":{"free":5)"));
+  EXPECT_THAT(server.ask({.target = "/v1/alerts"}).body, HasSubstr(R"("total":3)"));
+}
+
 TEST(Watching, a_stream_ends_with_its_key) {
   std::atomic<bool> revoked = false;
   ServerOptions options;

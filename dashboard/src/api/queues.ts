@@ -17,6 +17,6 @@ export const clear_queue = (name: string) => post<{ removed: number }>(`v1/queue
 export const remove_queue = (name: string, force: boolean) => remove(`v1/queues/${part(name)}`, { force });
 
 export const history = (
-  of: { queue?: string; type?: string; step?: '1m' | '1h'; from?: string; until?: string },
+  of: { queue?: string; type?: string; step?: '1m' | '1h'; by?: 'queue' | 'type'; from?: string; until?: string },
   signal?: AbortSignal,
 ) => get<History>('v1/history', of, signal);

@@ -22,6 +22,10 @@ export type Scope = (typeof scopes)[number];
 export interface Stats {
   queue: string;
   number?: number;
+  active: boolean;
+  draining?: boolean;
+  paused_until?: Moment;
+  running_limit?: number | 'unlimited'; // its max_concurrent
   total: number;
   ready: number;
   taken: number;
@@ -33,7 +37,7 @@ export interface Stats {
   states: Record<TaskState, number>;
   priorities: Record<string, number>;
   oldest?: Moment;
-  rates: { put: number; take: number; finish: number };
+  rates: { put: number; take: number; finish: number; fail: number; retry: number }; // a second, over the last minute
   figures: {
     since: Moment;
     put: number;
@@ -207,9 +211,22 @@ export interface HistoryPoint {
   running?: number;
 }
 
+// Each list has a number for each point.
+export interface HistorySeries {
+  name: string;
+  put?: number[];
+  completed?: number[];
+  failed?: number[];
+  retried?: number[];
+  waiting?: number[];
+  running?: number[];
+}
+
 export interface History {
   step_ms: number;
-  points: HistoryPoint[];
+  points: HistoryPoint[]; // steps in which nothing happened are left out
+  total: Omit<HistoryPoint, 'at' | 'waiting' | 'running'>;
+  series?: HistorySeries[]; // with `by`
 }
 
 export interface Server {
@@ -217,6 +234,9 @@ export interface Server {
   started_at: Moment;
   now: Moment;
   connections?: number;
+  alerts_enabled?: boolean;
+  manager?: boolean;
+  disk?: { free: number; total: number };
   store: { name: string; durability: 'none' | 'interval' | 'synced'; loss_window_ms?: number };
 }
 

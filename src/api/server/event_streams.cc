@@ -92,8 +92,15 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     if (now - second_began_ >= second) second_began_ = now, looked_ = 0;
     std::string text;
     const std::uint64_t before = position_;
-    EventPage page = ring_.read(request_.filter, position_, looked_at_once, looked_at_once);
+    const std::size_t room = window_.room(rate(), moment(now));
     const std::uint64_t last = ring_.last();
+    // Where nothing can be told, nothing is looked at.
+    EventPage page{.next = std::max(position_, last)};
+    if (room == 0) {
+      pass_over(page.next - before);
+    } else {
+      page = ring_.read(request_.filter, position_, std::min(room, looked_at_once), looked_at_once);
+    }
     if (page.reset && read_before_) {
       // It fell behind by more than the ring holds, and would again.
       pass_over(last > before ? last - before : 0);
@@ -107,7 +114,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     append(text, page.events, now);
     append_skipped(text, now);
     const std::uint64_t looked = position_ - std::min(before, position_);
-    looked_ += looked;
+    if (room != 0) looked_ += looked;
     behind_ = position_ < last;
     const std::size_t budget =
         std::max(looks_of_all / std::max<std::size_t>(all_.count_, 1), least_looks);
@@ -116,15 +123,21 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     return text;
   }
 
+  Rate rate() const {
+    const std::uint32_t most = all_.options_.events_a_second;
+    const std::uint32_t wanted = request_.events_a_second;
+    return {.max = wanted == 0 ? most : std::min(wanted, most), .per = second};
+  }
+  static TimePoint moment(std::chrono::nanoseconds now) {
+    return TimePoint(std::chrono::duration_cast<Duration>(now));
+  }
+
   void append(std::string& text, const std::vector<TaskHappening>& events,
               std::chrono::nanoseconds now) {
-    const Rate rate{.max = all_.options_.events_a_second, .per = second};
-    const TimePoint at(std::chrono::duration_cast<Duration>(now));
-    const std::size_t room = std::min<std::size_t>(window_.room(rate, at), events.size());
-    for (std::size_t i = 0; i < room; ++i) wire::append_event(text, ring_.boot(), events[i]);
-    if (room > 0) window_.add(rate, at, static_cast<std::uint32_t>(room));
-    all_.sent_ += room;
-    pass_over(events.size() - room);
+    if (events.empty()) return;
+    for (const TaskHappening& event : events) wire::append_event(text, ring_.boot(), event);
+    window_.add(rate(), moment(now), static_cast<std::uint32_t>(events.size()));
+    all_.sent_ += events.size();
   }
 
   void pass_over(std::uint64_t count) {

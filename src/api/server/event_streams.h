@@ -40,7 +40,8 @@ struct EventStreamsOptions {
 struct EventRequest {
   EventFilter filter = {};
   std::optional<std::uint64_t> after = std::nullopt;  // nothing: what happens from now on
-  bool reset = false;  // what the reader has seen was told by another broker
+  bool reset = false;                 // what the reader has seen was told by another broker
+  std::uint32_t events_a_second = 0;  // fewer than others get; 0: as many
   // Asked every 15 s; false ends the stream. Empty: always.
   std::function<bool()> still_allowed = {};
 };

@@ -166,6 +166,16 @@ TEST_F(EventStreamsTest, five_hundred_a_second_and_the_rest_is_counted) {
   EXPECT_EQ(streams.sent(), 550U);
 }
 
+TEST_F(EventStreamsTest, whoever_wants_fewer_gets_fewer_and_nobody_more) {
+  const auto few = open({.events_a_second = 2});
+  const auto many = open({.events_a_second = 9999});
+  few->read();
+  many->read();
+  tell(800);
+  EXPECT_EQ(count(few->read(), "event: put"), 2U);
+  EXPECT_EQ(count(many->read(), "event: put"), 500U);
+}
+
 TEST_F(EventStreamsTest, never_more_than_five_hundred_in_any_second) {
   const auto reader = open();
   reader->read();

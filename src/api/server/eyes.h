@@ -8,6 +8,7 @@
 #include "broker/events.h"
 #include "broker/history.h"
 #include "broker/observed.h"
+#include "broker/standing.h"
 
 namespace millrace::api {
 
@@ -15,6 +16,7 @@ struct Eyes {
   std::function<void(Ask ask, Completion<Observed> done)> observe = {};
   std::function<void(Ask ask, HistoryRequest request, Completion<History> done)> history = {};
   std::function<EventRing&()> events = {};
+  std::function<Standing()> standing = {};
 };
 
 }  // namespace millrace::api

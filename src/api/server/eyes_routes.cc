@@ -1,10 +1,11 @@
-// For those who watch: metrics, events, history.
+// For those who watch: metrics, events, history, what needs attention.
 #include <fmt/format.h>
 #include <utility>
 
 #include "api/server/handlers.h"
 #include "api/server/metrics_page.h"
 #include "api/server/watching.h"
+#include "api/wire/alerts.h"
 #include "api/wire/eyes.h"
 #include "core/quote.h"
 
@@ -96,6 +97,20 @@ void tell_past(CallPtr call, const History& found, const std::optional<std::stri
                 answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
+// Which kinds of events are told.
+void set_kinds(Query& query, EventFilter& filter) {
+  HappenedBits kinds = 0;
+  for (const std::string& name : query.list("event")) {
+    const auto what = happened_from_name(name);
+    if (!what) {
+      return query.refuse("event",
+                          fmt::format("nothing is known of the event {}", in_quotes(name)));
+    }
+    kinds |= bit_of(*what);
+  }
+  if (kinds != 0) filter.kinds = kinds;
+}
+
 // Where the reader goes on: after what it has seen, told by a header or by a parameter.
 void set_place(Call& call, EventRequest& request, const std::optional<std::string>& after) {
   const bool by_header = !call.request.last_event_id.empty();
@@ -178,6 +193,10 @@ void get_events(CallPtr call) {
       request.filter.id = *named;
     }
   }
+  set_kinds(call->query, request.filter);
+  constexpr std::uint64_t most = 500;
+  request.events_a_second =
+      static_cast<std::uint32_t>(call->query.number("most", 1, most).value_or(0));
   set_place(*call, request, call->query.text("after"));
   if (!call->query_is_good()) return;
   with_queue_name(
@@ -197,6 +216,11 @@ void get_past(CallPtr call) {
   if (step && *step != "1m" && *step != "1h") {
     call->query.refuse("step", fmt::format("it is {}; allowed are 1m and 1h", in_quotes(*step)));
   }
+  const auto by = call->query.text("by");
+  if (by && *by != "queue" && *by != "type") {
+    call->query.refuse("by", fmt::format("it is {}; allowed are queue and type", in_quotes(*by)));
+  }
+  if (by) request.by = *by == "queue" ? HistoryBy::queue : HistoryBy::type;
   if (step && *step == "1h") request.step = std::chrono::hours(1);
   const auto from = call->query.moment("from");
   const auto until = call->query.moment("until");
@@ -225,6 +249,19 @@ void get_past(CallPtr call) {
         };
         history(ask, std::move(request), answered<History>(std::move(back), std::move(then)));
       });
+}
+
+void get_alerts(CallPtr call) {
+  if (!is_there(*call, call->options.eyes.standing != nullptr, "alerts")) return;
+  if (!call->query_is_good()) return;
+  Standing standing = call->options.eyes.standing();
+  if (call->restricted()) {
+    std::erase_if(standing.alerts, [&](const StandingAlert& alert) {
+      return alert.queue.empty() || !call->may_touch(alert.queue);
+    });
+    standing.total = standing.alerts.size();
+  }
+  call->answer(wire::text_of(standing));
 }
 
 }  // namespace millrace::api

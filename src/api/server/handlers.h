@@ -85,6 +85,7 @@ void next_ticks(CallPtr call);
 void get_metrics(CallPtr call);
 void get_events(CallPtr call);
 void get_past(CallPtr call);
+void get_alerts(CallPtr call);
 
 // session_routes.cc
 void get_session(CallPtr call);

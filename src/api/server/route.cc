@@ -82,6 +82,7 @@ constexpr auto table = std::to_array<Route>({
     {get, "/v1/server", Scope::read, "getServer", server_info},
     {get, "/v1/events", Scope::read, "getEvents", get_events},
     {get, "/v1/history", Scope::read, "getPast", get_past},
+    {get, "/v1/alerts", Scope::read, "getAlerts", get_alerts},
     {get, "/metrics", Scope::read, "getMetrics", get_metrics},
     {get, "/v1/export", Scope::admin, "exportLines", export_lines},
     {post, "/v1/import", Scope::admin, "importLines", nullptr, Body::lines},

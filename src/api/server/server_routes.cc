@@ -123,6 +123,16 @@ void server_info(CallPtr call) {
   most("delay_ms", limits::max_delay);
   most.close();
   if (options.connections) wire::append(writer.key("connections"), options.connections());
+  if (options.eyes.standing) {
+    const Standing standing = options.eyes.standing();
+    wire::append(writer.key("alerts_enabled"), standing.alerts_sent);
+    wire::append(writer.key("manager"), standing.manager);
+    if (standing.disk && !call->restricted()) {
+      wire::TextWriter disk(writer.key("disk"));
+      disk("free", wire::always(standing.disk->free)), disk("total", standing.disk->total);
+      disk.close();
+    }
+  }
   writer.close();
   call->answer(std::move(out));
 }

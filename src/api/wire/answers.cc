@@ -120,9 +120,12 @@ struct RatesAnswer {
   double put = 0;
   double take = 0;
   double finish = 0;
+  double fail = 0;
+  double retry = 0;
 };
 void fields(A<RatesAnswer> auto& of, auto& visit) {
   visit("put", of.put), visit("take", of.take), visit("finish", of.finish);
+  visit("fail", of.fail), visit("retry", of.retry);
 }
 void fields(A<QueueFigures> auto& of, auto& visit) {
   visit("since", of.since), visit("put", of.put), visit("taken", of.taken);
@@ -255,6 +258,8 @@ QueueView as_view(Queue&& queue, const StatsAnswer& stats) {
   view.figures.put_rate = stats.rates.put;
   view.figures.take_rate = stats.rates.take;
   view.figures.finish_rate = stats.rates.finish;
+  view.figures.fail_rate = stats.rates.fail;
+  view.figures.retry_rate = stats.rates.retry;
   view.figures.last_asked = stats.last_asked;
   return view;
 }

@@ -271,6 +271,7 @@ TEST(Answers, statistics_and_settings_become_one_view) {
   view.figures.snoozed = 6, view.figures.given_back = 7, view.figures.lost = 8;
   view.figures.cancelled = 9, view.figures.mean_run_seconds = 0.5;
   view.figures.mean_wait_seconds = 2, view.figures.put_rate = 1.25, view.figures.take_rate = 2.5;
+  view.figures.fail_rate = 0.25, view.figures.retry_rate = 0.5;
   view.figures.finish_rate = 3.75, view.figures.last_asked = t0 + 1s;
   const auto one = queue_view_from(view_of(view), stats_of(view));
   ASSERT_TRUE(one) << one.error().message;

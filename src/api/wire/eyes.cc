@@ -55,12 +55,34 @@ void fields(A<PointText> auto& of, auto& visit) {
   visit("wait_ms", of.wait_ms), visit("run_ms", of.run_ms);
   visit("waiting", of.waiting), visit("running", of.running);
 }
+// All points in one: it has no moment of its own.
+struct TotalText {
+  HistoryPoint point = {};
+  Spread wait_ms = {};
+  Spread run_ms = {};
+};
+void fields(A<TotalText> auto& of, auto& visit) {
+  auto& point = of.point;
+  visit("put", always(point.put)), visit("taken", always(point.taken));
+  visit("completed", always(point.completed)), visit("failed", always(point.failed));
+  visit("retried", always(point.retried)), visit("lost", always(point.lost));
+  visit("cancelled", always(point.cancelled));
+  visit("wait_ms", of.wait_ms), visit("run_ms", of.run_ms);
+}
+void fields(A<HistorySeries> auto& of, auto& visit) {
+  visit("name", always(of.name)), visit("put", of.put), visit("completed", of.completed);
+  visit("failed", of.failed), visit("retried", of.retried);
+  visit("waiting", of.waiting), visit("running", of.running);
+}
 struct HistoryText {
   Duration step{};
   std::vector<PointText> points = {};
+  TotalText total = {};
+  std::vector<HistorySeries> series = {};
 };
 void fields(A<HistoryText> auto& of, auto& visit) {
   visit("step_ms", required(of.step)), visit("points", required(of.points));
+  visit("total", always(of.total)), visit("series", of.series);
 }
 
 namespace {
@@ -80,13 +102,19 @@ Result<T> read_from(std::string_view text) {
               fmt::format("the answer cannot be read: {}", read.error().error.message));
 }
 
-PointText as_sent(const HistoryPoint& point, bool depths) {
-  PointText text{.point = point};
-  if (depths) text.waiting = point.waiting, text.running = point.running;
+template <class Text>
+void set_spreads(Text& text) {
+  const HistoryPoint& point = text.point;
   text.wait_ms = {scaled(point.wait_p50, ms_in_a_second), scaled(point.wait_p95, ms_in_a_second),
                   scaled(point.wait_p99, ms_in_a_second)};
   text.run_ms = {scaled(point.run_p50, ms_in_a_second), scaled(point.run_p95, ms_in_a_second),
                  scaled(point.run_p99, ms_in_a_second)};
+}
+
+PointText as_sent(const HistoryPoint& point, bool depths) {
+  PointText text{.point = point};
+  if (depths) text.waiting = point.waiting, text.running = point.running;
+  set_spreads(text);
   return text;
 }
 
@@ -95,10 +123,10 @@ bool is_known(std::string_view event) {
   return std::ranges::find(all, event) != all.end();
 }
 
-HistoryPoint as_meant(const PointText& text) {
+template <class Text>
+HistoryPoint as_meant(const Text& text) {
   constexpr double back = 1 / ms_in_a_second;
   HistoryPoint point = text.point;
-  point.waiting = text.waiting.value_or(0), point.running = text.running.value_or(0);
   point.wait_p50 = scaled(text.wait_ms.p50, back), point.wait_p95 = scaled(text.wait_ms.p95, back);
   point.wait_p99 = scaled(text.wait_ms.p99, back), point.run_p50 = scaled(text.run_ms.p50, back);
   point.run_p95 = scaled(text.run_ms.p95, back), point.run_p99 = scaled(text.run_ms.p99, back);
@@ -206,9 +234,11 @@ Result<std::optional<EventNews>> EventReader::next() {
 }
 
 std::string text_of(const History& history, bool depths) {
-  HistoryText text{.step = history.step};
+  HistoryText text{.step = history.step, .series = history.series};
   text.points.reserve(history.points.size());
   for (const HistoryPoint& point : history.points) text.points.push_back(as_sent(point, depths));
+  text.total.point = history.total;
+  set_spreads(text.total);
   std::string out;
   append(out, text);
   return out;
@@ -219,7 +249,12 @@ Result<History> history_from(std::string_view text) {
   if (!read) return std::unexpected(std::move(read.error()));
   History history{.step = read->step};
   history.points.reserve(read->points.size());
-  for (const PointText& point : read->points) history.points.push_back(as_meant(point));
+  for (const PointText& sent : read->points) {
+    HistoryPoint& point = history.points.emplace_back(as_meant(sent));
+    point.waiting = sent.waiting.value_or(0), point.running = sent.running.value_or(0);
+  }
+  history.total = as_meant(read->total);
+  history.series = std::move(read->series);
   return history;
 }
 

@@ -147,6 +147,8 @@ TEST(EyesText, history_comes_back_as_it_was) {
                             .waiting = 8,
                             .running = 9});
   history.points.push_back({.at = t0 + 1h});
+  history.total = {.put = 10, .failed = 2, .wait_p50 = 0.75, .run_p99 = 3.0};
+  history.series.push_back({.name = "q", .put = {1, 0}, .completed = {3, 0}, .failed = {4, 0}});
   const std::string text = text_of(history);
   EXPECT_THAT(text, HasSubstr(R"("waiting":8,"running":9)"));
   EXPECT_THAT(text_of(history, false), Not(HasSubstr("waiting")));
@@ -156,6 +158,8 @@ TEST(EyesText, history_comes_back_as_it_was) {
   ASSERT_TRUE(back.has_value()) << back.error().message;
   EXPECT_EQ(back->step, history.step);
   EXPECT_EQ(back->points, history.points);
+  EXPECT_EQ(back->total, history.total);
+  EXPECT_EQ(back->series, history.series);
 }
 
 }  // namespace

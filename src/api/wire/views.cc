@@ -57,6 +57,8 @@ void append_rates(std::string& out, const QueueFigures& figures) {
   TextWriter writer(out);
   append(writer.key("put"), figures.put_rate), append(writer.key("take"), figures.take_rate);
   append(writer.key("finish"), figures.finish_rate);
+  append(writer.key("fail"), figures.fail_rate);
+  append(writer.key("retry"), figures.retry_rate);
   writer.close();
 }
 
@@ -71,7 +73,11 @@ void append_stats(std::string& out, const QueueView& view) {
   const QueueCounts& counts = view.counts;
   const QueueFigures& figures = view.figures;
   TextWriter writer(out);
-  writer("queue", view.queue.settings.name), writer("number", view.queue.settings.number);
+  const QueueSettings& settings = view.queue.settings;
+  writer("queue", settings.name), writer("number", settings.number);
+  append(writer.key("active"), settings.active);
+  writer("draining", settings.draining), writer("paused_until", settings.paused_until);
+  writer("running_limit", settings.max_concurrent);
   append(writer.key("total"), counts.total()), append(writer.key("ready"), counts.ready());
   append(writer.key("taken"), counts.taken());
   append(writer.key("delayed"), counts.later());

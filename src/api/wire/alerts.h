@@ -1,0 +1,12 @@
+// What needs attention, as it is shown.
+#pragma once
+
+#include <string>
+
+#include "broker/standing.h"
+
+namespace millrace::wire {
+
+std::string text_of(const Standing& standing);
+
+}  // namespace millrace::wire

@@ -1,0 +1,84 @@
+// What is not as it should be just now, for whoever looks at a server: the conditions that held
+// when the watch (watch.h) last looked, and how much room there is.
+#pragma once
+
+#include <millrace/time.h>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/notice.h"
+#include "core/log.h"
+
+namespace millrace {
+
+struct DiskSpace {
+  std::uint64_t free = 0;
+  std::uint64_t total = 0;
+};
+
+struct StandingAlert {
+  AlertKind kind = AlertKind::queue_deep;
+  LogLevel level = LogLevel::warning;
+  std::string queue = {};  // empty: about the server
+  TimePoint since{};
+  std::string message = {};
+  std::uint64_t count = 0;  // tasks, leases; of a disk: free bytes
+};
+
+struct Standing {
+  static constexpr std::size_t most = 100;
+
+  std::vector<StandingAlert> alerts = {};  // the gravest first, then the oldest
+  std::uint64_t total = 0;                 // with those that are left out
+  std::optional<TimePoint> looked_at = std::nullopt;
+  std::optional<DiskSpace> disk = std::nullopt;
+  bool alerts_sent = false;  // somebody is told of them
+  bool manager = false;      // moves processors between queues
+
+  // Puts them in order and keeps the first.
+  void arrange();
+};
+
+// How much a counter grew in the last five minutes.
+class Growth {
+ public:
+  static constexpr Duration window = std::chrono::minutes(5);
+
+  // `from` is what it was before anybody looked.
+  Growth(std::uint64_t from, TimePoint now) : seen_({{now, from}}) {}
+
+  void see(std::uint64_t count, TimePoint now);
+  std::uint64_t grown() const { return seen_.back().second - seen_.front().second; }
+  TimePoint since() const { return since_; }
+
+ private:
+  // When it changed; the first is what it was when the window began.
+  std::vector<std::pair<TimePoint, std::uint64_t>> seen_;
+  TimePoint since_{};
+};
+
+struct Look;
+
+// Dead letters and lost leases that become more.
+class Growing {
+ public:
+  std::vector<StandingAlert> look(const Look& look);
+
+ private:
+  struct Counters {
+    Growth dead;
+    Growth lost;
+    bool seen = true;  // in the look under way
+  };
+
+  std::map<std::string, Counters> queues_;
+  std::optional<TimePoint> last_;  // look
+};
+
+}  // namespace millrace

@@ -1,0 +1,111 @@
+#include "broker/standing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "broker/watch.h"
+#include "tests/support/broker_driver.h"
+
+namespace millrace {
+namespace {
+
+using namespace millrace::test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<std::string> briefly(const std::vector<StandingAlert>& alerts) {
+  std::vector<std::string> lines;
+  for (const StandingAlert& alert : alerts) {
+    lines.push_back(std::string(name_of(alert.kind)) + " " + alert.queue + " " +
+                    std::to_string(alert.count));
+  }
+  return lines;
+}
+
+TEST(Growth, is_what_came_in_the_last_five_minutes) {
+  Growth growth(10, t0);
+  growth.see(10, t0);
+  EXPECT_EQ(growth.grown(), 0U);
+  growth.see(13, t0 + 1min);
+  growth.see(14, t0 + 2min);
+  EXPECT_EQ(growth.grown(), 4U);
+  EXPECT_EQ(growth.since(), t0 + 1min);
+  growth.see(14, t0 + 6min - 1ms);
+  EXPECT_EQ(growth.grown(), 4U);
+  growth.see(14, t0 + 6min);
+  EXPECT_EQ(growth.grown(), 1U);
+  EXPECT_EQ(growth.since(), t0 + 1min);  // it has not stopped since
+  growth.see(14, t0 + 7min);
+  EXPECT_EQ(growth.grown(), 0U);
+  growth.see(15, t0 + 60min);
+  EXPECT_EQ(growth.grown(), 1U);
+  EXPECT_EQ(growth.since(), t0 + 60min);
+}
+
+TEST(Growth, begins_anew_where_there_are_fewer_or_the_clock_was_set_back) {
+  Growth growth(0, t0);
+  growth.see(5, t0 + 10s);
+  growth.see(2, t0 + 20s);
+  EXPECT_EQ(growth.grown(), 0U);
+  growth.see(4, t0 + 30s);
+  EXPECT_EQ(growth.grown(), 2U);
+  growth.see(9, t0);
+  EXPECT_EQ(growth.grown(), 0U);
+}
+
+TEST(Growing, what_was_there_at_the_first_look_is_no_news_but_what_comes_is) {
+  Growing growing;
+  EXPECT_THAT(growing.look({.at = t0, .queues = {{.name = "q", .lost = 3, .dead = 7}}}), IsEmpty());
+  EXPECT_THAT(briefly(growing.look(
+                  {.at = t0 + 10s,
+                   .queues = {{.name = "q", .lost = 4, .dead = 9}, {.name = "new", .dead = 1}}})),
+              ElementsAre("dead_growing q 2", "leases_lost q 1", "dead_growing new 1"));
+  // One that was removed and made again begins anew.
+  EXPECT_THAT(growing.look({.at = t0 + 20s}), IsEmpty());
+  EXPECT_THAT(briefly(growing.look({.at = t0 + 30s, .queues = {{.name = "q", .dead = 1}}})),
+              ElementsAre("dead_growing q 1"));
+}
+
+TEST(Standing, the_gravest_come_first_and_then_the_oldest) {
+  Standing standing;
+  for (int i = 0; i < 150; ++i) {
+    standing.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
+  }
+  standing.alerts.push_back({.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
+  standing.arrange();
+  EXPECT_EQ(standing.total, 151U);
+  ASSERT_THAT(standing.alerts, SizeIs(Standing::most));
+  EXPECT_EQ(standing.alerts[0].kind, AlertKind::disk_low);
+  EXPECT_EQ(standing.alerts[1].queue, "149");
+  EXPECT_EQ(standing.alerts[2].queue, "148");
+}
+
+TEST(Standing, is_told_by_a_broker_also_where_nobody_is_sent_alerts) {
+  LocalBrokerOptions options;
+  options.watch = WatchOptions{.disk = [] { return DiskSpace{.free = 5, .total = 100}; }};
+  BrokerDriver d(options);
+  d.live(10s);
+  EXPECT_THAT(briefly(d.broker->standing().alerts), ElementsAre("disk_low  5"));
+  must(d.try_put(std::vector<NewTask>(1001, {.queue = "deep"})));
+  d.put({.queue = "bad"});
+  d.settle(d.take_one("bad"), Failed{error("no"), false});
+  d.live(10s);
+  const Standing standing = d.broker->standing();
+  EXPECT_THAT(briefly(standing.alerts),
+              ElementsAre("disk_low  5", "dead_growing bad 1", "queue_deep deep 1001"));
+  EXPECT_THAT(standing.alerts[2].message, HasSubstr("1001 tasks wait in queue deep"));
+  EXPECT_FALSE(standing.alerts_sent);
+  EXPECT_EQ(standing.disk->total, 100U);
+  EXPECT_EQ(standing.looked_at, d.now());
+  d.live(5min, 10s);  // nobody has taken anything for that long, and nothing more has died
+  EXPECT_THAT(briefly(d.broker->standing().alerts),
+              ElementsAre("disk_low  5", "queue_deep deep 1001", "no_take deep 1001"));
+}
+
+}  // namespace
+}  // namespace millrace
