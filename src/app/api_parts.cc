@@ -33,7 +33,8 @@ api::Eyes eyes_of(std::function<LocalBroker&()> broker) {
           [broker](Ask ask, HistoryRequest request, Completion<History> done) {
             broker().history(ask, std::move(request), std::move(done));
           },
-      .events = [broker]() -> EventRing& { return broker().events(); }};
+      .events = [broker]() -> EventRing& { return broker().events(); },
+      .manager = [broker] { return broker().manager_view(); }};
 }
 
 }  // namespace millrace

@@ -288,8 +288,8 @@ std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool
   return minutes;
 }
 
-std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
-                                                               const Wanted& wanted) {
+template <class See>
+void Figures::look_at_minutes(TimePoint now, See see) {
   // So that who writes waits some microseconds at most, however many rows there are.
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
@@ -299,21 +299,34 @@ std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
     minutes = finished_;
     minutes.push_back(minute_);
   }
-  std::vector<std::pair<TimePoint, RowSum>> sums;
   for (const auto& minute : minutes) {
-    RowSum sum;
     std::size_t next = 0;
     for (bool more = true; more;) {
       const std::scoped_lock lock(mutex_);
       const std::size_t end = std::min(next + rows_at_once, minute->rows.size());
-      for (; next < end; ++next) {
-        const MinuteRow& row = *minute->rows[next];
-        if (wanted(minute->at, row.queue, row.type)) sum.add(row);
-      }
+      for (; next < end; ++next) see(minute->at, *minute->rows[next]);
       more = next < minute->rows.size();
     }
-    if (!sum.empty()) sums.emplace_back(minute->at, sum);
   }
+}
+
+std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
+                                                               const Wanted& wanted) {
+  std::vector<std::pair<TimePoint, RowSum>> sums;
+  look_at_minutes(now, [&](TimePoint minute, const MinuteRow& row) {
+    if (!wanted(minute, row.queue, row.type)) return;
+    if (sums.empty() || sums.back().first != minute) sums.emplace_back(minute, RowSum());
+    sums.back().second.add(row);
+  });
+  std::erase_if(sums, [](const auto& sum) { return sum.second.empty(); });
+  return sums;
+}
+
+std::map<std::string, RowSum, std::less<>> Figures::sum_types(TimePoint now, const Wanted& wanted) {
+  std::map<std::string, RowSum, std::less<>> sums;
+  look_at_minutes(now, [&](TimePoint minute, const MinuteRow& row) {
+    if (wanted(minute, row.queue, row.type)) sums[row.type].add(row);
+  });
   return sums;
 }
 

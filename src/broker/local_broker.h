@@ -39,6 +39,8 @@
 
 namespace millrace {
 
+class HistorySum;
+
 struct LocalBrokerOptions {
   BooksOptions rules = {};
   CoalescerOptions coalescer = {};
@@ -76,6 +78,9 @@ class LocalBroker final : public Broker {
   // How many processors would keep waiting times short, for whoever starts workers; 0 without a
   // manager.
   std::uint64_t desired_processors() { return manager_.desired(); }
+  ManagerView manager_view() {
+    return {.enabled = books_.options.manager, .desired = desired_processors()};
+  }
 
   // Does one thing to the first of these tasks, at least one: as many as 4 MiB of payloads and
   // results allow. Tasks that changed since they were seen and no longer fit are left alone
@@ -212,6 +217,8 @@ class LocalBroker final : public Broker {
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);
   void add_page(Walk& walk, const std::vector<Memo>& page);
+  // What no memo has yet, by type.
+  void add_types(HistorySum& sum, TimePoint now);
   void keep_last_minute();
 
   // The store, with the internal queues in it.

@@ -72,7 +72,7 @@ void LocalBroker::observe(Ask ask, Completion<Observed> done) {
   observed->priorities = books_.figures.priorities();
   observed->refused = books_.figures.refused();
   observed->late_reports = books_.figures.late_reports();
-  observed->workers = figures_of(books_.leases.workers(), now);
+  observed->workers = figures_of(books_.leases.workers(false), now);
   observed->leases = books_.leases.size();
   observed->events = books_.events.last();
   observed->traits = traits();
@@ -154,6 +154,7 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
         return sum.wants(minute, queue, type);
       });
   for (const auto& [minute, row] : rows) sum.add(minute, row);
+  if (sum.request().types) add_types(sum, now);
   if (!books_.options.history || !sum.wants(now)) return page;
   std::optional<QueueRef> queue;
   if (sum.request().queue) queue = *sum.request().queue;
@@ -164,6 +165,14 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   if (!counts) return page;  // there is no such queue any more
   sum.see(now, *counts);
   return page;
+}
+
+void LocalBroker::add_types(HistorySum& sum, TimePoint now) {
+  const auto rows = books_.figures.sum_types(
+      now, [&](TimePoint minute, std::string_view queue, std::string_view type) {
+        return sum.wants(minute, queue, type);
+      });
+  for (const auto& [type, row] : rows) sum.add_type(type, row);
 }
 
 void LocalBroker::add_page(Walk& walk, const std::vector<Memo>& page) {
@@ -191,8 +200,9 @@ void LocalBroker::next_page(const std::shared_ptr<Walk>& walk) {
         if (!page) return walk->done(std::unexpected(std::move(page.error())));
         add_page(*walk, *page);
         if (walk->last) {
-          return walk->done(
-              History{.step = walk->sum.request().step, .points = walk->sum.points()});
+          return walk->done(History{.step = walk->sum.request().step,
+                                    .points = walk->sum.points(),
+                                    .types = walk->sum.types()});
         }
         walk->ask.deadline = never;  // it has begun
         next_page(walk);

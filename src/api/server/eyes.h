@@ -15,6 +15,7 @@ struct Eyes {
   std::function<void(Ask ask, Completion<Observed> done)> observe = {};
   std::function<void(Ask ask, HistoryRequest request, Completion<History> done)> history = {};
   std::function<EventRing&()> events = {};
+  std::function<ManagerView()> manager = {};
 };
 
 }  // namespace millrace::api

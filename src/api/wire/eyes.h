@@ -60,4 +60,7 @@ class EventReader {
 std::string text_of(const History& history, bool depths = true);
 Result<History> history_from(std::string_view text);
 
+// What happened to the types of a queue since then; rates are a second.
+std::string text_of(const TypesPast& past, TimePoint since, TimePoint now);
+
 }  // namespace millrace::wire
