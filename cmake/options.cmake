@@ -1,6 +1,7 @@
 # What a build may choose, and the flags that follow from it. CMakePresets.json makes the choices.
 
 option(MILLRACE_TESTS "Build tests, benches and examples" ON)
+option(MILLRACE_DASHBOARD "Build the dashboard into the program (needs Node and npm)" OFF)
 option(MILLRACE_FUZZ "Build the fuzzers (clang only)" OFF)
 option(MILLRACE_COVERAGE "Count executed lines (g++ only)" OFF)
 set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")

@@ -14,6 +14,7 @@
 #include "api/server/api.h"
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
+#include "api/server/stored_sessions.h"
 #include "api/wire/views.h"
 #include "app/api_parts.h"
 #include "app/stores.h"
@@ -88,6 +89,10 @@ class Server {
         book_({.open_without_keys = config::is_loopback(settings_.listen.host),
                .admin_key = settings_.admin_key,
                .own = own_key_.key}),
+        sessions_(
+            book_, [this] { return broker_.get(); }, [this] { return clock_.now(); }, log_,
+            {.lasts = settings_.dashboard_session}),
+        actions_([this] { return broker_.get(); }, log_),
         api_(api_options()) {}
 
   Exit run() {
@@ -110,14 +115,18 @@ class Server {
     return {.version = context_.version,
             .started_at = clock_.now(),
             .max_body = settings_.http_max_body.bytes,
-            .access = api::check_keys(book_, [this] { return clock_.now(); }),
-            .access_again = api::check_keys_again(book_, [this] { return clock_.now(); }),
+            .access = sessions_.check(),
+            .access_again = sessions_.check_again(),
             .keys = api::manage_keys(
                 book_, [this] { return broker_.get(); }, log_),
             .archive = archive_of(broker,
                                   [this](Completion<void> done) {
                                     api::reload_keys(book_, *broker_, log_, std::move(done));
                                   }),
+            .sessions = sessions_.sessions(),
+            .actions = actions_.actions(),
+            .pages = pages_of(settings_, context_.version),
+            .base_path = settings_.http_base_path,
             .eyes = eyes_of(broker),
             .streams = {.most = settings_.events_max_streams},
             .metrics_compat = settings_.metrics_compat,
@@ -218,10 +227,16 @@ class Server {
     if (settings_.role == "scheduler" && !store_->traits().several_processes) {
       return fail(cli::alone_error(settings_), cli::alone_advice());
     }
-    const auto memos = access::all_key_memos(
-        [this](const Recall& recall) { return store_->recall(recall, clock_.now()); });
+    const auto memos = access::all_memos(access::memo_prefix, [this](const Recall& recall) {
+      return store_->recall(recall, clock_.now());
+    });
     if (!memos) return fail(memos.error(), "");
     for (const Error& error : book_.replace(*memos)) log_(LogLevel::error, error.message);
+    const auto sessions = access::all_memos(access::session_prefix, [this](const Recall& recall) {
+      return store_->recall(recall, clock_.now());
+    });
+    if (!sessions) return fail(sessions.error(), "");
+    sessions_.read(*sessions);
     if (!cli::too_open(settings_, book_.guarded())) return std::nullopt;
     return fail(cli::too_open_error(settings_), cli::too_open_advice(settings_));
   }
@@ -322,6 +337,7 @@ class Server {
       if (shared && !failure && clock_.steady() - keys_read >= keys_every) {
         keys_read = clock_.steady();
         api::reload_keys(book_, *broker_, log_);
+        sessions_.reload(*broker_);
       }
     }
   }
@@ -412,6 +428,8 @@ class Server {
   Signals& signals_;
   const access::MadeKey own_key_;
   access::KeyBook book_;
+  api::StoredSessions sessions_;
+  api::ActionLog actions_;
   api::Api api_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<LocalBroker> broker_;

@@ -13,6 +13,7 @@
 #include "app/stores.h"
 #include "core/store_url.h"
 #include "outgoing/signature.h"
+#include "pages/pages.h"
 
 namespace millrace {
 namespace {
@@ -97,6 +98,14 @@ Result<worker::DelivererOptions> deliverer_options(const config::Settings& setti
   if (!guard) return wrong("webhooks.allow_private", guard.error());
   options.guard = std::move(*guard);
   return options;
+}
+
+api::Pages pages_of(const config::Settings& settings, const std::string& version) {
+  if (!settings.dashboard_enabled) return {};
+  return [options = pages::PagesOptions{.version = version, .base_path = settings.http_base_path}](
+             const api::HttpRequest& head, std::string_view path) {
+    return pages::answer(options, head, path);
+  };
 }
 
 std::string durability_of(const Traits& traits) {

@@ -1,13 +1,10 @@
 #include "access/key.h"
 
 #include <fmt/format.h>
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <algorithm>
 #include <charconv>
 
-#include "core/base64.h"
+#include "access/secret.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/quote.h"
@@ -18,15 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, scope_count> scope_names = {"put", "work", "read", "admin"};
 constexpr std::string_view mark = "mr_";
-constexpr std::size_t id_bytes = 8;
-constexpr std::size_t id_size = 2 * id_bytes;
-constexpr std::size_t secret_bytes = 32;
-constexpr std::size_t secret_size = 43;
 constexpr std::size_t most_patterns = 32;
-
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
 
 bool is_name_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
@@ -36,22 +25,6 @@ bool is_name_character(char c) {
 bool is_pattern(std::string_view text) {
   return !text.empty() && text.size() <= limits::max_name &&
          std::ranges::all_of(text, [](char c) { return c == '*' || is_name_character(c); });
-}
-
-Result<std::string> random_bytes(std::size_t count) {
-  std::string bytes(count, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1) {
-    return fail(ErrorCode::unavailable, "the system gives no random numbers, so no key is made");
-  }
-  return bytes;
-}
-
-std::string url_safe(std::string_view bytes) {
-  std::string text = base64_encode(bytes);
-  while (text.ends_with('=')) text.pop_back();
-  std::ranges::replace(text, '+', '-');
-  std::ranges::replace(text, '/', '_');
-  return text;
 }
 
 }  // namespace
@@ -82,16 +55,6 @@ std::string to_text(const Scopes& scopes) {
     text += name_of(each);
   }
   return text;
-}
-
-Hash hash_of(std::string_view text) {
-  Hash hash{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
-  return hash;
-}
-
-bool same(const Hash& a, const Hash& b) {
-  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 Result<void> validate(const KeyRequest& request, TimePoint now) {
@@ -129,24 +92,16 @@ Result<void> validate(const KeyRequest& request, TimePoint now) {
 
 Result<MadeKey> make_key(const KeyRequest& request, TimePoint now) {
   if (auto ok = validate(request, now); !ok) return std::unexpected(std::move(ok.error()));
-  const auto id = random_bytes(id_bytes);
-  if (!id) return std::unexpected(id.error());
-  const auto secret = random_bytes(secret_bytes);
-  if (!secret) return std::unexpected(secret.error());
-  MadeKey made{.key = {.about = request, .created_at = now}};
-  for (const char byte : *id) {
-    made.key.id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  }
-  made.text = fmt::format("{}{}_{}", mark, made.key.id, url_safe(*secret));
+  auto secret = make_secret(mark);
+  if (!secret) return std::unexpected(std::move(secret.error()));
+  MadeKey made{.key = {.id = std::move(secret->id), .about = request, .created_at = now},
+               .text = std::move(secret->text)};
   made.key.hash = hash_of(made.text);
   return made;
 }
 
 std::string_view id_of(std::string_view text) {
-  if (text.size() != mark.size() + id_size + 1 + secret_size || !text.starts_with(mark)) return {};
-  const std::string_view id = text.substr(mark.size(), id_size);
-  if (!std::ranges::all_of(id, is_hex) || text[mark.size() + id_size] != '_') return {};
-  return id;
+  return id_of(text, mark);
 }
 
 Remember forget_memo(std::string_view id) {

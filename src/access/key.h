@@ -1,16 +1,9 @@
-// API keys: what one may do, how it is written, and what of it is kept.
-//
-//   mr_0123456789abcdef_k3X...   "mr_", the id (16 hexadecimal digits), "_", the secret (43
-//                                characters: 32 random bytes in the url-safe base64 alphabet)
-//
-// Whoever has the text may use it; we keep its SHA-256. A slow hash, as for passwords, would add
-// nothing: 256 random bits cannot be guessed, however fast guesses are, and every request pays.
+// API keys: what one may do, and what of it is kept. How it is written: secret.h.
 #pragma once
 
 #include <millrace/queue.h>
 #include <millrace/result.h>
 #include <millrace/time.h>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "access/secret.h"
 #include "store/store.h"
 
 namespace millrace::access {
@@ -50,11 +44,6 @@ class Scopes {
   std::uint8_t bits_ = 0;
 };
 std::string to_text(const Scopes& scopes);  // put, read
-
-using Hash = std::array<unsigned char, 32>;
-Hash hash_of(std::string_view text);
-// Takes the same time wherever they differ.
-bool same(const Hash& a, const Hash& b);
 
 // What somebody asks for.
 struct KeyRequest {

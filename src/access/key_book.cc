@@ -14,24 +14,14 @@ constexpr std::string_view how_to =
     "send a key in the header `Authorization: Bearer mr_...`; `millrace keys create --help` shows "
     "how to make one";
 
+constexpr std::string_view ended =
+    "the session has ended, or its API key was revoked; sign in again";
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
     return lower(x) == lower(y);
   });
-}
-
-// What comes after "Bearer"; empty: something else came.
-std::string_view bearer_of(std::string_view authorization) {
-  constexpr std::string_view scheme = "Bearer";
-  if (authorization.size() <= scheme.size() || authorization[scheme.size()] != ' ' ||
-      !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
-    return {};
-  }
-  authorization.remove_prefix(scheme.size());
-  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
-  while (authorization.ends_with(' ')) authorization.remove_suffix(1);
-  return authorization;
 }
 
 Verdict refuse(Outcome outcome, std::string detail) {
@@ -45,18 +35,19 @@ Verdict allowed(const std::shared_ptr<const Key>& key, Scope scope) {
                             in_quotes(key->about.name), to_text(key->about.scopes)));
 }
 
-Recall page_after(std::string after) {
-  return {.prefix = std::string(memo_prefix), .after = std::move(after), .limit = limits::max_page};
+Recall page_after(std::string prefix, std::string after) {
+  return {.prefix = std::move(prefix), .after = std::move(after), .limit = limits::max_page};
 }
 
 // A walk over the pages that keeps itself alive by its next question.
 struct Walk : std::enable_shared_from_this<Walk> {
+  std::string prefix;
   RecallLater recall;
   std::move_only_function<void(Result<std::vector<Memo>>)> done;
   std::vector<Memo> found;
 
   void ask() {
-    recall(page_after(found.empty() ? "" : found.back().key),
+    recall(page_after(prefix, found.empty() ? "" : found.back().key),
            [self = shared_from_this()](Result<std::vector<Memo>> page) {
              self->got(std::move(page));
            });
@@ -72,6 +63,18 @@ struct Walk : std::enable_shared_from_this<Walk> {
 };
 
 }  // namespace
+
+std::string_view bearer_of(std::string_view authorization) {
+  constexpr std::string_view scheme = "Bearer";
+  if (authorization.size() <= scheme.size() || authorization[scheme.size()] != ' ' ||
+      !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
+    return {};
+  }
+  authorization.remove_prefix(scheme.size());
+  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
+  while (authorization.ends_with(' ')) authorization.remove_suffix(1);
+  return authorization;
+}
 
 KeyBook::KeyBook(const KeyBookOptions& options)
     : open_without_keys_(options.open_without_keys),
@@ -129,20 +132,61 @@ Verdict KeyBook::check_again(std::string_view authorization, Scope scope, TimePo
 Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint now) {
   Verdict known_as;
   const auto entry = known(authorization, now, known_as);
-  if (!entry) return known_as;
-  const Key& key = *entry->key;
+  return entry ? spend(*entry, scope, now) : known_as;
+}
+
+Verdict KeyBook::spend(Entry& entry, Scope scope, TimePoint now) {
+  const Key& key = *entry.key;
   if (key.about.rate) {
-    const std::lock_guard lock(entry->mutex);
-    if (entry->window.room(*key.about.rate, now) == 0) {
+    const std::lock_guard lock(entry.mutex);
+    if (entry.window.room(*key.about.rate, now) == 0) {
       Verdict verdict = refuse(
           Outcome::limited, fmt::format("the API key may make {} requests in {}",
                                         key.about.rate->max, format_duration(key.about.rate->per)));
-      verdict.retry_after = entry->window.retry_after(*key.about.rate, now, 1);
+      verdict.retry_after = entry.window.retry_after(*key.about.rate, now, 1);
       return verdict;
     }
-    entry->window.add(*key.about.rate, now, 1);
+    entry.window.add(*key.about.rate, now, 1);
   }
-  return allowed(entry->key, scope);
+  return allowed(entry.key, scope);
+}
+
+// ---- Those who have shown their key before -----------------------------------------------------
+
+std::shared_ptr<const Key> KeyBook::key_of(std::string_view text, TimePoint now) const {
+  const auto entry = find(text);
+  return entry && !entry->key->expired(now) ? entry->key : nullptr;
+}
+
+std::shared_ptr<KeyBook::Entry> KeyBook::marked(std::string_view id, const Hash& mark,
+                                                TimePoint now) const {
+  std::shared_ptr<Entry> entry;
+  if (admin_ && id == admin_->key->id) {
+    entry = admin_;
+  } else {
+    const std::shared_lock lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found != entries_.end()) entry = found->second;
+  }
+  const bool good = entry && same(mark_of(entry->key->hash), mark) && !entry->key->expired(now);
+  return good ? entry : nullptr;
+}
+
+std::shared_ptr<const Key> KeyBook::key_marked(std::string_view id, const Hash& mark,
+                                               TimePoint now) const {
+  const auto entry = marked(id, mark, now);
+  return entry ? entry->key : nullptr;
+}
+
+Verdict KeyBook::check_marked(std::string_view id, const Hash& mark, Scope scope, TimePoint now) {
+  const auto entry = marked(id, mark, now);
+  return entry ? spend(*entry, scope, now) : refuse(Outcome::unauthorized, std::string(ended));
+}
+
+Verdict KeyBook::check_marked_again(std::string_view id, const Hash& mark, Scope scope,
+                                    TimePoint now) const {
+  const auto entry = marked(id, mark, now);
+  return entry ? allowed(entry->key, scope) : refuse(Outcome::unauthorized, std::string(ended));
 }
 
 std::uint64_t KeyBook::begin_reading() {
@@ -230,11 +274,12 @@ std::vector<Key> KeyBook::list() const {
   return keys;
 }
 
-Result<std::vector<Memo>> all_key_memos(
+Result<std::vector<Memo>> all_memos(
+    std::string_view prefix,
     const std::function<Result<std::vector<Memo>>(const Recall&)>& recall) {
   std::vector<Memo> found;
   while (true) {
-    auto page = recall(page_after(found.empty() ? "" : found.back().key));
+    auto page = recall(page_after(std::string(prefix), found.empty() ? "" : found.back().key));
     if (!page) return page;
     const bool last = page->size() < limits::max_page;
     std::ranges::move(*page, std::back_inserter(found));
@@ -242,9 +287,10 @@ Result<std::vector<Memo>> all_key_memos(
   }
 }
 
-void all_key_memos(const RecallLater& recall,
-                   std::move_only_function<void(Result<std::vector<Memo>>)> done) {
+void all_memos(std::string_view prefix, const RecallLater& recall,
+               std::move_only_function<void(Result<std::vector<Memo>>)> done) {
   auto walk = std::make_shared<Walk>();
+  walk->prefix = prefix;
   walk->recall = recall;
   walk->done = std::move(done);
   walk->ask();

@@ -52,6 +52,16 @@ class KeyBook {
   // never `limited`.
   Verdict check_again(std::string_view authorization, Scope scope, TimePoint now) const;
 
+  // The key of this text, as long as it is valid; null otherwise.
+  std::shared_ptr<const Key> key_of(std::string_view text, TimePoint now) const;
+  // The key of this id, as long as it is valid and still the one whose hash had this hash; null
+  // otherwise. Who signed in with a key is known by this.
+  std::shared_ptr<const Key> key_marked(std::string_view id, const Hash& mark, TimePoint now) const;
+  // As check() and check_again(), for a key that key_marked() has found.
+  Verdict check_marked(std::string_view id, const Hash& mark, Scope scope, TimePoint now);
+  Verdict check_marked_again(std::string_view id, const Hash& mark, Scope scope,
+                             TimePoint now) const;
+
   // Takes a number before the keys are read, for replace().
   std::uint64_t begin_reading();
   // All keys as a store had them; nothing happens if a reading that began later was here already.
@@ -69,6 +79,8 @@ class KeyBook {
 
   // There are keys, or there may be.
   bool guarded() const;
+  // Everybody may do everything.
+  bool is_open() const { return open_without_keys_ && !guarded(); }
   // Somebody could make keys: a key with the scope admin that has not expired.
   bool has_admin(TimePoint now) const;
   // Without this key nobody could make keys, though everybody would still need one.
@@ -83,6 +95,9 @@ class KeyBook {
   };
 
   std::shared_ptr<Entry> find(std::string_view text) const;
+  std::shared_ptr<Entry> marked(std::string_view id, const Hash& mark, TimePoint now) const;
+  // What a request of this key comes to.
+  static Verdict spend(Entry& entry, Scope scope, TimePoint now);
   // Whose key it is; null, and the verdict is told: nobody's, or none is needed.
   std::shared_ptr<Entry> known(std::string_view authorization, TimePoint now,
                                Verdict& verdict) const;
@@ -97,14 +112,17 @@ class KeyBook {
   bool unreadable_ = false;     // guarded by mutex_
 };
 
-// Every memo of a key, asked for in pages by `recall`.
-Result<std::vector<Memo>> all_key_memos(
-    const std::function<Result<std::vector<Memo>>(const Recall&)>& recall);
+// What comes after "Bearer" in a header Authorization; empty: something else came.
+std::string_view bearer_of(std::string_view authorization);
+
+// Every memo whose key begins so, asked for in pages by `recall`.
+Result<std::vector<Memo>> all_memos(
+    std::string_view prefix, const std::function<Result<std::vector<Memo>>(const Recall&)>& recall);
 
 // The same where answers come later. `done` is called once.
 using RecallLater =
     std::function<void(Recall, std::move_only_function<void(Result<std::vector<Memo>>)>)>;
-void all_key_memos(const RecallLater& recall,
-                   std::move_only_function<void(Result<std::vector<Memo>>)> done);
+void all_memos(std::string_view prefix, const RecallLater& recall,
+               std::move_only_function<void(Result<std::vector<Memo>>)> done);
 
 }  // namespace millrace::access

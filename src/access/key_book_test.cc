@@ -31,8 +31,8 @@ class KeyBookTest : public ::testing::Test {
   std::string make(Scope scope) { return make({.scopes = Scopes(std::vector{scope})}); }
 
   std::vector<Error> load(KeyBook& book) {
-    return book.replace(
-        must(all_key_memos([&](const Recall& recall) { return store_.recall(recall, t0); })));
+    return book.replace(must(
+        all_memos(memo_prefix, [&](const Recall& recall) { return store_.recall(recall, t0); })));
   }
 
   test::ModelStore store_;
@@ -174,12 +174,14 @@ TEST_F(KeyBookTest, more_keys_than_a_page_are_all_read_both_ways) {
   must(store_.remember({.key = "kez/1", .value = "x"}, t0));
   EXPECT_EQ(load(book_).size(), 2003U);
   std::size_t found = 0;
-  all_key_memos([&](Recall recall, auto done) { done(store_.recall(recall, t0)); },
-                [&](const Result<std::vector<Memo>>& memos) { found = memos.value().size(); });
+  all_memos(
+      memo_prefix, [&](Recall recall, auto done) { done(store_.recall(recall, t0)); },
+      [&](const Result<std::vector<Memo>>& memos) { found = memos.value().size(); });
   EXPECT_EQ(found, 2003U);
   std::optional<Error> error;
-  all_key_memos([](const Recall&, auto done) { done(fail(ErrorCode::unavailable, "gone")); },
-                [&](Result<std::vector<Memo>> memos) { error = memos.error(); });
+  all_memos(
+      memo_prefix, [](const Recall&, auto done) { done(fail(ErrorCode::unavailable, "gone")); },
+      [&](Result<std::vector<Memo>> memos) { error = memos.error(); });
   EXPECT_EQ(error->message, "gone");
 }
 

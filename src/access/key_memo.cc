@@ -15,30 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-std::string hex(const Hash& hash) {
-  std::string text;
-  for (const unsigned char byte : hash) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-std::optional<Hash> hash_from(std::string_view text) {
-  Hash hash{};
-  if (text.size() != 2 * hash.size()) return std::nullopt;
-  for (std::size_t i = 0; i < hash.size(); ++i) {
-    const int high = digit(text[2 * i]);
-    const int low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    hash[i] = static_cast<unsigned char>(high * 16 + low);
-  }
-  return hash;
-}
-
 // One memo being read; the first thing that is wrong stays.
 class MemoReader {
  public:
@@ -112,7 +88,7 @@ Remember to_memo(const Key& key) {
   object["created_at"] = format_time(key.created_at);
   if (key.about.expires) object["expires"] = format_time(*key.about.expires);
   if (key.about.rate) object["rate"] = to_text(*key.about.rate);
-  object["sha256"] = hex(key.hash);
+  object["sha256"] = to_hex(key.hash);
   return {.key = fmt::format("{}{}", memo_prefix, key.id),
           .value = json::serialize(object),
           .expected = 0};
@@ -141,7 +117,7 @@ Result<Key> from_memo(const Memo& memo) {
   key.created_at = reader.moment("created_at", true).value_or(TimePoint{});
   key.about.expires = reader.moment("expires", false);
   key.about.rate = reader.rate();
-  const auto hash = hash_from(reader.text("sha256"));
+  const auto hash = hash_from_hex(reader.text("sha256"));
   if (!hash) reader.complain("\"sha256\" is no SHA-256");
   key.hash = hash.value_or(Hash{});
   // What it may do must be allowed today, too; only its end may have passed.

@@ -62,8 +62,8 @@ void tell_keys(std::uint64_t keys, Console& console) {
 }
 
 std::uint64_t keys_in(Store& store, TimePoint now) {
-  const auto keys =
-      access::all_key_memos([&](const Recall& recall) { return store.recall(recall, now); });
+  const auto keys = access::all_memos(
+      access::memo_prefix, [&](const Recall& recall) { return store.recall(recall, now); });
   return keys ? keys->size() : 0;
 }
 

@@ -51,7 +51,8 @@ class Opened {
 
   // By id.
   Result<std::vector<Memo>> memos(TimePoint now) {
-    return access::all_key_memos([&](const Recall& recall) { return store_->recall(recall, now); });
+    return access::all_memos(access::memo_prefix,
+                             [&](const Recall& recall) { return store_->recall(recall, now); });
   }
 
   Result<Memo> write(const Remember& memo, TimePoint now) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/limits.h"
+#include "core/plain_path.h"
 #include "core/quote.h"
 #include "core/store_url.h"
 
@@ -120,6 +121,10 @@ const std::array settings_table = {
             .example = "10s",
             .least = second,
             .most = hour},
+    Setting{.key = "http.base_path",
+            .field = &Settings::http_base_path,
+            .help = "Where a proxy shows this server, if it passes paths on as they are",
+            .example = "/admin/queues"},
     Setting{.key = "queues.create_unknown",
             .field = &Settings::queues_create_unknown,
             .help = "A put into a queue that is not there creates it",
@@ -245,6 +250,16 @@ const std::array settings_table = {
             .help = "Streams of events at the same time; more are answered 503",
             .example = "100",
             .most = 100'000},
+    Setting{.key = "dashboard.enabled",
+            .field = &Settings::dashboard_enabled,
+            .help = "Shows the dashboard to browsers",
+            .example = "false"},
+    Setting{.key = "dashboard.session",
+            .field = &Settings::dashboard_session,
+            .help = "How long who has signed in stays so",
+            .example = "8h",
+            .least = 60 * second,
+            .most = 30 * 24 * hour},
     Setting{.key = "shutdown.timeout",
             .field = &Settings::shutdown_timeout,
             .help = "How long a stopping server waits for answers under way; 0s is without end",
@@ -333,6 +348,13 @@ std::vector<Disagreement> disagreements(const Settings& settings) {
     found.push_back({"role",
                      "a worker needs to know whom it works for; set server, such as "
                      "--server http://127.0.0.1:7070"});
+  }
+  const std::string& base = settings.http_base_path;
+  if (!base.empty() && (!is_plain_path(base) || base.ends_with('/'))) {
+    found.push_back({"http.base_path",
+                     fmt::format("http.base_path is {}; it must be a path that begins with a slash "
+                                 "and does not end in one, such as /admin/queues",
+                                 in_quotes(base))});
   }
   if (!settings.metrics_listen.empty()) {
     if (const auto address = parse_address(settings.metrics_listen); !address) {

@@ -46,6 +46,7 @@ struct Settings {
   Duration http_header_timeout = std::chrono::seconds(10);
   Duration http_body_timeout = std::chrono::seconds(30);
   Duration http_write_timeout = std::chrono::seconds(30);
+  std::string http_base_path = {};
   bool queues_create_unknown = true;
   std::string retry_backoff = "exponential";
   Duration retry_base = std::chrono::seconds(30);
@@ -72,6 +73,8 @@ struct Settings {
   std::string metrics_listen = {};
   bool metrics_compat = false;
   std::uint32_t events_max_streams = 1000;
+  bool dashboard_enabled = true;
+  Duration dashboard_session = std::chrono::hours(12);
   Duration shutdown_timeout = std::chrono::seconds(30);
   std::uint32_t shutdown_timeout_exit_code = 0;
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/plain_path.h"
+
 namespace millrace::pages {
 namespace {
 
@@ -11,15 +13,16 @@ using api::HttpRequest;
 using api::HttpResponse;
 using api::Method;
 
-constexpr std::size_t longest_path = 256;
 constexpr std::string_view page = "/index.html";
 constexpr std::string_view base_mark = "<base href=\"./\" />";
 
-// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame.
+// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame; and
+// no text becomes HTML but what Svelte has compiled.
 constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; "
-    "frame-ancestors 'none'";
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types svelte-trusted-html";
 
 void guard(HttpResponse& response) {
   for (const auto& [name, value] :
@@ -121,24 +124,6 @@ HttpResponse hint(const PagesOptions& options) {
 }
 
 }  // namespace
-
-bool is_plain_path(std::string_view path) {
-  if (path.empty() || path.front() != '/' || path.size() > longest_path) return false;
-  if (path == "/") return true;
-  if (path.ends_with('/')) path.remove_suffix(1);
-  while (!path.empty()) {
-    path.remove_prefix(1);
-    const std::string_view part = path.substr(0, std::min(path.find('/'), path.size()));
-    if (part.empty() || part == "." || part == "..") return false;
-    const auto plain = [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             c == '.' || c == '_' || c == '~' || c == '-';
-    };
-    if (!std::ranges::all_of(part, plain)) return false;
-    path.remove_prefix(part.size());
-  }
-  return true;
-}
 
 std::string base_of(std::string_view path, std::string_view forwarded_prefix) {
   if (is_plain_path(forwarded_prefix)) {

@@ -32,10 +32,6 @@ std::optional<api::HttpResponse> answer(const PagesOptions& options, const api::
 
 // ---- The pieces --------------------------------------------------------------------------------
 
-// A path that may stand in a page and in a cookie: / or /admin/queues, nothing but letters, digits
-// and . _ ~ - between its slashes, no part of it . or .., at most 256 bytes.
-bool is_plain_path(std::string_view path);
-
 // What leads from an address back to the root, as the value of <base href>. A proxy may have said
 // in X-Forwarded-Prefix where that is; what is no plain path is not heeded.
 std::string base_of(std::string_view path, std::string_view forwarded_prefix);

@@ -42,6 +42,84 @@ ServerOptions with_keys() {
   return options;
 }
 
+// A server to which one can sign in with k1; with k9 that was tried too often.
+ServerOptions with_sessions() {
+  ServerOptions options;
+  const auto signed_in = std::make_shared<api::SignedIn>();
+  signed_in->visit.needs_key = signed_in->visit.signed_in = true;
+  signed_in->visit.key =
+      api::KeyView{.id = "k1", .name = "ops", .scopes = {api::Scope::read}, .queues = {"a"}};
+  signed_in->visit.expires = t0 + std::chrono::hours(1);
+  signed_in->text = "ms_1";
+  signed_in->lasts = std::chrono::hours(1);
+  options.api.sessions = {
+      .look = [](const api::HttpRequest&) { return api::Visit{.needs_key = true}; },
+      .sign_in =
+          [signed_in](const api::SignIn& asked, api::Sessions::SignedInOrNot done) {
+            if (asked.key == "k1") {
+              return done(*signed_in);
+            }
+            api::Problem problem{.status = 401, .code = "unauthorized", .detail = "unknown"};
+            if (asked.key == "k9") {
+              problem = {.status = 429, .code = "limited", .detail = "wait"};
+              problem.retry_after = std::chrono::seconds(7);
+            }
+            done(std::unexpected(std::move(problem)));
+          },
+      .sign_out = [](const api::HttpRequest&,
+                     Completion<std::string> done) { done(std::string("/")); }};
+  return options;
+}
+
+void add_sessions(std::vector<Case>& cases) {
+  const auto add = [&](std::string operation, unsigned status, Request request) {
+    if (request.headers.empty()) request.headers = "X-Requested-By: tests\r\n";
+    cases.push_back(simple(std::move(operation), status, std::move(request)));
+    cases.back().server = with_sessions;
+  };
+  add("getSession", 200, {.target = "/v1/session"});
+  add("openSession", 200, {"POST", "/v1/session", R"({"key":"k1","path":"/admin/"})"});
+  add("openSession", 401, {"POST", "/v1/session", R"({"key":"k2"})"});
+  add("openSession", 429, {"POST", "/v1/session", R"({"key":"k9"})"});
+  add("openSession", 422, {"POST", "/v1/session", R"({"key":"k1","path":"x"})"});
+  add("closeSession", 204, {"DELETE", "/v1/session"});
+  const std::string bare = "Accept: */*\r\n";
+  add("openSession", 403,
+      {.method = "POST", .target = "/v1/session", .body = R"({"key":"k1"})", .headers = bare});
+  add("closeSession", 403, {.method = "DELETE", .target = "/v1/session", .headers = bare});
+  // Where nobody can sign in at all.
+  const auto without = [&](std::string operation, Request request) {
+    add(std::move(operation), 404, std::move(request));
+    cases.back().server = [] { return ServerOptions{}; };
+  };
+  without("getSession", {.target = "/v1/session"});
+  without("openSession", {"POST", "/v1/session", R"({"key":"k1"})"});
+  without("closeSession", {"DELETE", "/v1/session"});
+}
+
+void add_actions(std::vector<Case>& cases) {
+  cases.push_back(simple("listActions", 200, {.target = "/v1/actions?limit=5"}));
+  cases.back().server = [] {
+    ServerOptions options;
+    options.api.actions.list = [](std::string_view, std::size_t, Completion<api::ActionPage> done) {
+      done(api::ActionPage{.actions = {{.at = t0,
+                                        .last_at = t0,
+                                        .count = 2,
+                                        .operation = "pauseQueue",
+                                        .subject = "emails",
+                                        .request = "{}",
+                                        .key = "k1",
+                                        .name = "ops",
+                                        .session = true,
+                                        .request_id = "r"}},
+                           .next = "7.1"});
+    };
+    return options;
+  };
+  cases.push_back(simple("listActions", 404, {.target = "/v1/actions"}));
+  cases.back().server = [] { return ServerOptions{}; };
+}
+
 void add_past(std::vector<Case>& cases) {
   cases.push_back(simple("getPast", 200, {.target = "/v1/history"}));
   for (const auto* query : {"?queue=emails",
@@ -101,6 +179,8 @@ std::vector<Case> server_cases() {
     cases.push_back(simple("getEvents", 400, {.target = std::string("/v1/events") + query}));
   }
   cases.push_back(simple("getEvents", 404, {.target = "/v1/events?queue=4711"}));
+  add_sessions(cases);
+  add_actions(cases);
   add_past(cases);
   cases.push_back(simple("getMetrics", 200, {.target = "/metrics"}));
   cases.push_back({"exportLines", 200, [](ApiClient& server) {

@@ -40,6 +40,8 @@ class Visitor {
       this.problem = null;
     } catch (error) {
       this.problem = problem_of(error);
+      // It may be starting.
+      if (this.problem.passes && !this.session) setTimeout(() => void this.load(), this.problem.retry_after_ms ?? 2000);
     }
   }
 

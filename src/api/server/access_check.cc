@@ -16,6 +16,8 @@ std::string_view name_of(Scope scope) {
       return "read";
     case Scope::admin:
       return "admin";
+    case Scope::anyone:
+      return "anyone";
   }
   return "open";
 }

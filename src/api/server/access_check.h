@@ -22,6 +22,7 @@ enum class Scope : std::uint8_t {
   work = 2,
   read = 3,
   admin = 4,
+  anyone = 5,  // no key needed, but a server that is ready
 };
 std::string_view name_of(Scope scope);
 
@@ -29,6 +30,8 @@ std::string_view name_of(Scope scope);
 struct Principal {
   std::string key = {};                  // its public id, for logs and idempotency
   std::vector<std::string> queues = {};  // patterns (`emails`, `shop.*`); empty: every queue
+  std::string name = {};                 // of the key, for people
+  bool session = false;                  // came with the cookie of a browser, not with the key
 
   bool restricted() const { return !queues.empty(); }
   bool may_touch(std::string_view queue) const;

@@ -26,7 +26,8 @@ bool is_lines(const HttpRequest& request) {
 }
 
 std::string_view path_of(std::string_view target) {
-  return target.substr(0, std::min(target.find('?'), target.size()));
+  const std::string_view path = target.substr(0, std::min(target.find('?'), target.size()));
+  return path.empty() ? "/" : path;
 }
 
 Problem no_such_route(const HttpRequest& head, const Match& found) {
@@ -69,13 +70,29 @@ std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
 
 // A browser sends simple requests for any page that wants it to. A key does not come by itself, so
 // whoever has one may.
+// Neither does X-Requested-By, which pages of others cannot send; so a proxy may change the Host.
 bool is_foreign(const HttpRequest& head) {
-  if (head.origin.empty() || !head.authorization.empty()) return false;
+  if (head.origin.empty() || !head.authorization.empty() || !head.requested_by.empty()) {
+    return false;
+  }
   std::string_view origin = head.origin;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin.starts_with(scheme)) return origin.substr(scheme.size()) != head.host;
   }
   return true;
+}
+
+bool changes_something(const HttpRequest& head) {
+  return head.method != Method::get && head.method != Method::head;
+}
+
+// A cookie comes by itself, also with requests that a page of somebody else has made up.
+Problem not_ours() {
+  return {.status = 403,
+          .code = "forbidden",
+          .detail =
+              "a change that comes with a cookie needs the header X-Requested-By, which shows "
+              "that the page of this server has sent it"};
 }
 
 // Whoever owns a name can point it at this machine and have a browser ask here in that name's own
@@ -170,7 +187,17 @@ std::unique_ptr<Call> Api::make_call(HttpRequest request) {
   call->began = options_.clock->steady();
   call->request_id = request_id(request.request_id);
   call->request = std::move(request);
+  std::string& target = call->request.target;
+  target.erase(0, target.size() - without_base(target).size());
   return call;
+}
+
+// A proxy that passes paths on as they came leaves in front of them where it has put us.
+std::string_view Api::without_base(std::string_view target) const {
+  const std::string& base = options_.base_path;
+  if (base.empty() || !target.starts_with(base)) return target;
+  const std::string_view rest = target.substr(base.size());
+  return rest.empty() || rest.front() == '/' || rest.front() == '?' ? rest : target;
 }
 
 std::optional<Problem> Api::not_ready() const {
@@ -195,6 +222,10 @@ std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
   if (auto wrong = wrong_type(head, *found.route)) return wrong;
   if (found.route->scope == Scope::open) return std::nullopt;
   if (auto problem = not_ready()) return problem;
+  if (found.route->scope == Scope::anyone) {
+    const bool bare = changes_something(head) && head.requested_by.empty();
+    return bare ? std::optional(not_ours()) : std::nullopt;
+  }
   if (is_foreign(head)) {
     return Problem{.status = 403,
                    .code = "forbidden",
@@ -205,6 +236,9 @@ std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
     auto access = options_.access(head, found.route->scope);
     if (!access) return problem_of(access.error());
     principal = std::move(*access);
+  }
+  if (principal && principal->session && changes_something(head) && head.requested_by.empty()) {
+    return not_ours();
   }
   if (principal == nullptr && is_borrowed_name(head.host)) {
     return Problem{.status = 403,
@@ -229,14 +263,22 @@ std::optional<Problem> Api::lead(Call& call, const Match& found) {
     call.path[i] = std::move(*decoded);
   }
   const std::string_view target = call.request.target;
-  const std::string_view path = path_of(target);
-  if (path.size() < target.size()) call.query = Query(target.substr(path.size() + 1));
+  const std::size_t mark = target.find('?');
+  if (mark != target.npos) call.query = Query(target.substr(mark + 1));
   call.broker = broker_;
   return std::nullopt;
 }
 
 BodyPlan Api::plan(const HttpRequest& head) {
-  const Match found = match(head.method, path_of(head.target));
+  const std::string_view path = path_of(without_base(head.target));
+  const Match found = match(head.method, path);
+  if (found.route == nullptr && options_.pages) {
+    if (auto page = options_.pages(head, path)) {
+      watching_.http.answered(nullptr, page->status, std::chrono::nanoseconds(0));
+      page->headers.emplace_back("X-Request-Id", request_id(head.request_id));
+      return std::move(*page);
+    }
+  }
   std::shared_ptr<const Principal> principal;
   if (const auto problem = refusal(head, found, principal)) {
     watching_.http.answered(found.route, problem->status, std::chrono::nanoseconds(0));
@@ -289,6 +331,7 @@ void Api::remember(const HttpRequest& head, const Route* route,
   Connection& connection = at.connections[head.connection];
   connection.route = route;
   connection.authorization = head.authorization;
+  connection.cookie = head.cookie;
   connection.principal = std::move(principal);
 }
 
@@ -301,7 +344,8 @@ bool Api::recall(Call& call, const Route* route) {
   Connection& connection = found->second;
   call.caller = connection.caller;
   const bool same = std::exchange(connection.route, nullptr) == route && route != nullptr &&
-                    connection.authorization == call.request.authorization;
+                    connection.authorization == call.request.authorization &&
+                    connection.cookie == call.request.cookie;
   if (same) call.principal = std::move(connection.principal);
   connection.principal = nullptr;
   return same;

@@ -51,6 +51,7 @@ class Api {
     // Found out when the head came, for the request that follows it.
     const Route* route = nullptr;
     std::string authorization = {};
+    std::string cookie = {};
     std::shared_ptr<const Principal> principal = nullptr;
   };
   struct Shard {
@@ -66,6 +67,7 @@ class Api {
   std::optional<Problem> refusal(const HttpRequest& head, const Match& found,
                                  std::shared_ptr<const Principal>& principal);
   std::optional<Problem> not_ready() const;
+  std::string_view without_base(std::string_view target) const;
   std::unique_ptr<Call> make_call(HttpRequest request);
   // Gives the call its route, what stands in its path, and its query.
   std::optional<Problem> lead(Call& call, const Match& found);

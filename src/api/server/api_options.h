@@ -6,18 +6,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/server/access_check.h"
+#include "api/server/action_log.h"
 #include "api/server/archive.h"
 #include "api/server/event_streams.h"
 #include "api/server/eyes.h"
 #include "api/server/key_admin.h"
 #include "api/server/listener.h"
+#include "api/server/sessions.h"
 #include "core/clock.h"
 #include "core/log.h"
 
 namespace millrace::api {
+
+// What people see who open the server in a browser; asked about requests that no route is for, with
+// their path. nullopt: nothing is there.
+using Pages =
+    std::function<std::optional<HttpResponse>(const HttpRequest& head, std::string_view path)>;
 
 struct ApiOptions {
   std::string version = "0";
@@ -33,6 +42,10 @@ struct ApiOptions {
   AccessCheck access_again = {};
   KeyAdmin keys = {};                               // none: /v1/keys is 404
   Archive archive = {};                             // none: /v1/import and /v1/export are 404
+  Sessions sessions = {};                           // none: nobody can sign in
+  Actions actions = {};                             // none: nobody keeps who did what
+  Pages pages = {};                                 // none: there is nothing to look at
+  std::string base_path = {};                       // in front of all paths: /admin/queues
   Eyes eyes = {};                                   // none: /metrics and the like are 404
   EventStreamsOptions streams = {};                 // of events
   bool metrics_compat = false;                      // metrics of the source documents, too

@@ -66,9 +66,26 @@ Ask Call::ask() const {
 }
 
 void Call::note(unsigned status) const {
+  if (status < 300) note_action();
   if (watching == nullptr) return;
   if (waits && status < 300) return watching->http.waited(route);
   watching->http.answered(route, status, options.clock->steady() - began);
+}
+
+// What programs put and work is their business; what is changed beside that, and everything that
+// people change, is written down.
+void Call::note_action() const {
+  if (!options.actions.note || route == nullptr || route->method == Method::get) return;
+  const bool session = principal != nullptr && principal->session;
+  if (route->scope != Scope::admin && !session) return;
+  options.actions.note({.at = broker->now(),
+                        .operation = std::string(route->operation),
+                        .subject = path[0],
+                        .request = route->scope == Scope::admin ? request.body : std::string(),
+                        .key = std::string(key()),
+                        .name = principal ? principal->name : std::string(),
+                        .session = session,
+                        .request_id = request_id});
 }
 
 void Call::answer(std::string json, unsigned status) {

@@ -49,6 +49,8 @@ struct Call {
 
   // Counts an answer, and how long it took.
   void note(unsigned status) const;
+  // Writes down who did it, if it is something to know.
+  void note_action() const;
   // The same of a stream that has ended: counted, but how long it took is up to the peer.
   void note_stream() {
     waits = true;

@@ -77,6 +77,7 @@ void Connection::begin() {
   HttpRequest& request = parser_.request();
   request.connection = id_;
   request.remote = remote_;
+  request.tls = tls_ != nullptr;
   keep_ = parser_.keep_alive();
   peer_closes_ = !keep_;
   bodiless_ = request.method == Method::head;

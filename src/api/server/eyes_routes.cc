@@ -53,11 +53,13 @@ void begin_events(CallPtr call, EventRequest request) {
   const HttpRequest& head = call->request;
   if (call->options.access) {
     // A key may be revoked while its stream lasts.
-    request.still_allowed =
-        [access = again(call->options), scope = call->route->scope,
-         asked = HttpRequest{.authorization = head.authorization, .remote = head.remote}] {
-          return access(asked, scope).has_value();
-        };
+    request.still_allowed = [access = again(call->options), scope = call->route->scope,
+                             asked = HttpRequest{.host = head.host,
+                                                 .authorization = head.authorization,
+                                                 .cookie = head.cookie,
+                                                 .remote = head.remote}] {
+      return access(asked, scope).has_value();
+    };
   }
   if (call->restricted()) {
     request.filter.allowed = [principal = call->principal](std::string_view queue) {

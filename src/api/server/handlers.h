@@ -82,6 +82,14 @@ void get_metrics(CallPtr call);
 void get_events(CallPtr call);
 void get_past(CallPtr call);
 
+// session_routes.cc
+void get_session(CallPtr call);
+void open_session(CallPtr call);
+void close_session(CallPtr call);
+
+// action_routes.cc
+void list_actions(CallPtr call);
+
 // server_routes.cc
 void list_workers(CallPtr call);
 void get_worker(CallPtr call);

@@ -32,7 +32,15 @@ struct HttpRequest {
   std::string idempotency_key = {};
   std::string request_id = {};     // X-Request-Id
   std::string last_event_id = {};  // how far the reader of an event stream has come
-  std::string remote = {};         // address of the peer, for logs
+  // What browsers send, and proxies in front of us.
+  std::string cookie = {};
+  std::string accept_encoding = {};
+  std::string if_none_match = {};
+  std::string requested_by = {};      // X-Requested-By; pages of others cannot send it
+  std::string forwarded_proto = {};   // X-Forwarded-Proto
+  std::string forwarded_prefix = {};  // X-Forwarded-Prefix
+  bool tls = false;
+  std::string remote = {};  // address of the peer, for logs
   std::string body = {};
 };
 

@@ -29,18 +29,24 @@ void fields(wire::A<KeyWords> auto& of, auto& visit) {
 
 void append_key(wire::TextWriter& writer, const KeyView& key) {
   writer("id", key.id), writer("name", key.name);
-  std::string& out = writer.key("scopes");
-  out += '[';
-  for (const Scope scope : key.scopes) {
-    if (out.back() != '[') out += ',';
-    wire::append(out, name_of(scope));
-  }
-  out += ']';
-  writer("queues", key.queues), writer("created_at", key.created_at);
+  append_rights(writer, key.scopes, key.queues);
+  writer("created_at", key.created_at);
   writer("expires", key.expires), writer("rate", key.rate);
 }
 
 }  // namespace
+
+void append_rights(wire::TextWriter& writer, const std::vector<Scope>& scopes,
+                   const std::vector<std::string>& queues) {
+  std::string& out = writer.key("scopes");
+  out += '[';
+  for (const Scope scope : scopes) {
+    if (out.back() != '[') out += ',';
+    wire::append(out, name_of(scope));
+  }
+  out += ']';
+  writer("queues", queues);
+}
 
 wire::Read<NewKey> read_new_key(std::string_view text) {
   auto words = wire::read_text<KeyWords>(text);

@@ -95,6 +95,12 @@ class Grammar final : public http::basic_parser<true> {
         return keep(request.content_type);
       case http::field::accept:
         return keep(request.accept);
+      case http::field::accept_encoding:
+        return keep(request.accept_encoding);
+      case http::field::if_none_match:
+        return keep(request.if_none_match);
+      case http::field::cookie:
+        return keep(request.cookie);
       case http::field::authorization:
         if (!request.authorization.empty()) {
           return fail(400, "the request has more than one Authorization header", ec);
@@ -117,6 +123,9 @@ class Grammar final : public http::basic_parser<true> {
         if (beast::iequals(name, "Idempotency-Key")) return keep(request.idempotency_key);
         if (beast::iequals(name, "X-Request-Id")) return keep(request.request_id);
         if (beast::iequals(name, "Last-Event-ID")) return keep(request.last_event_id);
+        if (beast::iequals(name, "X-Requested-By")) return keep(request.requested_by);
+        if (beast::iequals(name, "X-Forwarded-Proto")) return keep(request.forwarded_proto);
+        if (beast::iequals(name, "X-Forwarded-Prefix")) return keep(request.forwarded_prefix);
     }
   }
 

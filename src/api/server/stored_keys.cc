@@ -11,21 +11,6 @@ namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
 
-access::Scope to_access(Scope scope) {
-  switch (scope) {
-    case Scope::put:
-      return access::Scope::put;
-    case Scope::work:
-      return access::Scope::work;
-    case Scope::read:
-      return access::Scope::read;
-    case Scope::open:
-    case Scope::admin:
-      break;
-  }
-  return access::Scope::admin;
-}
-
 Scope from_access(access::Scope scope) {
   switch (scope) {
     case access::Scope::put:
@@ -51,28 +36,6 @@ unsigned status_of(access::Outcome outcome) {
       break;
   }
   return 401;
-}
-
-Access access_of(access::Verdict verdict) {
-  if (verdict.outcome != access::Outcome::allowed) {
-    return std::unexpected(Denial{.status = status_of(verdict.outcome),
-                                  .detail = std::move(verdict.detail),
-                                  .retry_after = verdict.retry_after});
-  }
-  if (!verdict.key) return nullptr;
-  return std::make_shared<const Principal>(
-      Principal{.key = verdict.key->id, .queues = verdict.key->about.queues});
-}
-
-KeyView view_of(const access::Key& key) {
-  KeyView view{.id = key.id,
-               .name = key.about.name,
-               .queues = key.about.queues,
-               .created_at = key.created_at,
-               .expires = key.about.expires,
-               .rate = key.about.rate};
-  for (const access::Scope each : key.about.scopes.list()) view.scopes.push_back(from_access(each));
-  return view;
 }
 
 access::KeyRequest request_of(NewKey key) {
@@ -172,6 +135,46 @@ struct Manager {
 
 }  // namespace
 
+access::Scope to_access(Scope scope) {
+  switch (scope) {
+    case Scope::put:
+      return access::Scope::put;
+    case Scope::work:
+      return access::Scope::work;
+    case Scope::read:
+      return access::Scope::read;
+    case Scope::open:
+    case Scope::anyone:
+    case Scope::admin:
+      break;
+  }
+  return access::Scope::admin;
+}
+
+Access access_of(access::Verdict verdict, bool session) {
+  if (verdict.outcome != access::Outcome::allowed) {
+    return std::unexpected(Denial{.status = status_of(verdict.outcome),
+                                  .detail = std::move(verdict.detail),
+                                  .retry_after = verdict.retry_after});
+  }
+  if (!verdict.key) return nullptr;
+  return std::make_shared<const Principal>(Principal{.key = verdict.key->id,
+                                                     .queues = verdict.key->about.queues,
+                                                     .name = verdict.key->about.name,
+                                                     .session = session});
+}
+
+KeyView view_of(const access::Key& key) {
+  KeyView view{.id = key.id,
+               .name = key.about.name,
+               .queues = key.about.queues,
+               .created_at = key.created_at,
+               .expires = key.about.expires,
+               .rate = key.about.rate};
+  for (const access::Scope each : key.about.scopes.list()) view.scopes.push_back(from_access(each));
+  return view;
+}
+
 AccessCheck check_keys(access::KeyBook& book, std::function<TimePoint()> now) {
   return [&book, now = std::move(now)](const HttpRequest& head, Scope scope) -> Access {
     if (scope == Scope::open) return nullptr;
@@ -198,7 +201,8 @@ KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log
 
 void reload_keys(access::KeyBook& book, Broker& broker, const Log& log, Completion<void> done) {
   const std::uint64_t reading = book.begin_reading();
-  access::all_key_memos(
+  access::all_memos(
+      access::memo_prefix,
       [&broker](Recall recall, auto answer) {
         broker.recall(ask_of(broker), std::move(recall), std::move(answer));
       },

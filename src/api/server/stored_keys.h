@@ -13,6 +13,11 @@
 
 namespace millrace::api {
 
+// The words of the room access in ours, and back.
+access::Scope to_access(Scope scope);
+Access access_of(access::Verdict verdict, bool session = false);
+KeyView view_of(const access::Key& key);
+
 // Asks the book about every request. Both must outlive the function.
 AccessCheck check_keys(access::KeyBook& book, std::function<TimePoint()> now);
 // The same about a request that has been let in: costs nothing of the key's rate.

@@ -1,0 +1,84 @@
+// Who did what: the changes that people, and programs with the scope admin, have made.
+//
+// Kept in the store, a memo an hour, for 30 days. What an hour holds is bounded: the same act again
+// is counted, and beyond 200 different ones the oldest are given up. One write is under way at a
+// time, however much is done, and nobody waits for it; a crash may take what the last moment has
+// brought.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/broker.h"
+#include "core/log.h"
+
+namespace millrace::api {
+
+struct Action {
+  TimePoint at{};
+  std::optional<TimePoint> last_at = std::nullopt;  // of the last one like it
+  std::uint32_t count = 1;
+  std::string operation = {};   // as the description of the API names it: pauseQueue
+  std::string subject = {};     // what stands in the path: a queue, a task, a schedule
+  std::string request = {};     // the body, cut; not of puts
+  std::string key = {};         // id of the API key; empty: the server needs none
+  std::string name = {};        // of the key, for people
+  bool session = false;         // in a browser
+  std::string request_id = {};  // of the first
+};
+
+// Joins an act with one like it, or adds it; newest last. Gives up the oldest beyond `most`.
+void add_action(std::vector<Action>& actions, Action action, std::size_t most);
+
+struct ActionPage {
+  std::vector<Action> actions = {};  // newest first
+  std::string next = {};             // the cursor of the next page; empty: there is none
+};
+
+// What the routes see of it.
+struct Actions {
+  std::function<void(Action action)> note = {};
+  std::function<void(std::string_view cursor, std::size_t limit, Completion<ActionPage> done)>
+      list = {};
+};
+
+class ActionLog {
+ public:
+  // Both must outlive this, and this must outlive the broker's answers.
+  ActionLog(std::function<Broker*()> broker, Log log)
+      : broker_(std::move(broker)), log_(std::move(log)) {}
+  ActionLog(const ActionLog&) = delete;
+  ActionLog& operator=(const ActionLog&) = delete;
+
+  Actions actions();
+
+  // Any thread; returns at once.
+  void note(Action action);
+
+  // `cursor` is the `next` of the page before; empty: from the newest on. `invalid`: it is none.
+  void list(std::string_view cursor, std::size_t limit, Completion<ActionPage> done) const;
+
+  static constexpr std::size_t most_an_hour = 200;
+  static constexpr std::size_t most_bytes = 512;  // of a request
+
+ private:
+  void write();
+  void read_then_write(std::int64_t hour, std::vector<Action> fresh, int tries);
+  void written();
+
+  const std::function<Broker*()> broker_;
+  const Log log_;
+  std::mutex mutex_;
+  std::vector<Action> waiting_;  // guarded by mutex_
+  bool writing_ = false;         // guarded by mutex_
+};
+
+}  // namespace millrace::api

@@ -1,0 +1,111 @@
+// Signing in and out, for browsers.
+#include <utility>
+
+#include "api/server/handlers.h"
+#include "api/server/key_words.h"
+#include "api/wire/text_reader.h"
+#include "api/wire/text_writer.h"
+#include "core/plain_path.h"
+
+namespace millrace::api {
+namespace {
+
+struct SessionWords {
+  std::string key = {};
+  std::string path = {};
+};
+void fields(wire::A<SessionWords> auto& of, auto& visit) {
+  visit("key", wire::required(of.key)), visit("path", of.path);
+}
+
+// What the page may do; without keys everything.
+std::string text_of_visit(const Visit& visit) {
+  std::string out;
+  wire::TextWriter writer(out);
+  wire::append(writer.key("needs_key"), visit.needs_key);
+  wire::append(writer.key("signed_in"), visit.signed_in);
+  if (visit.key) {
+    append_rights(writer, visit.key->scopes, visit.key->queues);
+    wire::TextWriter key(writer.key("key"));
+    key("id", visit.key->id), key("name", visit.key->name);
+    key.close();
+  } else if (visit.needs_key) {
+    append_rights(writer, {}, {});
+  } else {
+    append_rights(writer, {Scope::put, Scope::work, Scope::read, Scope::admin}, {});
+  }
+  writer("expires", visit.expires);
+  writer.close();
+  return out;
+}
+
+HttpResponse response_of(const Visit& visit) {
+  HttpResponse response{.body = text_of_visit(visit)};
+  response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
+}
+
+void note_sign_in(const Call& call, const Visit& visit) {
+  if (!call.options.actions.note) return;
+  call.options.actions.note({.at = call.broker->now(),
+                             .operation = std::string(call.route->operation),
+                             .key = visit.key ? visit.key->id : "",
+                             .name = visit.key ? visit.key->name : "",
+                             .session = true,
+                             .request_id = call.request_id});
+}
+
+// False, and refused: nobody can sign in here.
+bool has_sessions(Call& call) {
+  if (call.options.sessions.look) return true;
+  call.refuse(Error{ErrorCode::not_found, "nobody can sign in to this server"});
+  return false;
+}
+
+}  // namespace
+
+void get_session(CallPtr call) {
+  if (!call->query_is_good()) return;
+  if (!has_sessions(*call)) return;
+  call->answer(response_of(call->options.sessions.look(call->request)));
+}
+
+void open_session(CallPtr call) {
+  if (!call->query_is_good()) return;
+  auto words = call->good(wire::read_text<SessionWords>(call->request.body));
+  if (!words || !has_sessions(*call)) return;
+  if (!words->path.empty() && !is_plain_path(words->path)) {
+    return call->refuse(
+        wire::Refusal{.error = {ErrorCode::invalid, "path must be the path of the page, such as /"},
+                      .field = "path"});
+  }
+  SignIn asked{.key = std::move(words->key),
+               .path = words->path.empty() ? "/" : std::move(words->path),
+               .remote = call->request.remote};
+  const std::string path = asked.path;
+  const auto& sign_in = call->options.sessions.sign_in;
+  sign_in(std::move(asked),
+          [call = std::move(call), path](std::expected<SignedIn, Problem> signed_in) mutable {
+            if (!signed_in) return call->refuse(std::move(signed_in.error()));
+            note_sign_in(*call, signed_in->visit);
+            HttpResponse response = response_of(signed_in->visit);
+            response.headers.emplace_back(
+                "Set-Cookie", cookie_text(call->request, signed_in->text, path, signed_in->lasts));
+            call->answer(std::move(response));
+          });
+}
+
+void close_session(CallPtr call) {
+  if (!call->query_is_good()) return;
+  if (!has_sessions(*call)) return;
+  const auto& sign_out = call->options.sessions.sign_out;
+  const HttpRequest& head = call->request;
+  sign_out(head, answered<std::string>(std::move(call), [](CallPtr back, const std::string& path) {
+             HttpResponse response{.status = 204};
+             response.headers.emplace_back(
+                 "Set-Cookie", cookie_text(back->request, {}, path.empty() ? "/" : path, {}));
+             back->answer(std::move(response));
+           }));
+}
+
+}  // namespace millrace::api

@@ -1,0 +1,149 @@
+// Who did what: what is written down, how much, and how it is read again.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
+
+#include "api/server/action_log.h"
+#include "api/server/action_words.h"
+#include "tests/api/api_server.h"
+
+namespace millrace::test {
+namespace {
+
+using namespace std::chrono_literals;
+using api::Action;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Action act(std::string operation, std::string subject = "a", TimePoint at = t0) {
+  return {.at = at, .operation = std::move(operation), .subject = std::move(subject), .key = "k"};
+}
+
+TEST(AddAction, the_same_again_is_counted) {
+  std::vector<Action> all;
+  add_action(all, act("pause"), 10);
+  add_action(all, act("resume"), 10);
+  add_action(all, act("pause", "a", t0 + 1s), 10);
+  add_action(all, act("pause", "b"), 10);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].count, 2U);
+  EXPECT_EQ(all[0].last_at, t0 + 1s);
+  EXPECT_EQ(all[1].count, 1U);
+  Action other = act("pause");
+  other.session = true;
+  add_action(all, other, 10);
+  EXPECT_EQ(all.size(), 4U) << "a person is not a program";
+}
+
+TEST(AddAction, there_are_never_more_than_may_be) {
+  std::vector<Action> all;
+  for (int i = 0; i < 50; ++i) add_action(all, act("retry", std::to_string(i)), 5);
+  EXPECT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0].count, 46U) << "what finds no room is counted with what is like it";
+  add_action(all, act("pause"), 5);
+  EXPECT_EQ(all.size(), 5U);
+  EXPECT_EQ(all.back().operation, "pause") << "something new drives out the oldest";
+}
+
+class ActionTest : public ::testing::Test {
+ protected:
+  ActionTest() {
+    ServerOptions options;
+    options.api.actions = log_.actions();
+    options.api.access = [this](const api::HttpRequest& head, api::Scope) -> api::Access {
+      auto principal = std::make_shared<api::Principal>();
+      principal->key = "k1";
+      principal->name = "ops";
+      principal->session = session_;
+      if (head.authorization == "Bearer some") principal->queues = {"emails"};
+      return principal;
+    };
+    server_.emplace(std::move(options));
+  }
+  // Operations and subjects, newest first, page by page.
+  std::vector<std::string> list(std::size_t limit = 100) {
+    std::vector<std::string> found;
+    std::string cursor;
+    do {
+      const Reply reply =
+          server_->ask({.target = fmt::format("/v1/actions?limit={}{}", limit,
+                                              cursor.empty() ? "" : "&cursor=" + cursor)});
+      EXPECT_EQ(reply.status, 200U) << reply.body;
+      const auto value = boost::json::parse(reply.body);
+      EXPECT_LE(value.at("actions").as_array().size(), limit);
+      for (const auto& one : value.at("actions").as_array()) {
+        const auto& action = one.as_object();
+        const auto* subject = action.if_contains("subject");
+        found.push_back(fmt::format("{} {} {}", action.at("operation").as_string().c_str(),
+                                    subject ? subject->as_string().c_str() : "-",
+                                    action.at("count").as_int64()));
+      }
+      cursor = value.as_object().contains("next") ? member(reply.body, "next") : "";
+    } while (!cursor.empty());
+    return found;
+  }
+
+  bool session_ = false;
+  std::optional<ApiServer> server_;
+  api::ActionLog log_{[this] { return &*server_->driver.broker; }, Log{}};
+};
+
+TEST_F(ActionTest, what_is_administrated_is_written_down_and_what_programs_put_is_not) {
+  server_->put();
+  server_->must_post("/v1/queues/emails/pause", R"({"for_ms":600000})");
+  server_->must_post("/v1/queues/emails/resume", "");
+  server_->post("/v1/queues/nope/pause", "");
+  server_->must_post("/v1/tasks/1/cancel", "");
+  EXPECT_THAT(list(), ElementsAre("resumeQueue emails 1", "pauseQueue emails 1"));
+  const Reply reply = server_->ask({.target = "/v1/actions"});
+  EXPECT_THAT(reply.body,
+              ::testing::HasSubstr(R"("request":"{\"for_ms\":600000}","key":"k1","name":"ops")"));
+}
+
+TEST_F(ActionTest, what_people_do_is_written_down_all_of_it_but_payloads) {
+  session_ = true;
+  const auto ask = [&](std::string method, std::string target, std::string body) {
+    return server_->ask({.method = std::move(method),
+                         .target = std::move(target),
+                         .body = std::move(body),
+                         .headers = "X-Requested-By: tests\r\n"});
+  };
+  ASSERT_EQ(ask("POST", "/v1/tasks", R"({"queue":"emails","payload":"secret"})").status, 201U);
+  ASSERT_EQ(ask("POST", "/v1/tasks/1/cancel", "{}").status, 200U);
+  EXPECT_THAT(list(), ElementsAre("cancelTask 1 1", "putTasks - 1"));
+  EXPECT_THAT(server_->ask({.target = "/v1/actions"}).body,
+              ::testing::Not(::testing::HasSubstr("secret")));
+}
+
+TEST_F(ActionTest, pages_go_back_through_the_hours) {
+  for (int hour = 0; hour < 25; ++hour) {
+    for (int i = 0; i < 3; ++i) {
+      log_.note(act("op", fmt::format("{}.{}", hour, i), server_->driver.clock.now()));
+    }
+    server_->ask({.target = "/v1/stats"});
+    server_->driver.clock.advance(1h);
+  }
+  std::vector<std::string> expected;
+  for (int hour = 24; hour >= 0; --hour) {
+    for (int i = 2; i >= 0; --i) expected.push_back(fmt::format("op {}.{} 1", hour, i));
+  }
+  EXPECT_EQ(list(), expected);
+  EXPECT_EQ(list(4), expected);
+  EXPECT_EQ(list(1), expected);
+  server_->driver.clock.advance(std::chrono::days(31));
+  EXPECT_THAT(list(), IsEmpty());
+}
+
+TEST_F(ActionTest, who_may_read) {
+  EXPECT_EQ(
+      server_->ask({.target = "/v1/actions", .headers = "Authorization: Bearer some\r\n"}).status,
+      403U);
+  for (const auto* cursor : {"x", "1", "1.x", "-1.0", "99999999999.1"}) {
+    EXPECT_EQ(server_->ask({.target = fmt::format("/v1/actions?cursor={}", cursor)}).status, 400U)
+        << cursor;
+  }
+}
+
+}  // namespace
+}  // namespace millrace::test
