@@ -115,6 +115,13 @@ void answer_page(CallPtr call, SchedulePage page) {
                    answered<std::vector<Schedule>>(std::move(call), std::move(then)));
 }
 
+// A queue that is not there may have schedules: they make it.
+void answer_queue(CallPtr call, SchedulePage page, const Result<std::vector<QueueView>>& found) {
+  if (!found && found.error().code != ErrorCode::not_found) return call->refuse(found.error());
+  if (found && !found->empty()) page.queues = names_of(found->front().queue.settings);
+  answer_page(std::move(call), std::move(page));
+}
+
 }  // namespace
 
 void list_schedules(CallPtr call) {
@@ -131,14 +138,9 @@ void list_schedules(CallPtr call) {
         Broker& broker = *back->broker;
         const Ask ask = back->ask();
         const QueueRef named = page.queues.front();
-        // A queue that is not there may have schedules: they make it.
         auto then = [call = std::move(back),
                      page = std::move(page)](Result<std::vector<QueueView>> found) mutable {
-          if (!found && found.error().code != ErrorCode::not_found) {
-            return call->refuse(found.error());
-          }
-          if (found && !found->empty()) page.queues = names_of(found->front().queue.settings);
-          answer_page(std::move(call), std::move(page));
+          answer_queue(std::move(call), std::move(page), found);
         };
         broker.queues(ask, named, std::move(then));
       },
