@@ -288,8 +288,7 @@ std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool
   return minutes;
 }
 
-template <class See>
-void Figures::look_at_minutes(TimePoint now, See see) {
+void Figures::each_row(TimePoint now, const Visit& visit) {
   // So that who writes waits some microseconds at most, however many rows there are.
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
@@ -304,7 +303,7 @@ void Figures::look_at_minutes(TimePoint now, See see) {
     for (bool more = true; more;) {
       const std::scoped_lock lock(mutex_);
       const std::size_t end = std::min(next + rows_at_once, minute->rows.size());
-      for (; next < end; ++next) see(minute->at, *minute->rows[next]);
+      for (; next < end; ++next) visit(minute->at, *minute->rows[next]);
       more = next < minute->rows.size();
     }
   }
@@ -313,20 +312,12 @@ void Figures::look_at_minutes(TimePoint now, See see) {
 std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
                                                                const Wanted& wanted) {
   std::vector<std::pair<TimePoint, RowSum>> sums;
-  look_at_minutes(now, [&](TimePoint minute, const MinuteRow& row) {
+  each_row(now, [&](TimePoint minute, const MinuteRow& row) {
     if (!wanted(minute, row.queue, row.type)) return;
-    if (sums.empty() || sums.back().first != minute) sums.emplace_back(minute, RowSum());
+    if (sums.empty() || sums.back().first != minute) sums.emplace_back(minute, RowSum{});
     sums.back().second.add(row);
   });
-  std::erase_if(sums, [](const auto& sum) { return sum.second.empty(); });
-  return sums;
-}
-
-std::map<std::string, RowSum, std::less<>> Figures::sum_types(TimePoint now, const Wanted& wanted) {
-  std::map<std::string, RowSum, std::less<>> sums;
-  look_at_minutes(now, [&](TimePoint minute, const MinuteRow& row) {
-    if (wanted(minute, row.queue, row.type)) sums[row.type].add(row);
-  });
+  std::erase_if(sums, [](const auto& each) { return each.second.empty(); });
   return sums;
 }
 

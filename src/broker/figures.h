@@ -152,13 +152,11 @@ class Figures {
   using Wanted =
       std::function<bool(TimePoint minute, std::string_view queue, std::string_view type)>;
   std::vector<std::pair<TimePoint, RowSum>> sum_minutes(TimePoint now, const Wanted& wanted);
-  // The same by type, all minutes together.
-  std::map<std::string, RowSum, std::less<>> sum_types(TimePoint now, const Wanted& wanted);
+  // Every row of them, under the lock: be quick.
+  using Visit = std::function<void(TimePoint minute, const MinuteRow& row)>;
+  void each_row(TimePoint now, const Visit& visit);
 
  private:
-  template <class See>
-  void look_at_minutes(TimePoint now, See see);
-
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   // A type, and what it is called there.

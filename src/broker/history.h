@@ -17,7 +17,6 @@ struct HistoryRequest {
   Duration step = std::chrono::minutes(1);  // or an hour
   TimePoint from{};                         // inclusive
   TimePoint until = never;                  // exclusive
-  bool types = false;                       // also of each type of the queue, over all the time
 };
 
 struct HistoryPoint {
@@ -43,21 +42,9 @@ struct HistoryPoint {
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
 };
 
-// What happened to tasks of one type, or of all, over all the time that was asked for.
-struct TypePast {
-  std::string type = {};
-  HistoryPoint sum = {};   // from where it begins; without what waits and runs
-  std::uint64_t dead = 0;  // of those that failed
-};
-struct TypesPast {
-  TypePast all = {};
-  std::vector<TypePast> types = {};  // the busiest first; those beyond the 100th are `other`
-};
-
 struct History {
   Duration step = std::chrono::minutes(1);
   std::vector<HistoryPoint> points = {};  // oldest first; times at which nothing happened left out
-  std::optional<TypesPast> types = std::nullopt;  // where they were asked for
 };
 
 }  // namespace millrace

@@ -3,10 +3,7 @@
 
 #include <millrace/queue.h>
 #include <millrace/time.h>
-#include <functional>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,13 +28,9 @@ class HistorySum {
   // In any order. Of rows only those that are wanted.
   void add(TimePoint moment, const HistoryMemo& memo);
   void add(TimePoint moment, const RowSum& rows);
-  // The same rows once more, for types().
-  void add_type(std::string_view type, const RowSum& rows);
   // What waits and runs now, which no memo knows better.
   void see(TimePoint now, const std::vector<QueueCounts>& counts);
   std::vector<HistoryPoint> points();
-  // Nothing where they were not asked for.
-  std::optional<TypesPast> types() const;
 
  private:
   struct Sum {
@@ -55,7 +48,6 @@ class HistorySum {
   const HistoryStep& step_;
   const TimePoint from_;
   std::map<TimePoint, Sum> sums_;
-  std::map<std::string, HistoryRow, std::less<>> types_;
   TimePoint now_{};
   HistoryMemo depth_;  // of now
 };

@@ -111,49 +111,6 @@ TEST_F(HistoryTest, a_minute_tells_how_many_how_long_and_how_much_is_left) {
   EXPECT_EQ(points[1].waiting, 2U);
 }
 
-TEST_F(HistoryTest, types_of_a_queue_are_added_up_over_all_the_time_written_or_not) {
-  d.broker->run_services();
-  life("q", "a", 200ms, 1s);
-  next_minute();
-  life("q", "a", 200ms, 1s);
-  life("q", "b", 0ms, 4s, Failed{error("no"), false});
-  life("other", "a", 0ms, 1s);
-  EXPECT_EQ(must(try_history({.queue = "q"})).types, std::nullopt);
-  for (const Duration step : {Duration(1min), Duration(1h)}) {
-    const auto types = must(try_history({.queue = "q", .step = step, .types = true})).types;
-    ASSERT_TRUE(types);
-    ASSERT_THAT(types->types, SizeIs(2));
-    const TypePast& a = types->types[0];
-    EXPECT_EQ(a.type, "a");
-    EXPECT_EQ(a.sum.put, 2U);
-    EXPECT_EQ(a.sum.completed, 2U);
-    EXPECT_EQ(a.sum.failed, 0U);
-    EXPECT_THAT(a.sum.run_p99, Optional(DoubleNear(1, 0.15)));
-    EXPECT_THAT(a.sum.wait_p50, Optional(DoubleNear(0.2, 0.03)));
-    const TypePast& b = types->types[1];
-    EXPECT_EQ(b.type, "b");
-    EXPECT_EQ(b.sum.failed, 1U);
-    EXPECT_EQ(b.dead, 0U);  // it was not retryable
-    EXPECT_EQ(types->all.sum.put, 3U);
-    EXPECT_EQ(types->all.sum.completed, 2U);
-    EXPECT_THAT(types->all.sum.run_p50, Optional(DoubleNear(1, 0.15)));
-    EXPECT_THAT(types->all.sum.run_p99, Optional(DoubleNear(4, 0.5)));
-  }
-}
-
-TEST_F(HistoryTest, of_very_many_types_the_busiest_are_told_and_the_rest_together) {
-  d.broker->run_services();
-  for (int i = 0; i < 120; ++i) put("q", "t" + std::to_string(i), i < 100 ? 3 : 1);
-  const auto types = must(try_history({.queue = "q", .types = true})).types;
-  ASSERT_TRUE(types);
-  std::uint64_t sum = 0;
-  for (const TypePast& each : types->types) sum += each.sum.put;
-  EXPECT_EQ(sum, 320U);
-  EXPECT_LE(types->types.size(), 101U);
-  EXPECT_EQ(types->types.back().type, "other");
-  EXPECT_EQ(types->types.front().sum.put, 3U);
-}
-
 TEST_F(HistoryTest, retries_losses_and_cancellations_are_counted) {
   d.live(31s);
   const TaskId id = d.put({.queue = "q"}).id;

@@ -39,7 +39,8 @@
 
 namespace millrace {
 
-class HistorySum;
+class TypeSum;
+struct TypesPast;
 
 struct LocalBrokerOptions {
   BooksOptions rules = {};
@@ -90,6 +91,8 @@ class LocalBroker final : public Broker {
   void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
   // What happens to tasks, for whoever watches.
   EventRing& events() { return books_.events; }
+  // What happened to the types of a queue, all points together.
+  void types(Ask ask, HistoryRequest request, Completion<TypesPast> done);
   // What a scrape needs. Answers also where the store has failed, and says so.
   void observe(Ask ask, Completion<Observed> done);
   // What happened in the past, a point a minute or an hour.
@@ -217,8 +220,9 @@ class LocalBroker final : public Broker {
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);
   void add_page(Walk& walk, const std::vector<Memo>& page);
-  // What no memo has yet, by type.
-  void add_types(HistorySum& sum, TimePoint now);
+  void walk_history(Ask ask, HistoryRequest request, Completion<History> done,
+                    std::shared_ptr<TypeSum> types);
+  void add_types(Walk& walk, TimePoint now);
   void keep_last_minute();
 
   // The store, with the internal queues in it.

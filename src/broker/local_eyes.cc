@@ -11,6 +11,7 @@
 #include "broker/history_memo.h"
 #include "broker/history_sum.h"
 #include "broker/local_broker.h"
+#include "broker/type_sum.h"
 #include "core/limits.h"
 #include "core/quote.h"
 #include "core/time_text.h"
@@ -120,9 +121,26 @@ struct LocalBroker::Walk {
   std::string end = {};  // the first key that is not wanted
   std::uint32_t limit = first_page;
   bool last = false;
+  std::shared_ptr<TypeSum> types = nullptr;  // null: nobody asks for them
 };
 
 void LocalBroker::history(Ask ask, HistoryRequest request, Completion<History> done) {
+  walk_history(ask, std::move(request), std::move(done), nullptr);
+}
+
+void LocalBroker::types(Ask ask, HistoryRequest request, Completion<TypesPast> done) {
+  auto types = std::make_shared<TypeSum>();
+  const HistoryStep& step = request.step == history_hour.length ? history_hour : history_minute;
+  const TimePoint from = beginning_of(step, std::max(request.from, TimePoint{}));
+  auto then = [types, from, done = std::move(done)](const Result<History>& found) mutable {
+    if (!found) return done(std::unexpected(found.error()));
+    done(types->past(from));
+  };
+  walk_history(ask, std::move(request), std::move(then), types);
+}
+
+void LocalBroker::walk_history(Ask ask, HistoryRequest request, Completion<History> done,
+                               std::shared_ptr<TypeSum> types) {
   if (request.step != history_minute.length && request.step != history_hour.length) {
     return done(fail(ErrorCode::invalid, fmt::format("step is {}; it must be 1m or 1h",
                                                      format_duration(request.step))));
@@ -130,6 +148,7 @@ void LocalBroker::history(Ask ask, HistoryRequest request, Completion<History> d
   request.from = std::max(request.from, TimePoint{});
   const auto walk = std::make_shared<Walk>(
       Walk{.ask = ask, .done = std::move(done), .sum = HistorySum(std::move(request))});
+  walk->types = std::move(types);
   const HistoryStep& step = walk->sum.step();
   const HistoryRequest& wanted = walk->sum.request();
   walk->after = history_key(step, beginning_of(step, wanted.from) - step.length);
@@ -147,6 +166,7 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   if (!page) return page;
   walk.last = page->size() < walk.limit || page->back().key >= walk.end;
   if (!walk.last) return page;
+  if (walk.types != nullptr) add_types(walk, now);
   history_.look_at_unwritten(
       step, [&](TimePoint minute, const HistoryMemo& memo) { sum.add(minute, memo); });
   const auto rows = books_.figures.sum_minutes(
@@ -154,7 +174,6 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
         return sum.wants(minute, queue, type);
       });
   for (const auto& [minute, row] : rows) sum.add(minute, row);
-  if (sum.request().types) add_types(sum, now);
   if (!books_.options.history || !sum.wants(now)) return page;
   std::optional<QueueRef> queue;
   if (sum.request().queue) queue = *sum.request().queue;
@@ -167,12 +186,13 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   return page;
 }
 
-void LocalBroker::add_types(HistorySum& sum, TimePoint now) {
-  const auto rows = books_.figures.sum_types(
-      now, [&](TimePoint minute, std::string_view queue, std::string_view type) {
-        return sum.wants(minute, queue, type);
-      });
-  for (const auto& [type, row] : rows) sum.add_type(type, row);
+// What no memo has yet.
+void LocalBroker::add_types(Walk& walk, TimePoint now) {
+  history_.look_at_unwritten(walk.sum.step(), [&](TimePoint minute, const HistoryMemo& memo) {
+    walk.types->add(walk.sum, minute, memo);
+  });
+  books_.figures.each_row(
+      now, [&](TimePoint minute, const MinuteRow& row) { walk.types->add(walk.sum, minute, row); });
 }
 
 void LocalBroker::add_page(Walk& walk, const std::vector<Memo>& page) {
@@ -181,6 +201,7 @@ void LocalBroker::add_page(Walk& walk, const std::vector<Memo>& page) {
     const auto at = parse_time(std::string_view(memo.key).substr(prefix));
     const auto read = HistoryMemo::decode(memo.value);
     if (at && read) {
+      if (walk.types != nullptr) walk.types->add(walk.sum, *at, *read);
       walk.sum.add(*at, *read);
       continue;
     }
@@ -200,9 +221,8 @@ void LocalBroker::next_page(const std::shared_ptr<Walk>& walk) {
         if (!page) return walk->done(std::unexpected(std::move(page.error())));
         add_page(*walk, *page);
         if (walk->last) {
-          return walk->done(History{.step = walk->sum.request().step,
-                                    .points = walk->sum.points(),
-                                    .types = walk->sum.types()});
+          return walk->done(
+              History{.step = walk->sum.request().step, .points = walk->sum.points()});
         }
         walk->ask.deadline = never;  // it has begun
         next_page(walk);

@@ -8,14 +8,16 @@
 #include "broker/events.h"
 #include "broker/history.h"
 #include "broker/observed.h"
+#include "broker/type_sum.h"
 
 namespace millrace::api {
 
 struct Eyes {
   std::function<void(Ask ask, Completion<Observed> done)> observe = {};
+  std::function<ManagerView()> manager = {};
+  std::function<void(Ask ask, HistoryRequest request, Completion<TypesPast> done)> types = {};
   std::function<void(Ask ask, HistoryRequest request, Completion<History> done)> history = {};
   std::function<EventRing&()> events = {};
-  std::function<ManagerView()> manager = {};
 };
 
 }  // namespace millrace::api

@@ -15,18 +15,17 @@ constexpr Duration most = std::chrono::hours(24);
 constexpr Duration most_minutes = std::chrono::hours(1);
 
 void tell_types(CallPtr call, const Queue& queue, Duration wanted) {
-  const auto& history = call->options.eyes.history;
+  const auto& types = call->options.eyes.types;
   const Ask ask = call->ask();
   const TimePoint now = call->broker->now();
-  HistoryRequest request{.queue = queue.settings.name, .from = now - wanted, .types = true};
+  HistoryRequest request{.queue = queue.settings.name, .from = now - wanted};
   if (wanted > most_minutes) request.step = std::chrono::hours(1);
   // A queue that is younger than what was asked for would look slow.
-  auto then = [now, made = queue.created_at](CallPtr back, const History& found) {
-    const TypesPast past = found.types.value_or(TypesPast{});
+  auto then = [now, made = queue.created_at](CallPtr back, const TypesPast& past) {
     const TimePoint since = std::clamp(made, past.all.sum.at, std::max(now, past.all.sum.at));
     back->answer(wire::text_of(past, since, now));
   };
-  history(ask, std::move(request), answered<History>(std::move(call), std::move(then)));
+  types(ask, std::move(request), answered<TypesPast>(std::move(call), std::move(then)));
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ void queue_types(CallPtr call) {
   const Duration wanted = call->query.duration("for", most).value_or(usual);
   if (wanted < std::chrono::minutes(1)) call->query.refuse("for", "it must be at least 1m");
   if (!call->query_is_good()) return;
-  if (!call->options.eyes.history) {
+  if (!call->options.eyes.types) {
     return call->refuse(Error{ErrorCode::not_found, "this server has no history"});
   }
   const QueueRef queue = queue_from_text(call->path[0]);

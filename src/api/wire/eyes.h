@@ -8,6 +8,7 @@
 
 #include "broker/events.h"
 #include "broker/history.h"
+#include "broker/type_sum.h"
 
 namespace millrace::wire {
 
