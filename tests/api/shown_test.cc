@@ -30,7 +30,7 @@ std::string schedule(const std::string& name, const std::string& queue) {
   return R"({"name":")" + name + R"(","rule":{"every_ms":60000},"task":{"queue":)" + queue + "}}";
 }
 
-TEST(Looking, types_of_a_queue_have_counts_rates_and_percentiles) {
+TEST(Shown, types_of_a_queue_have_counts_rates_and_percentiles) {
   ApiServer server;
   server.settled(R"("outcome":"done","result":1)");
   server.driver.pass(10s);
@@ -42,7 +42,7 @@ TEST(Looking, types_of_a_queue_have_counts_rates_and_percentiles) {
   EXPECT_THAT(reply.body, HasSubstr(R"("run_ms":{"p50":)"));
 }
 
-TEST(Looking, types_are_for_keys_of_that_queue) {
+TEST(Shown, types_are_for_keys_of_that_queue) {
   ApiServer server(with_shop_key());
   server.put();
   server.must_post("/v1/tasks", R"({"queue":"shop"})");
@@ -50,7 +50,7 @@ TEST(Looking, types_are_for_keys_of_that_queue) {
   EXPECT_EQ(server.ask({.target = "/v1/queues/shop/types", .headers = as_shop}).status, 200U);
 }
 
-TEST(Looking, schedules_of_a_queue_whatever_they_call_it) {
+TEST(Shown, schedules_of_a_queue_whatever_they_call_it) {
   ApiServer server(with_shop_key());
   server.must_post("/v1/queues", R"({"name":"shop","number":7})");
   server.must_post("/v1/schedules", schedule("a", R"("shop")"));
@@ -68,7 +68,7 @@ TEST(Looking, schedules_of_a_queue_whatever_they_call_it) {
               Not(HasSubstr(R"("name":"c")")));
 }
 
-TEST(Looking, schedules_come_in_pages) {
+TEST(Shown, schedules_come_in_pages) {
   ApiServer server;
   for (const auto* name : {"b", "c", "a"}) {
     server.must_post("/v1/schedules", schedule(name, R"("q")"));
@@ -83,7 +83,7 @@ TEST(Looking, schedules_come_in_pages) {
   EXPECT_THAT(second.body, Not(HasSubstr(R"("next":"c")")));
 }
 
-TEST(Looking, workers_tell_what_they_do_to_those_who_may_know) {
+TEST(Shown, workers_tell_what_they_do_to_those_who_may_know) {
   ApiServer server(with_shop_key());
   server.must_post("/v1/tasks", R"({"queue":"emails","type":"letter"})");
   server.must_post("/v1/tasks", R"({"queue":"shop","type":"order"})");
