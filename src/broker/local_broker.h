@@ -32,6 +32,7 @@
 #include "broker/shared_eye.h"
 #include "broker/store_clock.h"
 #include "broker/sweeper.h"
+#include "broker/types_past.h"
 #include "broker/watch.h"
 #include "core/bulk.h"
 #include "core/clock.h"
@@ -40,7 +41,6 @@
 namespace millrace {
 
 class TypeSum;
-struct TypesPast;
 
 struct LocalBrokerOptions {
   BooksOptions rules = {};

@@ -1,7 +1,9 @@
 #include "broker/type_sum.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace millrace {
 namespace {

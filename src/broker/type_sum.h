@@ -1,33 +1,17 @@
-// What happened to the types of a queue, over all the time that is asked for.
+// Adds up what an answer about the types of a queue is made of.
 #pragma once
 
 #include <millrace/time.h>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "broker/history.h"
 #include "broker/history_memo.h"
 #include "broker/history_sum.h"
 #include "broker/type_tally.h"
+#include "broker/types_past.h"
 
 namespace millrace {
-
-// Of one type, or of all.
-struct TypePast {
-  std::string type = {};
-  HistoryPoint sum = {};   // its moment is where the time begins; nothing waits or runs in it
-  std::uint64_t dead = 0;  // of those that failed
-};
-struct TypesPast {
-  static constexpr std::size_t most = 100;
-
-  TypePast all = {};
-  std::vector<TypePast> types = {};  // the busiest first; those beyond the most are one, `other`
-};
 
 class TypeSum {
  public:

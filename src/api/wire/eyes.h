@@ -8,7 +8,7 @@
 
 #include "broker/events.h"
 #include "broker/history.h"
-#include "broker/type_sum.h"
+#include "broker/types_past.h"
 
 namespace millrace::wire {
 
