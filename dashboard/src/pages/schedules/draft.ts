@@ -56,8 +56,12 @@ export function problems_of(draft: Draft): Problems {
   return found;
 }
 
-// Where the server's words about a field belong.
+// Where the server's words belong: to the field that it names, or to what they begin with.
 const places: [start: string, field: keyof Draft][] = [
+  ['cron "', 'cron'],
+  ['unknown time zone', 'zone'],
+  ['queue name', 'queue'],
+  ['task type', 'type'],
   ['name', 'name'],
   ['rule.cron', 'cron'],
   ['rule.zone', 'zone'],
@@ -66,7 +70,8 @@ const places: [start: string, field: keyof Draft][] = [
   ['task.type', 'type'],
   ['task.payload', 'payload'],
 ];
-export const place_of = (field: string): keyof Draft | null => places.find(([start]) => field.startsWith(start))?.[1] ?? null;
+export const place_of = (problem: { field: string; detail: string }): keyof Draft | null =>
+  places.find(([start]) => (problem.field || problem.detail).startsWith(start))?.[1] ?? null;
 
 const rule_of = (draft: Draft): TickRule =>
   draft.kind === 'cron'
