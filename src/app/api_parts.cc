@@ -29,6 +29,11 @@ api::Eyes eyes_of(std::function<LocalBroker&()> broker) {
   return {
       .observe = [broker](Ask ask,
                           Completion<Observed> done) { broker().observe(ask, std::move(done)); },
+      .manager = [broker] { return broker().manager_view(); },
+      .types =
+          [broker](Ask ask, HistoryRequest request, Completion<TypesPast> done) {
+            broker().types(ask, std::move(request), std::move(done));
+          },
       .history =
           [broker](Ask ask, HistoryRequest request, Completion<History> done) {
             broker().history(ask, std::move(request), std::move(done));

@@ -143,6 +143,17 @@ struct Instructions {
   std::optional<std::vector<Assignment>> assignments = std::nullopt;
 };
 
+// A task that a worker holds.
+struct HeldTask {
+  TaskId id = {};
+  std::string queue = {};
+  std::string type = {};
+  TimePoint since{};
+  TimePoint until{};  // of its lease
+
+  friend bool operator==(const HeldTask&, const HeldTask&) = default;
+};
+
 // Who asked for work through this broker, and what it holds.
 struct WorkerView {
   std::string name = {};
@@ -152,9 +163,18 @@ struct WorkerView {
   std::uint64_t taken = 0;
   std::uint64_t settled = 0;
   std::uint64_t holding = 0;
-  std::vector<TaskId> tasks = {};  // held now, 100 at most
+  std::vector<TaskId> tasks = {};      // held now, 100 at most
+  std::vector<HeldTask> running = {};  // the same; fewer where there are very many workers
   // Of its last beat; nothing for a worker that only takes and settles.
   std::optional<WorkerReport> report = std::nullopt;
+  // What the manager decided for it last; nothing where there is none.
+  std::vector<Assignment> assignments = {};
+};
+
+// What is known of the manager from outside.
+struct ManagerView {
+  bool enabled = false;
+  std::uint64_t desired = 0;  // processors that would keep waiting times short
 };
 
 // Which tasks an operation on many is about: those named, or dead letters by filter.

@@ -7,6 +7,8 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t listed_tasks = 100;  // of one worker
+// Of all together: others wait while they are copied.
+constexpr std::size_t described_tasks = 5000;
 
 template <class T>
 std::shared_ptr<const LeaseExtras> extras_of(const T& task) {
@@ -77,6 +79,7 @@ void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, Ti
   if (!added) return;
   Entry& entry = at->second;
   entry.note = note_of(lease);
+  entry.until = lease.until;
   book_.ages_.push_back(lease.token.value);
   if (Worker* holder = book_.worker(worker, now)) {
     ++holder->taken;
@@ -101,9 +104,10 @@ bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now) {
   return true;
 }
 
-const LeaseNote* LeaseBook::Writing::extended(Token token, TimePoint now) {
+const LeaseNote* LeaseBook::Writing::extended(Token token, TimePoint until, TimePoint now) {
   const auto found = book_.notes_.find(token.value);
   if (found == book_.notes_.end()) return nullptr;
+  found->second.until = until;
   if (Worker* holder = found->second.worker; holder != nullptr) {
     holder->last_seen = std::max(holder->last_seen, now);
   }
@@ -182,8 +186,9 @@ void LeaseBook::forget_idle(TimePoint now) {
   workers_.erase(longest);
 }
 
-std::vector<WorkerView> LeaseBook::workers() {
+std::vector<WorkerView> LeaseBook::workers(bool details) {
   const std::scoped_lock lock(mutex_);
+  std::size_t described = 0;
   std::vector<WorkerView> views;
   views.reserve(workers_.size());
   for (const auto& [name, worker] : workers_) {
@@ -197,7 +202,15 @@ std::vector<WorkerView> LeaseBook::workers() {
                                                      .report = worker.report});
     for (const Entry* at = worker.last; at != nullptr && view.tasks.size() < listed_tasks;
          at = at->before) {
-      view.tasks.push_back(at->note.id);
+      const LeaseNote& note = at->note;
+      view.tasks.push_back(note.id);
+      if (!details || described == described_tasks) continue;
+      ++described;
+      view.running.push_back({.id = note.id,
+                              .queue = note.queue,
+                              .type = note.type,
+                              .since = note.started_at,
+                              .until = at->until});
     }
   }
   return views;

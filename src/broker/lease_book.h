@@ -78,7 +78,7 @@ class LeaseBook {
     void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now);
     void taken(const std::string& worker, const Lease& lease, TimePoint now);
     // Its holder sent a sign of life. Null: not remembered.
-    const LeaseNote* extended(Token token, TimePoint now);
+    const LeaseNote* extended(Token token, TimePoint until, TimePoint now);
     // A worker reported; false: there was no room to keep it.
     bool reported(WorkerReport report, TimePoint now);
     // The lease is over; `settled`: by its holder.
@@ -89,7 +89,8 @@ class LeaseBook {
     std::scoped_lock<std::mutex> lock_;
   };
 
-  std::vector<WorkerView> workers();
+  // `details`: also what they hold is told, of each task.
+  std::vector<WorkerView> workers(bool details = true);
   // Of those that have reported since.
   std::vector<WorkerReport> reports(TimePoint since);
   std::size_t size();
@@ -98,6 +99,7 @@ class LeaseBook {
   struct Worker;
   struct Entry {
     LeaseNote note = {};
+    TimePoint until{};
     // Of the same worker; null: it is not in the register.
     Worker* worker = nullptr;
     Entry* before = nullptr;

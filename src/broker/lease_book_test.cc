@@ -12,6 +12,7 @@ namespace {
 
 using namespace millrace::test;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 Lease lease(std::uint64_t token, Lease fields = {}) {
@@ -90,11 +91,34 @@ TEST(LeaseBook, knows_who_holds_what) {
   EXPECT_THAT(workers[0].tasks, ElementsAre(a.id));
 }
 
-TEST(LeaseBook, lists_100_tasks_of_a_worker_at_most) {
+TEST(LeaseBook, tells_what_each_is_doing_since_when_and_until_when) {
+  LeaseBook book;
+  const Lease a = lease(1, {.until = t0 + 60s, .type = "t", .started_at = t0});
+  const Lease b = lease(2, {.until = t0 + 70s, .started_at = t0 + 10s});
+  {
+    LeaseBook::Writing writing(book);
+    for (const Lease& each : {a, b}) writing.taken("w", each, t0);
+    writing.extended(a.token, t0 + 90s, t0 + 30s);
+  }
+  EXPECT_THAT(
+      book.workers()[0].running,
+      ElementsAre(HeldTask{.id = b.id, .queue = "q", .since = t0 + 10s, .until = t0 + 70s},
+                  HeldTask{.id = a.id, .queue = "q", .type = "t", .since = t0, .until = t0 + 90s}));
+  EXPECT_THAT(book.workers(false)[0].running, IsEmpty());
+}
+
+TEST(LeaseBook, lists_100_tasks_of_a_worker_at_most_and_describes_5000_of_all) {
   LeaseBook book;
   for (std::uint64_t i = 1; i <= 150; ++i) LeaseBook::Writing(book).taken("w", lease(i), t0);
   EXPECT_EQ(book.workers()[0].holding, 150U);
   EXPECT_THAT(book.workers()[0].tasks, SizeIs(100));
+  EXPECT_THAT(book.workers()[0].running, SizeIs(100));
+  for (std::uint64_t i = 1; i <= 6000; ++i) {
+    LeaseBook::Writing(book).taken("x" + std::to_string(i % 60), lease(1000 + i), t0);
+  }
+  std::size_t described = 0;
+  for (const WorkerView& worker : book.workers()) described += worker.running.size();
+  EXPECT_EQ(described, 5000U);
 }
 
 TEST(LeaseBook, workers_with_ever_new_names_push_out_the_idle_and_never_those_that_hold) {

@@ -32,12 +32,15 @@
 #include "broker/shared_eye.h"
 #include "broker/store_clock.h"
 #include "broker/sweeper.h"
+#include "broker/types_past.h"
 #include "broker/watch.h"
 #include "core/bulk.h"
 #include "core/clock.h"
 #include "store/store.h"
 
 namespace millrace {
+
+class TypeSum;
 
 struct LocalBrokerOptions {
   BooksOptions rules = {};
@@ -76,6 +79,9 @@ class LocalBroker final : public Broker {
   // How many processors would keep waiting times short, for whoever starts workers; 0 without a
   // manager.
   std::uint64_t desired_processors() { return manager_.desired(); }
+  ManagerView manager_view() {
+    return {.enabled = books_.options.manager, .desired = desired_processors()};
+  }
 
   // Does one thing to the first of these tasks, at least one: as many as 4 MiB of payloads and
   // results allow. Tasks that changed since they were seen and no longer fit are left alone
@@ -85,6 +91,8 @@ class LocalBroker final : public Broker {
   void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
   // What happens to tasks, for whoever watches.
   EventRing& events() { return books_.events; }
+  // What happened to the types of a queue, all points together.
+  void types(Ask ask, HistoryRequest request, Completion<TypesPast> done);
   // What a scrape needs. Answers also where the store has failed, and says so.
   void observe(Ask ask, Completion<Observed> done);
   // What happened in the past, a point a minute or an hour.
@@ -214,6 +222,9 @@ class LocalBroker final : public Broker {
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);
   void add_page(Walk& walk, const std::vector<Memo>& page);
+  void walk_history(Ask ask, HistoryRequest request, Completion<History> done,
+                    std::shared_ptr<TypeSum> types);
+  void add_types(Walk& walk, TimePoint now);
   void keep_last_minute();
 
   // The store, with the internal queues in it.

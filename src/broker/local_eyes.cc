@@ -11,6 +11,7 @@
 #include "broker/history_memo.h"
 #include "broker/history_sum.h"
 #include "broker/local_broker.h"
+#include "broker/type_sum.h"
 #include "core/limits.h"
 #include "core/quote.h"
 #include "core/time_text.h"
@@ -72,7 +73,7 @@ void LocalBroker::observe(Ask ask, Completion<Observed> done) {
   observed->priorities = books_.figures.priorities();
   observed->refused = books_.figures.refused();
   observed->late_reports = books_.figures.late_reports();
-  observed->workers = figures_of(books_.leases.workers(), now);
+  observed->workers = figures_of(books_.leases.workers(false), now);
   observed->leases = books_.leases.size();
   observed->events = books_.events.last();
   observed->traits = traits();
@@ -134,9 +135,26 @@ struct LocalBroker::Walk {
   std::string end = {};  // the first key that is not wanted
   std::uint32_t limit = first_page;
   bool last = false;
+  std::shared_ptr<TypeSum> types = nullptr;  // null: nobody asks for them
 };
 
 void LocalBroker::history(Ask ask, HistoryRequest request, Completion<History> done) {
+  walk_history(ask, std::move(request), std::move(done), nullptr);
+}
+
+void LocalBroker::types(Ask ask, HistoryRequest request, Completion<TypesPast> done) {
+  auto types = std::make_shared<TypeSum>();
+  const HistoryStep& step = request.step == history_hour.length ? history_hour : history_minute;
+  const TimePoint from = beginning_of(step, std::max(request.from, TimePoint{}));
+  auto then = [types, from, done = std::move(done)](const Result<History>& found) mutable {
+    if (!found) return done(std::unexpected(found.error()));
+    done(types->past(from));
+  };
+  walk_history(ask, std::move(request), std::move(then), types);
+}
+
+void LocalBroker::walk_history(Ask ask, HistoryRequest request, Completion<History> done,
+                               std::shared_ptr<TypeSum> types) {
   if (request.step != history_minute.length && request.step != history_hour.length) {
     return done(fail(ErrorCode::invalid, fmt::format("step is {}; it must be 1m or 1h",
                                                      format_duration(request.step))));
@@ -144,6 +162,7 @@ void LocalBroker::history(Ask ask, HistoryRequest request, Completion<History> d
   request.from = std::max(request.from, TimePoint{});
   const auto walk = std::make_shared<Walk>(
       Walk{.ask = ask, .done = std::move(done), .sum = HistorySum(std::move(request))});
+  walk->types = std::move(types);
   const HistoryStep& step = walk->sum.step();
   const HistoryRequest& wanted = walk->sum.request();
   walk->after = history_key(step, beginning_of(step, wanted.from) - step.length);
@@ -161,6 +180,7 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   if (!page) return page;
   walk.last = page->size() < walk.limit || page->back().key >= walk.end;
   if (!walk.last) return page;
+  if (walk.types != nullptr) add_types(walk, now);
   history_.look_at_unwritten(
       step, [&](TimePoint minute, const HistoryMemo& memo) { sum.add(minute, memo); });
   const auto rows = books_.figures.sum_minutes(
@@ -184,12 +204,22 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   return page;
 }
 
+// What no memo has yet.
+void LocalBroker::add_types(Walk& walk, TimePoint now) {
+  history_.look_at_unwritten(walk.sum.step(), [&](TimePoint minute, const HistoryMemo& memo) {
+    walk.types->add(walk.sum, minute, memo);
+  });
+  books_.figures.each_row(
+      now, [&](TimePoint minute, const MinuteRow& row) { walk.types->add(walk.sum, minute, row); });
+}
+
 void LocalBroker::add_page(Walk& walk, const std::vector<Memo>& page) {
   const std::size_t prefix = walk.sum.step().prefix.size();
   for (const Memo& memo : page) {
     const auto at = parse_time(std::string_view(memo.key).substr(prefix));
     const auto read = HistoryMemo::decode(memo.value);
     if (at && read) {
+      if (walk.types != nullptr) walk.types->add(walk.sum, *at, *read);
       walk.sum.add(*at, *read);
       continue;
     }

@@ -420,7 +420,7 @@ void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePo
       if (extended.error().code == ErrorCode::lease_lost) leases.ended(token, false, now);
       continue;
     }
-    const LeaseNote* note = leases.extended(token, now);
+    const LeaseNote* note = leases.extended(token, extended->until, now);
     if (!progress) continue;
     const auto found = job.found.find(token.value);
     if (note != nullptr) {

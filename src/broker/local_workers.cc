@@ -67,6 +67,12 @@ bool is_own(const WorkerView& worker) {
 void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done) {
   auto workers = books_.leases.workers();
   std::erase_if(workers, is_own);
+  auto told = manager_.assignments();
+  for (WorkerView& worker : workers) {
+    if (const auto found = told.find(worker.name); found != told.end()) {
+      worker.assignments = std::move(found->second);
+    }
+  }
   done(std::move(workers));
 }
 

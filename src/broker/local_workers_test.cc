@@ -89,5 +89,27 @@ TEST(LocalWorkers, without_a_manager_there_are_no_instructions) {
   }
 }
 
+TEST(LocalWorkers, what_the_manager_decided_is_shown) {
+  LocalBrokerOptions options;
+  options.rules.manager = true;
+  BrokerDriver driver(options);
+  const auto report = [] {
+    return WorkerReport{.worker = "w",
+                        .processors = 2,
+                        .queues = {{.queue = "a", .processors = 2, .most = 2},
+                                   {.queue = "b", .processors = 1, .most = 1}}};
+  };
+  ASSERT_TRUE(beat(driver, report()));
+  EXPECT_TRUE(workers(driver)[0].assignments.empty());
+  driver.live(6s);
+  ASSERT_TRUE(beat(driver, report()));
+  const auto assignments = workers(driver)[0].assignments;
+  ASSERT_EQ(assignments.size(), 2U);
+  EXPECT_EQ(assignments[0], (Assignment{.queue = "a", .processors = 2}));
+  EXPECT_EQ(assignments[1], (Assignment{.queue = "b", .processors = 1}));
+  EXPECT_TRUE(driver.broker->manager_view().enabled);
+  EXPECT_FALSE(BrokerDriver().broker->manager_view().enabled);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -153,6 +153,11 @@ Instructions Manager::instructions(const WorkerReport& report) {
   return {.assignments = std::move(assignments)};
 }
 
+std::map<std::string, std::vector<Assignment>> Manager::assignments() {
+  const std::scoped_lock lock(mutex_);
+  return told_;
+}
+
 std::uint64_t Manager::desired() {
   const std::scoped_lock lock(mutex_);
   return desired_;

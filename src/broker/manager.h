@@ -32,6 +32,9 @@ class Manager final : public Service {
   // For a worker that says this of itself; nothing where that is as it should be.
   Instructions instructions(const WorkerReport& report);
 
+  // What each worker was told in the last round, or would be if it asked.
+  std::map<std::string, std::vector<Assignment>> assignments();
+
   // How many processors would keep waiting times short, whether there are workers or not.
   std::uint64_t desired();
 

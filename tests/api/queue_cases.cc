@@ -28,6 +28,21 @@ Case prepared(std::string operation, unsigned status, Request request) {
           }};
 }
 
+void add_types(std::vector<Case>& cases) {
+  for (const auto* query : {"", "?for=1m", "?for=24h"}) {
+    cases.push_back({"getQueueTypes", 200, [query](ApiClient& server) {
+                       server.settled(R"("outcome":"done","result":1)");
+                       return Request{.target = std::string("/v1/queues/emails/types") + query};
+                     }});
+  }
+  for (const auto* query : {"?for=25h", "?for=59s", "?for=soon", "?for=0", "?from=1h"}) {
+    cases.push_back(
+        prepared("getQueueTypes", 400, {.target = std::string("/v1/queues/emails/types") + query}));
+  }
+  cases.push_back(prepared("getQueueTypes", 404, {.target = "/v1/queues/nowhere/types"}));
+  cases.push_back(prepared("getQueueTypes", 404, {.target = "/v1/queues/4711/types"}));
+}
+
 }  // namespace
 
 std::vector<Case> queue_cases() {
@@ -36,6 +51,7 @@ std::vector<Case> queue_cases() {
   const std::string nowhere = "/v1/queues/nowhere";
   cases.push_back(prepared("listQueues", 200, {.target = "/v1/queues"}));
   cases.push_back(prepared("getStats", 200, {.target = "/v1/stats"}));
+  add_types(cases);
   cases.push_back(simple("createQueue", 201, {"POST", "/v1/queues", R"({"name":"emails"})"}));
   cases.push_back(prepared("createQueue", 409, {"POST", "/v1/queues", R"({"name":"emails"})"}));
   cases.push_back(simple("createQueue", 422, {"POST", "/v1/queues", R"({"name":"a b"})"}));

@@ -33,6 +33,12 @@ std::vector<Case> schedule_cases() {
   const std::string one = "/v1/schedules/nightly";
   const std::string none = "/v1/schedules/nowhere";
   cases.push_back(prepared("listSchedules", 200, {.target = all}));
+  cases.push_back(prepared("listSchedules", 200, {.target = all + "?queue=reports"}));
+  cases.push_back(prepared("listSchedules", 200, {.target = all + "?limit=1"}));
+  cases.push_back(prepared("listSchedules", 200, {.target = all + "?limit=1&cursor=nightly"}));
+  for (const auto* query : {"?limit=0", "?limit=1001", "?limit=x", "?page=2"}) {
+    cases.push_back(prepared("listSchedules", 400, {.target = all + query}));
+  }
   cases.push_back(simple("createSchedule", 201, {"POST", all, nightly}));
   cases.push_back(prepared("createSchedule", 409, {"POST", all, nightly}));
   cases.push_back(

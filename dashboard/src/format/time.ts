@@ -3,9 +3,9 @@ import { language } from '../words/language.svelte';
 
 type Kind = 'full' | 'today' | 'date' | 'relative';
 const formats: Record<Exclude<Kind, 'relative'>, Intl.DateTimeFormatOptions> = {
-  full: { dateStyle: 'medium', timeStyle: 'long' },
-  today: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
-  date: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+  full: { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' },
+  today: { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+  date: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
 };
 const made = new Map<string, Intl.DateTimeFormat>();
 const relatives = new Map<string, Intl.RelativeTimeFormat>();

@@ -9,11 +9,14 @@
 #include "broker/history.h"
 #include "broker/observed.h"
 #include "broker/standing.h"
+#include "broker/types_past.h"
 
 namespace millrace::api {
 
 struct Eyes {
   std::function<void(Ask ask, Completion<Observed> done)> observe = {};
+  std::function<ManagerView()> manager = {};
+  std::function<void(Ask ask, HistoryRequest request, Completion<TypesPast> done)> types = {};
   std::function<void(Ask ask, HistoryRequest request, Completion<History> done)> history = {};
   std::function<EventRing&()> events = {};
   std::function<Standing()> standing = {};

@@ -69,6 +69,9 @@ void clear_queue(CallPtr call);
 void queue_stats(CallPtr call);
 void all_stats(CallPtr call);
 
+// type_routes.cc
+void queue_types(CallPtr call);
+
 // schedule_routes.cc
 void list_schedules(CallPtr call);
 void create_schedule(CallPtr call);

@@ -57,6 +57,7 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/queues/{queue}/drain", Scope::admin, "drainQueue", drain_queue},
     {post, "/v1/queues/{queue}/clear", Scope::admin, "clearQueue", clear_queue},
     {get, "/v1/queues/{queue}/stats", Scope::read, "getQueueStats", queue_stats},
+    {get, "/v1/queues/{queue}/types", Scope::read, "getQueueTypes", queue_types},
     {get, "/v1/stats", Scope::read, "getStats", all_stats},
 
     {get, "/v1/schedules", Scope::read, "listSchedules", list_schedules},

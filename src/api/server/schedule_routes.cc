@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "api/wire/put.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
+#include "core/limits.h"
 #include "core/tick.h"
 
 namespace millrace::api {
@@ -77,21 +79,72 @@ void set_paused(CallPtr call, bool paused) {
   });
 }
 
-}  // namespace
+// What a task may call a queue.
+std::vector<QueueRef> names_of(const QueueSettings& queue) {
+  std::vector<QueueRef> names{queue.name, queue.id};
+  if (queue.number) names.emplace_back(*queue.number);
+  return names;
+}
 
-void list_schedules(CallPtr call) {
-  if (!call->query_is_good()) return;
+struct SchedulePage {
+  std::vector<QueueRef> queues = {};  // the names of one; none: of all queues
+  std::optional<std::uint64_t> limit = std::nullopt;
+  std::optional<std::string> after = std::nullopt;  // the name of a schedule
+
+  bool has(const Schedule& schedule) const {
+    if (after && schedule.name <= *after) return false;
+    return queues.empty() || std::ranges::find(queues, schedule.task.queue) != queues.end();
+  }
+};
+
+void answer_page(CallPtr call, SchedulePage page) {
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  auto then = [](CallPtr back, std::vector<Schedule> schedules) {
+  auto then = [page = std::move(page)](CallPtr back, std::vector<Schedule> schedules) {
     std::erase_if(schedules, [&](const Schedule& schedule) {
       const auto* name = std::get_if<std::string>(&schedule.task.queue);
-      return back->restricted() && (name == nullptr || !back->may_touch(*name));
+      if (back->restricted() && (name == nullptr || !back->may_touch(*name))) return true;
+      return !page.has(schedule);
     });
-    back->answer(wire::view_of("schedules", schedules));
+    std::ranges::sort(schedules, {}, &Schedule::name);
+    const bool more = page.limit && schedules.size() > *page.limit;
+    if (more) schedules.resize(*page.limit);
+    back->answer(wire::view_of("schedules", schedules, more));
   };
   broker.schedules(ask, std::nullopt,
                    answered<std::vector<Schedule>>(std::move(call), std::move(then)));
+}
+
+// A queue that is not there may have schedules: they make it.
+void answer_queue(CallPtr call, SchedulePage page, const Result<std::vector<QueueView>>& found) {
+  if (!found && found.error().code != ErrorCode::not_found) return call->refuse(found.error());
+  if (found && !found->empty()) page.queues = names_of(found->front().queue.settings);
+  answer_page(std::move(call), std::move(page));
+}
+
+}  // namespace
+
+void list_schedules(CallPtr call) {
+  const auto queue = call->query.text("queue");
+  SchedulePage page{.limit = call->query.number("limit", 1, limits::max_page),
+                    .after = call->query.text("cursor")};
+  if (!call->query_is_good()) return;
+  if (!queue) return answer_page(std::move(call), std::move(page));
+  page.queues.push_back(queue_from_text(*queue));
+  std::vector<QueueRef> wanted = page.queues;
+  with_queues(
+      std::move(call), std::move(wanted),
+      [page = std::move(page)](CallPtr back) mutable {
+        Broker& broker = *back->broker;
+        const Ask ask = back->ask();
+        const QueueRef named = page.queues.front();
+        auto then = [call = std::move(back),
+                     page = std::move(page)](Result<std::vector<QueueView>> found) mutable {
+          answer_queue(std::move(call), std::move(page), found);
+        };
+        broker.queues(ask, named, std::move(then));
+      },
+      "queue");
 }
 
 void create_schedule(CallPtr call) {

@@ -19,6 +19,10 @@ std::vector<WorkerView> visible(const Call& call, std::vector<WorkerView> worker
   for (WorkerView& worker : workers) {
     std::erase_if(worker.queues, [&](const auto& queue) { return !call.may_touch(queue); });
     worker.tasks.clear();
+    std::erase_if(worker.running,
+                  [&](const HeldTask& each) { return !call.may_touch(each.queue); });
+    std::erase_if(worker.assignments,
+                  [&](const Assignment& each) { return !call.may_touch(each.queue); });
     if (!worker.report) continue;
     std::erase_if(worker.report->queues,
                   [&](const QueueReport& each) { return !call.may_touch(each.queue); });
@@ -59,6 +63,9 @@ void list_workers(CallPtr call) {
     std::string out;
     wire::TextWriter writer(out);
     wire::append(writer.key("workers"), workers);
+    // How many processors all queues together could use is for those who may see all queues.
+    const auto& manager = back.options.eyes.manager;
+    if (manager && !back.restricted()) wire::append(writer.key("manager"), manager());
     writer.close();
     back.answer(std::move(out));
   });

@@ -258,4 +258,50 @@ Result<History> history_from(std::string_view text) {
   return history;
 }
 
+// ---- Types of a queue
+// ---------------------------------------------------------------------------
+
+namespace {
+
+void append_type(std::string& out, const TypePast& past, double seconds) {
+  const PointText sent = as_sent(past.sum, false);
+  const HistoryPoint& sum = past.sum;
+  TextWriter writer(out);
+  append(writer.key("type"), past.type);
+  for (const auto& [name, value] :
+       {std::pair{"put", sum.put}, std::pair{"taken", sum.taken},
+        std::pair{"completed", sum.completed}, std::pair{"failed", sum.failed},
+        std::pair{"dead", past.dead}, std::pair{"retried", sum.retried},
+        std::pair{"lost", sum.lost}, std::pair{"cancelled", sum.cancelled}}) {
+    append(writer.key(name), value);
+  }
+  const auto rate = [&](std::uint64_t count) { return static_cast<double>(count) / seconds; };
+  TextWriter rates(writer.key("rates"));
+  append(rates.key("put"), rate(sum.put)), append(rates.key("take"), rate(sum.taken));
+  append(rates.key("finish"), rate(sum.completed + sum.failed));
+  append(rates.key("fail"), rate(sum.failed)), append(rates.key("retry"), rate(sum.retried));
+  rates.close();
+  writer("wait_ms", sent.wait_ms), writer("run_ms", sent.run_ms);
+  writer.close();
+}
+
+}  // namespace
+
+std::string text_of(const TypesPast& past, TimePoint since, TimePoint now) {
+  // What was counted in less than a second is no rate.
+  const double seconds = std::max(1.0, std::chrono::duration<double>(now - since).count());
+  std::string out;
+  TextWriter writer(out);
+  append(writer.key("since"), since);
+  append_type(writer.key("total"), past.all, seconds);
+  writer.key("types") += '[';
+  for (const TypePast& each : past.types) {
+    if (&each != &past.types.front()) out += ',';
+    append_type(out, each, seconds);
+  }
+  out += ']';
+  writer.close();
+  return out;
+}
+
 }  // namespace millrace::wire

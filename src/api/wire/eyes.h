@@ -8,6 +8,7 @@
 
 #include "broker/events.h"
 #include "broker/history.h"
+#include "broker/types_past.h"
 
 namespace millrace::wire {
 
@@ -59,5 +60,8 @@ class EventReader {
 // for.
 std::string text_of(const History& history, bool depths = true);
 Result<History> history_from(std::string_view text);
+
+// What happened to the types of a queue since then; rates are a second.
+std::string text_of(const TypesPast& past, TimePoint since, TimePoint now);
 
 }  // namespace millrace::wire

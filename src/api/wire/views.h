@@ -21,12 +21,20 @@ void fields(A<Explanation> auto& of, auto& visit) {
   visit("sentence", of.sentence), visit("until", of.until), visit("ahead", of.ahead);
   visit("estimate", of.estimate);
 }
+void fields(A<HeldTask> auto& of, auto& visit) {
+  visit("id", required(of.id)), visit("queue", required(of.queue)), visit("type", of.type);
+  visit("since", of.since), visit("until", of.until);
+}
+void fields(A<ManagerView> auto& of, auto& visit) {
+  visit("enabled", always(of.enabled)), visit("desired", always(of.desired));
+}
 void fields(A<WorkerView> auto& of, auto& visit) {
   visit("name", always(of.name)), visit("queues", of.queues);
   visit("first_seen", of.first_seen), visit("last_seen", of.last_seen);
   visit("taken", always(of.taken)), visit("settled", always(of.settled));
   visit("holding", always(of.holding)), visit("tasks", of.tasks);
-  visit("report", of.report);
+  visit("running", of.running), visit("report", of.report);
+  visit("assignments", of.assignments);
 }
 void fields(A<Handled> auto& of, auto& visit) {
   visit("done", always(of.done)), visit("refused", always(of.refused));
@@ -49,7 +57,9 @@ std::string view_of(const Schedule& schedule);
 std::string stats_of(const QueueView& view);
 // {"<name>":[…]}
 std::string view_of(std::string_view name, const std::vector<QueueView>& views, bool stats);
-std::string view_of(std::string_view name, const std::vector<Schedule>& schedules);
+// `more`: there are others behind them, and `next` says after which.
+std::string view_of(std::string_view name, const std::vector<Schedule>& schedules,
+                    bool more = false);
 // {"id":…,"state":…}
 std::string state_of(TaskId id, TaskState state);
 

@@ -1,0 +1,28 @@
+// Adds up what an answer about the types of a queue is made of.
+#pragma once
+
+#include <millrace/time.h>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "broker/history_memo.h"
+#include "broker/history_sum.h"
+#include "broker/type_tally.h"
+#include "broker/types_past.h"
+
+namespace millrace {
+
+class TypeSum {
+ public:
+  // Of what `asked` wants.
+  void add(const HistorySum& asked, TimePoint moment, const HistoryMemo& memo);
+  void add(const HistorySum& asked, TimePoint moment, const MinuteRow& row);
+
+  TypesPast past(TimePoint from) const;
+
+ private:
+  std::map<std::string, HistoryRow, std::less<>> types_;
+};
+
+}  // namespace millrace

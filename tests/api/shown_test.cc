@@ -1,0 +1,103 @@
+// What a page shows of queues, schedules and workers: by type, by page, and to whom.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/api/api_server.h"
+
+namespace millrace::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Keys `shop` and `all`; whoever has none is let in as `all`.
+ServerOptions with_shop_key() {
+  ServerOptions options;
+  options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
+    auto principal = std::make_shared<api::Principal>();
+    principal->key = "k";
+    if (head.authorization == "Bearer shop") principal->queues = {"shop"};
+    return principal;
+  };
+  return options;
+}
+
+const std::string as_shop = "Authorization: Bearer shop\r\n";
+
+std::string schedule(const std::string& name, const std::string& queue) {
+  return R"({"name":")" + name + R"(","rule":{"every_ms":60000},"task":{"queue":)" + queue + "}}";
+}
+
+TEST(Shown, types_of_a_queue_have_counts_rates_and_percentiles) {
+  ApiServer server;
+  server.settled(R"("outcome":"done","result":1)");
+  server.driver.pass(10s);
+  const Reply reply = server.ask({.target = "/v1/queues/emails/types"});
+  ASSERT_EQ(reply.status, 200U) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr(R"("total":{"type":"","put":1,"taken":1,"completed":1)"));
+  // The queue is ten seconds old, so the rate is of these and not of the quarter of an hour.
+  EXPECT_THAT(reply.body, HasSubstr(R"("rates":{"put":0.1,"take":0.1,"finish":0.1)"));
+  EXPECT_THAT(reply.body, HasSubstr(R"("run_ms":{"p50":)"));
+}
+
+TEST(Shown, types_are_for_keys_of_that_queue) {
+  ApiServer server(with_shop_key());
+  server.put();
+  server.must_post("/v1/tasks", R"({"queue":"shop"})");
+  EXPECT_EQ(server.ask({.target = "/v1/queues/emails/types", .headers = as_shop}).status, 403U);
+  EXPECT_EQ(server.ask({.target = "/v1/queues/shop/types", .headers = as_shop}).status, 200U);
+}
+
+TEST(Shown, schedules_of_a_queue_whatever_they_call_it) {
+  ApiServer server(with_shop_key());
+  server.must_post("/v1/queues", R"({"name":"shop","number":7})");
+  server.must_post("/v1/schedules", schedule("a", R"("shop")"));
+  server.must_post("/v1/schedules", schedule("b", "7"));
+  server.must_post("/v1/schedules", schedule("c", R"("emails")"));
+  for (const auto* queue : {"shop", "7"}) {
+    const Reply reply = server.ask({.target = std::string("/v1/schedules?queue=") + queue});
+    EXPECT_THAT(reply.body, HasSubstr(R"("name":"a")"));
+    EXPECT_THAT(reply.body, HasSubstr(R"("name":"b")"));
+    EXPECT_THAT(reply.body, Not(HasSubstr(R"("name":"c")")));
+  }
+  EXPECT_EQ(server.ask({.target = "/v1/schedules?queue=nowhere"}).body, R"({"schedules":[]})");
+  EXPECT_EQ(server.ask({.target = "/v1/schedules?queue=emails", .headers = as_shop}).status, 403U);
+  EXPECT_THAT(server.ask({.target = "/v1/schedules", .headers = as_shop}).body,
+              Not(HasSubstr(R"("name":"c")")));
+}
+
+TEST(Shown, schedules_come_in_pages) {
+  ApiServer server;
+  for (const auto* name : {"b", "c", "a"}) {
+    server.must_post("/v1/schedules", schedule(name, R"("q")"));
+  }
+  EXPECT_THAT(server.ask({.target = "/v1/schedules"}).body, Not(HasSubstr("next\":\"b")));
+  const Reply first = server.ask({.target = "/v1/schedules?limit=2"});
+  EXPECT_THAT(first.body, HasSubstr(R"("next":"b"})"));
+  EXPECT_THAT(first.body, Not(HasSubstr(R"("name":"c")")));
+  const Reply second = server.ask({.target = "/v1/schedules?limit=2&cursor=b"});
+  EXPECT_THAT(second.body, HasSubstr(R"("name":"c")"));
+  EXPECT_THAT(second.body, Not(HasSubstr(R"("name":"b")")));
+  EXPECT_THAT(second.body, Not(HasSubstr(R"("next":"c")")));
+}
+
+TEST(Shown, workers_tell_what_they_do_to_those_who_may_know) {
+  ApiServer server(with_shop_key());
+  server.must_post("/v1/tasks", R"({"queue":"emails","type":"letter"})");
+  server.must_post("/v1/tasks", R"({"queue":"shop","type":"order"})");
+  server.must_post("/v1/take",
+                   R"({"worker":"w","queues":[{"queue":"emails"},{"queue":"shop"}],"most":5})");
+  const Reply all = server.ask({.target = "/v1/workers"});
+  EXPECT_THAT(all.body, HasSubstr(R"("type":"letter")"));
+  EXPECT_THAT(all.body, HasSubstr(R"("type":"order")"));
+  EXPECT_THAT(all.body, HasSubstr(R"("manager":{"enabled":false,"desired":0})"));
+  const Reply some = server.ask({.target = "/v1/workers", .headers = as_shop});
+  EXPECT_THAT(some.body, Not(HasSubstr("letter")));
+  EXPECT_THAT(some.body, HasSubstr(R"("type":"order")"));
+  EXPECT_THAT(some.body, Not(HasSubstr("manager")));
+}
+
+}  // namespace
+}  // namespace millrace::test
