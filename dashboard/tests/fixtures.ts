@@ -20,7 +20,8 @@ export const test = plain.extend<Fixtures>({
   complaints: async ({}, use) => {
     await use([]);
   },
-  page: async ({ page, complaints }, use) => {
+  // With the server, so that it does not end before the page.
+  page: async ({ page, complaints, server: _ }, use) => {
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
     });

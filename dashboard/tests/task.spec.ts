@@ -93,14 +93,14 @@ test('why it is not running, in a sentence', async ({ page, server }) => {
   const why = page.getByRole('region', { name: 'Why is it not running?' });
   await expect(why).toContainText('No worker asks for tasks of the queue emails.');
   await server.must('POST', '/v1/queues/emails/pause', { for_ms: 3_600_000 });
-  await expect(why).toContainText(/The queue emails is paused until .*: for another \d+ m/);
+  await expect(why).toContainText(/The queue emails is paused until .*: for another \d+\sm/);
   await server.must('POST', '/v1/queues/emails/pause', {});
   await expect(why).toContainText('The queue emails is paused until somebody resumes it.');
   await expect(why.getByRole('link', { name: 'To the queue emails' })).toHaveAttribute('href', '/queues/emails');
   await server.must('PATCH', '/v1/queues/emails', { active: false });
   await expect(why).toContainText('switched off');
   await open(page, server, await server.put('images', { delay_ms: 3_600_000 }));
-  await expect(why).toContainText(/It is not due until .*: in (1 h|59 m)/);
+  await expect(why).toContainText(/It is not due until .*: in (1\sh|59\sm)/);
   await open(page, server, await server.put('images', { held: true }));
   await expect(why).toContainText('waits for somebody to release it');
   const [, running] = [await server.put('sounds'), await take_one(server, 'sounds')];
