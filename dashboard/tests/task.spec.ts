@@ -82,7 +82,9 @@ test('progress and log lines come while it runs', async ({ page, server }) => {
   await expect(page.getByRole('log')).toContainText('connected');
   await server.must('POST', `/v1/tasks/${id}/log`, { token: task.token, lines: ['said goodbye'] });
   await expect(page.getByRole('log')).toContainText('said goodbye');
-  await expect(page.getByRole('log').getByText('connected')).toHaveCount(1);
+  await server.must('POST', `/v1/tasks/${id}/log`, { token: task.token, lines: ['and went'] });
+  await expect(page.getByRole('log')).toContainText('and went');
+  for (const line of ['connected', 'said goodbye']) await expect(page.getByRole('log').getByText(line)).toHaveCount(1);
   await server.must('POST', `/v1/tasks/${id}/progress`, { token: task.token, progress: 40 });
   await expect(page.getByRole('progressbar', { name: 'Progress' })).toHaveAttribute('aria-valuenow', '40');
 });
