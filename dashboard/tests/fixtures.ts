@@ -25,7 +25,8 @@ export const test = plain.extend<Fixtures>({
   complaints: async ({}, use) => {
     await use([]);
   },
-  page: async ({ page, complaints, ending }, use) => {
+  // With the server, so that it does not end before the page.
+  page: async ({ page, complaints, ending, server: _ }, use) => {
     page.on('console', (message) => {
       if (ending.over) return;
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(`${message.text()} ${message.location().url}`.trim());

@@ -178,6 +178,9 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
                                        std::vector<QueueRef>& unknown, TimePoint now) {
   if (report.follow_ups.empty()) return {};
   books_.ids.fill(report.follow_ups, now);
+  for (NewTask& task : report.follow_ups) {
+    if (task.parent.value.is_nil()) task.parent = report.id;
+  }
   const QueueBook::Reading book(books_.queues);
   for (std::size_t i = 0; i < report.follow_ups.size(); ++i) {
     auto good = check_task(ask, book, report.follow_ups[i], now, unknown);

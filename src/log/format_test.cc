@@ -61,6 +61,20 @@ TEST(LogFormat, whatever_comes_from_outside_stays_on_its_line_and_harmless) {
   EXPECT_THAT(json({LogLevel::info, "\n"}), HasSubstr("\\u000a"));
 }
 
+TEST(LogFormat, nothing_turns_the_direction_of_writing) {
+  for (const std::string& mark :
+       {std::string("\u200e"), std::string("\u200f"), std::string("\u202a"), std::string("\u202e"),
+        std::string("\u2066"), std::string("\u2069")}) {
+    EXPECT_THAT(text({LogLevel::info, "a" + mark + "b"}), Not(HasSubstr(mark)));
+    EXPECT_THAT(json({LogLevel::info, "m", {{"k", mark}}}), Not(HasSubstr(mark)));
+  }
+  for (const std::string& fine : {std::string("\u2010"), std::string("\u2030"),
+                                  std::string("\u2065"), std::string("\u20ac")}) {
+    EXPECT_THAT(text({LogLevel::info, fine}), HasSubstr(fine));
+  }
+  EXPECT_THAT(text({LogLevel::info, "a\u202eb"}), HasSubstr("a\\xe2\\x80\\xaeb"));
+}
+
 TEST(LogFormat, the_secret_of_a_key_never_gets_out) {
   const std::string key = "mr_0123456789abcdef_AAAA-BBBB_CCCC";
   for (const std::string& line :

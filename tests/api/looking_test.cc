@@ -167,11 +167,12 @@ TEST(ActOnTasks, bad_requests_are_refused) {
   for (const std::string& body :
        {std::string("{}"), std::string(R"({"action":"cancel","ids":[]})"),
         fmt::format(R"({{"action":"move","ids":["{}"]}})", id),
-        fmt::format(R"({{"action":"cancel","ids":[{}]}})", many),
         fmt::format(R"({{"action":"retry","reason":"r","ids":["{}"]}})", id),
         std::string(R"({"action":"cancel","ids":["17"]})")}) {
-    EXPECT_EQ(server.post("/v1/tasks/actions", body).status, 422U) << body.substr(0, 100);
+    EXPECT_EQ(server.post("/v1/tasks/actions", body).status, 422U) << body;
   }
+  const std::string too_many = fmt::format(R"({{"action":"cancel","ids":[{}]}})", many);
+  EXPECT_EQ(server.post("/v1/tasks/actions", too_many).status, 413U);
 }
 
 TEST(ActOnTasks, whoever_may_only_put_may_only_cancel) {

@@ -6,7 +6,7 @@ import { iso_of } from '../../format/local_input';
 
 export const spans = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 } as const;
 export type Span = keyof typeof spans;
-const is_span = (text: string): text is Span => text in spans;
+const is_span = (text: string): text is Span => Object.hasOwn(spans, text);
 
 // Parameters that are texts and mean the same here and in the API.
 export const plain = ['queue', 'type', 'client_id', 'tag', 'group', 'priority', 'error_code', 'text'] as const;
