@@ -27,7 +27,7 @@ const queues: Record<string, object> = {
 };
 
 const schedules = [
-  { name: 'nightly-report', rule: { cron: '0 3 * * *', zone: 'Europe/Berlin' }, task: { queue: 'reports', type: 'daily', payload: { shop: 'berlin' } } },
+  { name: 'nightly-report', rule: { cron: '0 3 * * *', zone: 'Europe/Berlin' }, task: { queue: 'reports', type: 'daily', payload: JSON.stringify({ shop: 'berlin' }) } },
   { name: 'monthly-report', rule: { cron: '0 6 1 * *', zone: 'Europe/Berlin' }, task: { queue: 'reports', type: 'monthly' } },
   { name: 'digest', rule: { cron: '30 8 * * MON-FRI', zone: 'Europe/Berlin' }, task: { queue: 'emails', type: 'digest' } },
   { name: 'bank-statements', rule: { every_ms: 900_000 }, task: { queue: 'payments', type: 'statements' } },
@@ -57,7 +57,8 @@ async function import_past(server: Server, now: number, random: Random): Promise
   const headers: Record<string, string> = { 'Content-Type': 'application/x-ndjson' };
   if (server.key) headers.Authorization = `Bearer ${server.key}`;
   const answer = await fetch(`${server.url}/v1/import`, { method: 'POST', headers, body: lines.map((line) => `${JSON.stringify(line)}\n`).join('') });
-  if (!answer.ok) throw new Error(`import: ${answer.status} ${await answer.text()}`);
+  const said = await answer.text();
+  if (!answer.ok || !said.startsWith('{"imported"')) throw new Error(`import: ${answer.status} ${said}`);
   return task.id;
 }
 

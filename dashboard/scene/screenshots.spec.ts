@@ -79,6 +79,9 @@ async function capture(page: Page, file: string): Promise<void> {
 
 test('pictures', async ({ browser }) => {
   test.setTimeout(15 * 60_000);
+  const names = [...shown('').map(({ name }) => name), 'sign-in'];
+  const unknown = only?.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new Error(`there is no page ${unknown}; there are: ${names.join(', ')}`);
   mkdirSync(folder, { recursive: true });
   const server = await new Server().start();
   const admin = await server.make_key('marta', ['admin']);

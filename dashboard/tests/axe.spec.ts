@@ -1,5 +1,6 @@
 // Every page, with a lot to show and with nothing, in both themes: no violation of WCAG 2.1 AA, and no
 // scrolling sideways on a phone.
+import type { Page } from '@playwright/test';
 import { set_scene } from '../scene/scene.ts';
 import { expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
 import { Server } from './server.ts';
@@ -34,9 +35,20 @@ test.afterAll(async () => {
 });
 
 // What a page shows has come, and nothing is on its way any more.
-async function settled(page: import('@playwright/test').Page): Promise<void> {
+async function settled(page: Page): Promise<void> {
   await expect(page.getByRole('heading', { level: 1 }).or(page.getByRole('heading', { level: 2 })).first()).toBeAttached();
   await expect(page.locator('main [role=status][aria-label]')).toHaveCount(0);
+}
+
+// A task of each tone comes through the tail.
+async function something_happens(page: Page): Promise<void> {
+  await expect(page.locator('[data-live=live]')).toBeAttached();
+  await busy.fail('reports-late', { code: 'exit_1', message: 'no' });
+  const retried = await busy.put('reports-late');
+  const [task] = await busy.take('reports-late');
+  await busy.settle(task!, { outcome: 'failed', retryable: true, error: { message: 'later' } });
+  await busy.must('POST', `/v1/tasks/${retried}/cancel`);
+  await expect(page.locator('[data-event=cancelled]').first()).toBeVisible();
 }
 
 for (const theme of themes) {
@@ -45,6 +57,7 @@ for (const theme of themes) {
       await use_theme(page, theme);
       await page.goto(busy.url + paths(task)[name]);
       await settled(page);
+      if (name === 'events') await something_happens(page);
       await expect(page.locator('html')).toHaveAttribute('data-theme', theme);
       await expect_accessible(page);
     });
@@ -74,6 +87,7 @@ for (const name of pages) {
     await use_language(page, 'ru');
     await page.goto(busy.url + paths(task)[name]);
     await settled(page);
+    if (name === 'events') await something_happens(page);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(360);
     await expect_accessible(page);
