@@ -20,7 +20,9 @@ export const test = plain.extend<Fixtures>({
   complaints: async ({}, use) => {
     await use([]);
   },
-  page: async ({ page, complaints }, use) => {
+  // With the server, so that it ends before it: a page whose server is gone complains.
+  page: async ({ page, server, complaints }, use) => {
+    void server;
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
     });

@@ -72,7 +72,7 @@ test('events come as they happen, and after a restart again', async ({ page, ser
   await expect(page.locator('[data-live=live]')).toBeVisible({ timeout: 20_000 });
   await server.put('emails');
   await expect(page.locator('[data-event=put]')).toHaveCount(2);
-  await page.getByRole('link', { name: 'Workers' }).click();
+  await page.getByRole('link', { name: 'Action log' }).click();
   await expect(page.locator('[data-live]')).toHaveCount(0);
   forgive(complaints, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|status of 503/);
 });
