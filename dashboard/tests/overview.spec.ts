@@ -126,7 +126,7 @@ test('queues are found, put in order, and walked by keyboard', async ({ page, se
   await page.keyboard.press('/');
   await expect(page.getByLabel('Filter queues')).toBeFocused();
   await page.keyboard.type('Q1');
-  await expect(names).toHaveText(['q10', 'q11']);
+  await expect(names).toHaveText(['q11', 'q10']); // still in order
   await page.keyboard.type('x');
   await expect(page.getByText('No queue has “Q1x” in its name.')).toBeVisible();
 });
