@@ -311,7 +311,7 @@ int main(int argc, char** argv) {
   Flags flags(words);
   Settings settings;
   if (flags.has("--smoke")) {
-    settings = {.rounds = 1, .seconds = 0.2, .rate = 2'000, .browser = false};
+    settings = {.rounds = 1, .seconds = 1, .rate = 10'000, .browser = false};
     settings.server = own_directory() + "/../millrace";
   }
   flags.number("--rounds", settings.rounds);

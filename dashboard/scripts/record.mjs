@@ -21,7 +21,7 @@ network.on('Network.requestWillBeSent', ({ requestId, request, timestamp, type }
   const { pathname, search, protocol } = new URL(request.url);
   if (!protocol.startsWith('http')) return;
   began ||= timestamp;
-  const accept = request.headers.Accept ?? '*/*';
+  const accept = type === 'Document' ? 'text/html' : (request.headers.Accept ?? '*/*'); // the former is added later
   asked.set(requestId, { at: (timestamp - began) * 1000, kind: kind_of(pathname, type), bytes: 0, accept, target: pathname + search });
 });
 network.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {

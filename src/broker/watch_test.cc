@@ -69,9 +69,13 @@ TEST_F(ConditionsTest, a_queue_over_its_depth_alerts_once_and_says_when_that_is_
   EXPECT_EQ(last[0].facts.since, now);
   EXPECT_THAT(last[0].message, HasSubstr("1001 tasks wait in queue q; the alert is at 1000"));
   EXPECT_THAT(look({depth(5000)}), IsEmpty());
+  ASSERT_THAT(conditions.holding(), SizeIs(1));
+  EXPECT_EQ(conditions.holding()[0].count, 5000U);  // as it is now
+  EXPECT_EQ(conditions.holding()[0].since, now - 10s);
   EXPECT_THAT(look({depth(900)}), IsEmpty());  // not over with the first tasks that are taken
   EXPECT_THAT(look({depth(800)}), ElementsAre("queue_deep q resolved"));
   EXPECT_EQ(last[0].facts.level, LogLevel::info);
+  EXPECT_THAT(conditions.holding(), IsEmpty());
   EXPECT_THAT(look({depth(10)}), IsEmpty());
 }
 

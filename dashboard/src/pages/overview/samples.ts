@@ -1,7 +1,7 @@
 // The first task and the first worker, to be copied. `server` is where this page came from.
 const key = '$MILLRACE_KEY';
 
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const quoted = (text: string): string => (/^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 const exported = (server: string, needs_key: boolean): string =>
   `export MILLRACE_URL=${server}${needs_key ? ' MILLRACE_KEY=mr_…' : ''}\n`;
