@@ -219,6 +219,7 @@ test('another queue shows nothing of the one before; one that is not there is sa
 
 for (const theme of themes) {
   test(`accessible in the ${theme} theme, also while settings are edited, and on a phone`, async ({ server, page }) => {
+    test.slow(); // axe looks at everything, several times
     await server.put_many('emails', 2, { type: 'welcome' });
     await server.fail('emails', { message: 'no' }, { type: 'welcome' });
     await server.must('POST', '/v1/schedules', { name: 'nightly', rule: { cron: '0 3 * * *' }, task: { queue: 'emails' } });
