@@ -16,7 +16,7 @@ using api::Method;
 constexpr std::string_view page = "/index.html";
 constexpr std::string_view base_mark = "<base href=\"./\" />";
 
-// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame; and
+// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame;
 // no text becomes HTML but what Svelte has compiled.
 constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

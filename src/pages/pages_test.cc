@@ -152,7 +152,7 @@ TEST(PagesFiles, what_is_built_in_is_complete) {
   }
   EXPECT_GE(found, 2U);
   for (const File& file : files()) {
-    if (file.content_type.starts_with("text/javascript") && file.plain.size() > 2000) {
+    if (file.content_type.starts_with("text/javascript") && file.plain.size() > 10'000) {
       EXPECT_LT(file.brotli.size(), file.plain.size() / 2) << file.path;
       EXPECT_LT(file.gzip.size(), file.plain.size() / 2) << file.path;
     }

@@ -84,6 +84,13 @@ class ActionTest : public ::testing::Test {
     return found;
   }
 
+  // Nobody waits until they are written, so ask until there are so many.
+  std::vector<std::string> when_there_are(std::size_t count) {
+    for (int i = 0; i < 2000 && list().size() < count; ++i) {
+    }
+    return list();
+  }
+
   bool session_ = false;
   std::optional<ApiServer> server_;
   api::ActionLog log_{[this] { return &*server_->driver.broker; }, Log{}};
@@ -95,7 +102,7 @@ TEST_F(ActionTest, what_is_administrated_is_written_down_and_what_programs_put_i
   server_->must_post("/v1/queues/emails/resume", "");
   server_->post("/v1/queues/nope/pause", "");
   server_->must_post("/v1/tasks/1/cancel", "");
-  EXPECT_THAT(list(), ElementsAre("resumeQueue emails 1", "pauseQueue emails 1"));
+  EXPECT_THAT(when_there_are(2), ElementsAre("resumeQueue emails 1", "pauseQueue emails 1"));
   const Reply reply = server_->ask({.target = "/v1/actions"});
   EXPECT_THAT(reply.body,
               ::testing::HasSubstr(R"("request":"{\"for_ms\":600000}","key":"k1","name":"ops")"));
@@ -111,7 +118,7 @@ TEST_F(ActionTest, what_people_do_is_written_down_all_of_it_but_payloads) {
   };
   ASSERT_EQ(ask("POST", "/v1/tasks", R"({"queue":"emails","payload":"secret"})").status, 201U);
   ASSERT_EQ(ask("POST", "/v1/tasks/1/cancel", "{}").status, 200U);
-  EXPECT_THAT(list(), ElementsAre("cancelTask 1 1", "putTasks - 1"));
+  EXPECT_THAT(when_there_are(2), ElementsAre("cancelTask 1 1", "putTasks - 1"));
   EXPECT_THAT(server_->ask({.target = "/v1/actions"}).body,
               ::testing::Not(::testing::HasSubstr("secret")));
 }
@@ -121,14 +128,13 @@ TEST_F(ActionTest, pages_go_back_through_the_hours) {
     for (int i = 0; i < 3; ++i) {
       log_.note(act("op", fmt::format("{}.{}", hour, i), server_->driver.clock.now()));
     }
-    server_->ask({.target = "/v1/stats"});
     server_->driver.clock.advance(1h);
   }
   std::vector<std::string> expected;
   for (int hour = 24; hour >= 0; --hour) {
     for (int i = 2; i >= 0; --i) expected.push_back(fmt::format("op {}.{} 1", hour, i));
   }
-  EXPECT_EQ(list(), expected);
+  EXPECT_EQ(when_there_are(expected.size()), expected);
   EXPECT_EQ(list(4), expected);
   EXPECT_EQ(list(1), expected);
   server_->driver.clock.advance(std::chrono::days(31));

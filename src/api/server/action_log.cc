@@ -37,9 +37,14 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   return good ? std::optional(number) : std::nullopt;
 }
 
-Ask ask_of(Broker& broker) {
-  return {
-      .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
+// Nobody waits for what is written; whoever reads does.
+Ask to_write(Broker& broker) {
+  return {.caller = broker.new_caller(), .internal = true};
+}
+Ask to_read(Broker& broker) {
+  Ask ask = to_write(broker);
+  ask.deadline = later(broker.now(), patience);
+  return ask;
 }
 
 bool alike(const Action& a, const Action& b) {
@@ -156,7 +161,7 @@ void ActionLog::write() {
 void ActionLog::read_then_write(std::int64_t hour, std::vector<Action> fresh, int tries) {
   Broker& broker = *broker_();
   broker.recall(
-      ask_of(broker), {.prefix = key_of(hour), .limit = 1},
+      to_write(broker), {.prefix = key_of(hour), .limit = 1},
       [this, hour, fresh = std::move(fresh), tries](Result<std::vector<Memo>> found) mutable {
         if (!found) {
           log_(LogLevel::warning, "actions were not kept", {{"error", found.error().message}});
@@ -173,7 +178,7 @@ void ActionLog::read_then_write(std::int64_t hour, std::vector<Action> fresh, in
                       .lifetime = kept_for};
         Broker& to = *broker_();
         to.remember(
-            ask_of(to), std::move(memo),
+            to_write(to), std::move(memo),
             [this, hour, fresh = std::move(fresh), tries](const Result<Memo>& stored) mutable {
               if (stored) return written();
               if (stored.error().code == ErrorCode::conflict && tries < most_tries) {
@@ -204,7 +209,7 @@ void ActionLog::list(std::string_view cursor, std::size_t limit,
   if (place->hour) recall.after = key_of(*place->left > 0 ? *place->hour + 1 : *place->hour);
   Broker& broker = *broker_();
   broker.recall(
-      ask_of(broker), std::move(recall),
+      to_read(broker), std::move(recall),
       [place = *place, limit, done = std::move(done)](Result<std::vector<Memo>> hours) mutable {
         if (!hours) return done(std::unexpected(std::move(hours.error())));
         done(page_of(*hours, place, limit));
