@@ -205,12 +205,19 @@ test('another queue shows nothing of the one before; one that is not there is sa
   await server.must('POST', '/v1/queues', { name: 'two' });
   await page.goto(`${server.url}/queues/one`);
   await expect(page.getByText('the first')).toBeVisible();
+  // The server takes its time; nothing of the other one may stand there meanwhile.
+  let go_on = () => {};
+  const held = new Promise<void>((done) => (go_on = done));
+  await page.route('**/v1/queues/two**', (route) => held.then(() => route.continue()));
   await page.evaluate(() => {
     history.pushState(null, '', '/queues/two');
     dispatchEvent(new PopStateEvent('popstate'));
   });
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('two');
   await expect(page.getByText('the first')).toHaveCount(0);
+  await expect(page.locator('[data-condition]')).toHaveCount(0);
+  go_on();
+  await expect(page.locator('[data-condition]')).toHaveText('active');
   await page.goto(`${server.url}/queues/nowhere`);
   await expect(page.getByText('There is no such thing')).toBeVisible();
   await expect(page.getByRole('button', { name: 'Pause…' })).toHaveCount(0);
@@ -219,6 +226,7 @@ test('another queue shows nothing of the one before; one that is not there is sa
 
 for (const theme of themes) {
   test(`accessible in the ${theme} theme, also while settings are edited, and on a phone`, async ({ server, page }) => {
+    test.slow(); // axe looks at everything, several times
     await server.put_many('emails', 2, { type: 'welcome' });
     await server.fail('emails', { message: 'no' }, { type: 'welcome' });
     await server.must('POST', '/v1/schedules', { name: 'nightly', rule: { cron: '0 3 * * *' }, task: { queue: 'emails' } });

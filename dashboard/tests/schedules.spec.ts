@@ -135,6 +135,7 @@ test('filters live in the address', async ({ server, page }) => {
 
 for (const theme of themes) {
   test(`accessible in the ${theme} theme, with details, in the editor, and on a phone`, async ({ server, page }) => {
+    test.slow(); // axe looks at everything, several times
     await with_schedules(server);
     await server.must('POST', '/v1/schedules/cleanup/pause');
     await use_theme(page, theme);

@@ -55,11 +55,14 @@ test.describe('with a manager', () => {
   });
 });
 
-test('without a manager that is said', async ({ server, page }) => {
-  await server.must('POST', '/v1/workers/mailer-1/beat', report('emails'));
-  await page.goto(`${server.url}/workers`);
-  await expect(page.locator('[data-figure="manager"]')).toHaveText('off');
-  await expect(page.locator('[data-figure="desired"]')).toHaveCount(0);
+test.describe('without a manager', () => {
+  test.use({ flags: ['--manager-enabled', 'false'] });
+  test('that is said', async ({ server, page }) => {
+    await server.must('POST', '/v1/workers/mailer-1/beat', report('emails'));
+    await page.goto(`${server.url}/workers`);
+    await expect(page.locator('[data-figure="manager"]')).toHaveText('off');
+    await expect(page.locator('[data-figure="desired"]')).toHaveCount(0);
+  });
 });
 
 test('filters live in the address', async ({ server, page }) => {
@@ -93,6 +96,7 @@ test('one that has not been heard of is marked and comes last', async ({ server,
 
 for (const theme of themes) {
   test(`accessible in the ${theme} theme, with details, and on a phone`, async ({ server, page }) => {
+    test.slow(); // axe looks at everything, several times
     await server.put_many('emails', 5, { type: 'welcome' });
     await server.take('emails', 5, 'mailer-1');
     await server.must('POST', '/v1/workers/mailer-1/beat', report('emails'));

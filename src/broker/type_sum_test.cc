@@ -102,15 +102,23 @@ TEST_F(TypeSumTest, dead_ones_are_among_those_that_failed) {
   EXPECT_EQ(past.all.dead, 1U);
 }
 
-TEST_F(TypeSumTest, of_very_many_types_the_busiest_are_told_and_the_rest_together) {
-  d.broker->run_services();
-  for (int i = 0; i < 120; ++i) put("q", "t" + std::to_string(i), i < 99 ? 3 : 1);
-  const TypesPast past = types({.queue = "q"});
+TEST(TypeSum, of_very_many_types_the_busiest_are_told_and_the_rest_together) {
+  TypeSum sum;
+  const HistorySum asked({.queue = "q"});
+  for (int i = 0; i < 120; ++i) {
+    MinuteRow row{.queue = "q", .type = "t" + std::to_string(i)};
+    row.counts[static_cast<std::size_t>(Counted::put)] = i < 99 ? 3 : 1;
+    sum.add(asked, t0, row);
+  }
+  MinuteRow other{.queue = "q", .type = "other"};
+  other.counts[static_cast<std::size_t>(Counted::put)] = 1000;
+  sum.add(asked, t0, other);
+  const TypesPast past = sum.past(t0);
   ASSERT_THAT(past.types, SizeIs(TypesPast::most));
   EXPECT_EQ(past.types.front().sum.put, 3U);
   EXPECT_EQ(past.types.back().type, "other");
-  EXPECT_EQ(past.types.back().sum.put, 21U);
-  EXPECT_EQ(past.all.sum.put, 318U);
+  EXPECT_EQ(past.types.back().sum.put, 1021U);
+  EXPECT_EQ(past.all.sum.put, 1318U);
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Request {
 struct ServerOptions {
   api::ApiOptions api = {};
   bool started = true;
+  bool history = false;
   std::unique_ptr<Store> store = open_memory();
 };
 

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "tests/api/api_server.h"
 
@@ -31,7 +33,9 @@ std::string schedule(const std::string& name, const std::string& queue) {
 }
 
 TEST(Shown, types_of_a_queue_have_counts_rates_and_percentiles) {
-  ApiServer server;
+  ServerOptions options;
+  options.history = true;
+  ApiServer server(std::move(options));
   server.settled(R"("outcome":"done","result":1)");
   server.driver.pass(10s);
   const Reply reply = server.ask({.target = "/v1/queues/emails/types"});
@@ -87,8 +91,9 @@ TEST(Shown, workers_tell_what_they_do_to_those_who_may_know) {
   ApiServer server(with_shop_key());
   server.must_post("/v1/tasks", R"({"queue":"emails","type":"letter"})");
   server.must_post("/v1/tasks", R"({"queue":"shop","type":"order"})");
-  server.must_post("/v1/take",
-                   R"({"worker":"w","queues":[{"queue":"emails"},{"queue":"shop"}],"most":5})");
+  server.must_post(
+      "/v1/take",
+      R"({"worker":"w","queues":[{"queue":"emails","most":5},{"queue":"shop","most":5}]})");
   const Reply all = server.ask({.target = "/v1/workers"});
   EXPECT_THAT(all.body, HasSubstr(R"("type":"letter")"));
   EXPECT_THAT(all.body, HasSubstr(R"("type":"order")"));

@@ -109,7 +109,7 @@ void answer_page(CallPtr call, SchedulePage page) {
     std::ranges::sort(schedules, {}, &Schedule::name);
     const bool more = page.limit && schedules.size() > *page.limit;
     if (more) schedules.resize(*page.limit);
-    back->answer(wire::view_of("schedules", schedules, more));
+    back->answer(wire::page_of(schedules, more));
   };
   broker.schedules(ask, std::nullopt,
                    answered<std::vector<Schedule>>(std::move(call), std::move(then)));

@@ -221,8 +221,12 @@ std::string view_of(std::string_view name, const std::vector<QueueView>& views, 
   return list_of(name, views, stats ? append_stats : append_view);
 }
 
-std::string view_of(std::string_view name, const std::vector<Schedule>& schedules, bool more) {
-  std::string out = list_of(name, schedules, append_schedule);
+std::string view_of(std::string_view name, const std::vector<Schedule>& schedules) {
+  return list_of(name, schedules, append_schedule);
+}
+
+std::string page_of(const std::vector<Schedule>& schedules, bool more) {
+  std::string out = view_of("schedules", schedules);
   if (!more || schedules.empty()) return out;
   out.pop_back();
   out += R"(,"next":)";

@@ -57,9 +57,9 @@ std::string view_of(const Schedule& schedule);
 std::string stats_of(const QueueView& view);
 // {"<name>":[…]}
 std::string view_of(std::string_view name, const std::vector<QueueView>& views, bool stats);
-// `more`: there are others behind them, and `next` says after which.
-std::string view_of(std::string_view name, const std::vector<Schedule>& schedules,
-                    bool more = false);
+std::string view_of(std::string_view name, const std::vector<Schedule>& schedules);
+// {"schedules":[…]}; where there are `more` behind them, `next` says after which.
+std::string page_of(const std::vector<Schedule>& schedules, bool more);
 // {"id":…,"state":…}
 std::string state_of(TaskId id, TaskState state);
 
