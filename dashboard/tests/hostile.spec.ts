@@ -7,16 +7,13 @@ const image = '<img src="x:" onerror="window.hacked = true">';
 const markup = `</pre></span>${script}${image}<a href="javascript:window.hacked=true">x</a>&lt;b&gt;{{1+1}}`;
 const escapes = '\x1b[2J\x1b]0;title\x07\x9b31m\r\x08\u202egnp.exe\u2066\x00';
 const evil = `${markup}${escapes}`;
-// Names may not have control characters, but everything else.
+// Types may have nothing of it, and names of clients, groups and tags no control characters.
 const name = `a${markup}`.slice(0, 90);
 
 async function hostile(server: Server): Promise<string> {
   const payload = { [markup]: evil, text: evil, list: [evil, { __proto__: null, constructor: evil }] };
-  const put = { queue: 'emails', type: name, payload, tags: [name], client_id: name, group: name, metadata: { [markup]: evil }, callback: { url: 'https://example.invalid/%3Cscript%3E' } };
-  // Whatever of it the server refuses as a name is put without.
-  let answer = await server.ask('POST', '/v1/tasks', put);
-  if (answer.status >= 300) answer = await server.ask('POST', '/v1/tasks', { ...put, type: 'plain', tags: [], client_id: 'c', group: 'g' });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+  const put = { queue: 'emails', type: 'plain', payload, tags: [name], client_id: name, group: name, metadata: { [markup]: evil }, callback: { url: 'https://example.invalid/%3Cscript%3E' } };
+  await server.must('POST', '/v1/tasks', put);
   const { tasks } = await server.must('POST', '/v1/take', { worker: markup.slice(0, 60), queue: 'emails', most: 1 });
   const [task] = tasks as { id: string; token: string }[];
   if (!task) throw new Error('nothing was taken');

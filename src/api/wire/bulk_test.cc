@@ -16,7 +16,8 @@ TEST(WireBulk, a_request_says_everything_and_comes_back_as_it_was) {
   const auto read = read_bulk(R"({"id":"01890a5d-ac96-774b-bcce-b302099a8057","action":"move",
       "filter":{"queue":"q","state":["queued","dead"],"type":"t","client_id":"c","group":"g",
       "tag":"x","priority":"high","created_from":"2030-01-01T00:00:00Z",
-      "created_until":"2030-01-02T00:00:00Z","text":"ann","error_code":"e","error_group":"00c0ffee00c0ffee"},"to":"r",
+      "created_until":"2030-01-02T00:00:00Z","text":"ann","error_code":"e",
+      "error_group":"00c0ffee00c0ffee"},"to":"r",
       "dry_run":true})");
   ASSERT_TRUE(read) << read.error().error.message;
   EXPECT_EQ(read->action, BulkAction::move);
