@@ -68,6 +68,7 @@ test('finds a text in payloads among many tasks, and says how far it came', asyn
   const needle = await server.put('emails', { payload: { to: 'Ёжик@example.org' } });
   await server.put_many('emails', 1200);
   await page.goto(`${server.url}/tasks`);
+  await expect(rows(page)).toHaveCount(50);
   await page.keyboard.press('/');
   await page.keyboard.type('ёжик@');
   await expect(rows(page)).toHaveCount(1);
