@@ -92,7 +92,7 @@ export const words = dictionary({
       title: 'Workers',
       none: 'No worker asks for tasks of this queue',
       how: 'This one runs a command for each task:',
-      all: 'All workers',
+      all: 'Who does what',
       name: 'Worker',
       busy: 'Busy here',
       holding: 'Holds',
@@ -101,7 +101,7 @@ export const words = dictionary({
     schedules: {
       title: 'Schedules',
       none: 'No schedule puts tasks into this queue.',
-      all: 'All schedules',
+      all: 'When they fire',
     },
     settings: {
       title: 'Settings',
@@ -259,7 +259,7 @@ export const words = dictionary({
       title: 'Воркеры',
       none: 'Ни один воркер не берёт задачи этой очереди',
       how: 'Этот выполняет команду для каждой задачи:',
-      all: 'Все воркеры',
+      all: 'Кто чем занят',
       name: 'Воркер',
       busy: 'Занято здесь',
       holding: 'Держит',
@@ -268,7 +268,7 @@ export const words = dictionary({
     schedules: {
       title: 'Расписания',
       none: 'Ни одно расписание не ставит задачи в эту очередь.',
-      all: 'Все расписания',
+      all: 'Когда сработают',
     },
     settings: {
       title: 'Настройки',
