@@ -11,10 +11,10 @@ interface Lease {
 }
 
 const flows = [
-  { queue: 'emails', types: ['receipt', 'receipt', 'welcome'], worker: ['mail-1', 'mail-2'], each: 2, run_ms: 700, most: 11 },
-  { queue: 'payments', types: ['charge', 'charge', 'refund'], worker: ['pay-1'], each: 1, run_ms: 1400, most: 8 },
-  { queue: 'images', types: ['resize', 'thumbnail'], worker: ['media-1'], each: 0.6, run_ms: 1500, most: 5 },
-  { queue: 'analytics', types: ['page_view'], worker: ['mail-1', 'mail-2'], each: 3, run_ms: 150, most: 40 },
+  { queue: 'emails', types: ['receipt', 'receipt', 'welcome'], worker: ['mail-1', 'mail-2'], each: 2, run_ms: 450, most: 18 },
+  { queue: 'payments', types: ['charge', 'charge', 'refund'], worker: ['pay-1'], each: 1, run_ms: 750, most: 9 },
+  { queue: 'images', types: ['resize', 'thumbnail'], worker: ['media-1'], each: 0.4, run_ms: 900, most: 6 },
+  { queue: 'analytics', types: ['page_view'], worker: ['mail-1', 'mail-2'], each: 3, run_ms: 150, most: 20 },
 ];
 
 const pace = 120; // milliseconds

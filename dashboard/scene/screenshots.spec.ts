@@ -1,7 +1,7 @@
 // Pictures of every page, in both themes and as wide as a phone, into docs/images: `./dev screenshots`.
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type Page, test } from '@playwright/test';
+import { type Browser, type BrowserContext, type Page, test } from '@playwright/test';
 import { Server } from '../tests/server.ts';
 import { Life } from './life.ts';
 import { set_scene } from './scene.ts';
@@ -49,7 +49,18 @@ const shown = (hero: string): Shown[] => [
   { name: 'actions', path: '/actions', looks: [light, dark, phone] },
 ];
 
-async function open(browser: Browser, look: Look, key: string, url: string): Promise<Page> {
+type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>;
+
+// Signed in once, or the action log would be full of it.
+async function sign_in(browser: Browser, key: string, url: string): Promise<Cookies> {
+  const context = await browser.newContext();
+  await context.request.post(`${url}/v1/session`, { data: { key, path: '/' }, headers: { 'X-Requested-By': 'dashboard' } });
+  const cookies = await context.cookies();
+  await context.close();
+  return cookies;
+}
+
+async function open(browser: Browser, look: Look, cookies: Cookies): Promise<Page> {
   const context = await browser.newContext({
     viewport: look.phone ? { width: 360, height: 760 } : { width: 1280, height: 800 },
     deviceScaleFactor: look.phone ? 2 : 1.5,
@@ -64,9 +75,8 @@ async function open(browser: Browser, look: Look, key: string, url: string): Pro
     },
     [look.theme, look.language ?? 'en'],
   );
-  const page = await context.newPage();
-  if (key) await page.request.post(`${url}/v1/session`, { data: { key, path: '/' }, headers: { 'X-Requested-By': 'dashboard' } });
-  return page;
+  await context.addCookies(cookies);
+  return context.newPage();
 }
 
 // WebP is a third of the size of PNG; only the browser's own protocol makes it.
@@ -87,12 +97,13 @@ test('pictures', async ({ browser }) => {
   const admin = await server.make_key('marta', ['admin']);
   server.key = admin.secret;
   const hero = await set_scene(server);
+  const cookies = await sign_in(browser, admin.secret, server.url);
   const life = new Life(server).start();
   try {
     for (const { name, path, looks, before, rest } of shown(hero)) {
       if (only && !only.includes(name)) continue;
       for (const look of looks) {
-        const page = await open(browser, look, admin.secret, server.url);
+        const page = await open(browser, look, cookies);
         await page.goto(server.url + path);
         await page.waitForTimeout(rest ?? 2000);
         await before?.(page);
@@ -103,7 +114,7 @@ test('pictures', async ({ browser }) => {
       }
     }
     for (const look of only && !only.includes('sign-in') ? [] : [light, dark, phone]) {
-      const page = await open(browser, look, '', server.url);
+      const page = await open(browser, look, []);
       await page.goto(server.url);
       await page.getByLabel('API key').waitFor();
       await capture(page, `sign-in-${look.suffix}.webp`);

@@ -21,17 +21,14 @@ const paths = (task: string): Record<string, string> => ({
 const pages = Object.keys(paths(''));
 
 let busy: Server;
-let idle: Server;
 let task = '';
 
 test.beforeAll(async () => {
   busy = await new Server().start();
-  idle = await new Server().start();
   task = await set_scene(busy);
 });
 test.afterAll(async () => {
   await busy.remove();
-  await idle.remove();
 });
 
 // What a page shows has come, and nothing is on its way any more.
@@ -65,16 +62,16 @@ for (const theme of themes) {
 }
 
 for (const name of pages.filter((one) => one !== 'task' && one !== 'queue')) {
-  test(`${name} with nothing to show`, async ({ page }) => {
-    await page.goto(idle.url + paths('')[name]);
+  test(`${name} with nothing to show`, async ({ page, server }) => {
+    await page.goto(server.url + paths('')[name]);
     await settled(page);
     await expect_accessible(page);
   });
 }
 
 for (const name of ['queue', 'task']) {
-  test(`a ${name} that is not there`, async ({ page, complaints }) => {
-    await page.goto(idle.url + paths('01890a5d-ac96-774b-bcce-b302099a8057')[name]);
+  test(`a ${name} that is not there`, async ({ page, server, complaints }) => {
+    await page.goto(server.url + paths('01890a5d-ac96-774b-bcce-b302099a8057')[name]);
     await settled(page);
     await expect_accessible(page);
     forgive(complaints, /status of 404/);

@@ -8,28 +8,23 @@ interface Fixtures {
   flags: string[]; // for `millrace serve`: test.use({ flags: ['--alerts-enabled', 'true'] })
   server: Server;
   complaints: string[]; // of the page; a test that expects some takes them out
-  ending: { over: boolean }; // the test is over, and its server leaves the page alone
 }
 
 export const test = plain.extend<Fixtures>({
   flags: [[], { option: true }],
-  ending: async ({}, use) => {
-    await use({ over: false });
-  },
-  server: async ({ flags, ending }, use) => {
+  server: async ({ flags }, use) => {
     const server = await new Server(flags).start();
     await use(server);
-    ending.over = true;
     await server.remove();
   },
   complaints: async ({}, use) => {
     await use([]);
   },
-  // With the server, so that it does not end before the page.
-  page: async ({ page, complaints, ending, server: _ }, use) => {
+  // With the server, so that it ends before it: a page whose server is gone complains.
+  page: async ({ page, server, complaints }, use) => {
+    void server;
     page.on('console', (message) => {
-      if (ending.over) return;
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(`${message.text()} ${message.location().url}`.trim());
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
     page.on('request', (request) => {
