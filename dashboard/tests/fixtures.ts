@@ -24,7 +24,7 @@ export const test = plain.extend<Fixtures>({
   page: async ({ page, server, complaints }, use) => {
     void server;
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(`${message.text()} ${message.location().url}`.trim());
     });
     page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
     page.on('request', (request) => {
