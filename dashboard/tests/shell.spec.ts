@@ -121,3 +121,20 @@ test('a session outlives the server, and ends with its key', async ({ page, serv
   await expect(page.getByText('You are signed out')).toBeVisible();
   forgive(complaints, /status of 401|ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/);
 });
+
+test('a page that is being left asks for nothing of the next one', async ({ page, server }) => {
+  await server.put('emails');
+  const wrong: string[] = [];
+  page.on('request', (request) => {
+    if (/\/v1\/(queues|tasks)\/(\/|\?|$)/.test(request.url())) wrong.push(request.url());
+  });
+  await page.goto(server.url);
+  for (let i = 0; i < 5; ++i) {
+    await page.getByRole('main').getByRole('link', { name: 'emails', exact: true }).first().click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('emails');
+    await page.getByRole('link', { name: i % 2 === 0 ? 'Overview' : 'Tasks' }).click();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await expect(page.locator('[data-queue=emails]')).toBeVisible();
+  }
+  expect(wrong).toEqual([]);
+});
