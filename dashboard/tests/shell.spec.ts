@@ -132,7 +132,7 @@ test('a page that is being left asks for nothing of the next one', async ({ page
   for (let i = 0; i < 5; ++i) {
     await page.getByRole('main').getByRole('link', { name: 'emails', exact: true }).first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('emails');
-    await page.getByRole('link', { name: i % 2 === 0 ? 'Overview' : 'Tasks' }).click();
+    await page.getByRole('link', { name: i % 2 === 0 ? 'Overview' : 'Tasks', exact: true }).click();
     await page.getByRole('link', { name: 'Overview' }).click();
     await expect(page.locator('[data-queue=emails]')).toBeVisible();
   }
