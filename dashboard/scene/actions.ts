@@ -10,17 +10,17 @@ interface Did {
 }
 
 const all: Did[] = [
-  { minutes: 62, operation: 'retryTask', subject: '01a1df80-6c1e-7c55-9a54-3f0e6c2b7d11', name: 'marta', session: true, count: 4 },
-  { minutes: 75, operation: 'startBulk', request: { action: 'retry', filter: { queue: 'payments', type: 'charge', error_code: 'gateway_timeout' } }, name: 'marta', session: true },
-  { minutes: 83, operation: 'resumeQueue', subject: 'payments', name: 'marta', session: true },
-  { minutes: 91, operation: 'pauseQueue', subject: 'payments', request: { for_ms: 600_000 }, name: 'marta', session: true },
-  { minutes: 140, operation: 'changeQueue', subject: 'emails', request: { max_concurrent: 20 }, name: 'igor', session: true },
-  { minutes: 185, operation: 'runSchedule', subject: 'nightly-report', name: 'igor', session: true },
+  { minutes: 62, operation: 'retryTask', subject: '01a1df80-6c1e-7c55-9a54-3f0e6c2b7d11', name: 'ops', session: true, count: 4 },
+  { minutes: 75, operation: 'startBulk', request: { action: 'retry', filter: { queue: 'payments', type: 'charge', error_code: 'gateway_timeout' } }, name: 'ops', session: true },
+  { minutes: 83, operation: 'resumeQueue', subject: 'payments', name: 'ops', session: true },
+  { minutes: 91, operation: 'pauseQueue', subject: 'payments', request: { for_ms: 600_000 }, name: 'ops', session: true },
+  { minutes: 140, operation: 'changeQueue', subject: 'emails', request: { max_concurrent: 20 }, name: 'support', session: true },
+  { minutes: 185, operation: 'runSchedule', subject: 'nightly-report', name: 'support', session: true },
   { minutes: 260, operation: 'changeSchedule', subject: 'digest', request: { rule: { cron: '30 8 * * MON-FRI', zone: 'Europe/Berlin' } }, name: 'deploy' },
   { minutes: 261, operation: 'replaceQueue', subject: 'images', request: { description: 'Pictures of products', max_concurrent: 12 }, name: 'deploy', count: 7 },
-  { minutes: 410, operation: 'createKey', request: { name: 'wallboard', scopes: ['read'] }, name: 'igor' },
-  { minutes: 1450, operation: 'removeDead', request: { all: true, queue: 'reports' }, name: 'marta', session: true },
-  { minutes: 2890, operation: 'clearQueue', subject: 'search-index', name: 'igor', session: true },
+  { minutes: 410, operation: 'createKey', request: { name: 'wallboard', scopes: ['read'] }, name: 'support' },
+  { minutes: 1450, operation: 'removeDead', request: { all: true, queue: 'reports' }, name: 'ops', session: true },
+  { minutes: 2890, operation: 'clearQueue', subject: 'search-index', name: 'support', session: true },
 ];
 
 interface Memo {

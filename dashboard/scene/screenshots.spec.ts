@@ -94,7 +94,7 @@ test('pictures', async ({ browser }) => {
   if (unknown !== undefined) throw new Error(`there is no page ${unknown}; there are: ${names.join(', ')}`);
   mkdirSync(folder, { recursive: true });
   const server = await new Server().start();
-  const admin = await server.make_key('marta', ['admin']);
+  const admin = await server.make_key('ops', ['admin']);
   server.key = admin.secret;
   const hero = await set_scene(server);
   const cookies = await sign_in(browser, admin.secret, server.url);

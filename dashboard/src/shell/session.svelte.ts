@@ -16,7 +16,7 @@ class Visitor {
   ended = $state(false); // was signed in, and is not any more
   readonly must_sign_in = $derived(this.session !== null && this.session.needs_key && !this.session.signed_in);
   readonly name = $derived(this.session?.key?.name ?? '');
-  readonly read_only = $derived(this.session !== null && !this.can('admin') && !this.can('put'));
+  readonly read_only = $derived(this.session !== null && !this.must_sign_in && !this.can('admin') && !this.can('put'));
 
   constructor() {
     when_stranger(() => void this.load());
