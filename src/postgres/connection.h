@@ -37,9 +37,9 @@ struct Statement {
   const Params* params = nullptr;  // null: it has none
 };
 
-// Used by one thread at a time, but for interrupt() and abandon(). No call waits without a limit. After a failure
-// that says `lost` a connection is of no use any more; after any other it is as before, and no
-// transaction is open.
+// Used by one thread at a time, but for interrupt() and abandon(). No call waits without a limit.
+// After a failure that says `lost` a connection is of no use any more; after any other it is as
+// before, and no transaction is open.
 class Connection {
  public:
   // Failures of this are `lost`, but for a URL or a schema that makes no sense.
