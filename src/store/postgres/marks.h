@@ -1,10 +1,13 @@
 // Where a take begins to look in each queue and priority: what lies before is taken already.
 //
 // Others may bring something in before that place, so it is looked there every now and then, too;
-// what this process brings in itself is never missed.
+// what this process brings in itself is never missed. Both begin further down for once: where a
+// take found less than it wanted there is nothing left below, and the next one begins at the top
+// again. With an old snapshot open, everything in between would be walked over once more.
 #pragma once
 
 #include <millrace/time.h>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <compare>
@@ -28,8 +31,14 @@ class Marks {
 
   // This one was taken, and everything before it.
   void taken(std::uint16_t queue, std::uint8_t priority, Mark mark) {
-    Mark& own = queues_[queue].marks[priority];
-    if (own < mark) own = mark;
+    Queue& its = queues_[queue];
+    its.marks[priority] = std::max(its.marks[priority], mark);
+    its.tops[priority] = std::max(its.tops[priority], mark);
+  }
+  // A take that began at the marks left nothing.
+  void emptied(std::uint16_t queue) {
+    Queue& its = queues_[queue];
+    its.marks = its.tops;
   }
   // Something may be taken at this place.
   void lower(std::uint16_t queue, std::uint8_t priority, Mark mark) {
@@ -53,7 +62,8 @@ class Marks {
  private:
   struct Queue {
     std::array<Mark, 10> marks = {};
-    Pace looks{std::chrono::seconds(1)};
+    std::array<Mark, 10> tops = {};  // where they were at the highest
+    Pace looks{std::chrono::seconds(1), 30};
   };
   std::unordered_map<std::uint16_t, Queue> queues_;
 };

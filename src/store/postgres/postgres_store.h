@@ -8,10 +8,12 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "store/postgres/book.h"
+#include "store/postgres/lease_looks.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/marks.h"
 #include "store/postgres/postgres.h"
@@ -176,8 +178,10 @@ class PostgresStore final : public Store {
   std::optional<Uuid> boot_;  // as the last flush saw it
   Book book_;
   Marks marks_;
-  TimePoint none_due_ = first_time;  // no lease had ended by then
-  Pace next_looks_;                  // for the next moment at which something falls due
+  LeaseLooks lease_looks_;
+  std::map<std::string_view, Pace> step_paces_;  // of upkeep, by statement
+  // For the next moment at which something falls due; without, it is looked every second.
+  Pace next_looks_{std::chrono::nanoseconds::zero(), 100};
   std::map<std::pair<std::uint16_t, bool>, TimePoint> pruned_;  // until there, by queue and kind
   std::chrono::nanoseconds looked_back_{0};    // for tasks that a changed rule left behind
   std::int64_t version_ = 0;                   // of the settings in the book

@@ -82,6 +82,7 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   postgres::Array<std::int16_t> priorities;
   postgres::Array<TimePoint> starts;
   postgres::Array<std::int64_t> numbers;
+  take.missing.clear();
   const std::size_t end = end_of_part(take);
   for (std::size_t i = take.next; i < end; ++i) {
     const QueueEntry& queue = *take.queues[i];
@@ -89,6 +90,7 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
     const std::uint32_t most = embedded::room_in(queue, take.request->queues[i].most, now_);
     if (most == 0) continue;
     const QueueSettings& settings = queue.settings();
+    take.missing.emplace(queue.index, most);
     queues.push(queue.index);
     mosts.push(static_cast<std::int32_t>(most));
     leases.push(take.request->lease.value_or(settings.lease).count());
@@ -129,10 +131,15 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
     if (!settings.ageing) {
       marks_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});
     }
+    --take.missing[queue.index];
     if (settings.max_concurrent) ++queue.running;
     if (settings.process_rate) queue.takes.add(*settings.process_rate, now_, 1);
     take.bytes += row.given.payload.size();
     take.result->push_back(lease_of(std::move(row), settings.name));
+  }
+  if (take.bytes >= limits::max_taken_bytes) return;
+  for (const auto& [queue, count] : take.missing) {
+    if (count != 0) marks_.emptied(queue);
   }
 }
 

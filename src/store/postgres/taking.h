@@ -5,6 +5,7 @@
 #include <millrace/work.h>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -46,8 +47,9 @@ class Taking {
     std::vector<embedded::QueueEntry*> queues;
     Result<std::vector<Lease>> result;
     bool asked = false;
-    std::size_t next = 0;   // of the queues, to be asked for
-    std::size_t bytes = 0;  // of payloads, that were given
+    std::size_t next = 0;                                 // of the queues, to be asked for
+    std::map<std::uint16_t, std::uint32_t> missing = {};  // of the part asked for, by queue
+    std::size_t bytes = 0;                                // of payloads, that were given
   };
 
   // Where the part ends that begins with `take.next`.

@@ -15,8 +15,6 @@ using embedded::QueueEntry;
 using postgres::Rows;
 
 constexpr Duration a_day = std::chrono::days(1);
-// A lease that ends before this long ago cannot begin to be seen now.
-constexpr Duration longest_call = std::chrono::minutes(1);
 
 Result<void> check_limit(std::size_t limit, std::size_t most) {
   if (limit >= 1 && limit <= most) return {};
@@ -43,7 +41,7 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
         postgres::Params params;
         params.add(now), params.add(static_cast<std::int64_t>(limit));
         postgres::Params leases = params;
-        leases.add(now < none_due_ ? first_time : later(none_due_, -longest_call));
+        leases.add(lease_looks_.begin(now, clock_.steady()));
         const std::array statements = {postgres::Statement{.sql = &sql::version},
                                        postgres::Statement{&sql::due_leases, &leases},
                                        postgres::Statement{&sql::due_waits, &params}};
@@ -52,7 +50,7 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
         if (auto fresh = check_version((*answer)[0]); !fresh) {
           return std::unexpected(fresh.error());
         }
-        if ((*answer)[1].empty()) none_due_ = now;
+        if ((*answer)[1].empty()) lease_looks_.none(now, clock_.steady());
         struct Found {
           TimePoint at;
           std::uint64_t number;
@@ -126,11 +124,14 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   Advanced done;
   std::size_t left = limit;
   const auto step = [&](const postgres::Sql& sql, std::size_t* counts) -> Answer<void> {
-    if (left == 0) return {};
+    Pace& pace = step_paces_[sql.name];
+    const auto began = clock_.steady();
+    if (left == 0 || !pace.may_begin(began)) return {};
     postgres::Params params;
     params.add(now), params.add(static_cast<std::int64_t>(left));
     auto count = count_of(connection, sql, params);
     if (!count) return std::unexpected(std::move(count.error()));
+    if (*count < left) pace.ended(began, clock_.steady());  // it looked at all there is
     left -= std::min(left, *count);
     if (counts != nullptr) *counts += *count;
     return {};

@@ -13,4 +13,4 @@ with changed as (
 update millrace.finished t
    set queue = c.queue, version = c.version, updated_at = c.updated_at, error_code = c.error_code,
        error_message = c.error_message, notes = c.notes, class = c.class, goes_at = c.goes_at
-  from changed c where t.id = c.id
+  from changed c where t.id = any(array[c.id])

@@ -17,4 +17,4 @@ update millrace.tasks t
        previous_start = c.previous_start, started_at = c.started_at, start_by = c.start_by,
        token = c.token, worker = c.worker, error_code = c.error_code,
        error_message = c.error_message, notes = c.notes, state = c.state, lease_until = c.moment
-  from changed c where t.id = c.id
+  from changed c where t.id = any(array[c.id])

@@ -8,7 +8,7 @@ with settled as (
   select * from unnest($1::uuid[], $2::bigint[], $3::bytea[]) as s(id, token, result)
 ), ended as (
   delete from millrace.tasks t using settled s
-   where t.id = s.id and t.token = s.token and t.state + 0 = 3
+   where t.id = any(array[s.id]) and t.token = s.token and t.state + 0 = 3
   returning t.id, t.queue, t.priority, t.keep_for, t.unique_key, t.number,  -- looked at for all of them
             t.version, t.deliveries, t.attempts, t.retries, t.lost, t.start, t.created_at,
             t.previous_start, t.started_at, t.start_by, t.token, t.unique_window, t.unique_scope,
@@ -31,7 +31,7 @@ with settled as (
   returning queue, priority, keep_for
 ), freed as (
   delete from millrace.holders h using ended e
-   where e.unique_key is not null and h.queue = e.queue and h.key = e.unique_key
+   where e.unique_key is not null and h.queue = any(array[e.queue]) and h.key = any(array[e.unique_key])
      and h.number = e.number and h.until is null
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)
@@ -44,6 +44,6 @@ with settled as (
 select s.id, coalesce(t.state, f.state), coalesce(t.token, f.token)
   from (select id from settled where (select count(*) from ended) < cardinality($1)
         except select id from ended) s
-  left join lateral (select state, token from millrace.tasks t where t.id = s.id) t on true
+  left join lateral (select state, token from millrace.tasks t where t.id = any(array[s.id])) t on true
   left join lateral (select state, token from millrace.finished f
-                      where f.id = s.id and t.state is null) f on true
+                      where f.id = any(array[s.id]) and t.state is null) f on true

@@ -10,7 +10,7 @@ with changed as (
          lost, start, updated_at, previous_start, started_at, start_by, moment, token, worker,
          error_code, error_message, notes, result, class, goes_at)
 ), ended as (
-  delete from millrace.tasks t using changed c where t.id = c.id
+  delete from millrace.tasks t using changed c where t.id = any(array[c.id])
   returning t.number, t.id, t.created_at, t.keep_for, t.unique_window, t.unique_scope, t.type,
             t.client_id, t."group", t.tags, t.unique_key, t.payload, t.more
 )

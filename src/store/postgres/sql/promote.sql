@@ -4,7 +4,7 @@ with due as (
    order by start, number limit $2 for update skip locked
 ), promoted as (
   update millrace.tasks t set state = 1, version = t.version + 1, updated_at = $1
-    from due d where t.id = d.id
+    from due d where t.id = any(array[d.id])
   returning t.queue, t.priority, d.state as was
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)

@@ -9,7 +9,7 @@ with oldest as (
   select id from (select *, row_number() over (order by finished_at, number) as nth from oldest) o
    where nth <= $3 or finished_at <= $4
 ), gone as (
-  delete from millrace.finished f using due d where f.id = d.id
+  delete from millrace.finished f using due d where f.id = any(array[d.id])
   returning f.queue, f.state, f.priority, f.finished_at
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)

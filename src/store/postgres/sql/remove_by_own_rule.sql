@@ -3,7 +3,7 @@ with due as (
   select id from millrace.finished where goes_at <= $1 order by goes_at, number limit $2
      for update skip locked
 ), gone as (
-  delete from millrace.finished f using due d where f.id = d.id
+  delete from millrace.finished f using due d where f.id = any(array[d.id])
   returning f.queue, f.state, f.priority, f.keep_for
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)

@@ -43,12 +43,13 @@ with wants as (
             t.unique_scope, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload, t.more
 ), freed as (
   delete from millrace.holders h using leased l
-   where l.unique_scope = 0 and h.queue = l.queue and h.key = l.unique_key and h.number = l.number
+   where l.unique_scope = 0 and h.queue = any(array[l.queue]) and h.key = any(array[l.unique_key])
+     and h.number = l.number
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)
   select queue, c.state, priority, c.change
     from (select queue, state, priority, count(*) as n from chosen group by queue, state, priority) g
    cross join lateral (values (g.state, -g.n), (3::smallint, g.n)) as c(state, change)
+   where millrace.same_number((select count(*) from chosen), (select count(*) from leased))
 )
 select * from leased
- where millrace.same_number((select count(*) from chosen), (select count(*) from leased))

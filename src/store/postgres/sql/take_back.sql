@@ -5,9 +5,9 @@
 with twice as (
   select n.id from unnest($1::uuid[]) as n(id)
    cross join lateral (select from millrace.finished f
-                        where f.id = n.id and f.finished_at >= $2 limit 1) f
+                        where f.id = any(array[n.id]) and f.finished_at >= $2 limit 1) f
 ), gone as (
-  delete from millrace.tasks t using twice w where t.id = w.id
+  delete from millrace.tasks t using twice w where t.id = any(array[w.id])
   returning t.id, t.queue, t.state, t.priority
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)

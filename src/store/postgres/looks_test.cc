@@ -1,0 +1,101 @@
+// Where takes and looks for ended leases begin, and how often they look further back.
+#include <gtest/gtest.h>
+#include <chrono>
+
+#include "store/postgres/lease_looks.h"
+#include "store/postgres/marks.h"
+#include "store/postgres/pace.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using namespace std::chrono_literals;
+using Mark = Marks::Mark;
+
+constexpr TimePoint t0{std::chrono::hours(500'000)};
+constexpr std::uint16_t queue = 7;
+
+TEST(Pace, what_is_quick_is_done_as_often_as_it_may) {
+  Pace pace(1s);
+  EXPECT_TRUE(pace.may_begin(0s));
+  pace.ended(0s, 10ms);
+  EXPECT_FALSE(pace.may_begin(1s));
+  EXPECT_TRUE(pace.may_begin(1010ms));
+}
+
+TEST(Pace, what_takes_long_has_its_share_of_the_time) {
+  Pace pace(1s, 30);
+  pace.ended(0s, 2s);
+  EXPECT_FALSE(pace.may_begin(61s));
+  EXPECT_TRUE(pace.may_begin(62s));
+}
+
+TEST(Marks, begin_after_what_was_taken) {
+  Marks marks;
+  marks.taken(queue, 5, {t0, 3});
+  marks.taken(queue, 5, {t0, 2});
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 3}));
+  EXPECT_EQ(marks.at(queue, 4), Mark{});
+}
+
+TEST(Marks, begin_further_down_where_something_came_in_until_it_is_taken) {
+  Marks marks;
+  marks.taken(queue, 5, {t0, 100});
+  marks.lower(queue, 5, {t0, 3});
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 3}));
+  marks.taken(queue, 5, {t0, 3});
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 3})) << "more may lie between";
+  marks.emptied(queue);
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 100}));
+}
+
+TEST(Marks, a_look_below_that_found_nothing_is_over_at_once) {
+  Marks marks;
+  EXPECT_TRUE(marks.look_below(queue, 0s));
+  marks.looked(queue, 0s, 1ms);
+  marks.taken(queue, 5, {t0, 100});
+  EXPECT_FALSE(marks.look_below(queue, 500ms));
+  EXPECT_TRUE(marks.look_below(queue, 2s));
+  EXPECT_EQ(marks.at(queue, 5), Mark{});
+  marks.emptied(queue);
+  marks.looked(queue, 2s, 3s);
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 100}));
+  EXPECT_FALSE(marks.look_below(queue, 30s)) << "it took a second";
+}
+
+TEST(LeaseLooks, look_back_over_the_longest_call) {
+  LeaseLooks looks;
+  EXPECT_LT(looks.begin(t0, 0s), t0 - 1h) << "leases of before this process";
+  looks.none(t0, 1ms);
+  EXPECT_EQ(looks.begin(t0 + 1s, 1s), t0 - 1min);
+}
+
+TEST(LeaseLooks, look_back_less_where_that_is_dear) {
+  LeaseLooks looks;
+  looks.begin(t0, 0s);
+  looks.none(t0, 500ms);
+  EXPECT_EQ(looks.begin(t0 + 1s, 1s), t0 - 1s);
+  looks.none(t0 + 1s, 1s);
+  EXPECT_EQ(looks.begin(t0 + 2s, 2s), t0);
+  looks.none(t0 + 2s, 2s);
+  // What the looks since the last long one may have missed is looked for.
+  EXPECT_EQ(looks.begin(t0 + 51s, 51s), t0 - 1min);
+}
+
+TEST(LeaseLooks, stay_where_something_was_found) {
+  LeaseLooks looks;
+  looks.begin(t0, 0s);
+  looks.none(t0, 500ms);
+  looks.begin(t0 + 10s, 10s);
+  EXPECT_EQ(looks.begin(t0 + 11s, 11s), t0 - 1s);
+}
+
+TEST(LeaseLooks, begin_anew_when_the_clock_was_put_back) {
+  LeaseLooks looks;
+  looks.begin(t0, 0s);
+  looks.none(t0, 500ms);
+  EXPECT_LT(looks.begin(t0 - 1s, 1s), t0 - 1h);
+}
+
+}  // namespace
+}  // namespace millrace::store_postgres
