@@ -1,5 +1,5 @@
 // How often something may be done whose cost nobody knows beforehand: at least so far apart, and
-// never more than a share of the time.
+// never more than a share of the time; but within a minute in any case.
 //
 // With an old snapshot open nothing that was deleted can be forgotten, and what looks at the old
 // end of an index walks over all of it.
@@ -18,11 +18,14 @@ class Pace {
 
   bool may_begin(std::chrono::nanoseconds now) const { return now >= next_; }
   void ended(std::chrono::nanoseconds began, std::chrono::nanoseconds now) {
-    next_ = now + std::max(least_, now - began < unnoticed ? least_ : (now - began) * share_);
+    const auto took = now - began;
+    const auto rest = took < unnoticed ? least_ : std::min(took * share_, longest);
+    next_ = now + std::max(least_, rest);
   }
 
  private:
   static constexpr std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(50);
+  static constexpr std::chrono::nanoseconds longest = std::chrono::minutes(1);
 
   std::chrono::nanoseconds least_;
   int share_;
