@@ -12,23 +12,24 @@ namespace millrace::store_postgres {
 
 class Pace {
  public:
-  // `share` 20: a twentieth of the time at most.
-  explicit Pace(std::chrono::nanoseconds least = std::chrono::nanoseconds::zero(), int share = 20)
-      : least_(least), share_(share) {}
+  // `share` 20: a twentieth of the time at most. What takes less than `unnoticed` is left alone.
+  explicit Pace(std::chrono::nanoseconds least = std::chrono::nanoseconds::zero(), int share = 20,
+                std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(50))
+      : least_(least), share_(share), unnoticed_(unnoticed) {}
 
   bool may_begin(std::chrono::nanoseconds now) const { return now >= next_; }
   void ended(std::chrono::nanoseconds began, std::chrono::nanoseconds now) {
     const auto took = now - began;
-    const auto rest = took < unnoticed ? least_ : std::min(took * share_, longest);
+    const auto rest = took < unnoticed_ ? least_ : std::min(took * share_, longest);
     next_ = now + std::max(least_, rest);
   }
 
  private:
-  static constexpr std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(50);
   static constexpr std::chrono::nanoseconds longest = std::chrono::minutes(1);
 
   std::chrono::nanoseconds least_;
   int share_;
+  std::chrono::nanoseconds unnoticed_;
   std::chrono::nanoseconds next_ = std::chrono::nanoseconds::min();
 };
 

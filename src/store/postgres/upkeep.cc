@@ -16,6 +16,8 @@ using postgres::Rows;
 
 constexpr Duration a_day = std::chrono::days(1);
 constexpr Duration longest_drop = std::chrono::minutes(5);
+// A step of upkeep that takes so long is left out for a while. What is late by it can be seen.
+constexpr Duration noticed_step = std::chrono::milliseconds(500);
 
 Result<void> check_limit(std::size_t limit, std::size_t most) {
   if (limit >= 1 && limit <= most) return {};
@@ -128,7 +130,8 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   Advanced done;
   std::size_t left = limit;
   const auto step = [&](const postgres::Sql& sql, std::size_t* counts) -> Answer<void> {
-    Pace& pace = step_paces_[sql.name];
+    Pace& pace =
+        step_paces_.try_emplace(sql.name, Duration::zero(), 20, noticed_step).first->second;
     const auto began = clock_.steady();
     if (left == 0 || !pace.may_begin(began)) return {};
     postgres::Params params;
