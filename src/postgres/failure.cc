@@ -24,7 +24,7 @@ bool is_for_now(const Failure& failure) {
       "53300",  // too many connections
       "57014",  // a statement was cancelled, most often for its time limit
       "55P03",  // a lock was not to be had in time
-      "25006",  // the server is a standby, or becomes one
+      "25006",  // the server is a standby
   };
   // A whole class, 08: connections.
   return failure.lost || failure.state.starts_with("08") || is_one_of(failure.state, states) ||

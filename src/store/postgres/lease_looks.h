@@ -29,6 +29,10 @@ class LeaseLooks {
     none_at_all_ = now;
     pace_.ended(began_, steady);
   }
+  // It could not be finished, and would take as long again.
+  void failed(std::chrono::nanoseconds steady) {
+    if (long_look_) pace_.ended(began_, steady);
+  }
 
  private:
   static constexpr Duration longest_call = std::chrono::minutes(1);

@@ -65,6 +65,7 @@ Result<void> PostgresStore::open() {
   }
   if (auto named = name_boot(); !named) return named;
   if (auto read = read_queues(); !read) return read;
+  known_by_ = {session_.connections(), crashes_.load()};
   listen(*facts);
   if (options_.vacuum && !options_.read_only) {
     vacuum_ = std::make_unique<Vacuum>(connect_options(options_, "vacuum"), clock_);
@@ -120,10 +121,21 @@ Result<void> PostgresStore::flush() {
   if (!boot) return std::unexpected(std::move(boot.error()));
   if (*boot == boot_) return {};
   if (auto named = name_boot(); !named) return named;
+  ++crashes_;
   return std::unexpected(Error{ErrorCode::unavailable,
                                "PostgreSQL has crashed and come back, or another server took over: "
                                "what was not on its disk by then is lost",
                                std::chrono::seconds(1)});
+}
+
+bool PostgresStore::is_another_server() {
+  const std::pair now(session_.connections(), crashes_.load());
+  if (std::exchange(known_by_, now) == now) return false;
+  marks_.forget();
+  lease_looks_ = {};
+  pruned_.clear();
+  version_ = 0;
+  return true;
 }
 
 // ---- Reading into the book
@@ -141,7 +153,12 @@ PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
   auto answer = connection.send(statements);
   if (!answer) return std::unexpected(std::move(answer.error()));
   for (const postgres::Rows& rows : *answer) {
-    for (std::size_t i = 0; i < rows.size(); ++i) book_.enter(read_row(rows, i));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Row row = read_row(rows, i);
+      // Its queue has come since the queues were read.
+      if (!state().has_queue_at(row.slot.queue)) return std::unexpected(stale());
+      book_.enter(row);
+    }
   }
   return {};
 }

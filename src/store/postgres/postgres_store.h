@@ -1,6 +1,7 @@
 // The parts of the store on PostgreSQL; postgres.h opens it. One file a group of verbs.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,9 @@ class PostgresStore final : public Store {
   auto change(std::string_view doing, Body body);
   template <class Body>
   auto look(std::string_view doing, Body body);
+  // Whether it may be one that took over, or crashed and forgot: then everything that was
+  // remembered of the last one is dropped.
+  bool is_another_server();
   // Reads what the call needs into the book.
   Answer<void> read(Connection& connection, Reading reading);
   Answer<void> read_tasks(Connection& connection, const std::vector<Uuid>& ids);
@@ -121,11 +126,17 @@ class PostgresStore final : public Store {
   void listen(const ServerFacts& facts);
   Answer<bool> read_queues(Connection& connection);
   Answer<void> check_version(const postgres::Rows& rows) const;
-  // Tables for what ends today, in every class that a queue has.
-  Result<void> make_partitions(TimePoint now);
+  // Tables for what ends today, in every class that a queue has, or will have.
+  Result<void> make_partitions(TimePoint now, const QueueSettings* coming = nullptr);
   void enter_queues(const postgres::Rows& rows);
   void write_queues(Batch& batch);
   Answer<void> lock_queues(Connection& connection);
+  struct Erasable {
+    bool closed;  // nobody is putting into it with SQL
+    bool empty;
+  };
+  // From now on nobody puts into any queue until this transaction ends.
+  static Answer<Erasable> may_erase(Connection& connection, std::uint16_t queue);
   // A change of queues is made by one at a time, by what the tables say then.
   template <class T, class Verb>
   Result<T> change_queues(std::string_view doing, const Verb& verb);
@@ -167,19 +178,22 @@ class PostgresStore final : public Store {
 
   // work.cc
   void add_reading(const Settlement& settlement, Reading& reading);
-  Answer<void> look_again(Connection& connection, std::span<const Settlement> settlements,
-                          const std::vector<std::size_t>& places, WorkResult& result);
+  void look_again(Connection& connection, std::span<const Settlement> settlements,
+                  const std::vector<std::size_t>& places, WorkResult& result);
   Answer<std::vector<postgres::Rows>> take(Connection& connection, Taking& taking, Batch& batch);
 
   const PostgresOptions options_;
   Clock& clock_;
   Session session_;
   Session flushing_;
-  std::optional<Uuid> boot_;  // as the last flush saw it
+  std::optional<Uuid> boot_;                // as the last flush saw it
+  std::atomic<std::uint64_t> crashes_ = 0;  // that flushes saw; they have a thread of their own
+  std::pair<std::uint64_t, std::uint64_t> known_by_;  // connections and crashes, when last looked
   Book book_;
   Marks marks_;
   LeaseLooks lease_looks_;
   std::map<std::string_view, Pace> step_paces_;  // of upkeep, by statement
+  Pace drops_;                                   // of tables of days
   // For the next moment at which something falls due; without, it is looked every second.
   Pace next_looks_{std::chrono::nanoseconds::zero(), 100};
   std::map<std::pair<std::uint16_t, bool>, TimePoint> pruned_;  // until there, by queue and kind
@@ -208,12 +222,9 @@ class Closing {
 template <class Body>
 auto PostgresStore::change(std::string_view doing, Body body) {
   return session_.transact(
-      doing, {.durable = false},
-      [this] {
-        marks_.forget();
-        return read_queues();
-      },
-      [&](Connection& connection) {
+      doing, {.durable = false}, [this] { return read_queues(); },
+      [&](Connection& connection) -> std::invoke_result_t<Body, Connection&> {
+        if (is_another_server()) return std::unexpected(stale());
         const Closing closing(book_);
         return body(connection);
       });
@@ -223,7 +234,11 @@ template <class Body>
 auto PostgresStore::look(std::string_view doing, Body body) {
   return session_.transact(
       doing, {.durable = false, .snapshot = true, .read_only = true},
-      [this] { return read_queues(); }, body);
+      [this] { return read_queues(); },
+      [&](Connection& connection) -> std::invoke_result_t<Body, Connection&> {
+        if (is_another_server()) return std::unexpected(stale());
+        return body(connection);
+      });
 }
 
 template <class T, class Item, class What, class Verb>
@@ -261,7 +276,6 @@ Result<T> PostgresStore::change_queues(std::string_view doing, const Verb& verb)
         if (listener_) listener_->tell_queues();
         return done;
       });
-  marks_.forget();
   // What is remembered may be of a change that was not made after all.
   if (auto read = read_queues(); !read) return std::unexpected(read.error());
   return flat(std::move(result));

@@ -194,6 +194,10 @@ PostgresStore::Answer<void> PostgresStore::lock_queues(Connection& connection) {
 
 Result<Queue> PostgresStore::put_queue(const QueueSettings& settings, PutQueue mode,
                                        TimePoint now) {
+  // Others end tasks by these settings the moment they are there.
+  if (auto there = make_partitions(now, &settings); !there) {
+    return std::unexpected(there.error());
+  }
   return change_queues<Queue>("put a queue", [&](Connection&) -> Answer<Result<Queue>> {
     return embedded::put_queue(state(), settings, mode, now);
   });
@@ -214,24 +218,30 @@ Result<std::vector<Queue>> PostgresStore::queues(const std::optional<QueueRef>& 
   return found;
 }
 
+PostgresStore::Answer<PostgresStore::Erasable> PostgresStore::may_erase(Connection& connection,
+                                                                        std::uint16_t queue) {
+  postgres::Params params;
+  params.add(std::int32_t{queue});
+  const std::array statements = {postgres::Statement{.sql = &sql::lock_removal},
+                                 postgres::Statement{&sql::close_queue, &params},
+                                 postgres::Statement{&sql::has_tasks, &params}};
+  auto answer = connection.send(statements);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  return Erasable{.closed = (*answer)[1].get<bool>(0, 0), .empty = !(*answer)[2].get<bool>(0, 0)};
+}
+
 Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
   auto removed =
       change_queues<bool>("remove a queue", [&](Connection& connection) -> Answer<Result<bool>> {
         QueueEntry* entry = state().queue(queue);
         if (entry == nullptr) return Result<bool>(embedded::unknown_queue(queue));
-        postgres::Params params;
-        params.add(std::int32_t{entry->index});
-        const std::array statements = {postgres::Statement{&sql::close_queue, &params},
-                                       postgres::Statement{&sql::has_tasks, &params},
-                                       postgres::Statement{&sql::total, &params}};
-        auto answer = connection.send(statements);
-        if (!answer) return std::unexpected(std::move(answer.error()));
-        const bool closed = answer->front().get<bool>(0, 0);
-        if (closed && !(*answer)[1].get<bool>(0, 0)) {
+        auto can = may_erase(connection, entry->index);
+        if (!can) return std::unexpected(std::move(can.error()));
+        if (can->closed && can->empty) {
           state().erase_queue(*entry);
           return Result<bool>(true);
         }
-        if (!closed && !force) {
+        if (!can->closed && !force) {
           return Result<bool>(fail(
               ErrorCode::conflict,
               fmt::format("tasks are being put into queue \"{}\" right now; force the removal, or "
@@ -239,10 +249,14 @@ Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, Time
                           entry->settings().name)));
         }
         if (!force) {
+          postgres::Params params;
+          params.add(std::int32_t{entry->index});
+          auto total = count_of(connection, sql::total, params);
+          if (!total) return std::unexpected(std::move(total.error()));
           return Result<bool>(
               fail(ErrorCode::conflict,
                    fmt::format("queue \"{}\" has {} tasks; empty it, or force the removal",
-                               entry->settings().name, answer->back().get<std::int64_t>(0, 0))));
+                               entry->settings().name, *total)));
         }
         Queue marked = entry->queue;
         marked.removing = true;

@@ -43,6 +43,8 @@ class Session {
   bool has_connection() const { return connection_ != nullptr && connection_->is_open(); }
 
  private:
+  static constexpr std::string_view on_a_standby = "25006";
+
   // Whether to begin again; otherwise the error to answer with.
   bool repeats(const postgres::Failure& failure, int attempt) const;
 
@@ -67,6 +69,7 @@ auto Session::transact(std::string_view doing, const postgres::TransactOptions& 
     auto answer = body(connection);
     if (connection.is_open() && connection.in_transaction()) connection.rollback();
     if (answer) return std::move(*answer);
+    if (answer.error().state == on_a_standby) connection_.reset();  // the next one may be better
     if (!repeats(answer.error(), attempt)) {
       return std::unexpected(postgres::error_of(answer.error(), doing));
     }

@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
+#include "postgres/connection.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/postgres_stores.h"
+#include "tests/support/shared_postgres.h"
 
 namespace millrace::test {
 namespace {
@@ -50,6 +54,41 @@ TEST_F(StaleSettings, a_queue_that_somebody_else_has_made_is_known) {
   other.make_queue("new");
   one.put(task("new"));
   EXPECT_THAT(other.take("new"), SizeIs(1));
+}
+
+// What was put into a queue that is erased in the same moment would be lost.
+TEST_F(StaleSettings, a_queue_is_not_erased_under_somebody_who_puts_into_it) {
+  const auto putting = postgres::Connection::open({.url = shared_postgres().url()});
+  ASSERT_TRUE(putting.has_value());
+  (*putting)->begin({});
+  ASSERT_TRUE((*putting)
+                  ->run_script("select millrace.hold_queues();"
+                               "insert into millrace.tasks (id, queue, state, priority, start, "
+                               "created_at, updated_at, type, payload) select gen_random_uuid(), "
+                               "queue, 1, 5, now(), now(), now(), 't', '' from millrace.queues "
+                               "where name = 'q'")
+                  .has_value());
+  auto removed =
+      std::async(std::launch::async, [&] { return second->remove_queue("q", false, other.now); });
+  EXPECT_EQ(removed.wait_for(200ms), std::future_status::timeout) << "it did not wait";
+  ASSERT_TRUE((*putting)->run_script("commit").has_value());
+  EXPECT_THAT(removed.get(), FailsWith(ErrorCode::conflict));
+  EXPECT_THAT(one.take("q"), SizeIs(1));
+}
+
+// It may be one that took over, and that had not heard of everything.
+TEST_F(StaleSettings, a_lease_that_ended_long_ago_is_found_after_a_new_connection) {
+  one.put(task("q"));
+  one.take_one("q");
+  ASSERT_THAT(one.due(), SizeIs(0));
+  shared_postgres().run_sql(
+      "update millrace.tasks set lease_until = lease_until - interval '1 hour'");
+  ASSERT_THAT(one.due(), SizeIs(0)) << "it looked further back than it has to";
+  shared_postgres().run_sql(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' "
+      "order by state_change desc limit 1");
+  EXPECT_THAT(first->due(one.now, 10), FailsWith(ErrorCode::unavailable));
+  EXPECT_THAT(one.due(), SizeIs(1));
 }
 
 }  // namespace

@@ -169,8 +169,12 @@ void Taking::read_all(std::span<const postgres::Rows> answers) {
   }
 }
 
-void Taking::ended(std::chrono::nanoseconds steady) {
-  for (const std::uint16_t queue : looks_below_) marks_.looked(queue, began_, steady);
+void Taking::ended(std::chrono::nanoseconds steady, bool succeeded) {
+  for (const std::uint16_t queue : looks_below_) {
+    marks_.looked(queue, began_, steady);
+    // Most likely it was stopped because it took too long. What is at the top can be taken still.
+    if (!succeeded) marks_.emptied(queue);
+  }
 }
 
 std::vector<Result<std::vector<Lease>>> Taking::results() {

@@ -38,7 +38,7 @@ class Taking {
   void read_all(std::span<const postgres::Rows> answers);
 
   // It is over; for the pace of what is done every now and then.
-  void ended(std::chrono::nanoseconds steady);
+  void ended(std::chrono::nanoseconds steady, bool succeeded);
   std::vector<Result<std::vector<Lease>>> results();
 
  private:

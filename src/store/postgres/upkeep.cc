@@ -15,6 +15,9 @@ using embedded::QueueEntry;
 using postgres::Rows;
 
 constexpr Duration a_day = std::chrono::days(1);
+constexpr Duration longest_drop = std::chrono::minutes(5);
+// A step of upkeep that takes so long is left out for a while. What is late by it can be seen.
+constexpr Duration noticed_step = std::chrono::milliseconds(500);
 
 Result<void> check_limit(std::size_t limit, std::size_t most) {
   if (limit >= 1 && limit <= most) return {};
@@ -46,7 +49,10 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
                                        postgres::Statement{&sql::due_leases, &leases},
                                        postgres::Statement{&sql::due_waits, &params}};
         auto answer = connection.commit(statements);
-        if (!answer) return std::unexpected(std::move(answer.error()));
+        if (!answer) {
+          lease_looks_.failed(clock_.steady());
+          return std::unexpected(std::move(answer.error()));
+        }
         if (auto fresh = check_version((*answer)[0]); !fresh) {
           return std::unexpected(fresh.error());
         }
@@ -124,14 +130,16 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   Advanced done;
   std::size_t left = limit;
   const auto step = [&](const postgres::Sql& sql, std::size_t* counts) -> Answer<void> {
-    Pace& pace = step_paces_[sql.name];
+    Pace& pace =
+        step_paces_.try_emplace(sql.name, Duration::zero(), 20, noticed_step).first->second;
     const auto began = clock_.steady();
     if (left == 0 || !pace.may_begin(began)) return {};
     postgres::Params params;
     params.add(now), params.add(static_cast<std::int64_t>(left));
     auto count = count_of(connection, sql, params);
+    // It looked at all there is, or was stopped before.
+    if (!count || *count < left) pace.ended(began, clock_.steady());
     if (!count) return std::unexpected(std::move(count.error()));
-    if (*count < left) pace.ended(began, clock_.steady());  // it looked at all there is
     left -= std::min(left, *count);
     if (counts != nullptr) *counts += *count;
     return {};
@@ -151,9 +159,9 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   done.more = left == 0;
   if (const auto began = clock_.steady(); next_looks_.may_begin(began)) {
     auto next = next_moment(connection, now);
+    next_looks_.ended(began, clock_.steady());
     if (!next) return std::unexpected(next.error());
     done.next = *next;
-    next_looks_.ended(began, clock_.steady());
   } else {
     done.next = later(now, std::chrono::seconds(1));
   }
@@ -253,16 +261,15 @@ Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
         QueueEntry& entry = state().queue_at(queue);
         postgres::Params params;
         params.add(std::int32_t{queue});
-        const std::array statements = {postgres::Statement{&sql::close_queue, &params},
-                                       postgres::Statement{&sql::has_tasks, &params},
-                                       postgres::Statement{&sql::is_busy, &params}};
-        auto answer = connection.send(statements);
-        if (!answer) return std::unexpected(std::move(answer.error()));
         if (entry.queue.removing) {
-          const bool closed = answer->front().get<bool>(0, 0);
-          if (closed && !(*answer)[1].get<bool>(0, 0)) state().erase_queue(entry);
+          auto can = may_erase(connection, queue);
+          if (!can) return std::unexpected(std::move(can.error()));
+          if (can->closed && can->empty) state().erase_queue(entry);
           return Result<std::size_t>(0);
         }
+        const postgres::Statement statement{&sql::is_busy, &params};
+        auto answer = connection.send({&statement, 1});
+        if (!answer) return std::unexpected(std::move(answer.error()));
         const QueueSettings& settings = entry.settings();
         const bool unpause = settings.paused_until && *settings.paused_until <= now;
         const bool drained = settings.draining && !answer->back().get<bool>(0, 0);
@@ -317,18 +324,17 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
 // ---- Tables of days
 // ------------------------------------------------------------------------------
 
-Result<void> PostgresStore::make_partitions(TimePoint now) {
+Result<void> PostgresStore::make_partitions(TimePoint now, const QueueSettings* coming) {
   const auto today = std::chrono::floor<std::chrono::days>(now);
   if (!session_.has_connection() || partitions_seen_by_ != session_.connections()) {
     partitions_.clear();
   }
   std::set<std::int16_t> classes;
-  for (const auto& [name, index] : state().queue_names()) {
-    const QueueSettings& settings = state().queue_at(index).settings();
-    for (const Keep& keep : {settings.keep_completed, settings.keep_dead}) {
-      classes.insert(class_of(keep));
-    }
-  }
+  const auto add = [&](const QueueSettings& settings) {
+    classes.insert({class_of(settings.keep_completed), class_of(settings.keep_dead)});
+  };
+  for (const auto& [name, index] : state().queue_names()) add(state().queue_at(index).settings());
+  if (coming != nullptr) add(*coming);
   for (const std::int16_t task_class : classes) {
     if (task_class <= 0 || task_class == for_ever) continue;
     for (const auto day : {today, today + std::chrono::days(1)}) {
@@ -371,10 +377,15 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
   if (!read) return std::unexpected(std::move(read.error()));
   std::size_t removed = 0;
   for (const auto& [days, day] : over) {
-    // Whoever works must not wait long for this; it can be done the next time.
+    // It is read once to be counted. Whoever holds it must not be waited for; there is a next time.
+    const auto began = clock_.steady();
+    if (!drops_.may_begin(began)) break;
     auto gone = session_.transact(
         "drop a table of finished tasks",
-        {.lock_timeout = std::chrono::seconds(1), .durable = false}, [] { return Result<void>(); },
+        {.statement_timeout = longest_drop,
+         .lock_timeout = std::chrono::seconds(1),
+         .durable = false},
+        [] { return Result<void>(); },
         [&](Connection& connection) -> Answer<std::size_t> {
           postgres::Params params;
           params.add(days), params.add(text_of(day));
@@ -383,6 +394,7 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
           if (!answer) return std::unexpected(std::move(answer.error()));
           return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
         });
+    drops_.ended(began, clock_.steady());
     if (!gone) continue;
     removed += *gone;
     partitions_.erase({static_cast<std::int16_t>(days), day.time_since_epoch().count()});

@@ -58,7 +58,7 @@ TEST_F(Upkeep, only_one_prunes_at_a_time) {
   const auto other = connect();
   other->begin();
   ASSERT_TRUE(
-      other->run_script("select pg_advisory_xact_lock(hashtext('millrace.'), -3)").has_value());
+      other->run_script("select pg_advisory_xact_lock(hashtext('millrace.'), -5)").has_value());
   ASSERT_THAT(store().advance(now, 1000), IsOk());
   EXPECT_EQ(counts("few").of(TaskState::completed), 5U);
   other->rollback();

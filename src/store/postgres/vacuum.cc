@@ -12,15 +12,20 @@ namespace {
 
 // A table of hundreds of gigabytes is not vacuumed in a moment.
 constexpr Duration longest_vacuum = std::chrono::hours(1);
+// A fourth of the time at most. With much less it cannot keep up: the longer the pause, the larger
+// the table, and the longer the pause after that.
+constexpr int share = 4;
 // So many new dead rows are worth it, or a fifth of the live ones.
 constexpr std::int64_t worth_it = 50'000;
 
 }  // namespace
 
 Vacuum::Vacuum(postgres::ConnectOptions options, Clock& clock, std::chrono::milliseconds every)
-    : options_(std::move(options)), clock_(clock), every_(every), pace_(every), thread_([this] {
-        run();
-      }) {}
+    : options_(std::move(options)),
+      clock_(clock),
+      every_(every),
+      pace_(every, share),
+      thread_([this] { run(); }) {}
 
 Vacuum::~Vacuum() {
   {

@@ -141,31 +141,31 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     }
     Taking taking(takes, state(), marks_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
+    taking.ended(clock_.steady(), answer.has_value());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (!parts.plain.empty()) {
       const auto changed = note_refused((*answer)[1], settlements, parts.plain, result);
-      if (auto read = look_again(connection, settlements, changed, result); !read) {
-        return std::unexpected(std::move(read.error()));
-      }
+      look_again(connection, settlements, changed, result);
     }
-    taking.ended(clock_.steady());
     result.taken = taking.results();
     return result;
   });
 }
 
-// The call is committed, and what it took must reach its caller: nothing may begin again here.
-PostgresStore::Answer<void> PostgresStore::look_again(Connection& connection,
-                                                      std::span<const Settlement> settlements,
-                                                      const std::vector<std::size_t>& places,
-                                                      WorkResult& result) {
-  if (places.empty()) return {};
+// The call is committed, and what it took must reach its caller: nothing may fail as a whole here.
+void PostgresStore::look_again(Connection& connection, std::span<const Settlement> settlements,
+                               const std::vector<std::size_t>& places, WorkResult& result) {
+  if (places.empty()) return;
   book_.close();
   std::vector<Uuid> ids;
   for (const std::size_t place : places) ids.push_back(settlements[place].id.value);
   connection.begin();
-  if (auto got = read_tasks(connection, ids); !got) return got;
+  const auto got = read_tasks(connection, ids);
   for (const std::size_t place : places) {
+    if (!got) {
+      result.settled[place] = std::unexpected(postgres::error_of(got.error(), "settle a task"));
+      continue;
+    }
     const TaskId& id = settlements[place].id;
     const auto at = state().find(id);
     if (at == embedded::no_slot) {
@@ -176,7 +176,6 @@ PostgresStore::Answer<void> PostgresStore::look_again(Connection& connection,
     auto why = refusal(settlements[place], slot.state, slot.token);
     result.settled[place] = why ? std::move(*why) : embedded::lease_lost(id);
   }
-  return {};
 }
 
 void PostgresStore::add_reading(const Settlement& settlement, Reading& reading) {

@@ -1,3 +1,3 @@
 -- Whether this process is the one that removes what rules no longer keep, until it commits. First in its
 -- transaction: two that had counted the same tasks would remove twice as many.
-select pg_try_advisory_xact_lock(hashtext('millrace.'), -3)
+select pg_try_advisory_xact_lock(hashtext('millrace.'), -5)

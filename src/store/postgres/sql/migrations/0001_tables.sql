@@ -60,10 +60,18 @@ create table millrace.queues (
 create table millrace.settings (version bigint not null);
 insert into millrace.settings values (1);
 
--- Fails with a code of our own unless this is the version.
+-- The version of the settings. No queue is erased until the transaction ends, so that nothing is put
+-- into one that is gone: lock_removal.sql waits.
+create function millrace.hold_queues() returns bigint language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtext('millrace.'), -4);
+  return (select version from millrace.settings);
+end $$;
+
+-- The same, and fails with a code of our own unless this is the version.
 create function millrace.same_version(expected bigint) returns bigint language plpgsql as $$
 begin
-  if (select version from millrace.settings) <> expected then
+  if millrace.hold_queues() <> expected then
     raise exception 'the settings of queues have changed' using errcode = 'MR001';
   end if;
   return expected;
@@ -278,6 +286,8 @@ begin
   if to_regclass('millrace.' || child) is null then
     return 0;
   end if;
+  -- What is retried or removed meanwhile would be counted twice.
+  execute format('lock table millrace.%I in share row exclusive mode', child);
   execute format(
     'update millrace.finished f
         set class = 0,

@@ -245,6 +245,7 @@ begin
   if place is null then
     return null;
   end if;
+  perform pg_advisory_xact_lock(hashtext('millrace.'), -4);  -- see hold_queues()
   putting := not pg_try_advisory_xact_lock(hashtext('millrace.queues'), place);
   if putting or exists (select from millrace.tasks x where x.queue = place)
      or exists (select from millrace.finished x where x.queue = place) then
