@@ -76,6 +76,22 @@ test('filters are in the address, and all that is shown can be retried', async (
   await expect(page.getByRole('heading', { name: 'Nothing here has died' })).toBeVisible();
 });
 
+test('another queue shows nothing of the one before', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await kill(server, 'reports', 'monthly', 2, () => 'no month 13');
+  await page.goto(`${server.url}/dead?queue=emails`);
+  await expect(page.getByRole('button', { name: 'Retry all 3' })).toBeVisible();
+  let go_on = () => {};
+  const held = new Promise<void>((done) => (go_on = done));
+  await page.route('**/v1/dead/groups?queue=reports', (route) => held.then(() => route.continue()));
+  await page.getByLabel('Queue').selectOption('reports');
+  await expect(page.locator('[data-group]')).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Remove all' })).toHaveCount(0);
+  await expect(page.getByText('3 dead letters')).toHaveCount(0);
+  go_on();
+  await expect(page.getByRole('button', { name: 'Retry all 2' })).toBeVisible();
+});
+
 test('new ones show up without a reload; keys lead through the groups', async ({ page, server }) => {
   await page.goto(`${server.url}/dead`);
   await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();

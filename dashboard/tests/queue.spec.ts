@@ -181,6 +181,14 @@ test('rates and percentiles by type, over a time that can be chosen', async ({ s
   await expect(page).toHaveURL(/span=6h/);
   await expect(page.getByRole('button', { name: '6 hours' })).toHaveAttribute('aria-pressed', 'true');
   await expect(welcome).toBeVisible();
+  // What stands there is of the time that is chosen.
+  let go_on = () => {};
+  const held = new Promise<void>((done) => (go_on = done));
+  await page.route('**/v1/queues/emails/types?*', (route) => held.then(() => route.continue()));
+  await page.getByRole('button', { name: '15 min' }).click();
+  await expect(welcome).toHaveCount(0);
+  go_on();
+  await expect(welcome).toBeVisible();
   await expect(page.getByRole('img', { name: /Waiting time over the last hour/ })).toBeVisible();
 });
 
