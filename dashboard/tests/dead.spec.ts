@@ -92,6 +92,36 @@ test('another queue shows nothing of the one before', async ({ page, server }) =
   await expect(page.getByRole('button', { name: 'Retry all 2' })).toBeVisible();
 });
 
+test('a question names the queue, says where counts are not exact, and wants a word before all are removed', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await kill(server, 'reports', 'monthly', 2, () => 'no month 13');
+  const dialog = page.getByRole('dialog');
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'Remove all' }).click();
+  await expect(dialog).toContainText('Remove 5 tasks for good?');
+  await expect(dialog).toContainText('In all queues.');
+  await expect(dialog.getByRole('button', { name: 'Remove them' })).toBeDisabled();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.route('**/v1/dead/groups?*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), complete: false } });
+  });
+  await page.goto(`${server.url}/dead?queue=emails&type=welcome`);
+  await page.getByRole('button', { name: 'Remove these ≥ 3' }).click();
+  await expect(dialog).toContainText('Remove at least 3 tasks for good?');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Retry all ≥ 3' }).click();
+  await expect(dialog).toContainText('Retry at least 3 tasks?');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Remove all' }).click();
+  await expect(dialog).toContainText('In the queue emails, of the type welcome.');
+  await dialog.getByRole('textbox').fill('remove');
+  await dialog.getByRole('button', { name: 'Remove them' }).click();
+  await expect.poll(async () => (await server.must('GET', '/v1/queues/emails/stats')).total).toBe(0);
+  expect((await server.must('GET', '/v1/queues/reports/stats')).states.failed).toBe(2);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
 test('new ones show up without a reload; keys lead through the groups', async ({ page, server }) => {
   await page.goto(`${server.url}/dead`);
   await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();
