@@ -64,6 +64,18 @@ test('draining is asked for first, refuses puts, and can be stopped', async ({ s
   await server.put('emails');
 });
 
+test('resume ends the pause and leaves draining alone', async ({ server, page }) => {
+  await server.put('emails');
+  await server.must('POST', '/v1/queues/emails/pause', {});
+  await server.must('POST', '/v1/queues/emails/drain');
+  await page.goto(`${server.url}/queues/emails`);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByRole('button', { name: 'Pause…' })).toBeVisible();
+  const queue = await server.must('GET', '/v1/queues/emails');
+  expect(queue.paused_until).toBeUndefined();
+  expect(queue.draining).toBe(true);
+});
+
 test('waiting tasks and the queue go only when its name is typed', async ({ server, page }) => {
   await server.put_many('emails', 5);
   const [held] = await server.take('emails');
