@@ -56,6 +56,36 @@ test('a group is removed, once it is confirmed', async ({ page, server }) => {
   expect((await server.must('GET', '/v1/queues/emails/stats')).states.failed).toBe(3);
 });
 
+test('a group leads to its tasks and to no others', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 60, refused);
+  await kill(server, 'emails', 'welcome', 4, () => 'mailbox full');
+  await page.goto(`${server.url}/dead`);
+  const group = page.locator('[data-group]').first();
+  const key = await group.getAttribute('data-group');
+  await group.getByRole('button', { name: 'connection refused by #' }).click();
+  // What the page asks for is looked at here; that the server finds it is tested with the server.
+  const asked: (string | null)[] = [];
+  await page.route(/\/v1\/tasks\?/, (route) => {
+    const url = new URL(route.request().url());
+    asked.push(url.searchParams.get('error_group'));
+    url.searchParams.delete('error_group');
+    return route.continue({ url: url.href });
+  });
+  await group.getByRole('link', { name: 'Show these tasks' }).click();
+  await expect(page).toHaveURL(new RegExp(`[?&]error_group=${key}`));
+  await page.getByLabel('Select all on this page').check();
+  expect(asked[0]).toBe(key);
+  await page.getByRole('button', { name: 'Select all that match' }).click();
+  await page.locator('[data-action=retry]').click();
+  await expect(page.getByRole('dialog').locator('[data-count="60"]')).toHaveText('60');
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry all' }).click();
+  await expect(page.locator('[data-done="60"]')).toBeVisible();
+  await page.getByRole('button', { name: `Error group: ${key?.slice(0, 8)}` }).click();
+  await expect(page).not.toHaveURL(/error_group/);
+  await page.getByRole('link', { name: 'All operations' }).click();
+  await expect(page.locator('[data-operation]').first().getByRole('link', { name: 'Show tasks' })).toHaveAttribute('href', new RegExp(`error_group=${key}`));
+});
+
 test('filters are in the address, and all that is shown can be retried', async ({ page, server }) => {
   await kill(server, 'emails', 'welcome', 3, refused);
   await kill(server, 'reports', 'monthly', 2, () => 'no month 13');
