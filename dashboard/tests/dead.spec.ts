@@ -152,6 +152,21 @@ test('a question names the queue, says where counts are not exact, and wants a w
   await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
+test('how old the groups are is said where they are not of now', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  let behind = 0;
+  await page.route('**/v1/dead/groups*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), as_of: new Date(Date.now() - behind).toISOString() } });
+  });
+  await page.goto(`${server.url}/dead`);
+  await expect(page.getByText('3 dead letters in 1 group')).toBeVisible();
+  await expect(page.locator('[data-as-of]')).toHaveCount(0);
+  behind = 90_000;
+  await expect(page.locator('[data-as-of]')).toHaveText(/^as of 1\sm 3\d\ss ago$/);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
 test('new ones show up without a reload; keys lead through the groups', async ({ page, server }) => {
   await page.goto(`${server.url}/dead`);
   await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();

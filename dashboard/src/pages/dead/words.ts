@@ -11,6 +11,7 @@ export const words = dictionary({
     title: 'Dead letters',
     total: (n: number, groups: number) =>
       `${plural(n, { one: '# dead letter', other: '# dead letters' })} in ${plural(groups, { one: '# group', other: '# groups' })}`,
+    as_of: (age: string) => `as of ${age} ago`,
     partial: (looked_at: number, total: number) =>
       `Grouped are the newest ${count(looked_at)} of ${count(total)}, so counts are “at least”. The actions reach all of them.`,
     more: (n: number) => plural(n, { one: 'One smaller group is not shown.', other: '# smaller groups are not shown.' }),
@@ -59,6 +60,7 @@ export const words = dictionary({
     title: 'Неудавшиеся задачи',
     total: (n, groups) =>
       `${plural(n, { one: '# неудавшаяся задача', few: '# неудавшиеся задачи', many: '# неудавшихся задач', other: '# неудавшейся задачи' })}, ${plural(groups, { one: '# группа', few: '# группы', many: '# групп', other: '# группы' })}`,
+    as_of: (age) => `посчитано ${age} назад`,
     partial: (looked_at, total) =>
       `Сгруппированы новейшие ${count(looked_at)} из ${count(total)}, поэтому числа означают «не меньше». Действия коснутся всех.`,
     more: (n) =>
