@@ -42,6 +42,19 @@ test('a group is retried after the fix, and nothing else is', async ({ page, ser
   expect(stats.states).toMatchObject({ queued: 312, failed: 4 });
 });
 
+test('what ends before it is seen is told of, too', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'Retry 3' }).click();
+  await page.route('**/v1/bulk', async (route) => {
+    if (route.request().method() === 'GET') await expect.poll(async () => (await server.must('GET', '/v1/bulk')).operations[0].state).toBe('completed');
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Retry them' }).click();
+  await expect(page.getByText('Done: 3 tasks')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();
+});
+
 test('a group is removed, once it is confirmed', async ({ page, server }) => {
   await kill(server, 'emails', 'welcome', 3, refused);
   await kill(server, 'reports', '', 2, () => 'no month 13');
