@@ -42,6 +42,19 @@ test('a group is retried after the fix, and nothing else is', async ({ page, ser
   expect(stats.states).toMatchObject({ queued: 312, failed: 4 });
 });
 
+test('what ends before it is seen is told of, too', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'Retry 3' }).click();
+  await page.route('**/v1/bulk', async (route) => {
+    if (route.request().method() === 'GET') await expect.poll(async () => (await server.must('GET', '/v1/bulk')).operations[0].state).toBe('completed');
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Retry them' }).click();
+  await expect(page.getByText('Done: 3 tasks')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();
+});
+
 test('a group is removed, once it is confirmed', async ({ page, server }) => {
   await kill(server, 'emails', 'welcome', 3, refused);
   await kill(server, 'reports', '', 2, () => 'no month 13');
@@ -54,6 +67,36 @@ test('a group is removed, once it is confirmed', async ({ page, server }) => {
   await expect(page.locator('[data-group]')).toHaveCount(1);
   expect((await server.must('GET', '/v1/queues/reports/stats')).total).toBe(0);
   expect((await server.must('GET', '/v1/queues/emails/stats')).states.failed).toBe(3);
+});
+
+test('a group leads to its tasks and to no others', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 60, refused);
+  await kill(server, 'emails', 'welcome', 4, () => 'mailbox full');
+  await page.goto(`${server.url}/dead`);
+  const group = page.locator('[data-group]').first();
+  const key = await group.getAttribute('data-group');
+  await group.getByRole('button', { name: 'connection refused by #' }).click();
+  // What the page asks for is looked at here; that the server finds it is tested with the server.
+  const asked: (string | null)[] = [];
+  await page.route(/\/v1\/tasks\?/, (route) => {
+    const url = new URL(route.request().url());
+    asked.push(url.searchParams.get('error_group'));
+    url.searchParams.delete('error_group');
+    return route.continue({ url: url.href });
+  });
+  await group.getByRole('link', { name: 'Show these tasks' }).click();
+  await expect(page).toHaveURL(new RegExp(`[?&]error_group=${key}`));
+  await page.getByLabel('Select all on this page').check();
+  expect(asked[0]).toBe(key);
+  await page.getByRole('button', { name: 'Select all that match' }).click();
+  await page.locator('[data-action=retry]').click();
+  await expect(page.getByRole('dialog').locator('[data-count="60"]')).toHaveText('60');
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry all' }).click();
+  await expect(page.locator('[data-done="60"]')).toBeVisible();
+  await page.getByRole('button', { name: `Error group: ${key?.slice(0, 8)}` }).click();
+  await expect(page).not.toHaveURL(/error_group/);
+  await page.getByRole('link', { name: 'All operations' }).click();
+  await expect(page.locator('[data-operation]').first().getByRole('link', { name: 'Show tasks' })).toHaveAttribute('href', new RegExp(`error_group=${key}`));
 });
 
 test('filters are in the address, and all that is shown can be retried', async ({ page, server }) => {
@@ -74,6 +117,67 @@ test('filters are in the address, and all that is shown can be retried', async (
   await page.getByLabel('Type').fill('monthly');
   await expect(page).toHaveURL(`${server.url}/dead?type=monthly`);
   await expect(page.getByRole('heading', { name: 'Nothing here has died' })).toBeVisible();
+});
+
+test('another queue shows nothing of the one before', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await kill(server, 'reports', 'monthly', 2, () => 'no month 13');
+  await page.goto(`${server.url}/dead?queue=emails`);
+  await expect(page.getByRole('button', { name: 'Retry all 3' })).toBeVisible();
+  let go_on = () => {};
+  const held = new Promise<void>((done) => (go_on = done));
+  await page.route('**/v1/dead/groups?queue=reports', (route) => held.then(() => route.continue()));
+  await page.getByLabel('Queue').selectOption('reports');
+  await expect(page.locator('[data-group]')).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Remove all' })).toHaveCount(0);
+  await expect(page.getByText('3 dead letters')).toHaveCount(0);
+  go_on();
+  await expect(page.getByRole('button', { name: 'Retry all 2' })).toBeVisible();
+});
+
+test('a question names the queue, says where counts are not exact, and wants a word before all are removed', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  await kill(server, 'reports', 'monthly', 2, () => 'no month 13');
+  const dialog = page.getByRole('dialog');
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'Remove all' }).click();
+  await expect(dialog).toContainText('Remove 5 tasks for good?');
+  await expect(dialog).toContainText('In all queues.');
+  await expect(dialog.getByRole('button', { name: 'Remove them' })).toBeDisabled();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.route('**/v1/dead/groups?*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), complete: false } });
+  });
+  await page.goto(`${server.url}/dead?queue=emails&type=welcome`);
+  await page.getByRole('button', { name: 'Remove these ≥ 3' }).click();
+  await expect(dialog).toContainText('Remove at least 3 tasks for good?');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Retry all ≥ 3' }).click();
+  await expect(dialog).toContainText('Retry at least 3 tasks?');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Remove all' }).click();
+  await expect(dialog).toContainText('In the queue emails, of the type welcome.');
+  await dialog.getByRole('textbox').fill('remove');
+  await dialog.getByRole('button', { name: 'Remove them' }).click();
+  await expect.poll(async () => (await server.must('GET', '/v1/queues/emails/stats')).total).toBe(0);
+  expect((await server.must('GET', '/v1/queues/reports/stats')).states.failed).toBe(2);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
+test('how old the groups are is said where they are not of now', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 3, refused);
+  let behind = 0;
+  await page.route('**/v1/dead/groups*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), as_of: new Date(Date.now() - behind).toISOString() } });
+  });
+  await page.goto(`${server.url}/dead`);
+  await expect(page.getByText('3 dead letters in 1 group')).toBeVisible();
+  await expect(page.locator('[data-as-of]')).toHaveCount(0);
+  behind = 90_000;
+  await expect(page.locator('[data-as-of]')).toHaveText(/^as of 1\sm 3\d\ss ago$/);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
 test('new ones show up without a reload; keys lead through the groups', async ({ page, server }) => {

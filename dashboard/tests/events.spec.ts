@@ -71,6 +71,23 @@ test('a pause keeps what comes, and no more than 500 are shown', async ({ page, 
   await expect(rows).toHaveCount(0);
 });
 
+test('after a long time out of sight it is said that something may be missing', async ({ page, server }) => {
+  await page.clock.install();
+  await page.goto(`${server.url}/events`);
+  await expect(page.locator('[data-live=live]')).toBeAttached();
+  const show = (hidden: boolean) =>
+    page.evaluate((now) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => now });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+  await show(true);
+  await page.clock.runFor(61_000);
+  await server.put('emails', { type: 'unseen' });
+  await show(false);
+  await page.clock.runFor(1000);
+  await expect(page.getByText('Events may be missing here')).toBeVisible();
+});
+
 test('the tail goes on after a restart, and says where something may be missing', async ({ page, server, complaints }) => {
   await page.goto(`${server.url}/events`);
   await expect(page.locator('[data-live=live]')).toBeAttached();

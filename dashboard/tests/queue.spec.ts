@@ -64,6 +64,18 @@ test('draining is asked for first, refuses puts, and can be stopped', async ({ s
   await server.put('emails');
 });
 
+test('resume ends the pause and leaves draining alone', async ({ server, page }) => {
+  await server.put('emails');
+  await server.must('POST', '/v1/queues/emails/pause', {});
+  await server.must('POST', '/v1/queues/emails/drain');
+  await page.goto(`${server.url}/queues/emails`);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByRole('button', { name: 'Pause…' })).toBeVisible();
+  const queue = await server.must('GET', '/v1/queues/emails');
+  expect(queue.paused_until).toBeUndefined();
+  expect(queue.draining).toBe(true);
+});
+
 test('waiting tasks and the queue go only when its name is typed', async ({ server, page }) => {
   await server.put_many('emails', 5);
   const [held] = await server.take('emails');
@@ -180,6 +192,14 @@ test('rates and percentiles by type, over a time that can be chosen', async ({ s
   await page.getByRole('button', { name: '6 hours' }).click();
   await expect(page).toHaveURL(/span=6h/);
   await expect(page.getByRole('button', { name: '6 hours' })).toHaveAttribute('aria-pressed', 'true');
+  await expect(welcome).toBeVisible();
+  // What stands there is of the time that is chosen.
+  let go_on = () => {};
+  const held = new Promise<void>((done) => (go_on = done));
+  await page.route('**/v1/queues/emails/types?*', (route) => held.then(() => route.continue()));
+  await page.getByRole('button', { name: '15 min' }).click();
+  await expect(welcome).toHaveCount(0);
+  go_on();
   await expect(welcome).toBeVisible();
   await expect(page.getByRole('img', { name: /Waiting time over the last hour/ })).toBeVisible();
 });

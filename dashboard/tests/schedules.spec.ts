@@ -100,6 +100,30 @@ test('an edit sends what is different and leaves the rest', async ({ server, pag
   expect(stored.rule.cron).toBeUndefined();
 });
 
+test('payloads are shown, edited and kept to the digit', async ({ server, page }) => {
+  const made = '{"name":"exact","rule":{"every_ms":3600000},"task":{"queue":"reports","payload":{"id":12345678901234567890,"n":1}}}';
+  await fetch(`${server.url}/v1/schedules`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: made });
+  const stored = async (name: string) => (await fetch(`${server.url}/v1/schedules/${name}`)).text();
+  await page.goto(`${server.url}/schedules`);
+  await page.getByRole('button', { name: 'Details of exact' }).click();
+  await expect(page.locator('pre')).toContainText('12345678901234567890');
+  await page.getByRole('button', { name: 'Edit' }).click();
+  const payload = page.getByRole('dialog').getByLabel('Payload');
+  await expect(payload).toHaveValue('{\n  "id": 12345678901234567890,\n  "n": 1\n}');
+  await payload.fill('{"id": 12345678901234567890, "n": 2}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  expect(await stored('exact')).toMatch(/"id": ?12345678901234567890, ?"n": ?2/);
+  await expect(page.locator('pre')).toContainText('"n": 2');
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  await page.getByLabel('Name').fill('another');
+  await page.getByRole('dialog').getByLabel('Queue').fill('reports');
+  await payload.fill('[98765432109876543210]');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await expect(page.locator(row('another'))).toBeVisible();
+  expect(await stored('another')).toContain('98765432109876543210');
+});
+
 test('removing asks first', async ({ server, page }) => {
   await with_schedules(server);
   await page.goto(`${server.url}/schedules`);

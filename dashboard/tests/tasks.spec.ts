@@ -1,6 +1,6 @@
 // The page of tasks: filters in the address, pages, selection, what matches in bulk, keys.
 import { expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
-import type { Page } from '@playwright/test';
+import type { Page, Request } from '@playwright/test';
 import type { Server } from './server.ts';
 
 const rows = (page: Page) => page.locator('tbody tr[data-task]');
@@ -195,6 +195,61 @@ test('all that match a text are removed only after the word is typed', async ({ 
   await expect(page.locator('[data-bulk=completed]')).toBeVisible();
   const { total } = await server.must('GET', '/v1/queues/emails/stats');
   expect(total).toBe(3);
+});
+
+test.describe('the count of all that match', () => {
+  const begins = (one: Request) => one.method() === 'POST' && one.url().endsWith('/v1/bulk');
+  const cancels = (one: Request) => /\/v1\/bulk\/[^/]+\/cancel$/.test(one.url());
+
+  // The answer to the first request is held back.
+  async function ask_slowly(page: Page, server: Server): Promise<() => void> {
+    await server.put_many('emails', 60, { payload: { to: 'ann' } });
+    await page.goto(`${server.url}/tasks?queue=emails`);
+    await page.getByLabel('Select all on this page').check();
+    await page.getByRole('button', { name: 'Select all that match' }).click();
+    let go_on = () => {};
+    const held = new Promise<void>((done) => (go_on = done));
+    await page.route('**/v1/bulk', (route) => (begins(route.request()) ? held : Promise.resolve()).then(() => route.continue()));
+    const begun = page.waitForRequest(begins);
+    await page.locator('[data-action=cancel]').click();
+    await begun;
+    return go_on;
+  }
+
+  test('is given up with the question', async ({ page, server, complaints }) => {
+    const go_on = await ask_slowly(page, server);
+    await page.keyboard.press('Escape');
+    await expect(page.getByRole('dialog')).toHaveCount(0);
+    const cancelled = page.waitForRequest(cancels);
+    go_on();
+    await cancelled;
+    forgive(complaints, /status of 409/);
+  });
+
+  test('ends with the filter that it is of', async ({ page, server, complaints }) => {
+    (await ask_slowly(page, server))();
+    await expect(page.getByRole('dialog').locator('[data-count="60"]')).toBeVisible();
+    await page.evaluate(() => {
+      history.replaceState(null, '', '/tasks?queue=emails&type=welcome');
+      dispatchEvent(new PopStateEvent('popstate'));
+    });
+    await expect(page.getByRole('dialog')).toHaveCount(0);
+    forgive(complaints, /status of 409/);
+  });
+
+  test('is given up before the action begins', async ({ page, server, complaints }) => {
+    const go_on = await ask_slowly(page, server);
+    const asked: string[] = [];
+    page.on('request', (one) => {
+      if (cancels(one)) asked.push('cancel');
+      if (begins(one)) asked.push('begin');
+    });
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel all' }).click();
+    go_on();
+    await expect(page.locator('[data-bulk=completed]')).toBeVisible();
+    expect(asked).toEqual(['cancel', 'begin']);
+    forgive(complaints, /status of 409/);
+  });
 });
 
 test('the keyboard moves, selects and opens', async ({ page, server }) => {

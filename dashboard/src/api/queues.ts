@@ -11,7 +11,6 @@ export const queue = (name: string, signal?: AbortSignal) => get<Queue>(`v1/queu
 export const change_queue = (name: string, changes: Record<string, unknown>) => patch<Queue>(`v1/queues/${part(name)}`, changes);
 export const pause_queue = (name: string, for_ms?: number) =>
   post<Queue>(`v1/queues/${part(name)}/pause`, for_ms === undefined ? {} : { for_ms });
-export const resume_queue = (name: string) => post<Queue>(`v1/queues/${part(name)}/resume`);
 export const drain_queue = (name: string) => post<Queue>(`v1/queues/${part(name)}/drain`);
 export const clear_queue = (name: string) => post<{ removed: number }>(`v1/queues/${part(name)}/clear`);
 export const remove_queue = (name: string, force: boolean) => remove(`v1/queues/${part(name)}`, { force });

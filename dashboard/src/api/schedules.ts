@@ -1,5 +1,6 @@
-import { get, part, patch, post, remove } from './client';
+import { ask, ask_text, get, part, post, remove } from './client';
 import type { Moment } from './types';
+import { member_of } from '../format/json';
 
 export interface TickRule {
   cron?: string;
@@ -27,6 +28,12 @@ export interface Schedule {
   task: { queue: string | number; type?: string; priority?: number; payload?: unknown };
 }
 
+// With the payload of its tasks byte for byte, as the server sent it.
+export interface WholeSchedule {
+  schedule: Schedule;
+  payload: string | null;
+}
+
 export interface SchedulePage {
   schedules: Schedule[];
   next?: string;
@@ -34,11 +41,16 @@ export interface SchedulePage {
 
 export const schedules = (of: { queue?: string; limit?: number; cursor?: string }, signal?: AbortSignal) =>
   get<SchedulePage>('v1/schedules', of, signal);
+export async function schedule(name: string, signal?: AbortSignal): Promise<WholeSchedule> {
+  const text = await ask_text('GET', `v1/schedules/${part(name)}`, signal ? { signal } : {});
+  return { schedule: JSON.parse(text) as Schedule, payload: member_of(member_of(text, 'task') ?? '{}', 'payload') };
+}
 export const next_ticks = (name: string, count: number, signal?: AbortSignal) =>
   get<{ next: Moment[] }>(`v1/schedules/${part(name)}/next`, { count }, signal).then((answer) => answer.next);
 
-export const create_schedule = (schedule: object) => post<Schedule>('v1/schedules', schedule);
-export const change_schedule = (name: string, changes: object) => patch<Schedule>(`v1/schedules/${part(name)}`, changes);
+// The whole request as text: the payload may have numbers that JavaScript cannot hold.
+export const create_schedule = (json: string) => ask<Schedule>('POST', 'v1/schedules', { text: json });
+export const change_schedule = (name: string, json: string) => ask<Schedule>('PATCH', `v1/schedules/${part(name)}`, { text: json });
 export const pause_schedule = (name: string) => post<Schedule>(`v1/schedules/${part(name)}/pause`);
 export const resume_schedule = (name: string) => post<Schedule>(`v1/schedules/${part(name)}/resume`);
 export const run_schedule = (name: string) => post<{ id: string }>(`v1/schedules/${part(name)}/run`);

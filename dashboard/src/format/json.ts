@@ -153,6 +153,10 @@ export function member_of(object: string, name: string): string | null {
   return null;
 }
 
+// An object of members that are JSON already.
+export const object_of = (members: Record<string, string>): string =>
+  `{${Object.entries(members).map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
+
 // Why it is no JSON, in the browser's words; empty: it is.
 export function json_problem(text: string): string {
   try {

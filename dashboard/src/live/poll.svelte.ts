@@ -3,8 +3,10 @@
 //   const stats = poll((signal) => api.stats(signal), { every: 2000 });
 //   stats.value, stats.problem, stats.loading, stats.refresh()
 //
-// What `load` reads before its first await is watched: a change asks anew at once. Nothing is asked
-// while the tab is hidden; failures back off to 30 s; what was there stays until something newer comes.
+// What `load` reads before its first await is watched: a change asks anew at once, and forgets what was there,
+// which is the answer to another question. So let it read texts and numbers, not objects that come anew with
+// every answer. Otherwise what was there stays until something newer comes. Nothing is asked while the tab is
+// hidden; failures back off to 30 s.
 import { untrack } from 'svelte';
 import { Problem, problem_of, was_aborted } from '../api/problem';
 import { clock } from './clock.svelte';
@@ -26,6 +28,12 @@ class Polled<T> {
   refresh(): void {
     this.ask();
   }
+
+  forget(): void {
+    this.value = undefined;
+    this.problem = null;
+    this.loading = true;
+  }
 }
 
 export type { Polled };
@@ -33,7 +41,10 @@ export type { Polled };
 // Only while a component is made.
 export function poll<T>(load: (signal: AbortSignal) => Promise<T>, options: Options): Polled<T> {
   const polled = new Polled<T>();
+  let asked = false;
   $effect(() => {
+    if (asked) polled.forget();
+    asked = true;
     const leave = new AbortController();
     let timer = 0;
     let failures = 0;
@@ -41,6 +52,7 @@ export function poll<T>(load: (signal: AbortSignal) => Promise<T>, options: Opti
     let again = false;
 
     const took = (value: T) => {
+      if (leave.signal.aborted) return;
       failures = 0;
       polled.value = value;
       polled.problem = null;
@@ -48,7 +60,7 @@ export function poll<T>(load: (signal: AbortSignal) => Promise<T>, options: Opti
       polled.at = untrack(() => clock.now);
     };
     const failed = (error: unknown) => {
-      if (was_aborted(error)) return;
+      if (leave.signal.aborted || was_aborted(error)) return;
       failures += 1;
       polled.problem = problem_of(error);
       polled.loading = false;

@@ -62,7 +62,7 @@ class Live {
     this.#source = null;
   }
 
-  #open(): void {
+  #open(woke = false): void {
     this.#close();
     const wanted = this.#wanted;
     if (!wanted) return;
@@ -70,7 +70,7 @@ class Live {
     const query = { ...wanted.filter, ...(this.#last && { after: this.#last }) };
     const source = new EventSource(address('v1/events', query));
     this.#source = source;
-    const began_anew = this.#failures > 0 && this.#last === '';
+    const began_anew = (woke || this.#failures > 0) && this.#last === '';
     source.onopen = () => {
       this.state = 'live';
       if (began_anew) wanted.missed();
@@ -110,7 +110,7 @@ class Live {
       }, hidden_for);
     } else if (this.#asleep) {
       this.#asleep = false;
-      this.#open();
+      this.#open(true);
     }
   }
 }

@@ -8,18 +8,20 @@ const is_ours = (operation: BulkOperation): boolean =>
 export interface Running {
   all: BulkOperation[];
   of: (key: string) => BulkOperation | undefined;
-  refresh: () => void;
+  began: (operation: BulkOperation) => void; // here, just now
 }
 
 // Only while a component is made.
 export function running_operations(ended: (operation: BulkOperation) => void): Running {
   let seen = new Set<string>();
+  const begun = new Set<string>(); // they may end before they are seen
   let busy = false;
   const polled: Polled<BulkOperation[]> = poll(
     async (signal) => {
       const { operations } = await bulks(undefined, signal);
       for (const operation of operations) {
-        if (seen.has(operation.id) && bulk_ended(operation)) ended(operation);
+        if (!bulk_ended(operation)) continue;
+        if (begun.delete(operation.id) || seen.has(operation.id)) ended(operation);
       }
       const open = operations.filter((operation) => is_ours(operation) && !bulk_ended(operation));
       seen = new Set(open.map((operation) => operation.id));
@@ -33,6 +35,9 @@ export function running_operations(ended: (operation: BulkOperation) => void): R
       return polled.value ?? [];
     },
     of: (key) => (polled.value ?? []).find((operation) => operation.filter.error_group === key),
-    refresh: () => polled.refresh(),
+    began: ({ id }) => {
+      begun.add(id);
+      polled.refresh();
+    },
   };
 }

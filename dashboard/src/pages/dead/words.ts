@@ -2,13 +2,16 @@ import { count } from '../../format/number';
 import { dictionary, plural } from '../../words/dictionary';
 
 const tasks_en = (n: number) => plural(n, { one: '# task', other: '# tasks' });
+const some_en = (n: number, at_least: boolean) => (at_least ? `at least ${tasks_en(n)}` : tasks_en(n));
 const tasks_ru = (n: number) => plural(n, { one: '# задачу', few: '# задачи', many: '# задач', other: '# задачи' });
+const some_ru = (n: number, at_least: boolean) => (at_least ? `не меньше ${plural(n, { one: '# задачи', other: '# задач' })}` : tasks_ru(n));
 
 export const words = dictionary({
   en: {
     title: 'Dead letters',
     total: (n: number, groups: number) =>
       `${plural(n, { one: '# dead letter', other: '# dead letters' })} in ${plural(groups, { one: '# group', other: '# groups' })}`,
+    as_of: (age: string) => `as of ${age} ago`,
     partial: (looked_at: number, total: number) =>
       `Grouped are the newest ${count(looked_at)} of ${count(total)}, so counts are “at least”. The actions reach all of them.`,
     more: (n: number) => plural(n, { one: 'One smaller group is not shown.', other: '# smaller groups are not shown.' }),
@@ -29,15 +32,16 @@ export const words = dictionary({
     retry: (n: string) => `Retry ${n}`,
     remove: 'Remove',
     remove_group: (n: string) => `Remove these ${n}`,
-    retry_all: (n: number) => `Retry all ${count(n)}`,
+    retry_all: (n: string) => `Retry all ${n}`,
     remove_all: 'Remove all',
-    ask_retry: (n: number) => `Retry ${tasks_en(n)}?`,
-    ask_retry_text: (queue: string) => `They go back into the queue ${queue} now and start a new life with all their attempts. Do it once the cause is mended.`,
-    ask_retry_all_text: 'They go back into their queues now and start a new life with all their attempts. Do it once the causes are mended.',
-    ask_remove: (n: number) => `Remove ${tasks_en(n)} for good?`,
+    where: (queue: string, type: string) => `${queue ? `In the queue ${queue}` : 'In all queues'}${type ? `, of the type ${type}` : ''}.`,
+    ask_retry: (n: number, at_least: boolean) => `Retry ${some_en(n, at_least)}?`,
+    ask_retry_text: 'They wait for a worker again and start a new life with all their attempts. Do it once the cause is mended.',
+    ask_remove: (n: number, at_least: boolean) => `Remove ${some_en(n, at_least)} for good?`,
     ask_remove_text: 'Payloads, errors and histories are gone with them. This cannot be undone.',
     do_retry: 'Retry them',
     do_remove: 'Remove them',
+    type_to_remove: 'remove',
     started: 'Begun; the server goes on with it by itself.',
     retrying: (done: number, matched: number) => `Retrying: ${count(done)} of ${count(matched)}`,
     removing: (done: number, matched: number) => `Removing: ${count(done)} of ${count(matched)}`,
@@ -56,6 +60,7 @@ export const words = dictionary({
     title: 'Неудавшиеся задачи',
     total: (n, groups) =>
       `${plural(n, { one: '# неудавшаяся задача', few: '# неудавшиеся задачи', many: '# неудавшихся задач', other: '# неудавшейся задачи' })}, ${plural(groups, { one: '# группа', few: '# группы', many: '# групп', other: '# группы' })}`,
+    as_of: (age) => `посчитано ${age} назад`,
     partial: (looked_at, total) =>
       `Сгруппированы новейшие ${count(looked_at)} из ${count(total)}, поэтому числа означают «не меньше». Действия коснутся всех.`,
     more: (n) =>
@@ -82,15 +87,16 @@ export const words = dictionary({
     retry: (n) => `Повторить ${n}`,
     remove: 'Удалить',
     remove_group: (n) => `Удалить эти ${n}`,
-    retry_all: (n) => `Повторить все ${count(n)}`,
+    retry_all: (n) => `Повторить все ${n}`,
     remove_all: 'Удалить все',
-    ask_retry: (n) => `Повторить ${tasks_ru(n)}?`,
-    ask_retry_text: (queue) => `Они сейчас же вернутся в очередь ${queue} и начнут новую жизнь со всеми попытками. Делайте это, когда причина устранена.`,
-    ask_retry_all_text: 'Они сейчас же вернутся в свои очереди и начнут новую жизнь со всеми попытками. Делайте это, когда причины устранены.',
-    ask_remove: (n) => `Удалить ${tasks_ru(n)} навсегда?`,
+    where: (queue, type) => `${queue ? `В очереди ${queue}` : 'Во всех очередях'}${type ? `, типа ${type}` : ''}.`,
+    ask_retry: (n, at_least) => `Повторить ${some_ru(n, at_least)}?`,
+    ask_retry_text: 'Они снова станут ждать воркера и начнут новую жизнь со всеми попытками. Делайте это, когда причина устранена.',
+    ask_remove: (n, at_least) => `Удалить ${some_ru(n, at_least)} навсегда?`,
     ask_remove_text: 'Вместе с ними пропадут их данные, ошибки и истории. Отменить это нельзя.',
     do_retry: 'Повторить',
     do_remove: 'Удалить',
+    type_to_remove: 'удалить',
     started: 'Начато; дальше сервер справится сам.',
     retrying: (done, matched) => `Повтор: ${count(done)} из ${count(matched)}`,
     removing: (done, matched) => `Удаление: ${count(done)} из ${count(matched)}`,

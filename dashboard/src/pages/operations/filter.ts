@@ -23,7 +23,7 @@ export function parts_of(filter: BulkFilter): { name: Field; label: string; valu
 }
 
 export function tasks_path(filter: BulkFilter): string {
-  const { state, created_from, created_until, error_group: _, priority, ...rest } = filter;
+  const { state, created_from, created_until, priority, ...rest } = filter;
   const query: Record<string, string> = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ''));
   if (state) query.state = state.join(',');
   if (priority !== undefined) query.priority = String(priority);

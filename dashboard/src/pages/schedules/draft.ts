@@ -1,7 +1,9 @@
-// A schedule while it is typed: all text, what is wrong with it, and what to send.
-import type { Schedule, TickRule } from '../../api/schedules';
+// A schedule while it is typed: all text, what is wrong with it, and what to send. That is text, too, so that
+// numbers of the payload keep all their digits.
+import type { Schedule, TickRule, WholeSchedule } from '../../api/schedules';
 import { parse_cron } from '../../cron/parse';
 import { duration_text, parse_duration } from '../../format/duration_text';
+import { indented, json_problem, object_of } from '../../format/json';
 import { words } from './words';
 
 export interface Draft {
@@ -18,8 +20,8 @@ export interface Draft {
 }
 export type Problems = Partial<Record<keyof Draft, string>>;
 
-export function draft_of(schedule: Schedule | null, queue: string): Draft {
-  const payload = schedule?.task.payload;
+export function draft_of(whole: WholeSchedule | null, queue: string): Draft {
+  const schedule = whole?.schedule;
   return {
     name: schedule?.name ?? '',
     kind: schedule && schedule.rule.cron === undefined ? 'every' : 'cron',
@@ -28,20 +30,10 @@ export function draft_of(schedule: Schedule | null, queue: string): Draft {
     every: duration_text(schedule?.rule.every_ms ?? 300_000),
     queue: String(schedule?.task.queue ?? queue),
     type: schedule?.task.type ?? '',
-    payload: payload === undefined ? '' : JSON.stringify(payload, null, 2),
+    payload: indented(whole?.payload ?? ''),
     overlap: schedule?.overlap ?? 'skip',
     missed: schedule?.missed ?? 'one',
   };
-}
-
-function problem_of_payload(text: string): string | undefined {
-  if (text.trim() === '') return undefined;
-  try {
-    JSON.parse(text);
-    return undefined;
-  } catch (error) {
-    return words.editor.bad_payload(error instanceof Error ? error.message : '');
-  }
 }
 
 // What can be told without asking; the server knows the rest.
@@ -51,8 +43,8 @@ export function problems_of(draft: Draft): Problems {
   if (draft.queue.trim() === '') found.queue = words.editor.needed;
   if (draft.kind === 'cron' && parse_cron(draft.cron) === null) found.cron = words.editor.unreadable;
   if (draft.kind === 'every' && (parse_duration(draft.every) ?? 0) < 100) found.every = words.editor.bad_interval;
-  const payload = problem_of_payload(draft.payload);
-  if (payload) found.payload = payload;
+  const wrong = draft.payload.trim() && json_problem(draft.payload);
+  if (wrong) found.payload = words.editor.bad_payload(wrong);
   return found;
 }
 
@@ -78,34 +70,32 @@ const rule_of = (draft: Draft): TickRule =>
     ? { cron: draft.cron.trim(), zone: draft.zone.trim() || 'UTC' }
     : { every_ms: parse_duration(draft.every) ?? 0 };
 
-export function new_schedule(draft: Draft): object {
-  return {
-    name: draft.name,
-    rule: rule_of(draft),
-    overlap: draft.overlap,
-    missed: draft.missed,
-    task: {
-      queue: draft.queue.trim(),
-      ...(draft.type.trim() && { type: draft.type.trim() }),
-      ...(draft.payload.trim() && { payload: JSON.parse(draft.payload) as unknown }),
-    },
-  };
+export function new_schedule(draft: Draft): string {
+  const type = draft.type.trim();
+  const payload = draft.payload.trim();
+  return object_of({
+    name: JSON.stringify(draft.name),
+    rule: JSON.stringify(rule_of(draft)),
+    overlap: JSON.stringify(draft.overlap),
+    missed: JSON.stringify(draft.missed),
+    task: object_of({ queue: JSON.stringify(draft.queue.trim()), ...(type && { type: JSON.stringify(type) }), ...(payload && { payload }) }),
+  });
 }
 
 // A merge patch: only what is different, so that what the form does not show stays.
-export function changes(draft: Draft, before: Draft): object {
+export function changes(draft: Draft, before: Draft): string {
   const same = (...fields: (keyof Draft)[]) => fields.every((field) => draft[field] === before[field]);
   const task = {
-    ...(!same('queue') && { queue: draft.queue.trim() }),
-    ...(!same('type') && { type: draft.type.trim() || null }),
-    ...(!same('payload') && { payload: draft.payload.trim() ? (JSON.parse(draft.payload) as unknown) : null }),
+    ...(!same('queue') && { queue: JSON.stringify(draft.queue.trim()) }),
+    ...(!same('type') && { type: JSON.stringify(draft.type.trim() || null) }),
+    ...(!same('payload') && { payload: draft.payload.trim() || 'null' }),
   };
   const other = draft.kind === 'cron' ? { every_ms: null, anchor: null } : { cron: null, zone: null, dst: null };
   const rule = { ...rule_of(draft), ...(!same('kind') && other) };
-  return {
-    ...(!same('kind', 'cron', 'zone', 'every') && { rule }),
-    ...(!same('overlap') && { overlap: draft.overlap }),
-    ...(!same('missed') && { missed: draft.missed }),
-    ...(Object.keys(task).length > 0 && { task }),
-  };
+  return object_of({
+    ...(!same('kind', 'cron', 'zone', 'every') && { rule: JSON.stringify(rule) }),
+    ...(!same('overlap') && { overlap: JSON.stringify(draft.overlap) }),
+    ...(!same('missed') && { missed: JSON.stringify(draft.missed) }),
+    ...(Object.keys(task).length > 0 && { task: object_of(task) }),
+  });
 }

@@ -9,7 +9,7 @@ export type Span = keyof typeof spans;
 const is_span = (text: string): text is Span => Object.hasOwn(spans, text);
 
 // Parameters that are texts and mean the same here and in the API.
-export const plain = ['queue', 'type', 'client_id', 'tag', 'group', 'priority', 'error_code', 'text'] as const;
+export const plain = ['queue', 'type', 'client_id', 'tag', 'group', 'priority', 'error_code', 'error_group', 'text'] as const;
 export type Plain = (typeof plain)[number];
 const all = [...plain, 'parent', 'state', 'within', 'from', 'until'] as const;
 
