@@ -255,6 +255,8 @@ TEST(Routes, pages_of_other_origins_need_a_key) {
   }
   request.headers = "Origin: http://localhost\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
+  request.headers = "Origin: http://evil.example\r\nAuthorization: Basic YTpi\r\n";
+  EXPECT_EQ(server.ask(request).status, 403U) << "browsers send passwords by themselves";
   request.headers = "Origin: http://evil.example\r\nAuthorization: Bearer k\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
 }

@@ -117,6 +117,27 @@ TEST_F(SessionTest, what_is_changed_with_a_cookie_must_come_from_our_page) {
   EXPECT_EQ(status("DELETE", "/v1/session", cookie), 403U);
 }
 
+TEST_F(SessionTest, behind_a_proxy_that_asks_for_passwords_the_cookie_counts) {
+  const std::string basic = "Authorization: Basic YWRhOnNlY3JldA==\r\n";
+  guard();
+  EXPECT_EQ(server_->ask({.target = "/v1/session", .headers = basic}).body,
+            R"({"needs_key":true,"signed_in":false,"scopes":[]})");
+  const Reply signed_in = sign_in(admin_, basic);
+  ASSERT_EQ(signed_in.status, 200U) << signed_in.body;
+  const std::string both = cookie_of(signed_in) + basic;
+  EXPECT_EQ(server_->ask({.target = "/v1/session", .headers = both}).body, signed_in.body);
+  EXPECT_EQ(status("GET", "/v1/stats", both), 200U);
+  EXPECT_EQ(status("POST", "/v1/tasks/actions", both + ours,
+                   R"({"action":"retry","ids":["01890a5d-ac96-774b-bcce-b302099a8057"]})"),
+            200U)
+      << "whoever is looked at again is the same";
+  EXPECT_EQ(status("POST", "/v1/tasks", both, R"({"queue":"a"})"), 403U);
+  EXPECT_EQ(status("GET", "/v1/stats", basic), 401U) << "a password is no key";
+  RawClient reader = server_->connect();
+  reader.send(text_of({.target = "/v1/events", .headers = both}));
+  EXPECT_THAT(reader.read_until("id: "), HasSubstr("200 OK"));
+}
+
 TEST_F(SessionTest, it_ends_by_signing_out_with_its_key_and_with_time) {
   guard();
   const auto [id, key] = make_key(R"("admin")");
