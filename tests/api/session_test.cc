@@ -182,9 +182,31 @@ TEST_F(SessionTest, who_guesses_keys_has_to_wait) {
   const Reply limited = sign_in("mr_guess");
   EXPECT_EQ(limited.status, 429U);
   EXPECT_TRUE(limited.headers.contains("retry-after"));
-  EXPECT_EQ(sign_in(admin_).status, 429U) << "nobody learns whether a guess was right";
+  EXPECT_EQ(sign_in(admin_).status, 200U) << "others behind the same proxy have the right one";
+  EXPECT_EQ(sign_in("mr_guess").status, 429U);
   server_->driver.clock.advance(2min);
-  EXPECT_EQ(sign_in(admin_).status, 200U);
+  EXPECT_EQ(sign_in("mr_guess").status, 401U);
+}
+
+TEST_F(SessionTest, whether_a_guess_of_a_key_that_somebody_chose_was_right_is_learnt_later) {
+  access::KeyBook book({.admin_key = "correct horse"});
+  api::StoredSessions sessions(
+      book, [this] { return &*server_->driver.broker; },
+      [this] { return server_->driver.clock.now(); }, log_);
+  const auto status_of = [&](const std::string& key) {
+    const auto answer = server_->driver.wait<unsigned>([&](auto done) {
+      sessions.sessions().sign_in({.key = key, .path = "/", .remote = "10.0.0.7"},
+                                  [done = std::move(done)](auto signed_in) mutable {
+                                    done(signed_in ? 200U : signed_in.error().status);
+                                  });
+    });
+    return answer.value_or(0);
+  };
+  EXPECT_EQ(status_of("correct horse"), 200U);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(status_of("battery staple"), 401U);
+  EXPECT_EQ(status_of("correct horse"), 429U);
+  server_->driver.clock.advance(2min);
+  EXPECT_EQ(status_of("correct horse"), 200U);
 }
 
 TEST_F(SessionTest, it_outlives_the_server_that_made_it) {

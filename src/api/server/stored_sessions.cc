@@ -113,14 +113,18 @@ void StoredSessions::failed(const std::string& remote) {
 
 // ---- In and out --------------------------------------------------------------------------------
 
+// Behind a proxy all have one address, so whoever has a key that the server made, which nobody
+// guesses, does not wait for others. What a person chose might be guessed: nobody learns in the
+// meantime whether a guess was right.
 void StoredSessions::sign_in(const SignIn& asked, Opened done) {
-  if (const auto wait = too_many(asked.remote)) {
+  const auto key = keys_.key_of(asked.key, now_());
+  const bool guessed = !key || keys_.is_chosen(*key);
+  if (const auto wait = guessed ? too_many(asked.remote) : std::nullopt) {
     return done(std::unexpected(Problem{.status = 429,
                                         .code = "limited",
                                         .detail = "too many wrong keys came from your address",
                                         .retry_after = wait}));
   }
-  const auto key = keys_.key_of(asked.key, now_());
   if (!key) {
     failed(asked.remote);
     log_(LogLevel::warning, "signing in failed: the key is not known", {{"remote", asked.remote}});
