@@ -77,6 +77,8 @@ class KeyBook {
   void add(Key key);
   void forget(std::string_view id);
 
+  // Somebody chose its text: the key of the options. The others are random.
+  bool is_chosen(const Key& key) const { return admin_ && admin_->key->id == key.id; }
   // There are keys, or there may be.
   bool guarded() const;
   // Everybody may do everything.

@@ -27,7 +27,6 @@ constexpr std::string_view policy =
 void guard(HttpResponse& response) {
   for (const auto& [name, value] :
        {std::pair<std::string_view, std::string_view>{"Content-Security-Policy", policy},
-        {"X-Content-Type-Options", "nosniff"},
         {"X-Frame-Options", "DENY"},
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Opener-Policy", "same-origin"},

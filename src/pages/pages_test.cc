@@ -126,7 +126,6 @@ TEST_F(PagesTest, nothing_of_others_may_run_and_nobody_may_frame_it) {
     EXPECT_THAT(all["Content-Security-Policy"], HasSubstr("default-src 'none'"));
     EXPECT_THAT(all["Content-Security-Policy"], HasSubstr("frame-ancestors 'none'"));
     EXPECT_THAT(all["Content-Security-Policy"], Not(HasSubstr("unsafe")));
-    EXPECT_EQ(all["X-Content-Type-Options"], "nosniff");
     EXPECT_EQ(all["X-Frame-Options"], "DENY");
     EXPECT_EQ(all["Referrer-Policy"], "no-referrer");
   }

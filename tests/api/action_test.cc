@@ -41,6 +41,8 @@ TEST(AddAction, there_are_never_more_than_may_be) {
   for (int i = 0; i < 50; ++i) add_action(all, act("retry", std::to_string(i)), 5);
   EXPECT_EQ(all.size(), 5U);
   EXPECT_EQ(all[0].count, 46U) << "what finds no room is counted with what is like it";
+  EXPECT_EQ(all[0].subject, "") << "and is not said to be about the same";
+  EXPECT_EQ(all[1].subject, "1");
   add_action(all, act("pause"), 5);
   EXPECT_EQ(all.size(), 5U);
   EXPECT_EQ(all.back().operation, "pause") << "something new drives out the oldest";
@@ -121,6 +123,66 @@ TEST_F(ActionTest, what_people_do_is_written_down_all_of_it_but_payloads) {
   EXPECT_THAT(when_there_are(2), ElementsAre("cancelTask 1 1", "putTasks - 1"));
   EXPECT_THAT(server_->ask({.target = "/v1/actions"}).body,
               ::testing::Not(::testing::HasSubstr("secret")));
+}
+
+TEST(AddAction, what_acts_without_room_have_in_common_is_kept) {
+  std::vector<Action> all;
+  for (const auto* request : {"one", "two"}) {
+    Action action = act("change");
+    action.request = request;
+    add_action(all, action, 1);
+  }
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].subject, "a");
+  EXPECT_EQ(all[0].request, "");
+}
+
+TEST_F(ActionTest, what_needs_admin_on_a_route_for_all_is_written_down) {
+  const std::string id = server_->settled(
+      R"("outcome":"failed","retryable":false,"error":{"code":"c","message":"m"})");
+  const std::string body = fmt::format(R"({{"action":"retry","ids":["{}"]}})", id);
+  server_->must_post("/v1/tasks/actions", body);
+  server_->must_post("/v1/tasks/actions",
+                     fmt::format(R"({{"action":"cancel","ids":["{}"]}})", server_->put()));
+  const std::string moved = server_->put();
+  const auto patch = [&](std::string change) {
+    return server_
+        ->ask({.method = "PATCH", .target = "/v1/tasks/" + moved, .body = std::move(change)})
+        .status;
+  };
+  ASSERT_EQ(patch(R"({"priority":1})"), 200U);
+  ASSERT_EQ(patch(R"({"queue":"slow"})"), 200U);
+  EXPECT_THAT(when_there_are(2), ElementsAre("changeTask " + moved + " 1", "actOnTasks - 1"));
+  const auto acts = boost::json::parse(server_->ask({.target = "/v1/actions"}).body);
+  EXPECT_EQ(acts.at("actions").at(0).at("request").as_string(), R"({"queue":"slow"})");
+  EXPECT_EQ(acts.at("actions").at(1).at("request").as_string(), body);
+}
+
+TEST_F(ActionTest, what_people_change_is_told_with_how) {
+  session_ = true;
+  const std::string ours = "X-Requested-By: tests\r\n";
+  const Reply put = server_->ask(
+      {.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})", .headers = ours});
+  const std::string id = member(put.body, "id");
+  const std::string cancel = fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id);
+  const std::string change = R"({"priority":1})";
+  server_->ask({.method = "PATCH", .target = "/v1/tasks/" + id, .body = change, .headers = ours});
+  server_->ask({.method = "POST", .target = "/v1/tasks/actions", .body = cancel, .headers = ours});
+  EXPECT_THAT(when_there_are(3),
+              ElementsAre("actOnTasks - 1", "changeTask " + id + " 1", "putTasks - 1"));
+  const auto acts = boost::json::parse(server_->ask({.target = "/v1/actions"}).body);
+  EXPECT_EQ(acts.at("actions").at(0).at("request").as_string(), cancel);
+  EXPECT_EQ(acts.at("actions").at(1).at("request").as_string(), change);
+}
+
+TEST_F(ActionTest, a_dry_run_is_no_act) {
+  const std::string retry = R"({"action":"retry","filter":{"queue":"emails"},"dry_run":)";
+  server_->put();
+  server_->must_post("/v1/bulk", retry + "true}");
+  server_->must_post("/v1/bulk", retry + "false}");
+  EXPECT_THAT(when_there_are(1), ElementsAre("startBulk - 1"));
+  EXPECT_THAT(server_->ask({.target = "/v1/actions"}).body,
+              ::testing::HasSubstr(R"(\"dry_run\":false)"));
 }
 
 TEST_F(ActionTest, pages_go_back_through_the_hours) {

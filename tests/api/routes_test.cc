@@ -245,6 +245,23 @@ TEST(Routes, keys_for_some_queues_work_with_theirs) {
   EXPECT_THAT(lines.body, HasSubstr(R"("put":1,)"));
 }
 
+TEST(Routes, no_browser_guesses_the_type_of_an_answer) {
+  ApiServer server;
+  const std::string id = server.settled(R"("outcome":"done","result":"<script>")");
+  for (const Request& request :
+       {Request{.target = "/v1/tasks/" + id + "/result"}, Request{.target = "/v1/queues/nope"},
+        Request{.target = "/nope"}, Request{.target = "/health"}, Request{.target = "/metrics"},
+        Request{.method = "DELETE", .target = "/v1/tasks/" + id},
+        Request{.method = "POST",
+                .target = "/v1/tasks",
+                .body = "{\"queue\":\"emails\"}\n",
+                .content_type = "application/x-ndjson"}}) {
+    const Reply reply = server.ask(request);
+    ASSERT_TRUE(reply.headers.contains("x-content-type-options")) << request.target;
+    EXPECT_EQ(reply.headers.at("x-content-type-options"), "nosniff");
+  }
+}
+
 TEST(Routes, pages_of_other_origins_need_a_key) {
   ApiServer server;
   Request request{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})"};
@@ -255,6 +272,8 @@ TEST(Routes, pages_of_other_origins_need_a_key) {
   }
   request.headers = "Origin: http://localhost\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
+  request.headers = "Origin: http://evil.example\r\nAuthorization: Basic YTpi\r\n";
+  EXPECT_EQ(server.ask(request).status, 403U) << "browsers send passwords by themselves";
   request.headers = "Origin: http://evil.example\r\nAuthorization: Bearer k\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
 }

@@ -117,6 +117,27 @@ TEST_F(SessionTest, what_is_changed_with_a_cookie_must_come_from_our_page) {
   EXPECT_EQ(status("DELETE", "/v1/session", cookie), 403U);
 }
 
+TEST_F(SessionTest, behind_a_proxy_that_asks_for_passwords_the_cookie_counts) {
+  const std::string basic = "Authorization: Basic YWRhOnNlY3JldA==\r\n";
+  guard();
+  EXPECT_EQ(server_->ask({.target = "/v1/session", .headers = basic}).body,
+            R"({"needs_key":true,"signed_in":false,"scopes":[]})");
+  const Reply signed_in = sign_in(admin_, basic);
+  ASSERT_EQ(signed_in.status, 200U) << signed_in.body;
+  const std::string both = cookie_of(signed_in) + basic;
+  EXPECT_EQ(server_->ask({.target = "/v1/session", .headers = both}).body, signed_in.body);
+  EXPECT_EQ(status("GET", "/v1/stats", both), 200U);
+  EXPECT_EQ(status("POST", "/v1/tasks/actions", both + ours,
+                   R"({"action":"retry","ids":["01890a5d-ac96-774b-bcce-b302099a8057"]})"),
+            200U)
+      << "whoever is looked at again is the same";
+  EXPECT_EQ(status("POST", "/v1/tasks", both, R"({"queue":"a"})"), 403U);
+  EXPECT_EQ(status("GET", "/v1/stats", basic), 401U) << "a password is no key";
+  RawClient reader = server_->connect();
+  reader.send(text_of({.target = "/v1/events", .headers = both}));
+  EXPECT_THAT(reader.read_until("id: "), HasSubstr("200 OK"));
+}
+
 TEST_F(SessionTest, it_ends_by_signing_out_with_its_key_and_with_time) {
   guard();
   const auto [id, key] = make_key(R"("admin")");
@@ -150,6 +171,8 @@ TEST_F(SessionTest, the_cookie_is_for_its_server_its_path_and_for_tls_where_ther
               HasSubstr("; Secure"));
   EXPECT_THAT(sign_in(admin_, {}, "h", "/admin/queues/").headers.at("set-cookie"),
               HasSubstr("; Path=/admin/queues/;"));
+  EXPECT_THAT(sign_in(admin_, {}, "h", "/my%20team/(jobs)/").headers.at("set-cookie"),
+              HasSubstr("; Path=/my%20team/(jobs)/;"));
   for (const auto* path : {"admin", "//x", "/a; Domain=example.org", "/a b", "/a/../b"}) {
     EXPECT_EQ(sign_in(admin_, {}, "h", path).status, 422U) << path;
   }
@@ -161,9 +184,31 @@ TEST_F(SessionTest, who_guesses_keys_has_to_wait) {
   const Reply limited = sign_in("mr_guess");
   EXPECT_EQ(limited.status, 429U);
   EXPECT_TRUE(limited.headers.contains("retry-after"));
-  EXPECT_EQ(sign_in(admin_).status, 429U) << "nobody learns whether a guess was right";
+  EXPECT_EQ(sign_in(admin_).status, 200U) << "others behind the same proxy have the right one";
+  EXPECT_EQ(sign_in("mr_guess").status, 429U);
   server_->driver.clock.advance(2min);
-  EXPECT_EQ(sign_in(admin_).status, 200U);
+  EXPECT_EQ(sign_in("mr_guess").status, 401U);
+}
+
+TEST_F(SessionTest, whether_a_guess_of_a_key_that_somebody_chose_was_right_is_learnt_later) {
+  access::KeyBook book({.admin_key = "correct horse"});
+  api::StoredSessions sessions(
+      book, [this] { return &*server_->driver.broker; },
+      [this] { return server_->driver.clock.now(); }, log_);
+  const auto status_of = [&](const std::string& key) {
+    const auto answer = server_->driver.wait<unsigned>([&](auto done) {
+      sessions.sessions().sign_in({.key = key, .path = "/", .remote = "10.0.0.7"},
+                                  [done = std::move(done)](auto signed_in) mutable {
+                                    done(signed_in ? 200U : signed_in.error().status);
+                                  });
+    });
+    return answer.value_or(0);
+  };
+  EXPECT_EQ(status_of("correct horse"), 200U);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(status_of("battery staple"), 401U);
+  EXPECT_EQ(status_of("correct horse"), 429U);
+  server_->driver.clock.advance(2min);
+  EXPECT_EQ(status_of("correct horse"), 200U);
 }
 
 TEST_F(SessionTest, it_outlives_the_server_that_made_it) {

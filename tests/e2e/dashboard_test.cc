@@ -32,6 +32,7 @@ TEST(Dashboard, shadows_nothing_of_the_api) {
   EXPECT_EQ(browse(server, "/v1/nope").status, 404U);
   EXPECT_THAT(server.ask({.path = "/"}).body, HasSubstr("/openapi.json"));
   EXPECT_EQ(server.ask({.path = "/tasks"}).status, 404U) << "programs are not given pages";
+  EXPECT_EQ(browse(server, "/").headers.at("x-content-type-options"), "nosniff");
 }
 
 TEST(Dashboard, can_be_switched_off) {

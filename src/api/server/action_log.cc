@@ -51,9 +51,12 @@ bool alike(const Action& a, const Action& b) {
   return a.key == b.key && a.session == b.session && a.operation == b.operation;
 }
 
+// What they do not have in common is left out: it would be told of both.
 void join(Action& into, const Action& action) {
   into.last_at = action.last_at.value_or(action.at);
   into.count += action.count;
+  if (into.subject != action.subject) into.subject.clear();
+  if (into.request != action.request) into.request.clear();
 }
 
 // Where a page begins: an hour, and how many of its acts are left to show; nullopt: all.

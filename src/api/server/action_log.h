@@ -1,7 +1,8 @@
 // Who did what: the changes that people, and programs with the scope admin, have made.
 //
 // Kept in the store, a memo an hour, for 30 days. What an hour holds is bounded: the same act again
-// is counted, and beyond 200 different ones the oldest are given up. One write is under way at a
+// is counted; beyond 200 different ones an act is counted with one of the same operation, and where
+// there is none the oldest is given up. One write is under way at a
 // time, however much is done, and nobody waits for it; a crash may take what the last moment has
 // brought.
 #pragma once
@@ -35,7 +36,8 @@ struct Action {
   std::string request_id = {};  // of the first
 };
 
-// Joins an act with one like it, or adds it; newest last. Gives up the oldest beyond `most`.
+// Joins an act with the same one, or adds it; newest last. Beyond `most` it is joined with one of
+// the same operation, which then tells only what they have in common, or the oldest is given up.
 void add_action(std::vector<Action>& actions, Action action, std::size_t most);
 
 struct ActionPage {

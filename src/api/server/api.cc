@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "access/key_book.h"
 #include "api/server/handlers.h"
 #include "api/server/metrics_port.h"
 #include "api/server/openapi.h"
@@ -69,12 +70,11 @@ std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
 }
 
 // A browser sends simple requests for any page that wants it to. A key does not come by itself, so
-// whoever has one may.
+// whoever has one may; the password that a proxy asked for does.
 // Neither does X-Requested-By, which pages of others cannot send; so a proxy may change the Host.
 bool is_foreign(const HttpRequest& head) {
-  if (head.origin.empty() || !head.authorization.empty() || !head.requested_by.empty()) {
-    return false;
-  }
+  const bool has_key = !access::bearer_of(head.authorization).empty();
+  if (head.origin.empty() || has_key || !head.requested_by.empty()) return false;
   std::string_view origin = head.origin;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin.starts_with(scheme)) return origin.substr(scheme.size()) != head.host;
@@ -127,6 +127,7 @@ void Api::start(Broker& broker) {
 
 void Api::stop() {
   state_ = State::stopping;
+  watching_.dead_groups.stop();
 }
 
 HttpHandler Api::handler() {
@@ -371,7 +372,9 @@ void Api::closed(ConnectionId id) {
     caller = found->second.caller;
     at.connections.erase(found);
   }
-  if (caller != CallerId{}) broker_.load()->leave(caller);
+  if (caller == CallerId{}) return;
+  broker_.load()->leave(caller);
+  watching_.dead_groups.leave(caller);
 }
 
 // ---- What is answered in any state -------------------------------------------------------------

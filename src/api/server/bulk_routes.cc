@@ -276,6 +276,7 @@ void start_bulk(CallPtr call) {
   if (!call->query_is_good()) return;
   auto request = call->good(wire::read_bulk(call->request.body));
   if (!request) return;
+  call->dry = request->dry_run;
   if (call->restricted() && !request->filter.queue) {
     return call->refuse(Problem{.status = 403,
                                 .code = "forbidden",

@@ -75,13 +75,14 @@ void Call::note(unsigned status) const {
 // What programs put and work is their business; what is changed beside that, and everything that
 // people change, is written down.
 void Call::note_action() const {
-  if (!options.actions.note || route == nullptr || route->method == Method::get) return;
+  if (!options.actions.note || route == nullptr || route->method == Method::get || dry) return;
   const bool session = principal != nullptr && principal->session;
-  if (route->scope != Scope::admin && !session) return;
+  const bool for_admins = route->scope == Scope::admin;
+  if (!for_admins && !as_admin && !session) return;
   options.actions.note({.at = broker->now(),
                         .operation = std::string(route->operation),
                         .subject = path[0],
-                        .request = route->scope == Scope::admin ? request.body : std::string(),
+                        .request = for_admins || route->tells_body ? request.body : std::string(),
                         .key = std::string(key()),
                         .name = principal ? principal->name : std::string(),
                         .session = session,
@@ -116,10 +117,15 @@ void Call::refuse(const wire::Refusal& refusal) {
 }
 
 bool Call::may(Scope scope) {
-  if (!options.access) return true;
-  const auto access = again(options)(request, scope);
-  if (!access) refuse(problem_of(access.error()));
-  return access.has_value();
+  if (options.access) {
+    const auto access = again(options)(request, scope);
+    if (!access) {
+      refuse(problem_of(access.error()));
+      return false;
+    }
+  }
+  as_admin = as_admin || scope == Scope::admin;
+  return true;
 }
 
 bool Call::query_is_good() {

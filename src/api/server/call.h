@@ -38,7 +38,9 @@ struct Call {
   Respond respond = {};
   Watching* watching = nullptr;
   std::chrono::nanoseconds began{0};
-  bool waits = false;  // is willing to wait, so how long it takes says nothing
+  bool waits = false;     // is willing to wait, so how long it takes says nothing
+  bool as_admin = false;  // needed the scope admin, though the route does not
+  bool dry = false;       // changes nothing
 
   Ask ask() const;
   std::string_view key() const { return principal ? std::string_view(principal->key) : ""; }

@@ -67,9 +67,9 @@ bool same(std::string_view a, std::string_view b) {
 
 // What the listener says itself; a second one would contradict it.
 bool is_ours(std::string_view name) {
-  static constexpr std::array ours{"Connection", "Content-Length",    "Content-Type",
-                                   "Date",       "Keep-Alive",        "Server",
-                                   "Trailer",    "Transfer-Encoding", "Upgrade"};
+  static constexpr std::array ours{
+      "Connection", "Content-Length", "Content-Type",      "Date",    "Keep-Alive",
+      "Server",     "Trailer",        "Transfer-Encoding", "Upgrade", "X-Content-Type-Options"};
   return std::ranges::any_of(ours, [&](std::string_view own) { return same(own, name); });
 }
 
@@ -93,7 +93,10 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 void append_head(std::string& out, const HeadText& head) {
   // A handler that answers with no status at all must not make a response nobody can read.
   const unsigned status = head.status >= 200 && head.status <= 599 ? head.status : 500;
-  fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nServer: millrace\r\nDate: {}\r\n",
+  // Results are what workers made of them: no browser may take one for a page.
+  fmt::format_to(std::back_inserter(out),
+                 "HTTP/1.1 {} {}\r\nServer: millrace\r\nDate: {}\r\n"
+                 "X-Content-Type-Options: nosniff\r\n",
                  status, reason_of(status), head.date);
   if (!head.keep_alive) {
     out.append("Connection: close\r\n");

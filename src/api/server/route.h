@@ -31,6 +31,8 @@ struct Route {
   std::string_view operation = {};  // operationId of the OpenAPI document
   void (*handle)(std::unique_ptr<Call>) = nullptr;
   Body body = Body::none;
+  // The action log keeps the body, as it does of all routes for admins: there is no payload in it.
+  bool tells_body = false;
 };
 
 std::span<const Route> routes();

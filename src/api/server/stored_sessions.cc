@@ -17,6 +17,12 @@ Ask ask_of(Broker& broker) {
       .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
 
+// The session that counts: a key goes first. A proxy that asks for passwords leaves `Basic …` in
+// every request, which is none.
+std::string_view session_without_key(const HttpRequest& head) {
+  return access::bearer_of(head.authorization).empty() ? session_of(head) : "";
+}
+
 Denial ended() {
   return {.status = 401, .detail = "the session has ended; sign in again"};
 }
@@ -36,7 +42,7 @@ StoredSessions::StoredSessions(access::KeyBook& keys, std::function<Broker*()> b
 
 AccessCheck StoredSessions::check() {
   return [this, by_key = check_keys(keys_, now_)](const HttpRequest& head, Scope scope) -> Access {
-    const std::string_view text = head.authorization.empty() ? session_of(head) : "";
+    const std::string_view text = session_without_key(head);
     if (scope == Scope::open || text.empty() || !keys_.guarded()) return by_key(head, scope);
     const TimePoint now = now_();
     const auto session = book_.find(text, now);
@@ -48,7 +54,7 @@ AccessCheck StoredSessions::check() {
 AccessCheck StoredSessions::check_again() const {
   return [this, by_key = check_keys_again(keys_, now_)](const HttpRequest& head,
                                                         Scope scope) -> Access {
-    const std::string_view text = head.authorization.empty() ? session_of(head) : "";
+    const std::string_view text = session_without_key(head);
     if (scope == Scope::open || text.empty() || !keys_.guarded()) return by_key(head, scope);
     const TimePoint now = now_();
     const auto session = book_.find(text, now);
@@ -62,8 +68,8 @@ Visit StoredSessions::look(const HttpRequest& head) const {
   Visit visit{.needs_key = !keys_.is_open()};
   if (!visit.needs_key) return visit;
   const TimePoint now = now_();
-  if (!head.authorization.empty()) {
-    const auto key = keys_.key_of(access::bearer_of(head.authorization), now);
+  if (const auto text = access::bearer_of(head.authorization); !text.empty()) {
+    const auto key = keys_.key_of(text, now);
     if (key) visit.key = view_of(*key);
     return visit;
   }
@@ -107,14 +113,18 @@ void StoredSessions::failed(const std::string& remote) {
 
 // ---- In and out --------------------------------------------------------------------------------
 
+// Behind a proxy all have one address, so whoever has a key that the server made, which nobody
+// guesses, does not wait for others. What a person chose might be guessed: nobody learns in the
+// meantime whether a guess was right.
 void StoredSessions::sign_in(const SignIn& asked, Opened done) {
-  if (const auto wait = too_many(asked.remote)) {
+  const auto key = keys_.key_of(asked.key, now_());
+  const bool guessed = !key || keys_.is_chosen(*key);
+  if (const auto wait = guessed ? too_many(asked.remote) : std::nullopt) {
     return done(std::unexpected(Problem{.status = 429,
                                         .code = "limited",
                                         .detail = "too many wrong keys came from your address",
                                         .retry_after = wait}));
   }
-  const auto key = keys_.key_of(asked.key, now_());
   if (!key) {
     failed(asked.remote);
     log_(LogLevel::warning, "signing in failed: the key is not known", {{"remote", asked.remote}});
