@@ -27,7 +27,7 @@ enum class ErrorCode : std::uint8_t {
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message = {};
-  // Only with `limited`: when the same request may succeed.
+  // With `limited`, and now and then `unavailable`: when the same request may succeed.
   std::optional<std::chrono::milliseconds> retry_after = std::nullopt;
   // Only with `limited`: what is lacking is space on the disk.
   bool no_space = false;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <boost/json/parse.hpp>
 #include <memory>
+#include <mutex>
 
 #include "core/error_group.h"
 #include "store/forwarding.h"
@@ -106,7 +107,7 @@ TEST(DeadGroups, internal_queues_only_where_they_are_named) {
   EXPECT_EQ(groups_of(server, "?queue=$webhooks").at("groups").as_array().size(), 1U);
 }
 
-// Counts how often the store walks.
+// Counts how often the store walks, and takes its time.
 class CountingStore final : public ForwardingStore {
  public:
   CountingStore() : CountingStore(open_memory()) {}
@@ -115,10 +116,12 @@ class CountingStore final : public ForwardingStore {
 
   Result<TaskPage> list(const ListRequest& request) override {
     ++lists;
+    if (ManualClock* const at = clock) at->advance(1s);
     return ForwardingStore::list(request);
   }
 
   std::atomic<int> lists = 0;
+  std::atomic<ManualClock*> clock = nullptr;
 
  private:
   std::unique_ptr<Store> behind_;
@@ -147,6 +150,153 @@ TEST(DeadGroups, what_was_found_is_shown_to_all_for_a_while) {
   server.driver.pass(1s);
   EXPECT_EQ(groups_of(server).at("groups").at(0).at("count"), 3);
   EXPECT_EQ(store.lists, 4);
+}
+
+// Walks take a second, and what they found must not be known.
+class RestTest : public ::testing::Test {
+ protected:
+  using Answers = std::vector<Result<api::DeadGroups::Found>>;
+
+  static ServerOptions with(std::unique_ptr<CountingStore> own) {
+    ServerOptions options;
+    options.store = std::move(own);
+    return options;
+  }
+  RestTest() { store_.clock = &server_.driver.clock; }
+
+  // Comes to an answer, or to wait.
+  void find(std::optional<std::string> type, CallerId caller = {1}, Duration patience = 30s) {
+    const std::size_t before = groups_.waiting() + answered();
+    const Ask ask{.caller = caller, .deadline = server_.driver.now() + patience};
+    groups_.find(*server_.driver.broker, ask, {.type = std::move(type)},
+                 [this](Result<api::DeadGroups::Found> found) {
+                   const std::scoped_lock lock(mutex_);
+                   answers_.push_back(std::move(found));
+                 });
+    wait_for([&] { return groups_.waiting() + answered() > before; });
+  }
+  void walk() {
+    find({});
+    wait_for([&] { return answered() == 1; });
+  }
+  std::size_t answered() {
+    const std::scoped_lock lock(mutex_);
+    return answers_.size();
+  }
+  Result<api::DeadGroups::Found> last() {
+    const std::scoped_lock lock(mutex_);
+    return answers_.back();
+  }
+  bool next_round() { return !server_.driver.try_find(TaskNumber{1}); }
+  template <class Test>
+  void wait_for(Test test) {
+    for (int i = 0; i < 200'000 && !test(); ++i) next_round();
+    EXPECT_TRUE(test());
+  }
+  // A walk that began, though it should not have, is over in so many rounds.
+  void pass(Duration by) {
+    server_.driver.pass(by);
+    groups_.tick();
+    for (int i = 0; i < 10; ++i) next_round();
+  }
+
+  std::mutex mutex_;
+  Answers answers_;  // guarded by mutex_; whoever waits in the end is answered as the server goes
+  std::unique_ptr<CountingStore> own_ = std::make_unique<CountingStore>();
+  CountingStore& store_ = *own_;
+  ApiServer server_{with(std::move(own_))};
+  api::DeadGroups& groups_ = server_.api.dead_groups();
+};
+
+TEST_F(RestTest, is_the_same_for_all_that_is_looked_for) {
+  walk();
+  find("other");
+  EXPECT_EQ(groups_.waiting(), 1U);
+  pass(19s);
+  EXPECT_EQ(groups_.waiting(), 1U);
+  EXPECT_EQ(store_.lists, 1);
+  pass(1s);
+  wait_for([&] { return answered() == 2; });
+  EXPECT_TRUE(last());
+  EXPECT_EQ(store_.lists, 2);
+}
+
+TEST_F(RestTest, no_more_than_sixteen_different_ones_wait) {
+  walk();
+  for (int i = 0; i < 16; ++i) find(fmt::format("type{}", i));
+  EXPECT_EQ(groups_.waiting(), 16U);
+  find("type3");
+  EXPECT_EQ(groups_.waiting(), 17U) << "the same costs nothing";
+  find("one too many");
+  ASSERT_EQ(answered(), 2U);
+  EXPECT_EQ(last().error().code, ErrorCode::unavailable);
+  EXPECT_EQ(last().error().retry_after, 20s);
+  const Reply reply = server_.ask({.target = "/v1/dead/groups?type=another"});
+  EXPECT_EQ(reply.status, 503U);
+  EXPECT_EQ(reply.headers.at("retry-after"), "20");
+}
+
+TEST_F(RestTest, whoever_cannot_wait_so_long_is_told_at_once) {
+  walk();
+  find("other", {1}, 19s);
+  ASSERT_EQ(answered(), 2U);
+  EXPECT_EQ(last().error().code, ErrorCode::unavailable);
+  EXPECT_EQ(last().error().retry_after, 20s);
+}
+
+TEST_F(RestTest, whoever_has_left_is_not_looked_for) {
+  walk();
+  find("other", {7});
+  groups_.leave({7});
+  EXPECT_EQ(groups_.waiting(), 0U);
+  {
+    RawClient client = server_.connect();
+    client.send(text_of({.target = "/v1/dead/groups?type=other"}));
+    wait_for([&] { return groups_.waiting() == 1; });
+  }
+  wait_for([&] { return groups_.waiting() == 0; });
+  pass(20s);
+  EXPECT_EQ(store_.lists, 1);
+  EXPECT_EQ(answered(), 1U);
+}
+
+TEST_F(RestTest, whoever_waited_in_vain_is_told_so) {
+  walk();
+  find("first");
+  find("second", {1}, 40s);
+  pass(20s);
+  wait_for([&] { return answered() == 2; });
+  EXPECT_TRUE(last());
+  pass(19s);
+  ASSERT_EQ(answered(), 3U);
+  EXPECT_EQ(last().error().code, ErrorCode::unavailable);
+  pass(1s);
+  EXPECT_EQ(store_.lists, 2) << "nobody wants it any more";
+}
+
+TEST_F(RestTest, nobody_waits_for_a_server_that_stops) {
+  walk();
+  find("other");
+  server_.api.stop();
+  ASSERT_EQ(answered(), 2U);
+  EXPECT_EQ(last().error().code, ErrorCode::unavailable);
+  find("another");
+  EXPECT_EQ(answered(), 3U);
+}
+
+TEST_F(RestTest, ends_by_itself) {
+  api::DeadGroups groups(true);
+  std::atomic<int> count = 0;
+  const Ask ask{.caller = {1}};
+  const auto look = [&](const char* type) {
+    groups.find(*server_.driver.broker, ask, {.type = type}, [&](auto) { ++count; });
+  };
+  look("one");
+  wait_for([&] { return count == 1; });
+  look("two");
+  wait_for([&] { return groups.waiting() == 1; });
+  server_.driver.pass(20s);
+  wait_for([&] { return count == 2; });
 }
 
 TEST(DeadGroups, no_more_than_the_newest_20000_are_looked_at) {

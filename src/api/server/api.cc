@@ -127,6 +127,7 @@ void Api::start(Broker& broker) {
 
 void Api::stop() {
   state_ = State::stopping;
+  watching_.dead_groups.stop();
 }
 
 HttpHandler Api::handler() {
@@ -371,7 +372,9 @@ void Api::closed(ConnectionId id) {
     caller = found->second.caller;
     at.connections.erase(found);
   }
-  if (caller != CallerId{}) broker_.load()->leave(caller);
+  if (caller == CallerId{}) return;
+  broker_.load()->leave(caller);
+  watching_.dead_groups.leave(caller);
 }
 
 // ---- What is answered in any state -------------------------------------------------------------

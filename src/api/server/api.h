@@ -41,6 +41,7 @@ class Api {
   // For a listener of its own: /metrics, /health and /ready, without keys.
   HttpHandler metrics_handler();
   EventStreams& event_streams() { return watching_.streams; }
+  DeadGroups& dead_groups() { return watching_.dead_groups; }
 
  private:
   enum class State : std::uint8_t { starting, ready, stopping };

@@ -1,6 +1,9 @@
 #include "api/server/dead_groups.h"
 
+#include <fmt/format.h>
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -15,6 +18,17 @@ constexpr Duration patience = std::chrono::seconds(30);
 constexpr Duration shortest_rest = std::chrono::seconds(1);
 constexpr int rest_for_each = 20;       // of the time that a walk took
 constexpr std::size_t most_known = 16;  // filters that are remembered
+constexpr std::chrono::milliseconds between_looks(50);
+
+Error stopping() {
+  return {ErrorCode::unavailable, "the server is stopping"};
+}
+
+Error busy(std::string_view why, std::optional<Duration> wait) {
+  Error error{ErrorCode::unavailable, fmt::format("{}; ask again later", why)};
+  error.retry_after = wait;
+  return error;
+}
 
 std::uint64_t dead_in(const std::vector<QueueView>& queues) {
   std::uint64_t sum = 0;
@@ -78,7 +92,7 @@ struct DeadGroups::Walk {
          .failed_at = when});
   }
 
-  Known result() {
+  Found result() {
     for (auto& [key, group] : groups) found.groups.push_back(std::move(group));
     std::ranges::sort(found.groups, comes_first);
     if (found.groups.size() > most_groups) {
@@ -86,37 +100,46 @@ struct DeadGroups::Walk {
       found.groups.resize(most_groups);
     }
     found.as_of = broker.now();
-    const Duration took = found.as_of - began;
-    return {.wanted = std::move(wanted),
-            .found = std::make_shared<const FoundGroups>(std::move(found)),
-            .took = took};
+    return std::make_shared<const FoundGroups>(std::move(found));
   }
 };
+
+// ---- Asking ------------------------------------------------------------------------------------
 
 void DeadGroups::find(Broker& broker, const Ask& ask, Wanted wanted, Completion<Found> done) {
   // The counters cost next to nothing, and tell whether something has changed.
   const auto queue = wanted.queue;
+  Waiting waiting{.wanted = std::move(wanted),
+                  .caller = ask.caller,
+                  .deadline = ask.deadline,
+                  .done = std::move(done)};
   broker.queues(ask, queue,
-                [this, &broker, wanted = std::move(wanted),
-                 done = std::move(done)](Result<std::vector<QueueView>> queues) mutable {
-                  if (!queues) return done(std::unexpected(std::move(queues.error())));
-                  find(broker, Waiting{.wanted = std::move(wanted),
-                                       .total = dead_in(*queues),
-                                       .done = std::move(done)});
+                [this, &broker, waiting = std::move(waiting)](
+                    const Result<std::vector<QueueView>>& queues) mutable {
+                  if (!queues) return waiting.done(std::unexpected(queues.error()));
+                  waiting.total = dead_in(*queues);
+                  find(broker, std::move(waiting));
                 });
 }
 
 void DeadGroups::find(Broker& broker, Waiting waiting) {
-  std::unique_lock lock(mutex_);
-  if (const Found found = known(waiting.wanted, waiting.total, broker.now())) {
-    lock.unlock();
-    return waiting.done(found);
+  {
+    std::unique_lock lock(mutex_);
+    const TimePoint now = broker.now();
+    if (const Found found = known(waiting.wanted, waiting.total, now)) {
+      lock.unlock();
+      return waiting.done(found);
+    }
+    if (auto refused = refusal(waiting, now)) {
+      lock.unlock();
+      return waiting.done(std::unexpected(std::move(*refused)));
+    }
+    broker_ = &broker;
+    waiting_.push_back(std::move(waiting));
+    if (keep_time_ && !thread_.joinable()) thread_ = std::thread([this] { keep_time(); });
   }
-  waiting_.push_back(std::move(waiting));
-  if (std::exchange(walking_, true)) return;
-  const Waiting first{.wanted = waiting_.front().wanted, .total = waiting_.front().total};
-  lock.unlock();
-  start(broker, first);
+  changed_.notify_all();
+  go_on(broker);
 }
 
 // What was found lately. Where something has changed since, after a rest only.
@@ -128,6 +151,110 @@ DeadGroups::Found DeadGroups::known(const Wanted& wanted, std::uint64_t total,
   const Duration good_for = at->found->total == total ? std::max(fresh, rest) : rest;
   const bool good = now >= at->found->as_of && now - at->found->as_of < good_for;
   return good ? at->found : nullptr;
+}
+
+std::optional<Error> DeadGroups::refusal(const Waiting& waiting, TimePoint now) const {
+  if (stopping_) return stopping();
+  const Duration rest = rest_left(now);
+  if (waiting.deadline != never && now + rest >= waiting.deadline) {
+    return busy("dead letters were counted a moment ago, which took long", rest);
+  }
+  std::vector<const Wanted*> different;
+  for (const Waiting& one : waiting_) {
+    if (one.wanted == waiting.wanted) return std::nullopt;
+    const auto same = [&](const Wanted* other) { return *other == one.wanted; };
+    if (std::ranges::none_of(different, same)) different.push_back(&one.wanted);
+  }
+  if (different.size() < most_wanted) return std::nullopt;
+  return busy("too many others wait for groups of other queues and types",
+              std::max(rest, shortest_rest));
+}
+
+Duration DeadGroups::rest_left(TimePoint now) const {
+  const bool rests = now >= rests_since_ && now - rests_since_ < rest_;
+  return rests ? rest_ - (now - rests_since_) : Duration::zero();
+}
+
+// ---- Waiting -----------------------------------------------------------------------------------
+
+// In the order in which they came.
+template <class Test>
+std::vector<DeadGroups::Waiting> DeadGroups::taken_out(Test test) {
+  std::vector<Waiting> out;
+  const auto found = std::ranges::stable_partition(waiting_, std::not_fn(test));
+  std::ranges::move(found, std::back_inserter(out));
+  waiting_.erase(found.begin(), found.end());
+  return out;
+}
+
+void DeadGroups::tick() {
+  Broker* broker = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    broker = broker_;
+  }
+  if (broker != nullptr) go_on(*broker);
+}
+
+// Their answers go nowhere, and are let go outside the lock.
+void DeadGroups::leave(CallerId caller) {
+  std::vector<Waiting> gone;
+  const std::lock_guard lock(mutex_);
+  gone = taken_out([&](const Waiting& one) { return one.caller == caller; });
+}
+
+void DeadGroups::stop() {
+  std::vector<Waiting> refused;
+  std::thread thread;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    refused = taken_out([&](const Waiting& one) { return one.wanted != walked_; });
+    thread = std::move(thread_);
+  }
+  changed_.notify_all();
+  if (thread.joinable()) thread.join();
+  for (Waiting& one : refused) one.done(std::unexpected(stopping()));
+}
+
+std::size_t DeadGroups::waiting() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+void DeadGroups::keep_time() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    // Nobody there: nothing to do until somebody comes.
+    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (changed_.wait_for(lock, between_looks, [this] { return stopping_; })) return;
+    lock.unlock();
+    tick();
+    lock.lock();
+  }
+}
+
+// ---- Walking -----------------------------------------------------------------------------------
+
+// Starts the next walk, if somebody waits for one and there is time for it.
+void DeadGroups::go_on(Broker& broker) {
+  std::vector<Waiting> late;
+  std::optional<Waiting> next;
+  {
+    const std::lock_guard lock(mutex_);
+    const TimePoint now = broker.now();
+    late = taken_out([&](const Waiting& one) { return one.deadline <= now; });
+    const bool may = !walked_ && !stopping_ && rest_left(now) == Duration::zero();
+    if (may && !waiting_.empty()) {
+      const Waiting& first = waiting_.front();
+      next = Waiting{.wanted = first.wanted, .total = first.total};
+      walked_ = first.wanted;
+    }
+  }
+  for (Waiting& one : late) {
+    one.done(std::unexpected(busy("others were looked for until your time was over", {})));
+  }
+  if (next) start(broker, *next);
 }
 
 void DeadGroups::start(Broker& broker, const Waiting& first) {
@@ -149,10 +276,9 @@ void DeadGroups::step(WalkPtr walk) {
   Broker& broker = walk->broker;
   const Ask ask = walk->ask;
   broker.list(ask, std::move(request),
-              [this, &broker, walk = std::move(walk)](Result<TaskPage> page) mutable {
+              [this, walk = std::move(walk)](Result<TaskPage> page) mutable {
                 if (!page) {
-                  const Wanted wanted = walk->wanted;
-                  return end(broker, wanted, std::unexpected(std::move(page.error())));
+                  return end(std::move(walk), std::unexpected(std::move(page.error())));
                 }
                 for (const Task& task : page->tasks) walk->add(task);
                 walk->found.looked_at += page->looked_at;
@@ -161,36 +287,29 @@ void DeadGroups::step(WalkPtr walk) {
                   return step(std::move(walk));
                 }
                 walk->found.complete = !page->next;
-                const Wanted wanted = walk->wanted;
-                end(broker, wanted, walk->result());
+                Found found = walk->result();
+                end(std::move(walk), std::move(found));
               });
 }
 
-void DeadGroups::end(Broker& broker, const Wanted& wanted, Result<Known> known) {
+void DeadGroups::end(WalkPtr walk, Result<Found> found) {
+  const Wanted wanted = walk->wanted;
+  Broker& broker = walk->broker;
   std::vector<Waiting> answered;
-  std::optional<Waiting> next;
   {
     const std::lock_guard lock(mutex_);
+    const TimePoint now = broker.now();
+    const Duration took = std::max(now - walk->began, Duration::zero());
+    rests_since_ = now;
+    rest_ = took * rest_for_each;
+    walked_.reset();
     std::erase_if(known_, [&](const Known& one) { return one.wanted == wanted; });
-    if (known) known_.push_back(*known);
+    if (found) known_.push_back({.wanted = wanted, .found = *found, .took = took});
     if (known_.size() > most_known) known_.pop_front();
-    const auto others = std::ranges::stable_partition(
-        waiting_, [&](const Waiting& one) { return !(one.wanted == wanted); });
-    std::ranges::move(others, std::back_inserter(answered));
-    waiting_.erase(others.begin(), others.end());
-    walking_ = !waiting_.empty();
-    if (walking_) {
-      next = Waiting{.wanted = waiting_.front().wanted, .total = waiting_.front().total};
-    }
+    answered = taken_out([&](const Waiting& one) { return one.wanted == wanted; });
   }
-  for (Waiting& one : answered) {
-    if (known) {
-      one.done(known->found);
-    } else {
-      one.done(std::unexpected(known.error()));
-    }
-  }
-  if (next) start(broker, *next);
+  for (Waiting& one : answered) one.done(found);
+  go_on(broker);
 }
 
 }  // namespace millrace::api

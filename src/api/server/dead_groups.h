@@ -1,20 +1,25 @@
 // Dead letters, grouped by what they died of: core/error_group.h.
 //
 // Nobody counts groups while tasks die, so they are counted by walking, newest first and no further
-// than 20,000 dead letters, in calls of 1,000 between other rounds. However many people look, one
-// walk is under way, takes a twentieth of the time at most, and what it found is shown to all.
+// than 20,000 dead letters, in calls of 1,000 between other rounds. However many people look, and
+// for whatever, one walk is under way, walks take a twentieth of the time at most, and what one
+// found is shown to all who want the same. The others wait for the rest to be over; time passes
+// with tick().
 #pragma once
 
 #include <millrace/ids.h>
 #include <millrace/result.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "broker/broker.h"
@@ -59,13 +64,30 @@ class DeadGroups {
   };
   using Found = std::shared_ptr<const FoundGroups>;
 
-  // Any thread. This must outlive the broker's answers.
+  // `keep_time`: calls tick() by itself.
+  explicit DeadGroups(bool keep_time = true) : keep_time_(keep_time) {}
+  ~DeadGroups() { stop(); }
+  DeadGroups(const DeadGroups&) = delete;
+  DeadGroups& operator=(const DeadGroups&) = delete;
+
+  // Any thread. This must outlive the broker's answers, and the broker lives until stop(). One that
+  // would have to wait for too long, or behind too many others, is answered `unavailable`.
   void find(Broker& broker, const Ask& ask, Wanted wanted, Completion<Found> done);
+
+  // Goes on where a rest is over, and answers those whose deadline is.
+  void tick();
+  // Nobody is there any more to be answered.
+  void leave(CallerId caller);
+  // What is not being looked for will not be.
+  void stop();
+
+  std::size_t waiting();  // how many are to be answered
 
   static constexpr std::uint64_t most_looked_at = 20'000;
   static constexpr std::size_t most_groups = 100;
   static constexpr std::size_t most_samples = 3;
   static constexpr std::size_t most_message = 500;
+  static constexpr std::size_t most_wanted = 16;              // different ones that wait
   static constexpr Duration fresh = std::chrono::seconds(5);  // where nothing has changed
 
  private:
@@ -74,6 +96,8 @@ class DeadGroups {
   struct Waiting {
     Wanted wanted = {};
     std::uint64_t total = 0;
+    CallerId caller = {};
+    TimePoint deadline = never;
     Completion<Found> done = {};
   };
   struct Known {
@@ -84,14 +108,27 @@ class DeadGroups {
 
   void find(Broker& broker, Waiting waiting);
   Found known(const Wanted& wanted, std::uint64_t total, TimePoint now) const;
+  std::optional<Error> refusal(const Waiting& waiting, TimePoint now) const;
+  Duration rest_left(TimePoint now) const;
+  template <class Test>
+  std::vector<Waiting> taken_out(Test test);
+  void go_on(Broker& broker);
   void start(Broker& broker, const Waiting& first);
   void step(WalkPtr walk);
-  void end(Broker& broker, const Wanted& wanted, Result<Known> known);
+  void end(WalkPtr walk, Result<Found> found);
+  void keep_time();
 
-  std::mutex mutex_;
-  bool walking_ = false;          // guarded by mutex_
-  std::vector<Waiting> waiting_;  // guarded by mutex_
-  std::deque<Known> known_;       // guarded by mutex_; newest last
+  const bool keep_time_;
+  std::mutex mutex_;  // guards all that follows
+  Broker* broker_ = nullptr;
+  bool stopping_ = false;
+  std::optional<Wanted> walked_;  // what the walk under way looks for
+  TimePoint rests_since_{};
+  Duration rest_{0};
+  std::vector<Waiting> waiting_;
+  std::deque<Known> known_;  // newest last
+  std::condition_variable changed_;
+  std::thread thread_;  // from the first that waits on
 };
 
 }  // namespace millrace::api

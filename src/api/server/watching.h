@@ -13,7 +13,8 @@
 namespace millrace::api {
 
 struct Watching {
-  explicit Watching(Clock& clock, const EventStreamsOptions& options) : streams(clock, options) {}
+  explicit Watching(Clock& clock, const EventStreamsOptions& options)
+      : streams(clock, options), dead_groups(options.keep_time) {}
 
   HttpFigures http;
   EventStreams streams;
