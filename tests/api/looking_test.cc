@@ -110,6 +110,34 @@ TEST(Looking, by_error_and_by_parent) {
   EXPECT_THAT(listed(server, "parent=" + dead), ElementsAre(child));
 }
 
+TEST(Looking, by_the_group_of_an_error) {
+  ApiServer server;
+  const auto failed = [&](std::string_view message) {
+    return server.settled(fmt::format(
+        R"("outcome":"failed","retryable":false,"error":{{"code":"smtp","message":"{}"}})",
+        message));
+  };
+  const std::string first = failed("no answer after 17 s");
+  const std::string other = failed("mailbox is full");
+  const std::string second = failed("no answer after 20 s");
+  server.put();
+  const auto groups = got(server, "/v1/dead/groups").at("groups").as_array();
+  ASSERT_EQ(groups.size(), 2U);
+  const std::string group(groups[0].at("key").as_string());
+  EXPECT_THAT(listed(server, "error_group=" + group), ElementsAre(second, first));
+  EXPECT_THAT(listed(server, "error_group=" + group + "&state=failed,dead&limit=1"),
+              ElementsAre(second));
+  EXPECT_THAT(listed(server, "error_group=" + group + "&text=17"), ElementsAre(first));
+  EXPECT_THAT(listed(server, "error_group=" + group + "&queue=emails&type=none"), IsEmpty());
+  EXPECT_THAT(listed(server, "error_group=0123456789abcdef"), IsEmpty());
+  for (const auto* wrong : {"", "smtp", "0123456789ABCDEF", "0123456789abcdef0"}) {
+    const Reply reply = server.ask({.target = fmt::format("/v1/tasks?error_group={}", wrong)});
+    EXPECT_EQ(reply.status, 400U) << wrong;
+    EXPECT_EQ(member(reply.body, "field"), "error_group");
+    EXPECT_THAT(reply.body, HasSubstr("/v1/dead/groups"));
+  }
+}
+
 TEST(Looking, lines_of_a_log_from_a_moment_on) {
   ApiServer server;
   const auto [id, token] = server.taken();

@@ -5,7 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "api/wire/bulk.h"
 #include "api/wire/views.h"
+#include "core/error_group.h"
 #include "core/limits.h"
 #include "core/task_text.h"
 #include "core/uuid.h"
@@ -29,6 +31,10 @@ struct Looking {
   bool fits(const Task& task) {
     if (search.parent && *search.parent != task.parent) return false;
     if (search.error_code && (!task.error || *search.error_code != task.error->code)) return false;
+    // Last, because they read much.
+    if (search.error_group && *search.error_group != error_group_name(error_group_of(task))) {
+      return false;
+    }
     return !text || text->in(task);
   }
 };
@@ -77,10 +83,15 @@ void look(CallPtr call, LookingPtr looking) {
 }  // namespace
 
 TaskSearch search_from(Query& query) {
-  TaskSearch search{.text = query.text("text"), .error_code = query.text("error_code")};
+  TaskSearch search{.text = query.text("text"),
+                    .error_code = query.text("error_code"),
+                    .error_group = query.text("error_group")};
   if (search.text && (search.text->empty() || search.text->size() > max_searched_text)) {
     query.refuse("text", fmt::format("text has {} bytes; allowed are 1 to {}", search.text->size(),
                                      max_searched_text));
+  }
+  if (search.error_group && !is_error_group_name(*search.error_group)) {
+    query.refuse("error_group", wire::no_error_group(*search.error_group));
   }
   if (const auto parent = query.text("parent")) {
     const auto id = task_id_from_text(*parent);

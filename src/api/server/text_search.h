@@ -1,4 +1,5 @@
-// Lists of tasks by what stores do not test while they walk: a text, an error, a parent.
+// Lists of tasks by what stores do not test while they walk: a text, an error or a group of them, a
+// parent.
 #pragma once
 
 #include <millrace/ids.h>
@@ -12,9 +13,10 @@ namespace millrace::api {
 struct TaskSearch {
   std::optional<std::string> text = std::nullopt;
   std::optional<std::string> error_code = std::nullopt;
+  std::optional<std::string> error_group = std::nullopt;  // a name of core/error_group.h
   std::optional<TaskId> parent = std::nullopt;
 
-  bool any() const { return text || error_code || parent; }
+  bool any() const { return text || error_code || error_group || parent; }
 };
 
 TaskSearch search_from(Query& query);

@@ -153,10 +153,7 @@ void check_filter(const BulkRequest& request, Input& in) {
                           max_searched_text));
   }
   if (filter.error_group && !is_error_group_name(*filter.error_group)) {
-    in.refuse(Path{.above = &at, .key = "error_group"},
-              fmt::format("error_group {} is no group of dead letters; allowed is the key of one "
-                          "that GET /v1/dead/groups names",
-                          in_quotes(*filter.error_group)));
+    in.refuse(Path{.above = &at, .key = "error_group"}, no_error_group(*filter.error_group));
   }
   if (filter.created_from && filter.created_until &&
       *filter.created_from >= *filter.created_until) {
@@ -257,6 +254,13 @@ Result<T> read_answer(std::string_view text) {
 }
 
 }  // namespace
+
+std::string no_error_group(std::string_view given) {
+  return fmt::format(
+      "error_group {} is no group of dead letters; allowed is the key of one that GET "
+      "/v1/dead/groups names",
+      in_quotes(given));
+}
 
 Read<BulkRequest> read_bulk(std::string_view text) {
   Input in(text);

@@ -20,6 +20,8 @@ namespace millrace::wire {
 // mean anything; whether queues are there is not looked at.
 Read<BulkRequest> read_bulk(std::string_view text);
 std::string bulk_text(const BulkRequest& request);
+// What is said of an error_group that is none.
+std::string no_error_group(std::string_view given);
 // The same from a task's payload.
 Result<BulkRequest> bulk_from(std::string_view payload);
 
