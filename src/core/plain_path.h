@@ -9,4 +9,8 @@ namespace millrace {
 // empty, . or .., at most 256 bytes. It may end in a slash.
 bool is_plain_path(std::string_view path);
 
+// The same with all that browsers leave in a path (RFC 3986), percent-escapes included, but without
+// ; and , which end things in headers: for cookies.
+bool is_cookie_path(std::string_view path);
+
 }  // namespace millrace

@@ -171,6 +171,8 @@ TEST_F(SessionTest, the_cookie_is_for_its_server_its_path_and_for_tls_where_ther
               HasSubstr("; Secure"));
   EXPECT_THAT(sign_in(admin_, {}, "h", "/admin/queues/").headers.at("set-cookie"),
               HasSubstr("; Path=/admin/queues/;"));
+  EXPECT_THAT(sign_in(admin_, {}, "h", "/my%20team/(jobs)/").headers.at("set-cookie"),
+              HasSubstr("; Path=/my%20team/(jobs)/;"));
   for (const auto* path : {"admin", "//x", "/a; Domain=example.org", "/a b", "/a/../b"}) {
     EXPECT_EQ(sign_in(admin_, {}, "h", path).status, 422U) << path;
   }

@@ -74,7 +74,7 @@ void open_session(CallPtr call) {
   if (!call->query_is_good()) return;
   auto words = call->good(wire::read_text<SessionWords>(call->request.body));
   if (!words || !has_sessions(*call)) return;
-  if (!words->path.empty() && !is_plain_path(words->path)) {
+  if (!words->path.empty() && !is_cookie_path(words->path)) {
     return call->refuse(
         wire::Refusal{.error = {ErrorCode::invalid, "path must be the path of the page, such as /"},
                       .field = "path"});
