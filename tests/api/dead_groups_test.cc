@@ -187,17 +187,17 @@ class RestTest : public ::testing::Test {
     const std::scoped_lock lock(mutex_);
     return answers_.back();
   }
-  // Round by round of the broker.
+  bool next_round() { return !server_.driver.try_find(TaskNumber{1}); }
   template <class Test>
   void wait_for(Test test) {
-    for (int i = 0; i < 200'000 && !test(); ++i) (void)server_.driver.try_find(TaskNumber{1});
+    for (int i = 0; i < 200'000 && !test(); ++i) next_round();
     EXPECT_TRUE(test());
   }
   // A walk that began, though it should not have, is over in so many rounds.
   void pass(Duration by) {
     server_.driver.pass(by);
     groups_.tick();
-    for (int i = 0; i < 10; ++i) (void)server_.driver.try_find(TaskNumber{1});
+    for (int i = 0; i < 10; ++i) next_round();
   }
 
   std::mutex mutex_;
