@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { openSync, writeSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Page } from '@playwright/test';
 import { setTimeout as rest } from 'node:timers/promises';
 import { expect, forgive, test } from './fixtures.ts';
 import { program } from './server.ts';
@@ -112,8 +113,25 @@ test('memory stays flat while tasks move', async ({ page, server }) => {
   expect(after.listeners).toBeLessThan(before.listeners + 50);
 });
 
-test('with many tasks in the store the overview is there at once', async ({ page, server }) => {
+// Milliseconds from a click, or the key Enter, until other tasks are shown than before.
+async function until_others_are_shown(page: Page, act: () => Promise<void>): Promise<number> {
+  const before = await page.locator('[data-task]').first().getAttribute('data-task');
+  await page.evaluate(() => {
+    const begin = () => Object.assign(window, { began: performance.now() });
+    for (const kind of ['click', 'keydown']) addEventListener(kind, begin, { capture: true, once: true });
+  });
+  await act();
+  const shown = await page.waitForFunction((old) => {
+    const first = document.querySelector<HTMLElement>('[data-task]')?.dataset.task;
+    return first && first !== old && performance.now() - (window as unknown as { began: number }).began;
+  }, before);
+  return Number(await shown.jsonValue());
+}
+
+test('with many tasks in the store pages are there at once', async ({ page, server }) => {
   test.setTimeout(60_000 + tasks / 10);
+  await server.put_many('reports', 1000);
+  await server.must('POST', `/v1/tasks/${await server.put('reports')}/cancel`);
   const file = join(server.folder, 'payloads');
   const lines = openSync(file, 'w');
   for (let left = tasks; left > 0; left -= 10_000) writeSync(lines, '{"to":"ann@example.org"}\n'.repeat(Math.min(left, 10_000)));
@@ -126,5 +144,14 @@ test('with many tasks in the store the overview is there at once', async ({ page
   await page.goto(server.url, { waitUntil: 'commit' });
   const shown = await page.waitForFunction(() => document.querySelector('[data-queue=emails]') && performance.now());
   expect(await shown.jsonValue()).toBeLessThan(1000);
-  await expect(page.locator('[data-total=ready]')).toHaveAttribute('title', tasks.toLocaleString('en'));
+  await expect(page.locator('[data-total=ready]')).toHaveAttribute('title', (tasks + 1000).toLocaleString('en'));
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+  const took: Record<string, number> = {};
+  took.next = await until_others_are_shown(page, () => page.getByRole('button', { name: 'Older' }).click());
+  took.state = await until_others_are_shown(page, () => page.getByRole('button', { name: 'cancelled' }).click());
+  took.all = await until_others_are_shown(page, () => page.getByRole('button', { name: 'cancelled' }).click());
+  await page.getByLabel('Queue').fill('reports');
+  took.queue = await until_others_are_shown(page, () => page.keyboard.press('Enter'));
+  console.log(`overview ${Number(await shown.jsonValue()).toFixed()} ms; ${Object.entries(took).map(([name, time]) => `${name} ${time.toFixed()} ms`).join(', ')}`);
+  for (const [name, time] of Object.entries(took)) expect(time, name).toBeLessThan(200);
 });
