@@ -91,7 +91,7 @@ struct Field {
   bool (*is_there)(const void* object);  // null: always
 };
 
-template <class Enum, std::size_t N>
+template <class Enum, std::size_t N>  // NOLINT(readability-identifier-naming): as std::array has it
 struct Names {
   std::array<Enum, N> values;
   std::array<std::string_view, N> names;

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-api::Archive archive_of(std::function<LocalBroker&()> broker,
+api::Archive archive_of(const std::function<LocalBroker&()>& broker,
                         std::function<void(Completion<void> done)> memos_changed) {
   return {
       .restore =
@@ -25,7 +25,7 @@ api::Archive archive_of(std::function<LocalBroker&()> broker,
       .memos_changed = std::move(memos_changed)};
 }
 
-api::Eyes eyes_of(std::function<LocalBroker&()> broker) {
+api::Eyes eyes_of(const std::function<LocalBroker&()>& broker) {
   return {
       .observe = [broker](Ask ask,
                           Completion<Observed> done) { broker().observe(ask, std::move(done)); },

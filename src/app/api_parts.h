@@ -11,10 +11,10 @@
 namespace millrace {
 
 // Nothing is called before there is a broker. `memos_changed`: see Archive; may be empty.
-api::Archive archive_of(std::function<LocalBroker&()> broker,
+api::Archive archive_of(const std::function<LocalBroker&()>& broker,
                         std::function<void(Completion<void> done)> memos_changed = {});
 
 // Metrics, events, history and what needs attention.
-api::Eyes eyes_of(std::function<LocalBroker&()> broker);
+api::Eyes eyes_of(const std::function<LocalBroker&()>& broker);
 
 }  // namespace millrace

@@ -25,7 +25,7 @@ enum class Told : std::uint8_t {
 // they always did. SIGPIPE and SIGXFSZ are ignored from then on.
 class Signals {
  public:
-  explicit Signals(std::initializer_list<int> also = {});
+  Signals(std::initializer_list<int> also = {});
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
   ~Signals();  // as it was before

@@ -355,7 +355,7 @@ class Store {
   // Whom to tell of what other processes do, where traits() say push_wakeups; others never tell.
   // Called on a thread of the store's, one call at a time, and may only post: it must not call the
   // store. Replaces the one given before, of which no call runs any more when this returns.
-  virtual void on_hint(std::function<void(const Hint&)> /*tell*/) {}
+  virtual void on_hint(std::function<void(const Hint&)> /*tell*/) {}  // NOLINT: overridden
 };
 
 }  // namespace millrace

@@ -77,9 +77,9 @@ struct DeadGroups::Walk {
     std::string pattern = error_pattern(task.error ? task.error->message : "");
     const std::string_view code = task.error ? std::string_view(task.error->code) : "";
     const std::uint64_t key = error_group_of(task.queue, task.type, code, pattern);
-    const auto [at, fresh] = groups.try_emplace(key);
+    const auto [at, is_new] = groups.try_emplace(key);
     DeadGroup& group = at->second;
-    if (fresh) group = group_of(task, key, std::move(pattern));
+    if (is_new) group = group_of(task, key, std::move(pattern));
     ++group.count;
     const TimePoint when = failed_at(task);
     group.first_at = std::min(group.first_at, when);

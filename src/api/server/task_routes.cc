@@ -56,10 +56,11 @@ void list_with(CallPtr call, ListRequest request, TaskSearch search = {}) {
                 }
                 Broker& broker = *back->broker;
                 const Ask ask = back->ask();
-                broker.list(ask, std::move(request),
-                            answered<TaskPage>(std::move(back), [](CallPtr again, TaskPage page) {
-                              again->answer(wire::page_of(page));
-                            }));
+                broker.list(
+                    ask, std::move(request),
+                    answered<TaskPage>(std::move(back), [](CallPtr again, const TaskPage& page) {
+                      again->answer(wire::page_of(page));
+                    }));
               });
 }
 

@@ -203,9 +203,9 @@ Result<std::optional<EventNews>> EventReader::next() {
       std::string value = found->substr(std::min(colon + 1, found->size()));
       if (value.starts_with(' ')) value.erase(0, 1);
       const std::string_view name = std::string_view(*found).substr(0, colon);
-      if (name == "id") last_id_ = std::move(value);
-      if (name == "event") event_ = std::move(value);
-      if (name == "data") data_ += std::move(value);
+      if (name == "data") data_ += value;
+      if (name == "id") last_id_ = value;
+      if (name == "event") event_ = value;
       continue;
     }
     const std::string event = std::exchange(event_, {});
