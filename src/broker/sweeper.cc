@@ -48,11 +48,7 @@ bool LossGuard::may_lose() {
 Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
   const auto advanced =
       store.advance(now, books_.traits.several_processes ? shared_advance_step : advance_step);
-  if (!advanced) {
-    // Leases end all the same.
-    if (auto more = settle_overdue(store, now); !more) return std::unexpected(more.error());
-    return std::unexpected(advanced.error());
-  }
+  if (!advanced) return std::unexpected(advanced.error());
   if (advanced->promoted != 0 && books_.log().wants(LogLevel::debug)) {
     books_.log()(LogLevel::debug,
                  fmt::format("{} delayed or retrying tasks are due", advanced->promoted),
