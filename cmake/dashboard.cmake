@@ -45,7 +45,7 @@ function(millrace_browser_tests)
   endif()
   set(page ${PROJECT_SOURCE_DIR}/dashboard)
   file(GLOB specs CONFIGURE_DEPENDS ${page}/tests/*.spec.ts)
-  millrace_time_limit(limit 300)
+  millrace_time_limit(limit 600)
   foreach(spec IN LISTS specs)
     cmake_path(GET spec STEM name)
     add_test(NAME dashboard/${name}
