@@ -42,6 +42,9 @@ export function forgive(complaints: string[], pattern: RegExp): void {
   complaints.splice(0, complaints.length, ...rest);
 }
 
+// What it says while a server is away, stops or starts.
+export const absence = /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|ERR_SOCKET|status of 503/;
+
 // No violation of WCAG 2.1 A and AA on what is shown.
 export async function expect_accessible(page: Page): Promise<void> {
   const found = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']).analyze();
