@@ -27,6 +27,7 @@
 #include "cli/serve_advice.h"
 #include "core/store_url.h"
 #include "log/log_writer.h"
+#include "pages/files.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/save.h"
@@ -263,8 +264,10 @@ class Server {
       deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
     bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
     api_.start(*broker_);
-    const cli::Place place{
-        .address = address(), .tls = !settings_.tls_key.empty(), .needs_key = book_.guarded()};
+    const cli::Place place{.address = address(),
+                           .tls = !settings_.tls_key.empty(),
+                           .needs_key = book_.guarded(),
+                           .dashboard = settings_.dashboard_enabled && !pages::files().empty()};
     log_(LogLevel::info, "ready",
          {{"url", cli::url_of(place)},
           {"durability", durability_of(traits)},

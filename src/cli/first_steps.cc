@@ -36,11 +36,12 @@ look at the queue.
 Or with this program:
 {4}  millrace put emails '{{"to":"ann@example.com"}}'
   millrace queues
-
+{5}
 )",
       first, curl, post, url,
       fmt::format("  export MILLRACE_URL={}{}\n", url_of(place),
-                  place.needs_key ? " MILLRACE_KEY=$KEY" : ""));
+                  place.needs_key ? " MILLRACE_KEY=$KEY" : ""),
+      place.dashboard ? fmt::format("Or watch it in a browser: {}\n", url_of(place)) : "");
 }
 
 }  // namespace millrace::cli

@@ -27,5 +27,11 @@ TEST(FirstSteps, ask_for_a_key_and_a_certificate_only_where_they_are_needed) {
               AllOf(HasSubstr("CA="), HasSubstr("https://"), HasSubstr("--cacert \"$CA\"")));
 }
 
+TEST(FirstSteps, name_the_dashboard_where_there_is_one) {
+  EXPECT_THAT(first_steps({}), Not(HasSubstr("browser")));
+  EXPECT_THAT(first_steps({.address = {"0.0.0.0", 80}, .dashboard = true}),
+              HasSubstr("Or watch it in a browser: http://127.0.0.1:80\n"));
+}
+
 }  // namespace
 }  // namespace millrace::cli
