@@ -193,7 +193,8 @@ class PostgresStore final : public Store {
   Marks marks_;
   LeaseLooks lease_looks_;
   std::map<std::string_view, Pace> step_paces_;  // of upkeep, by statement
-  Pace drops_;                                   // of tables of days
+  // Of tables of days; several that are small go in one step.
+  Pace drops_{std::chrono::nanoseconds::zero(), 20, std::chrono::milliseconds(500)};
   // For the next moment at which something falls due; without, it is looked every second.
   Pace next_looks_{std::chrono::nanoseconds::zero(), 100};
   std::map<std::pair<std::uint16_t, bool>, TimePoint> pruned_;  // until there, by queue and kind
