@@ -17,6 +17,8 @@ std::uint64_t failed_of(const std::array<std::uint64_t, counted_count>& counts) 
   return of(counts, Counted::failed) + of(counts, Counted::dead);
 }
 
+}  // namespace
+
 HistoryPoint point_of(TimePoint at, const HistoryRow& row) {
   const auto& counts = row.counts;
   return {.at = at,
@@ -34,8 +36,6 @@ HistoryPoint point_of(TimePoint at, const HistoryRow& row) {
           .run_p95 = row.ran.quantile(0.95),
           .run_p99 = row.ran.quantile(0.99)};
 }
-
-}  // namespace
 
 HistorySum::HistorySum(HistoryRequest request)
     : request_(std::move(request)),

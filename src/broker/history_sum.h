@@ -16,6 +16,9 @@
 
 namespace millrace {
 
+// What a row of counts tells; what waits and runs is not in it.
+HistoryPoint point_of(TimePoint at, const HistoryRow& row);
+
 class HistorySum {
  public:
   explicit HistorySum(HistoryRequest request);

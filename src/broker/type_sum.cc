@@ -11,23 +11,9 @@ namespace {
 constexpr std::string_view other = "other";  // as in HistoryMemo::cut
 
 TypePast past_of(std::string type, const HistoryRow& row, TimePoint from) {
-  const auto of = [&](Counted what) { return row.counts[static_cast<std::size_t>(what)]; };
   return {.type = std::move(type),
-          .sum = {.at = from,
-                  .put = of(Counted::put),
-                  .taken = of(Counted::taken),
-                  .completed = of(Counted::completed),
-                  .failed = of(Counted::failed) + of(Counted::dead),
-                  .retried = of(Counted::retried),
-                  .lost = of(Counted::lost),
-                  .cancelled = of(Counted::cancelled) + of(Counted::expired),
-                  .wait_p50 = row.waited.quantile(0.5),
-                  .wait_p95 = row.waited.quantile(0.95),
-                  .wait_p99 = row.waited.quantile(0.99),
-                  .run_p50 = row.ran.quantile(0.5),
-                  .run_p95 = row.ran.quantile(0.95),
-                  .run_p99 = row.ran.quantile(0.99)},
-          .dead = of(Counted::dead)};
+          .sum = point_of(from, row),
+          .dead = row.counts[static_cast<std::size_t>(Counted::dead)]};
 }
 
 }  // namespace
@@ -35,7 +21,7 @@ TypePast past_of(std::string type, const HistoryRow& row, TimePoint from) {
 void TypeSum::add(const HistorySum& asked, TimePoint moment, const HistoryMemo& memo) {
   for (const auto& [name, queue] : memo.queues()) {
     for (const auto& [type, row] : queue.types) {
-      if (asked.wants(moment, name, type)) types_[type].add(row);
+      if (asked.wants(moment, name, type)) add(moment, type, row);
     }
   }
 }
@@ -44,7 +30,12 @@ void TypeSum::add(const HistorySum& asked, TimePoint moment, const MinuteRow& ro
   if (!asked.wants(moment, row.queue, row.type)) return;
   HistoryRow more{.waited = SparseHistogram(row.waited), .ran = SparseHistogram(row.ran)};
   std::ranges::copy(row.counts, more.counts.begin());
-  types_[row.type].add(more);
+  add(moment, row.type, more);
+}
+
+void TypeSum::add(TimePoint moment, const std::string& type, const HistoryRow& row) {
+  types_[type].add(row);
+  first_ = std::min(first_.value_or(moment), moment);
 }
 
 TypesPast TypeSum::past(TimePoint from) const {
@@ -61,7 +52,7 @@ TypesPast TypeSum::past(TimePoint from) const {
     rows.resize(TypesPast::most - 1);
     rows.emplace_back(other, std::move(rest));
   }
-  TypesPast past{.all = past_of({}, all, from)};
+  TypesPast past{.all = past_of({}, all, from), .first = first_};
   for (const auto& [type, row] : rows) past.types.push_back(past_of(type, row, from));
   return past;
 }

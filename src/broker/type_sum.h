@@ -4,6 +4,7 @@
 #include <millrace/time.h>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "broker/history_memo.h"
@@ -22,7 +23,10 @@ class TypeSum {
   TypesPast past(TimePoint from) const;
 
  private:
+  void add(TimePoint moment, const std::string& type, const HistoryRow& row);
+
   std::map<std::string, HistoryRow, std::less<>> types_;
+  std::optional<TimePoint> first_;
 };
 
 }  // namespace millrace

@@ -90,7 +90,9 @@ TEST_F(TypeSumTest, what_was_before_is_left_out) {
   ASSERT_THAT(past.types, SizeIs(1));
   EXPECT_EQ(past.types[0].type, "new");
   EXPECT_EQ(past.all.sum.at, beginning_of(history_minute, from));
+  EXPECT_EQ(past.first, beginning_of(history_minute, from));
   EXPECT_THAT(types({.queue = "nothing"}).types, IsEmpty());
+  EXPECT_EQ(types({.queue = "nothing"}).first, std::nullopt);
 }
 
 TEST_F(TypeSumTest, dead_ones_are_among_those_that_failed) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct TypesPast {
   static constexpr std::size_t most = 100;
 
   TypePast all = {};
+  std::optional<TimePoint> first = std::nullopt;  // where the earliest minute or hour of it begins
   std::vector<TypePast> types = {};  // the busiest first; those beyond the most are one, `other`
 };
 

@@ -46,6 +46,22 @@ TEST(Shown, types_of_a_queue_have_counts_rates_and_percentiles) {
   EXPECT_THAT(reply.body, HasSubstr(R"("run_ms":{"p50":)"));
 }
 
+TEST(Shown, rates_of_a_queue_with_a_past_from_before_it_was_made_are_over_that_time) {
+  ServerOptions options;
+  options.history = true;
+  ApiServer server(std::move(options));
+  server.driver.broker->run_services();
+  server.settled(R"("outcome":"done","result":1)");
+  server.driver.live(5min);
+  ASSERT_EQ(server.ask({"DELETE", "/v1/queues/emails?force=true"}).status, 202U);
+  server.driver.live(10s);
+  ASSERT_EQ(server.ask({"PUT", "/v1/queues/emails", "{}"}).status, 201U);
+  const Reply reply = server.ask({.target = "/v1/queues/emails/types"});
+  ASSERT_EQ(reply.status, 200U) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr(R"("completed":1)"));
+  EXPECT_THAT(reply.body, HasSubstr(R"("rates":{"put":0.003)"));  // not one a second
+}
+
 TEST(Shown, types_are_for_keys_of_that_queue) {
   ApiServer server(with_shop_key());
   server.put();

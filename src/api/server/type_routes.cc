@@ -21,8 +21,11 @@ void tell_types(CallPtr call, const Queue& queue, Duration wanted) {
   HistoryRequest request{.queue = queue.settings.name, .from = now - wanted};
   if (wanted > most_minutes) request.step = std::chrono::hours(1);
   // A queue that is younger than what was asked for would look slow.
-  auto then = [now, made = queue.created_at](CallPtr back, const TypesPast& past) {
-    const TimePoint since = std::clamp(made, past.all.sum.at, std::max(now, past.all.sum.at));
+  auto then = [now, made = queue.created_at, step = request.step](CallPtr back,
+                                                                  const TypesPast& past) {
+    // One that was imported has a past from before it was made here.
+    const TimePoint begun = past.first && *past.first + step <= made ? *past.first : made;
+    const TimePoint since = std::clamp(begun, past.all.sum.at, std::max(now, past.all.sum.at));
     back->answer(wire::text_of(past, since, now));
   };
   types(ask, std::move(request), answered<TypesPast>(std::move(call), std::move(then)));
