@@ -421,6 +421,13 @@ TEST_F(PostgresContention, a_flush_through_a_pooler_knows_of_a_crash) {
   driver.put(lost);
   postgres().kill_postmaster();
   postgres().start();
+  // Until the pooler has noticed, too.
+  const auto goes_through = [&] {
+    const auto session = postgres::Connection::open({.url = pooler.url(database_)});
+    return session && (*session)->run_script("select").has_value();
+  };
+  while (!goes_through()) {
+  }
   const auto answer = store->flush();
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
@@ -487,12 +494,13 @@ TEST_F(PostgresContention, a_transaction_left_open_does_not_stop_the_work) {
   Churn churn(*store, clock_);
   churn.run(500ms);
   const double before = churn.run(2s);
-  const auto idle = postgres::Connection::open({.url = postgres().url(database_)});
+  const auto idle =
+      postgres::Connection::open({.url = postgres().url(database_), .application_name = "idle"});
   ASSERT_TRUE(idle.has_value());
   (*idle)->begin({.snapshot = true});
   ASSERT_TRUE((*idle)->run_script("select count(*) from millrace.tasks").has_value());
   ASSERT_EQ(run_sql("select count(*) from pg_stat_activity where state = 'idle in transaction' "
-                    "and backend_xmin is not null"),
+                    "and backend_xmin is not null and application_name = 'idle'"),
             "1\n");
   churn.run(8s);
   const double after = churn.run(2s);
