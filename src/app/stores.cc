@@ -106,6 +106,7 @@ Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Acc
   if (url.kind == StoreKind::postgres) {
     PostgresOptions options = postgres_options(url);
     options.read_only = access == Access::read;
+    if (access == Access::serve) options.wait = url.wait;
     options.notice = notice;
     return open_postgres(std::move(options), clock);
   }

@@ -127,6 +127,7 @@ std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view 
 // ---- PostgreSQL --------------------------------------------------------------------------------
 
 constexpr std::string_view postgres_example = "postgres://millrace@localhost/app";
+constexpr Duration longest_wait = std::chrono::hours(1);
 
 bool is_postgres(std::string_view scheme) {
   return scheme == "postgres" || scheme == "postgresql";
@@ -164,6 +165,16 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
     url.listen_url = value;
     return {};
   }
+  if (key == "wait") {
+    const auto wait = parse_duration(value);
+    if (!wait) return bad(fmt::format("wait: {}", wait.error().message));
+    if (*wait > longest_wait) {
+      return bad(fmt::format("wait is {}; it is at most {}", in_quotes(value),
+                             format_duration(longest_wait)));
+    }
+    url.wait = *wait;
+    return {};
+  }
   const auto on = on_or_off(key, value);
   if (!on) return std::unexpected(on.error());
   (key == "prepare" ? url.prepare : key == "migrate" ? url.migrate : url.vacuum) = *on;
@@ -172,7 +183,7 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
 
 bool is_own_option(std::string_view key) {
   return key == "schema" || key == "listen_url" || key == "prepare" || key == "migrate" ||
-         key == "vacuum";
+         key == "vacuum" || key == "wait";
 }
 
 Result<StoreUrl> parse_postgres(std::string_view text) {

@@ -28,6 +28,7 @@ struct StoreUrl {
   bool prepare = true;          // prepare=off
   bool migrate = true;          // migrate=off
   bool vacuum = true;           // vacuum=off
+  Duration wait = std::chrono::seconds(30);  // wait=1m: for a database that is not there yet
 
   friend bool operator==(const StoreUrl&, const StoreUrl&) = default;
 };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace millrace {
 namespace {
 
@@ -109,6 +111,9 @@ TEST(StoreUrl, of_a_database_has_options_that_libpq_never_sees) {
   EXPECT_FALSE(url("postgres://u@h/d?vacuum=off").vacuum);
   EXPECT_EQ(url("postgres://u@h/d?schema=jobs").server, "postgres://u@h/d");
   EXPECT_TRUE(url("postgres://u@h/d?prepare=on&migrate=on").prepare);
+  EXPECT_EQ(parsed.wait, std::chrono::seconds(30));
+  EXPECT_EQ(url("postgres://u@h/d?wait=0s").wait, Duration::zero());
+  EXPECT_EQ(url("postgres://u@h/d?wait=5m").server, "postgres://u@h/d");
 }
 
 // libpq takes the password up to the @, whatever is in it.
@@ -125,6 +130,8 @@ TEST(StoreUrl, of_a_database_that_makes_no_sense_is_told_without_its_password) {
                                     {"migrate=", "?migrate=off"},
                                     {"migrate", "allowed are on and off"},
                                     {"schema=", "?schema=jobs"},
+                                    {"wait=soon", "wait: "},
+                                    {"wait=2h", "wait is \"2h\"; it is at most 1h"},
                                     {"schema=%4", "schema has a %"},
                                     {"listen_url=hunter2", "postgres%3A%2F%2F"},
                                     {"listen_url=http%3A%2F%2Fhunter2", "listen_url is no URL"},

@@ -28,28 +28,41 @@ int milliseconds_until(std::chrono::nanoseconds until, std::chrono::nanoseconds 
   return static_cast<int>(std::clamp<Duration::rep>(left.count(), 0, 1'000'000));
 }
 
+// As libpq takes them. They point into what they are made of.
+struct Words {
+  explicit Words(const ConnectInfo& info) {
+    for (const auto& [keyword, value] : info.words) {
+      keywords.push_back(keyword.c_str());
+      values.push_back(value.c_str());
+    }
+    keywords.push_back(nullptr);
+    values.push_back(nullptr);
+  }
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+};
+
 }  // namespace
 
 void ClearResult::operator()(pg_result* result) const {
   PQclear(result);
 }
 
+bool answers(const ConnectOptions& options) {
+  const auto info = connect_info(options);
+  if (!info) return false;
+  const Words words(*info);
+  return PQpingParams(words.keywords.data(), words.values.data(), 1) == PQPING_OK;
+}
+
 Answer<std::unique_ptr<Link>> Link::open(const ConnectOptions& options) {
   const auto info = connect_info(options);
   if (!info) return std::unexpected(info.error());
-  std::vector<const char*> keywords;
-  std::vector<const char*> values;
-  for (const auto& [keyword, value] : info->words) {
-    keywords.push_back(keyword.c_str());
-    values.push_back(value.c_str());
-  }
-  keywords.push_back(nullptr);
-  values.push_back(nullptr);
-
+  const Words words(*info);
   std::unique_ptr<Link> link(new Link(options.notice));
   link->where_ = info->where;
   // The blocking call, since only it tries the next address after connect_timeout.
-  link->connection_ = PQconnectdbParams(keywords.data(), values.data(), 1);
+  link->connection_ = PQconnectdbParams(words.keywords.data(), words.values.data(), 1);
   if (link->connection_ == nullptr) return std::unexpected(link->drop("no memory"));
   if (PQstatus(link->connection_) != CONNECTION_OK) {
     const bool password = PQconnectionNeedsPassword(link->connection_) != 0;

@@ -30,6 +30,10 @@ struct ClearResult {
 };
 using RawResult = std::unique_ptr<pg_result, ClearResult>;
 
+// Whether a server answers there and takes sessions, though perhaps not this one: with a wrong
+// password waiting does not help.
+bool answers(const ConnectOptions& options);
+
 class Link {
  public:
   static Answer<std::unique_ptr<Link>> open(const ConnectOptions& options);

@@ -169,7 +169,7 @@ TEST_F(Postgres, is_reached_over_tls_if_its_certificate_is_right) {
   run_command({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj",
                "/CN=127.0.0.1", "-keyout", directory_ / "other.key", "-out",
                directory_ / "other.crt"});
-  ServerProcess refused({"--store", checked + (directory_ / "other.crt")});
+  ServerProcess refused({"--store", checked + (directory_ / "other.crt") + "&wait=0s"});
   EXPECT_EQ(refused.exit(), 1);
   EXPECT_THAT(refused.said(), HasSubstr("certificate verify failed"));
 }
@@ -304,6 +304,21 @@ TEST_F(Postgres, passwords_work_and_are_never_shown) {
     EXPECT_EQ(shown.exit, 0);
     EXPECT_THAT(shown.out + shown.err, AllOf(HasSubstr("ann:***@"), Not(HasSubstr("hunter2"))));
   }
+}
+
+TEST_F(Postgres, a_server_that_starts_first_waits_for_its_database) {
+  static const ClusterTemplate cluster;
+  PostgresServer database({.settings = quick_settings(), .copy_of = &cluster});
+  const std::string url = database.url();
+  database.stop();
+  ServerProcess impatient({"--store", url + "?wait=0s"});
+  EXPECT_EQ(impatient.exit(), 1);
+  EXPECT_THAT(impatient.said(), HasSubstr("Connection refused"));
+  ServerProcess server({"--store", url + "?wait=50s"});
+  ASSERT_TRUE(server.says("waiting for it for 50s at most")) << server.said();
+  database.start();
+  ASSERT_TRUE(server.ready()) << server.said();
+  put(server, "words", R"({"word":"mill"})");
 }
 
 TEST_F(Postgres, settings_that_break_the_promise_are_told_at_the_start) {

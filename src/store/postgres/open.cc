@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/time_text.h"
 #include "postgres/conninfo.h"
+#include "postgres/link.h"
 #include "postgres/schema.h"
 
 namespace millrace::store_postgres {
@@ -11,6 +17,8 @@ namespace {
 // No call of a store takes so long on a server that is well; one that does must not keep everybody
 // waiting who comes after it.
 constexpr Duration statement_timeout = std::chrono::seconds(20);
+
+constexpr std::chrono::milliseconds ask_again_after(250);
 
 }  // namespace
 
@@ -35,6 +43,22 @@ postgres::ConnectOptions connect_options(const PostgresOptions& options, std::st
           .schema = options.schema,
           .statement_timeout = statement_timeout,
           .prepare = options.prepare};
+}
+
+bool wait_for_server(const PostgresOptions& options, const Error& why) {
+  const auto connect = connect_options(options);
+  if (options.wait == Duration::zero() || postgres::answers(connect)) return false;
+  if (options.notice) {
+    options.notice(fmt::format("{}; waiting for it for {} at most", why.message,
+                               format_duration(options.wait)));
+  }
+  SystemClock real;  // nobody would move a virtual one meanwhile
+  const auto end = real.steady() + options.wait;
+  while (real.steady() < end) {
+    std::this_thread::sleep_for(ask_again_after);
+    if (postgres::answers(connect)) return true;
+  }
+  return false;
 }
 
 }  // namespace millrace::store_postgres

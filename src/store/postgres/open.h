@@ -16,4 +16,8 @@ Result<void> check_options(const PostgresOptions& options);
 postgres::ConnectOptions connect_options(const PostgresOptions& options,
                                          std::string_view purpose = {});
 
+// Where everything starts at once the database may be the last. True: nobody answered there, and
+// now somebody does. `why` is told while it waits.
+bool wait_for_server(const PostgresOptions& options, const Error& why);
+
 }  // namespace millrace::store_postgres

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/result.h>
+#include <millrace/time.h>
 #include <memory>
 #include <string>
 
@@ -20,7 +21,8 @@ struct PostgresOptions {
   bool migrate = true;                        // bring the tables up to date when opening
   bool vacuum = true;                         // clear away dead rows when many have come together
   bool read_only = false;
-  OpeningNotice notice = {};  // also of settings of the server that break the promise
+  Duration wait = Duration::zero();  // for a server that does not answer yet
+  OpeningNotice notice = {};         // also of settings of the server that break the promise
 };
 
 // `invalid` for options that make no sense, a server that is too old, or tables of a newer program;

@@ -19,8 +19,14 @@
 namespace millrace {
 
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clock) {
-  auto store = std::make_unique<store_postgres::PostgresStore>(std::move(options), clock);
-  if (auto opened = store->open(); !opened) return std::unexpected(std::move(opened.error()));
+  auto store = std::make_unique<store_postgres::PostgresStore>(options, clock);
+  auto opened = store->open();
+  if (!opened && opened.error().code == ErrorCode::unavailable &&
+      store_postgres::wait_for_server(options, opened.error())) {
+    store = std::make_unique<store_postgres::PostgresStore>(std::move(options), clock);
+    opened = store->open();
+  }
+  if (!opened) return std::unexpected(std::move(opened.error()));
   return store;
 }
 
