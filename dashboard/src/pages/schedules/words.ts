@@ -4,6 +4,8 @@ export const words = dictionary({
   en: {
     title: 'Schedules',
     found: (n: number) => plural(n, { one: '# schedule', other: '# schedules' }),
+    at_least: (n: number) => plural(n, { one: 'at least # schedule', other: 'at least # schedules' }),
+    searching: 'searching…',
     filter: 'Filter schedules',
     filter_hint: 'name, queue, type or rule',
     queue: 'Queue',
@@ -51,7 +53,7 @@ export const words = dictionary({
     priority: 'Priority',
     created: 'Created',
     changed: 'Changed',
-    more: (n: number) => `The first ${n} by name are shown; choose a queue to see fewer.`,
+    more: 'Show more',
     nothing_fits: 'No schedule fits the filter',
     clear_filter: 'Show all',
     empty: {
@@ -88,6 +90,8 @@ export const words = dictionary({
   ru: {
     title: 'Расписания',
     found: (n) => plural(n, { one: '# расписание', few: '# расписания', many: '# расписаний', other: '# расписания' }),
+    at_least: (n) => plural(n, { one: 'не меньше # расписания', few: 'не меньше # расписаний', many: 'не меньше # расписаний', other: 'не меньше # расписания' }),
+    searching: 'поиск…',
     filter: 'Отбор расписаний',
     filter_hint: 'имя, очередь, тип или правило',
     queue: 'Очередь',
@@ -135,7 +139,7 @@ export const words = dictionary({
     priority: 'Приоритет',
     created: 'Создано',
     changed: 'Изменено',
-    more: (n) => `Показаны первые ${n} по имени; выберите очередь, чтобы видеть меньше.`,
+    more: 'Показать ещё',
     nothing_fits: 'Ни одно расписание не подходит',
     clear_filter: 'Показать все',
     empty: {
