@@ -84,7 +84,7 @@ test('payloads are shown, edited and kept to the digit', async ({ server, page }
   expect(await stored('another')).toContain('98765432109876543210');
 });
 
-test('a new one has all settings that a schedule can have', async ({ server, page }) => {
+test('a new one with every setting of the form', async ({ server, page }) => {
   await page.goto(`${server.url}/schedules`);
   await page.getByRole('button', { name: 'New schedule' }).click();
   const dialog = page.getByRole('dialog');
