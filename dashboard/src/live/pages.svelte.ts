@@ -3,7 +3,7 @@
 //   const list = pages((cursor, signal) => api.things(cursor, signal), { rows: (page) => page.things, key: (one) => one.id, every: () => 5000 });
 //   list.rows, list.more(), list.newest.problem
 import { quietly } from '../shell/quietly';
-import { poll } from './poll.svelte';
+import { poll, type Polled } from './poll.svelte';
 
 interface Options<Page, Row> {
   rows: (page: Page) => readonly Row[];
@@ -11,11 +11,20 @@ interface Options<Page, Row> {
   every: (newest: readonly Row[]) => number; // milliseconds
 }
 
+export interface Paged<Page, Row> {
+  readonly newest: Polled<Page>;
+  readonly rows: readonly Row[];
+  readonly key: (row: Row) => string;
+  readonly has_more: boolean;
+  readonly busy: boolean; // an older page is on its way
+  more(): Promise<void>;
+}
+
 // Only while a component is made.
 export function pages<Page extends { next?: string }, Row>(
   load: (cursor: string | undefined, signal?: AbortSignal) => Promise<Page>,
   { rows: rows_of, key, every }: Options<Page, Row>,
-) {
+): Paged<Page, Row> {
   let older = $state.raw<readonly Row[]>([]);
   let next = $state<string | null>(null); // of the oldest page that is shown; null: that is the newest
   let busy = $state(false);
@@ -43,10 +52,10 @@ export function pages<Page extends { next?: string }, Row>(
 
   return {
     newest,
+    key,
     get rows() {
       return rows;
     },
-    // Whether an older page is on its way.
     get busy() {
       return busy;
     },
