@@ -161,10 +161,13 @@ for (const theme of themes) {
     await expect(page.locator('pre')).toBeVisible();
     await expect_accessible(page);
     await page.getByRole('button', { name: 'New schedule' }).click();
+    await page.getByText('More settings').click();
+    await page.getByLabel('Priority').fill('ten');
     await page.getByRole('button', { name: 'Create' }).click();
     await expect_accessible(page);
-    await page.keyboard.press('Escape');
     await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.getByRole('dialog').evaluate((dialog) => dialog.scrollWidth <= dialog.clientWidth)).toBe(true);
+    await page.keyboard.press('Escape');
     await expect_accessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
   });
@@ -178,6 +181,11 @@ test('in Russian', async ({ server, page }) => {
   await expect(page.locator(row('cleanup'))).toContainText('Каждые 90 минут');
   await page.getByRole('button', { name: 'Приостановить nightly' }).click();
   await expect(page.locator(row('nightly'))).toContainText('на паузе');
+  await page.getByRole('button', { name: 'Новое расписание' }).click();
+  await page.getByText('Другие настройки').click();
+  await page.getByLabel('Разброс').fill('скоро');
+  await page.getByRole('button', { name: 'Создать' }).click();
+  await expect(page.getByRole('alert').filter({ hasText: 'Длительность' })).toHaveText('Длительность, например 30s или 1h30m, от 0ms до 1d.');
 });
 
 test('who may only read sees no buttons', async ({ server, page }) => {
