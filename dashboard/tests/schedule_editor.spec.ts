@@ -36,6 +36,12 @@ test('a new one is described while it is typed, and mistakes are told', async ({
   await expect(dialog.getByRole('alert')).toContainText('nothing would ever fire');
   forgive(complaints, /422/);
   await dialog.getByLabel('Cron expression').fill('0 9 * * FRI#2');
+  await server.must('POST', '/v1/schedules', { ...nightly, name: 'taken' });
+  await dialog.getByLabel('Name').fill('taken');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await expect(dialog.locator('.field', { has: page.getByLabel('Name') }).getByRole('alert')).toContainText('there is a schedule "taken" already');
+  forgive(complaints, /409/);
+  await dialog.getByLabel('Name').fill('letters');
   await dialog.getByLabel('Time zone').fill('Asia/Tokyo');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await expect(dialog).toBeHidden();
@@ -116,6 +122,8 @@ test('a new one with every setting of the form', async ({ server, page }) => {
       ...{ group: 'berlin', tags: ['night', 'red, blue'], callback: { url: 'https://example.com/done' } },
     },
   });
+  await page.getByRole('link', { name: 'Show it' }).click();
+  await expect(page).toHaveURL(/text=rare/);
   await page.getByRole('button', { name: 'Details of rare' }).click();
   const said = (name: string) => page.locator(`[data-setting="${name}"]`);
   await expect(said('rule.dst')).toHaveText('times that come twice fire twice');

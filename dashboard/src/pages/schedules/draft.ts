@@ -65,6 +65,7 @@ const places: [start: string, field: keyof Draft][] = [
   ['queue name', 'queue'],
   ['task type', 'type'],
   ['name', 'name'],
+  ['there is a schedule', 'name'],
   ['rule.cron', 'cron'],
   ['rule.zone', 'zone'],
   ['rule.every', 'every'],
