@@ -45,20 +45,12 @@ const operations = [
 async function import_past(server: Server, now: number, random: Random): Promise<string> {
   const { task, family } = hero(now, random);
   const tasks = [...archived_tasks(now, random), ...family, task].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
-  const memos = [...history_memos(traffic, now, random), ...action_memos(now)];
-  const lines = [
-    { millrace_export: { format: 1, minor: 0, store: 'journal', exported_at: new Date(now).toISOString() } },
-    ...Object.entries(queues).map(([name, settings]) => ({ queue: { name, ...settings } })),
-    ...schedules.map((schedule) => ({ schedule })),
-    ...memos,
-    ...tasks.map((one) => ({ task: one })),
-    { end: { queues: Object.keys(queues).length, schedules: schedules.length, memos: memos.length, tasks: tasks.length } },
-  ];
-  const headers: Record<string, string> = { 'Content-Type': 'application/x-ndjson' };
-  if (server.key) headers.Authorization = `Bearer ${server.key}`;
-  const answer = await fetch(`${server.url}/v1/import`, { method: 'POST', headers, body: lines.map((line) => `${JSON.stringify(line)}\n`).join('') });
-  const said = await answer.text();
-  if (!answer.ok || !said.startsWith('{"imported"')) throw new Error(`import: ${answer.status} ${said}`);
+  await server.import({
+    queues: Object.entries(queues).map(([name, settings]) => ({ name, ...settings })),
+    schedules,
+    memos: [...history_memos(traffic, now, random), ...action_memos(now)].map((one) => one.memo),
+    tasks,
+  });
   return task.id;
 }
 

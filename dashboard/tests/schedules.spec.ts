@@ -54,74 +54,67 @@ test('pause and resume', async ({ server, page }) => {
   expect((await server.must('GET', '/v1/schedules/nightly')).paused).toBeFalsy();
 });
 
-test('a new one is described while it is typed, and mistakes are told', async ({ server, page, complaints }) => {
-  await page.goto(`${server.url}/schedules`);
-  await page.getByRole('button', { name: 'New schedule' }).click();
-  const dialog = page.getByRole('dialog');
-  const said = dialog.locator('[data-said]');
-  await dialog.getByLabel('Cron expression').fill('30 8 * * MON-FRI');
-  await expect(said).toHaveText('Monday to Friday at 08:30');
-  await dialog.getByLabel('Cron expression').fill('30 25 * * *');
-  await dialog.getByLabel('Payload').fill('{"a":');
-  await dialog.getByRole('button', { name: 'Create' }).click();
-  await expect(dialog.getByRole('alert')).toHaveText([/One to 100 letters/, /not a cron expression/, /This is needed/, /This is not JSON/]);
-  await dialog.getByLabel('Name').fill('letters');
-  await dialog.getByLabel('Cron expression').fill('0 0 30 2 *'); // only the server knows
-  await dialog.getByLabel('Queue').fill('emails');
-  await dialog.getByLabel('Payload').fill('{"a":1}');
-  await dialog.getByRole('button', { name: 'Create' }).click();
-  await expect(dialog.getByRole('alert')).toContainText('nothing would ever fire');
-  forgive(complaints, /422/);
-  await dialog.getByLabel('Cron expression').fill('0 9 * * FRI#2');
-  await dialog.getByLabel('Time zone').fill('Asia/Tokyo');
-  await dialog.getByRole('button', { name: 'Create' }).click();
-  await expect(dialog).toBeHidden();
-  await expect(page.locator(row('letters'))).toContainText('On the second Friday of the month at 09:00');
-  expect(await server.must('GET', '/v1/schedules/letters')).toMatchObject({
-    rule: { cron: '0 9 * * FRI#2', zone: 'Asia/Tokyo' },
-    task: { queue: 'emails', payload: { a: 1 } },
+// More than the server gives in one page.
+const many = 1150;
+const with_many = (server: Server) =>
+  server.import({
+    schedules: Array.from({ length: many }, (_, i) => ({
+      name: `job-${String(i).padStart(4, '0')}`,
+      rule: { every_ms: i === many - 1 ? 4_620_000 : 3_600_000 },
+      task: { queue: 'reports' },
+    })),
   });
+
+test('however many there are, they are shown by and by', async ({ server, page }) => {
+  await with_many(server);
+  const asked: URLSearchParams[] = [];
+  page.on('request', (one) => one.url().includes('/v1/schedules?') && asked.push(new URL(one.url()).searchParams));
+  await page.goto(`${server.url}/schedules`);
+  const rows = page.locator('[data-schedule]');
+  await expect(rows).toHaveCount(100);
+  await expect(page.locator('[data-count]')).toHaveText('at least 100 schedules');
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect(rows).toHaveCount(200);
+  await server.must('POST', '/v1/schedules/job-0150/pause');
+  await expect(page.locator(row('job-0150'))).toContainText('paused'); // it is looked at again, too
+  for (const one of asked) expect(Number(one.get('limit'))).toBeLessThanOrEqual(200);
+  await page.goto(`${server.url}/schedules?text=job-00`); // which is exactly as many as are shown
+  await expect(rows).toHaveCount(100);
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect(page.locator('[data-count]')).toHaveText('100 schedules');
+  await expect(page.getByRole('button', { name: 'Show more' })).toHaveCount(0);
 });
 
-test('an edit sends what is different and leaves the rest', async ({ server, page }) => {
-  await server.must('POST', '/v1/schedules', { ...nightly, jitter_ms: 5000, overlap: 'allow', task: { ...nightly.task, tags: ['kept'] } });
+test('a search goes through all of them, and says so', async ({ server, page, complaints }) => {
+  await with_many(server);
   await page.goto(`${server.url}/schedules`);
-  await page.getByRole('button', { name: 'Details of nightly' }).click();
-  await page.getByRole('button', { name: 'Edit' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Interval').check();
-  await dialog.getByLabel('Every', { exact: true }).fill('1h30m');
-  await expect(dialog.locator('[data-said]')).toHaveText('Every 90 minutes');
-  const [request] = await Promise.all([page.waitForRequest((one) => one.method() === 'PATCH'), dialog.getByRole('button', { name: 'Save' }).click()]);
-  expect(request.postDataJSON()).toEqual({ rule: { every_ms: 5_400_000, cron: null, zone: null, dst: null } });
-  await expect(page.locator(row('nightly'))).toContainText('Every 90 minutes');
-  const stored = await server.must('GET', '/v1/schedules/nightly');
-  expect(stored).toMatchObject({ rule: { every_ms: 5_400_000 }, jitter_ms: 5000, overlap: 'allow', task: { tags: ['kept'], payload: { table: 'sessions' } } });
-  expect(stored.rule.cron).toBeUndefined();
-});
+  const count = page.locator('[data-count]');
+  await expect(page.locator(row('job-0000'))).toBeVisible();
+  let go_on = () => {};
+  const held = new Promise<void>((done) => (go_on = done));
+  await page.route(/cursor=/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole('searchbox').fill('every 77 minutes');
+  await expect(count).toHaveText('searching…');
+  await expect(page.getByText('No schedule fits')).toHaveCount(0);
+  go_on();
+  await expect(page.locator(row('job-1149'))).toBeVisible();
+  await expect(count).toHaveText('1 schedule');
+  await page.getByRole('searchbox').fill('nothing like this');
+  await expect(page.getByText('No schedule fits')).toBeVisible();
+  await expect(count).toHaveText('0 schedules');
 
-test('payloads are shown, edited and kept to the digit', async ({ server, page }) => {
-  const made = '{"name":"exact","rule":{"every_ms":3600000},"task":{"queue":"reports","payload":{"id":12345678901234567890,"n":1}}}';
-  await fetch(`${server.url}/v1/schedules`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: made });
-  const stored = async (name: string) => (await fetch(`${server.url}/v1/schedules/${name}`)).text();
-  await page.goto(`${server.url}/schedules`);
-  await page.getByRole('button', { name: 'Details of exact' }).click();
-  await expect(page.locator('pre')).toContainText('12345678901234567890');
-  await page.getByRole('button', { name: 'Edit' }).click();
-  const payload = page.getByRole('dialog').getByLabel('Payload');
-  await expect(payload).toHaveValue('{\n  "id": 12345678901234567890,\n  "n": 1\n}');
-  await payload.fill('{"id": 12345678901234567890, "n": 2}');
-  await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('dialog')).toHaveCount(0);
-  expect(await stored('exact')).toMatch(/"id": ?12345678901234567890, ?"n": ?2/);
-  await expect(page.locator('pre')).toContainText('"n": 2');
-  await page.getByRole('button', { name: 'New schedule' }).click();
-  await page.getByLabel('Name').fill('another');
-  await page.getByRole('dialog').getByLabel('Queue').fill('reports');
-  await payload.fill('[98765432109876543210]');
-  await page.getByRole('button', { name: 'Create' }).click();
-  await expect(page.locator(row('another'))).toBeVisible();
-  expect(await stored('another')).toContain('98765432109876543210');
+  await page.unroute(/cursor=/);
+  await page.route(/cursor=/, (route) => route.fulfill({ status: 503, json: { code: 'unavailable', detail: 'the disk is gone' } }));
+  await page.goto(`${server.url}/schedules?text=job-1149`);
+  await expect(page.getByText('the disk is gone')).toBeVisible();
+  await expect(page.getByText('No schedule fits')).toHaveCount(0);
+  await page.unroute(/cursor=/);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await expect(page.locator(row('job-1149'))).toBeVisible();
+  forgive(complaints, /503/);
 });
 
 test('removing asks first', async ({ server, page }) => {
@@ -168,10 +161,13 @@ for (const theme of themes) {
     await expect(page.locator('pre')).toBeVisible();
     await expect_accessible(page);
     await page.getByRole('button', { name: 'New schedule' }).click();
+    await page.getByText('More settings').click();
+    await page.getByLabel('Priority').fill('ten');
     await page.getByRole('button', { name: 'Create' }).click();
     await expect_accessible(page);
-    await page.keyboard.press('Escape');
     await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.getByRole('dialog').evaluate((dialog) => dialog.scrollWidth <= dialog.clientWidth)).toBe(true);
+    await page.keyboard.press('Escape');
     await expect_accessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
   });
@@ -185,6 +181,11 @@ test('in Russian', async ({ server, page }) => {
   await expect(page.locator(row('cleanup'))).toContainText('Каждые 90 минут');
   await page.getByRole('button', { name: 'Приостановить nightly' }).click();
   await expect(page.locator(row('nightly'))).toContainText('на паузе');
+  await page.getByRole('button', { name: 'Новое расписание' }).click();
+  await page.getByText('Другие настройки').click();
+  await page.getByLabel('Разброс').fill('скоро');
+  await page.getByRole('button', { name: 'Создать' }).click();
+  await expect(page.getByRole('alert').filter({ hasText: 'Длительность' })).toHaveText('Длительность, например 30s или 1h30m, от 0ms до 1d.');
 });
 
 test('who may only read sees no buttons', async ({ server, page }) => {

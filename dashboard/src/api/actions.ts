@@ -20,5 +20,5 @@ export interface ActionPage {
   next?: string;
 }
 
-export const actions = (page: { cursor?: string; limit?: number }, signal?: AbortSignal) =>
+export const actions = (page: { cursor?: string | undefined; limit?: number }, signal?: AbortSignal) =>
   get<ActionPage>('v1/actions', page, signal);

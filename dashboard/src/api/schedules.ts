@@ -1,5 +1,5 @@
 import { ask, ask_text, get, part, post, remove } from './client';
-import type { Moment } from './types';
+import type { Moment, RetryRules } from './types';
 import { member_of } from '../format/json';
 
 export interface TickRule {
@@ -25,7 +25,24 @@ export interface Schedule {
   skipped?: number;
   created_at: Moment;
   updated_at: Moment;
-  task: { queue: string | number; type?: string; priority?: number; payload?: unknown };
+  task: TaskOfTick;
+}
+
+// What each tick puts.
+export interface TaskOfTick {
+  queue: string | number;
+  type?: string;
+  payload?: unknown;
+  payload_text?: string; // one that is not JSON
+  payload_base64?: string; // nor text
+  priority: number;
+  delay_ms?: number;
+  timeout_ms?: number;
+  retry?: RetryRules;
+  keep_for_ms?: number;
+  group?: string;
+  tags?: string[];
+  callback?: { url: string };
 }
 
 // With the payload of its tasks byte for byte, as the server sent it.

@@ -1,4 +1,6 @@
 // Kinds of events, in the order in which they are offered.
+import type { TaskState } from '../../api/types';
+
 export const kinds = [
   ...['put', 'taken', 'progress', 'completed', 'retrying', 'failed', 'dead', 'lost', 'snoozed', 'given_back', 'expired'],
   ...['cancel_requested', 'cancelled', 'retried', 'released', 'changed', 'moved', 'removed'],
@@ -6,12 +8,11 @@ export const kinds = [
 
 export const trouble: readonly string[] = ['retrying', 'failed', 'dead', 'lost', 'expired'];
 
-export type Tone = 'plain' | 'ok' | 'info' | 'warn' | 'bad';
-
-export function tone_of(what: string): Tone {
-  if (what === 'completed') return 'ok';
-  if (what === 'failed' || what === 'dead') return 'bad';
-  if (what === 'retrying' || what === 'lost' || what === 'expired') return 'warn';
-  if (what === 'taken' || what === 'progress') return 'info';
-  return 'plain';
+// The state whose colour an event has. That of completed tasks is pale, and an event should be seen.
+export function like_state(what: string): TaskState {
+  if (what === 'completed') return 'processing';
+  if (what === 'failed' || what === 'dead') return 'failed';
+  if (what === 'retrying' || what === 'lost' || what === 'expired') return 'retrying';
+  if (what === 'taken' || what === 'progress') return 'queued';
+  return 'cancelled';
 }

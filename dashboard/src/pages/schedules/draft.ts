@@ -1,12 +1,15 @@
 // A schedule while it is typed: all text, what is wrong with it, and what to send. That is text, too, so that
 // numbers of the payload keep all their digits.
-import type { Schedule, TickRule, WholeSchedule } from '../../api/schedules';
+import type { Schedule, WholeSchedule } from '../../api/schedules';
 import { parse_cron } from '../../cron/parse';
 import { duration_text, parse_duration } from '../../format/duration_text';
 import { indented, json_problem, object_of } from '../../format/json';
+import { type Form, named, type Patch, patch_of, wrong_in } from '../../settings/form';
+import { say } from '../../settings/words';
+import { meant_with, type Name, settings, settings_in } from './settings';
 import { words } from './words';
 
-export interface Draft {
+export interface Draft extends Form<Name> {
   name: string;
   kind: 'cron' | 'every';
   cron: string;
@@ -33,8 +36,11 @@ export function draft_of(whole: WholeSchedule | null, queue: string): Draft {
     payload: indented(whole?.payload ?? ''),
     overlap: schedule?.overlap ?? 'skip',
     missed: schedule?.missed ?? 'one',
+    ...settings_in(schedule),
   };
 }
+
+const meant = (draft: Draft) => meant_with(draft.kind, draft.missed);
 
 // What can be told without asking; the server knows the rest.
 export function problems_of(draft: Draft): Problems {
@@ -43,8 +49,12 @@ export function problems_of(draft: Draft): Problems {
   if (draft.queue.trim() === '') found.queue = words.editor.needed;
   if (draft.kind === 'cron' && parse_cron(draft.cron) === null) found.cron = words.editor.unreadable;
   if (draft.kind === 'every' && (parse_duration(draft.every) ?? 0) < 100) found.every = words.editor.bad_interval;
-  const wrong = draft.payload.trim() && json_problem(draft.payload);
-  if (wrong) found.payload = words.editor.bad_payload(wrong);
+  const unread = draft.payload.trim() && json_problem(draft.payload);
+  if (unread) found.payload = words.editor.bad_payload(unread);
+  for (const setting of meant(draft)) {
+    const wrong = wrong_in(setting, draft);
+    if (wrong) found[setting.name] = say(wrong);
+  }
   return found;
 }
 
@@ -55,47 +65,81 @@ const places: [start: string, field: keyof Draft][] = [
   ['queue name', 'queue'],
   ['task type', 'type'],
   ['name', 'name'],
+  ['there is a schedule', 'name'],
   ['rule.cron', 'cron'],
   ['rule.zone', 'zone'],
   ['rule.every', 'every'],
   ['task.queue', 'queue'],
   ['task.type', 'type'],
   ['task.payload', 'payload'],
+  ['payload', 'payload'],
+  ['jitter', 'jitter_ms'],
+  ['anchor', 'rule.anchor'],
+  ['missed_most', 'missed_most'],
+  ['priority', 'task.priority'],
+  ['delay', 'task.delay_ms'],
+  ['timeout', 'task.timeout_ms'],
+  ['keep_for', 'task.keep_for_ms'],
+  ['group', 'task.group'],
+  ['callback', 'task.callback.url'],
+  ['tag ', 'task.tags'],
 ];
 export const place_of = (problem: { field: string; detail: string }): keyof Draft | null =>
-  places.find(([start]) => (problem.field || problem.detail).startsWith(start))?.[1] ?? null;
+  named(settings, problem.field) ?? places.find(([start]) => (problem.field || problem.detail).startsWith(start))?.[1] ?? null;
 
-const rule_of = (draft: Draft): TickRule =>
-  draft.kind === 'cron'
-    ? { cron: draft.cron.trim(), zone: draft.zone.trim() || 'UTC' }
-    : { every_ms: parse_duration(draft.every) ?? 0 };
+// The members of a patch as text.
+const texts_of = (patch: Patch): Record<string, string> =>
+  Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, JSON.stringify(value)]));
 
-export function new_schedule(draft: Draft): string {
+// What is different in the settings; `rule` and `task` go into larger objects.
+function settings_patch(draft: Draft, before: Draft): { rule: Patch; task: Patch; rest: Patch } {
+  const { rule = {}, task = {}, ...rest } = patch_of(meant(draft), draft, before) as { rule?: Patch; task?: Patch & { callback?: Patch } };
+  // Without an address there is nothing to call.
+  return { rule, task: task.callback?.url === null ? { ...task, callback: null } : task, rest };
+}
+
+const rule_of = (draft: Draft): Patch =>
+  draft.kind === 'cron' ? { cron: draft.cron.trim(), zone: draft.zone.trim() || 'UTC' } : { every_ms: parse_duration(draft.every) ?? 0 };
+
+// `blank` is what the form began with.
+export function new_schedule(draft: Draft, blank: Draft): string {
   const type = draft.type.trim();
   const payload = draft.payload.trim();
+  const { rule, task, rest } = settings_patch(draft, blank);
   return object_of({
     name: JSON.stringify(draft.name),
-    rule: JSON.stringify(rule_of(draft)),
+    rule: JSON.stringify({ ...rule_of(draft), ...rule }),
     overlap: JSON.stringify(draft.overlap),
     missed: JSON.stringify(draft.missed),
-    task: object_of({ queue: JSON.stringify(draft.queue.trim()), ...(type && { type: JSON.stringify(type) }), ...(payload && { payload }) }),
+    ...texts_of(rest),
+    task: object_of({
+      queue: JSON.stringify(draft.queue.trim()),
+      ...(type && { type: JSON.stringify(type) }),
+      ...(payload && { payload }),
+      ...texts_of(task),
+    }),
   });
 }
 
 // A merge patch: only what is different, so that what the form does not show stays.
 export function changes(draft: Draft, before: Draft): string {
-  const same = (...fields: (keyof Draft)[]) => fields.every((field) => draft[field] === before[field]);
+  const same = (field: keyof Draft) => draft[field] === before[field];
+  const more = settings_patch(draft, before);
+  const old_rule = rule_of(before);
+  const new_rule = Object.entries(rule_of(draft)).filter(([name, value]) => value !== old_rule[name]);
+  const other_kind = draft.kind === 'cron' ? { every_ms: null, anchor: null } : { cron: null, zone: null, dst: null };
+  const rule = { ...Object.fromEntries(new_rule), ...(!same('kind') && other_kind), ...more.rule };
   const task = {
     ...(!same('queue') && { queue: JSON.stringify(draft.queue.trim()) }),
     ...(!same('type') && { type: JSON.stringify(draft.type.trim() || null) }),
     ...(!same('payload') && { payload: draft.payload.trim() || 'null' }),
+    ...texts_of(more.task),
   };
-  const other = draft.kind === 'cron' ? { every_ms: null, anchor: null } : { cron: null, zone: null, dst: null };
-  const rule = { ...rule_of(draft), ...(!same('kind') && other) };
   return object_of({
-    ...(!same('kind', 'cron', 'zone', 'every') && { rule: JSON.stringify(rule) }),
+    ...(Object.keys(rule).length > 0 && { rule: JSON.stringify(rule) }),
     ...(!same('overlap') && { overlap: JSON.stringify(draft.overlap) }),
     ...(!same('missed') && { missed: JSON.stringify(draft.missed) }),
+    ...texts_of(more.rest),
     ...(Object.keys(task).length > 0 && { task: object_of(task) }),
   });
 }

@@ -1,0 +1,74 @@
+// A list with the newest first. Its first page is asked for again and again, an older one when somebody wants it.
+//
+//   const list = pages((cursor, signal) => api.things(cursor, signal), { rows: (page) => page.things, key: (one) => one.id, every: () => 5000 });
+//   list.rows, list.more(), list.newest.problem
+import { quietly } from '../shell/quietly';
+import { poll, type Polled } from './poll.svelte';
+
+interface Options<Page, Row> {
+  rows: (page: Page) => readonly Row[];
+  key: (row: Row) => string;
+  every: (newest: readonly Row[]) => number; // milliseconds
+}
+
+export interface Paged<Page, Row> {
+  readonly newest: Polled<Page>;
+  readonly rows: readonly Row[];
+  readonly key: (row: Row) => string;
+  readonly has_more: boolean;
+  readonly busy: boolean; // an older page is on its way
+  more(): Promise<void>;
+}
+
+// Only while a component is made.
+export function pages<Page extends { next?: string }, Row>(
+  load: (cursor: string | undefined, signal?: AbortSignal) => Promise<Page>,
+  { rows: rows_of, key, every }: Options<Page, Row>,
+): Paged<Page, Row> {
+  let older = $state.raw<readonly Row[]>([]);
+  let next = $state<string | null>(null); // of the oldest page that is shown; null: that is the newest
+  let busy = $state(false);
+  let pause = 0;
+
+  function not_among(some: readonly Row[], rows: readonly Row[]): readonly Row[] {
+    const seen = new Set(some.map(key));
+    return rows.filter((row) => !seen.has(key(row)));
+  }
+  const newest = poll(
+    async (signal) => {
+      const page = await load(undefined, signal);
+      pause = every(rows_of(page));
+      // What no longer fits on the first page stays in sight, where older ones follow.
+      if (next !== null) older = not_among(rows_of(page), rows);
+      return page;
+    },
+    { every: () => pause },
+  );
+  const rows = $derived.by(() => {
+    const first = newest.value ? rows_of(newest.value) : [];
+    return [...first, ...not_among(first, older)];
+  });
+  const cursor = $derived(next ?? newest.value?.next ?? '');
+
+  return {
+    newest,
+    key,
+    get rows() {
+      return rows;
+    },
+    get busy() {
+      return busy;
+    },
+    get has_more() {
+      return cursor !== '';
+    },
+    async more(): Promise<void> {
+      busy = true;
+      const page = await quietly(() => load(cursor));
+      busy = false;
+      if (!page) return;
+      older = [...older, ...rows_of(page)];
+      next = page.next ?? '';
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { duration_text } from '../format/duration_text';
+import { count } from '../format/number';
+import { visible } from '../format/visible';
+import { dictionary } from '../words/dictionary';
+import type { Wrong } from './read';
+
+export const words = dictionary({
+  en: {
+    usual: (value: string) => `default: ${value}`,
+    not_set: 'not set',
+    no_limit: 'no limit',
+    unlimited: 'unlimited',
+    hints: { rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one a line', moment: 'your time' },
+    wrong: {
+      count: (least: string, most: string) => (most ? `A whole number from ${least} to ${most}.` : `A whole number from ${least} on.`),
+      number: (least: string, most: string) => (most ? `A number from ${least} to ${most}.` : `A number from ${least} on.`),
+      or_unlimited: (text: string) => `${text} Or: unlimited.`,
+      duration: (least: string, most: string) => `A duration such as 30s or 1h30m, from ${least} to ${most}.`,
+      rate: 'So many in a time, such as 100/1s; the time is a day at most.',
+      text: (most: string) => `${most} bytes at most.`,
+      url: 'An address that begins with http:// or https://, without spaces, 2,048 bytes at most.',
+      moment: 'A day and a time, both complete.',
+      many: (most: string) => `${most} at most.`,
+      long: (which: string, most: string) => `“${which}…” is too long: ${most} bytes at most.`,
+    },
+  },
+  ru: {
+    usual: (value) => `обычно: ${value}`,
+    not_set: 'не задано',
+    no_limit: 'без предела',
+    unlimited: 'без предела',
+    hints: { rate: 'например 100/1s', duration: 'например 30s или 1h30m', lines: 'по одной в строке', moment: 'по вашему времени' },
+    wrong: {
+      count: (least, most) => (most ? `Целое число от ${least} до ${most}.` : `Целое число от ${least}.`),
+      number: (least, most) => (most ? `Число от ${least} до ${most}.` : `Число от ${least}.`),
+      or_unlimited: (text) => `${text} Или: unlimited.`,
+      duration: (least, most) => `Длительность, например 30s или 1h30m, от ${least} до ${most}.`,
+      rate: 'Столько-то за время, например 100/1s; время не больше суток.',
+      text: (most) => `Не больше ${most} байт.`,
+      url: 'Адрес, который начинается с http:// или https://, без пробелов, не больше 2048 байт.',
+      moment: 'День и время полностью.',
+      many: (most) => `Не больше ${most}.`,
+      long: (which, most) => `Слишком длинно: «${which}…»; не больше ${most} байт.`,
+    },
+  },
+});
+
+export function say(wrong: Wrong): string {
+  switch (wrong.why) {
+    case 'count':
+    case 'number': {
+      const text = words.wrong[wrong.why](count(wrong.least), wrong.most === undefined ? '' : count(wrong.most));
+      return wrong.unlimited ? words.wrong.or_unlimited(text) : text;
+    }
+    case 'duration':
+      return words.wrong.duration(duration_text(wrong.least), duration_text(wrong.most));
+    case 'text':
+    case 'many':
+      return words.wrong[wrong.why](count(wrong.most));
+    case 'long':
+      return words.wrong.long(visible(wrong.which.slice(0, 20)), count(wrong.most));
+    default:
+      return words.wrong[wrong.why];
+  }
+}
