@@ -55,7 +55,8 @@ TEST(Shown, rates_of_a_queue_with_a_past_from_before_it_was_made_are_over_that_t
   server.driver.live(5min);
   ASSERT_EQ(server.ask({"DELETE", "/v1/queues/emails?force=true"}).status, 202U);
   server.driver.live(10s);
-  ASSERT_EQ(server.ask({"PUT", "/v1/queues/emails", "{}"}).status, 201U);
+  ASSERT_EQ(server.ask({.target = "/v1/queues/emails"}).status, 404U);
+  ASSERT_EQ(server.ask({"PUT", "/v1/queues/emails", "{}"}).status, 200U);
   const Reply reply = server.ask({.target = "/v1/queues/emails/types"});
   ASSERT_EQ(reply.status, 200U) << reply.body;
   EXPECT_THAT(reply.body, HasSubstr(R"("completed":1)"));

@@ -100,11 +100,23 @@ void note(const Call& call, Kin& kin, TaskPage& page) {
   }
 }
 
+// What came back is noted before a delivery ends: read after it, it is never older.
+void read_note(CallPtr call, KinPtr kin) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  const TaskId id = kin->task.id;
+  broker.find(ask, id, [call = std::move(call), kin = std::move(kin)](Result<Task> found) {
+    if (found) kin->task.delivery = std::move(found->delivery);  // else it has just been removed
+    answer(*call, *kin);
+  });
+}
+
 // Deliveries with their histories, one after the other.
 void read_deliveries(CallPtr call, KinPtr kin) {
   if (kin->read == kin->deliveries.size()) {
     std::ranges::sort(kin->children, {}, &Task::number);
-    return answer(*call, *kin);
+    if (kin->deliveries.empty()) return answer(*call, *kin);
+    return read_note(std::move(call), std::move(kin));
   }
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
