@@ -1,6 +1,6 @@
-// The settings of a queue as a form: each is a line of text, read and checked here as the server does,
-// so that a mistake is told while it is typed. The server has the last word.
-import type { Queue, Rate } from '../../api/types';
+// The settings of a queue, and of a type of its tasks, as a form: each is a line of text, read and checked here
+// as the server does, so that a mistake is told while it is typed. The server has the last word.
+import type { Queue, Rate, TypePolicy } from '../../api/types';
 import { duration_text, parse_duration } from '../../format/duration_text';
 
 const ten_years = 3653 * 86_400_000;
@@ -11,7 +11,7 @@ type Kind =
   | { is: 'duration'; least: number; most: number }
   | { is: 'rate' }
   | { is: 'text'; most: number }
-  | { is: 'flag' }
+  | { is: 'flag'; optional?: boolean }
   | { is: 'choice'; of: readonly string[] };
 
 export interface Setting {
@@ -53,6 +53,7 @@ const described = {
     'retry.cap_ms': [duration(0), '1h'],
     'retry.jitter': [{ is: 'choice', of: ['symmetric', 'additive', 'none'] }, 'symmetric'],
     'retry.jitter_share': [{ is: 'number', least: 0, most: 1 }, '0.2'],
+    'retry.cap_after_jitter': [{ is: 'flag', optional: true }, 'false'],
     'retry.retryable': [{ is: 'choice', of: ['all', 'listed'] }, 'all'],
     dead_letters: [{ is: 'flag' }, 'true'],
   },
@@ -74,12 +75,21 @@ export const groups = Object.entries(described).map(([group, members]) => ({
 }));
 export const settings: Setting[] = groups.flatMap((one) => one.settings);
 
+// Those that a type may have for itself.
+const of_types = (name: Name): boolean => name === 'timeout_ms' || name === 'max_lost' || name.startsWith('retry.');
+export const type_groups = groups
+  .map(({ group, settings }) => ({ group, settings: settings.filter(({ name }) => of_types(name)) }))
+  .filter((one) => one.settings.length > 0);
+
+// What is chosen from a list.
+export const choices_of = (kind: Kind): readonly string[] => (kind.is === 'choice' ? kind.of : kind.is === 'flag' && kind.optional ? ['true', 'false'] : []);
+
 // ---- From a queue to text ----------------------------------------------------------------------
 
 export type Form = Record<Name, string>;
 
-function at(queue: Queue, name: Name): unknown {
-  let value: unknown = queue;
+function at(of: Queue | TypePolicy, name: Name): unknown {
+  let value: unknown = of;
   for (const part of name.split('.')) value = (value as Record<string, unknown> | undefined)?.[part];
   return value;
 }
@@ -91,8 +101,9 @@ function text_of(value: unknown, kind: Kind): string {
   return String(value);
 }
 
-export const form_of = (queue: Queue): Form =>
-  Object.fromEntries(settings.map(({ name, kind }) => [name, text_of(at(queue, name), kind)])) as Form;
+// Of a type what it cannot have for itself is empty.
+export const form_of = (of: Queue | TypePolicy): Form =>
+  Object.fromEntries(settings.map(({ name, kind }) => [name, text_of(at(of, name), kind)])) as Form;
 
 // ---- From text to a patch ----------------------------------------------------------------------
 
