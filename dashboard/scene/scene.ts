@@ -17,7 +17,7 @@ const traffic: Traffic[] = [
 ];
 
 const queues: Record<string, object> = {
-  emails: { description: 'Everything that goes to customers by mail', max_concurrent: 20, put_rate: { max: 5000, per_ms: 60_000 }, retry: { backoff: 'exponential', base_ms: 2000, max_retries: 5 } },
+  emails: { description: 'Everything that goes to customers by mail', max_concurrent: 20, put_rate: { max: 5000, per_ms: 60_000 }, retry: { backoff: 'exponential', base_ms: 2000, max_retries: 5 }, types: [{ type: 'receipt', timeout_ms: 20_000, retry: { max_retries: 10, cap_ms: 600_000 } }] },
   payments: { description: 'Charges and refunds', max_concurrent: 10, timeout_ms: 60_000, lease_ms: 120_000, retry: { backoff: 'exponential', base_ms: 10_000, max_retries: 5 } },
   images: { description: 'Pictures of products', max_concurrent: 12 },
   video: { max_concurrent: 2, lease_ms: 600_000 },

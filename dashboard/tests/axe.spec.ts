@@ -107,6 +107,15 @@ for (const theme of themes) {
     await expect_accessible(page);
   });
 
+  test(`a policy by type in its form, ${theme}`, async ({ page }) => {
+    await use_theme(page, theme);
+    await page.goto(`${busy.url}/queues/emails`);
+    await page.getByRole('button', { name: 'Edit receipt' }).click();
+    await expect(page.getByRole('form', { name: 'Policy of receipt' })).toBeVisible();
+    await settled(page);
+    await expect_accessible(page);
+  });
+
   test(`sign-in, ${theme}`, async ({ page, server }) => {
     await server.make_key('ops', ['admin']);
     await use_theme(page, theme);

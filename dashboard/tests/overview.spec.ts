@@ -161,18 +161,23 @@ test('the past is drawn, of an hour and of a day', async ({ page, server }) => {
   expect(drawn).toBeGreaterThan(20);
 });
 
-test('a key for some queues sees those, and no charts of all', async ({ page, server, complaints }) => {
+test('a key for some queues sees those, and charts of those', async ({ page, server, complaints }) => {
   const admin = await server.make_key('ops', ['admin']);
   server.key = admin.secret;
   const confined = await server.make_key('shop', ['read'], ['shop*']);
-  await server.put('shop');
-  await server.put('emails');
+  await server.put_many('shop', 2);
+  await server.put_many('shop-2', 3);
+  await server.put_many('emails', 30);
+  await server.take('emails', 1);
   await page.goto(server.url);
   await page.getByLabel('API key').fill(confined.secret);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(row_of(page, 'shop')).toBeVisible();
   await expect(row_of(page, 'emails')).toHaveCount(0);
-  await expect(page.getByText('The last hour')).toHaveCount(0);
+  await expect(page.locator('[data-sum]')).toContainText('5 put, 0 completed, 0 failed.');
+  await expect(page.getByRole('img', { name: 'Waiting and running: Waiting 5, Running 0' })).toBeVisible();
+  await page.getByRole('button', { name: 'Day' }).click();
+  await expect(page.locator('[data-sum]')).toContainText('5 put, 0 completed, 0 failed.');
   forgive(complaints, /status of 401/); // none of 403
 });
 

@@ -160,6 +160,10 @@ test('what only the server knows to be wrong is told beside its field, and nothi
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.locator('[data-field="batch_size"]').getByRole('alert')).toHaveText('batch_size is 20; not today');
   await expect(page.getByRole('textbox', { name: 'Batch size' })).toHaveValue('20');
+  await page.unroute('**/v1/queues/emails');
+  await page.getByRole('textbox', { name: 'Batch size' }).fill('21');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.locator('[data-setting="batch_size"]')).toHaveText('21');
   forgive(complaints, /422/);
 });
 

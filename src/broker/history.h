@@ -4,8 +4,10 @@
 #include <millrace/time.h>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace {
@@ -16,6 +18,8 @@ enum class HistoryBy : std::uint8_t { none = 0, queue = 1, type = 2 };
 struct HistoryRequest {
   // Nullopt: all of them, internal queues left out.
   std::optional<std::string> queue = std::nullopt;
+  // Of all of them only those: others may not be seen. Nothing: every one.
+  std::function<bool(std::string_view queue)> allowed = {};
   std::optional<std::string> type = std::nullopt;
   Duration step = std::chrono::minutes(1);  // or an hour
   TimePoint from{};                         // inclusive

@@ -47,7 +47,10 @@ bool HistorySum::wants(TimePoint moment) const {
 }
 
 bool HistorySum::wants_queue(std::string_view queue) const {
-  return request_.queue ? queue == *request_.queue : !is_internal(queue);
+  if (request_.queue) return queue == *request_.queue;
+  if (is_internal(queue)) return false;
+  // What is added up as `other` is of queues that nobody knows the names of any more.
+  return !request_.allowed || (queue != other_name && request_.allowed(queue));
 }
 
 bool HistorySum::wants_type(std::string_view type) const {

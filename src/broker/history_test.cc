@@ -453,6 +453,33 @@ TEST_F(FullHistory, what_cannot_be_stored_waits_and_is_shown) {
   EXPECT_EQ(history({.step = 1h}).front().put, 3U);
 }
 
+TEST_F(HistoryTest, who_may_see_some_queues_gets_nothing_of_the_others) {
+  d.broker->run_services();
+  const HistoryRequest mine{.allowed = [](std::string_view name) { return name != "theirs"; },
+                            .by = HistoryBy::queue};
+  // Where there are many queues, `other` is what the least busy of them did.
+  for (const auto* queue : {"mine.a", "mine.b", "theirs", "other"}) put(queue, "a", 2);
+  d.take_one("theirs");
+  const auto check = [&](const HistoryRequest& request) {
+    const History found = must(try_history(request));
+    EXPECT_EQ(found.total.put, 4U);
+    EXPECT_EQ(found.total.taken, 0U);
+    EXPECT_EQ(found.points.back().waiting, 4U);
+    EXPECT_EQ(found.points.back().running, 0U);
+    ASSERT_THAT(found.series, SizeIs(2));
+    EXPECT_EQ(found.series[0].name, "mine.a");
+    EXPECT_EQ(found.series[1].name, "mine.b");
+  };
+  check(mine);
+  next_minute();  // from the store, and by hours
+  check(mine);
+  HistoryRequest hours = mine;
+  hours.step = 1h;
+  check(hours);
+  hours.by = HistoryBy::type;
+  EXPECT_THAT(must(try_history(hours)).series.front().put, ElementsAre(4U));
+}
+
 TEST_F(FullHistory, a_minute_that_is_stored_without_its_hour_counts_once) {
   d.broker->run_services();
   full_->full_hours = true;

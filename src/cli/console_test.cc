@@ -72,8 +72,8 @@ TEST_F(ConsoleTest, gives_errors_the_exit_code_that_fits) {
 TEST(Advice, speaks_of_flags_and_not_of_the_api) {
   EXPECT_EQ(in_words_of_flags("some queues only: name one with ?queue="),
             "some queues only: name one with --queue QUEUE");
-  EXPECT_EQ(in_words_of_flags("some queues only; name one of them"),
-            "some queues only; name one of them with --queue QUEUE");
+  EXPECT_EQ(in_words_of_flags("some queues only: name one"),
+            "some queues only: name one with --queue QUEUE");
   EXPECT_EQ(in_words_of_flags("no"), "no");
 }
 

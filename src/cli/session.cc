@@ -115,10 +115,7 @@ std::string in_words_of_flags(std::string message) {
   constexpr std::string_view of_the_api = "?queue=";
   const std::size_t at = message.find(of_the_api);
   if (at != message.npos) message.replace(at, of_the_api.size(), "--queue QUEUE");
-  for (const std::string_view end : {"name one", "name one of them"}) {
-    if (message.ends_with(end)) return message + " with --queue QUEUE";
-  }
-  return message;
+  return message.ends_with("name one") ? message + " with --queue QUEUE" : message;
 }
 
 Exit Session::fail(const Error& as_sent) {

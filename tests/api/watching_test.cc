@@ -85,6 +85,7 @@ TEST(Watching, a_reader_that_comes_back_misses_nothing) {
 
 ServerOptions for_shop_only() {
   ServerOptions options;
+  options.history = true;
   options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
     auto principal = std::make_shared<api::Principal>();
     principal->key = "k";
@@ -104,11 +105,17 @@ TEST(Watching, a_key_for_some_queues_sees_those_only) {
   server.driver.pass(100ms);
   server.api.event_streams().tick();
   EXPECT_THAT(events.next(), HasSubstr(id));
-  for (const auto* target :
-       {"/v1/events?queue=emails", "/v1/history?queue=emails", "/v1/history", "/metrics"}) {
+  for (const auto* target : {"/v1/events?queue=emails", "/v1/history?queue=emails", "/metrics"}) {
     EXPECT_EQ(server.ask({.target = target, .headers = shop}).status, 403U) << target;
   }
   EXPECT_EQ(server.ask({.target = "/v1/history?queue=shop", .headers = shop}).status, 200U);
+  const std::string past = server.ask({.target = "/v1/history?by=queue", .headers = shop}).body;
+  EXPECT_THAT(past, HasSubstr(R"("put":1,)"));
+  EXPECT_THAT(past, HasSubstr(R"("name":"shop")"));
+  EXPECT_THAT(past, Not(HasSubstr("emails")));
+  const std::string all = server.ask({.target = "/v1/history?by=queue"}).body;
+  EXPECT_THAT(all, HasSubstr(R"("put":2,)"));
+  EXPECT_THAT(all, HasSubstr("emails"));
 }
 
 TEST(Watching, a_key_for_some_queues_sees_what_is_wrong_with_those_only) {

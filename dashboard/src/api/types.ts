@@ -70,6 +70,14 @@ export interface RetryRules {
   retryable?: 'all' | 'listed';
 }
 
+// What one type of task does differently from its queue.
+export interface TypePolicy {
+  type: string;
+  retry?: RetryRules;
+  timeout_ms?: number;
+  max_lost?: number | 'unlimited';
+}
+
 export interface Keep {
   for_ms?: number;
   last?: number | 'unlimited';
@@ -95,7 +103,7 @@ export interface Queue {
   batch_size: number;
   max_lost?: number | 'unlimited';
   retry?: RetryRules;
-  types?: { type: string; retry?: RetryRules; timeout_ms?: number; max_lost?: number | 'unlimited' }[];
+  types?: TypePolicy[];
   dead_letters: boolean;
   keep_completed: Keep;
   keep_dead: Keep;

@@ -14,12 +14,16 @@ export type Kind =
   | { is: 'url' }
   | { is: 'lines'; most: number; each: number } // texts, one a line
   | { is: 'moment' }
-  | { is: 'flag' }
+  | { is: 'flag'; optional?: boolean } // optional: it may be unsaid, and is chosen from a list
   | { is: 'choice'; of: readonly string[]; always?: boolean }; // always: one of them, never none
 
 export const count = (least: number, most?: number): Kind => ({ is: 'count', least, ...(most !== undefined && { most }) });
 export const many: Kind = { is: 'count', least: 0, unlimited: true };
 export const duration = (least: number, most = ten_years): Kind => ({ is: 'duration', least, most });
+
+// What is chosen from a list.
+export const choices_of = (kind: Kind): readonly string[] =>
+  kind.is === 'choice' ? kind.of : kind.is === 'flag' && kind.optional ? ['true', 'false'] : [];
 
 export type Wrong =
   | { why: 'count' | 'number'; least: number; most: number | undefined; unlimited: boolean }

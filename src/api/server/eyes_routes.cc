@@ -50,6 +50,13 @@ void with_queue_name(CallPtr call, const std::optional<std::string>& text, WithN
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
+// Those that a key for some queues may see; nothing: all of them.
+std::function<bool(std::string_view)> allowed_queues(const Call& call) {
+  if (!call.restricted()) return {};
+  return
+      [principal = call.principal](std::string_view queue) { return principal->may_touch(queue); };
+}
+
 void begin_events(CallPtr call, EventRequest request) {
   const HttpRequest& head = call->request;
   if (call->options.access) {
@@ -62,11 +69,7 @@ void begin_events(CallPtr call, EventRequest request) {
       return access(asked, scope).has_value();
     };
   }
-  if (call->restricted()) {
-    request.filter.allowed = [principal = call->principal](std::string_view queue) {
-      return principal->may_touch(queue);
-    };
-  }
+  request.filter.allowed = allowed_queues(*call);
   HttpResponse response{.content_type = "text/event-stream",
                         .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
   response.push = call->watching->streams.open(call->options.eyes.events(), std::move(request));
@@ -231,12 +234,7 @@ void get_past(CallPtr call) {
   const TimePoint end = std::min(request.until, later(call->broker->now(), request.step));
   request.from = from.value_or(end - usual);
   request.from = std::max(request.from, end - most_history);
-  if (call->restricted() && !queue) {
-    return call->refuse(Problem{.status = 403,
-                                .code = "forbidden",
-                                .detail = "this key is for some queues only; name one of them",
-                                .field = "queue"});
-  }
+  request.allowed = allowed_queues(*call);
   with_queue_name(
       std::move(call), queue,
       [request = std::move(request)](CallPtr back, std::optional<std::string> name) mutable {

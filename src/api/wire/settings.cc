@@ -11,6 +11,7 @@
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
 #include "core/quote.h"
+#include "core/validate.h"
 
 namespace millrace::wire {
 
@@ -144,11 +145,66 @@ std::vector<Member> merge(std::vector<Member> target, std::vector<Member> patch,
   return target;
 }
 
+std::string text_of_members(const std::vector<Member>& members) {
+  std::string out = "{";
+  for (const Member& member : members) {
+    if (out.size() > 1) out += ',';
+    append(out, member.key);
+    out += ':';
+    out += member.value;
+  }
+  out += '}';
+  return out;
+}
+
 template <class Value, class ReadText>
 Read<Value> patched_by(const Value& value, std::string_view patch, ReadText read_text) {
   auto text = merged(text_of(value), patch, Path{});
   if (!text) return std::unexpected(std::move(text.error()));
   return read_text(*text, value.name);
+}
+
+// ---- Policies by type --------------------------------------------------------------------------
+
+Read<TypePolicy> patched_policy(const TypePolicy& policy, std::string_view patch, const Path& at) {
+  auto text = merged(text_of(policy), patch, at);
+  if (!text) return std::unexpected(std::move(text.error()));
+  Input in(*text);
+  TypePolicy changed;
+  read(in, changed, at);
+  if (in.good() && changed.type != policy.type) {
+    in.refuse(Path{.above = &at, .key = "type"},
+              fmt::format("type is {}, but the policy is that of {}; give the other type a policy "
+                          "of its own",
+                          in_quotes(changed.type), in_quotes(policy.type)));
+  }
+  return finished(in, std::move(changed));
+}
+
+// They are a list. A patch that names types instead changes these and leaves the others alone.
+Read<std::vector<TypePolicy>> patched_policies(std::vector<TypePolicy> policies,
+                                               std::string_view patch) {
+  const Path at{.key = "types"};
+  Input in(patch);
+  for (const Member& member : members_of(in, at)) {
+    const Path here{.above = &at, .key = member.key};
+    const auto old = std::ranges::find(policies, member.key, &TypePolicy::type);
+    if (member.value == "null") {
+      if (old != policies.end()) policies.erase(old);
+      continue;
+    }
+    if (auto ok = validate_name("task type", member.key, true); !ok) in.refuse(here, ok.error());
+    if (!in.good()) break;
+    auto changed = patched_policy(old == policies.end() ? TypePolicy{.type = member.key} : *old,
+                                  member.value, here);
+    if (!changed) return std::unexpected(std::move(changed.error()));
+    if (old == policies.end()) {
+      policies.push_back(std::move(*changed));
+    } else {
+      *old = std::move(*changed);
+    }
+  }
+  return finished(in, std::move(policies));
 }
 
 }  // namespace
@@ -176,7 +232,22 @@ Read<Schedule> read_schedule(std::string_view text, std::string_view name) {
 }
 
 Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patch) {
-  return patched_by(settings, patch, read_queue);
+  Input in(patch);
+  auto members = members_of(in, Path{});
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  const auto types = std::ranges::find(members, "types", &Member::key);
+  if (types == members.end() || !is_object(types->value)) {
+    return patched_by(settings, patch, read_queue);
+  }
+  const std::string by_type = std::move(types->value);
+  members.erase(types);
+  auto changed = patched_by(settings, text_of_members(members), read_queue);
+  if (!changed) return changed;
+  auto policies = patched_policies(std::move(changed->types), by_type);
+  if (!policies) return std::unexpected(std::move(policies.error()));
+  changed->types = std::move(*policies);
+  return changed;
 }
 
 Read<Schedule> patched(const Schedule& schedule, std::string_view patch) {
@@ -224,15 +295,7 @@ Read<std::string> merged(std::string_view target, std::string_view patch, const 
   if (!with.good()) return std::unexpected(std::move(with.refusal()));
   const auto members = merge(members_of(from, at), std::move(new_members), with, at);
   if (!with.good()) return std::unexpected(std::move(with.refusal()));
-  std::string out = "{";
-  for (const Member& member : members) {
-    if (out.size() > 1) out += ',';
-    append(out, member.key);
-    out += ':';
-    out += member.value;
-  }
-  out += '}';
-  return out;
+  return text_of_members(members);
 }
 
 }  // namespace millrace::wire

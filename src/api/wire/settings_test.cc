@@ -13,6 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::t0;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 TEST(Settings, a_queue_as_it_is_shown_can_be_sent_back) {
   QueueView view{.queue = {.settings = test::queue("emails", {.max_depth = 10}),
@@ -58,6 +60,49 @@ TEST(Settings, a_bad_patch_names_the_place) {
   EXPECT_EQ(patched(settings, R"({"wight":1})").error().field, "wight");
   EXPECT_EQ(patched(settings, R"({"name":"other"})").error().field, "name");
   EXPECT_EQ(patched(settings, R"({"weight":1,"weight":2})").error().field, "weight");
+}
+
+TEST(Settings, a_patch_of_one_type_leaves_the_others_alone) {
+  QueueSettings settings = test::queue("emails");
+  settings.types = {{.type = "charge", .retry = {.cap_after_jitter = true, .max_retries = 7}},
+                    {.type = "refund", .timeout = 5s},
+                    {.type = "report.daily", .max_lost = 1}};
+  const auto changed = patched(settings, R"({"weight":3,"types":{
+      "charge":{"retry":{"max_retries":null,"base_ms":2000},"timeout_ms":1000},
+      "refund":null,"gone":null,"new":{"type":"new","max_lost":"unlimited"}}})");
+  ASSERT_TRUE(changed) << changed.error().error.message;
+  const std::vector<TypePolicy> wanted = {
+      {.type = "charge", .retry = {.base = 2s, .cap_after_jitter = true}, .timeout = 1s},
+      {.type = "report.daily", .max_lost = 1},
+      {.type = "new", .max_lost = unlimited}};
+  EXPECT_EQ(changed->types, wanted);
+  EXPECT_EQ(changed->weight, 3U);
+  // As a list they are replaced whole, and null takes all of them.
+  EXPECT_THAT(patched(settings, R"({"types":[{"type":"a"}]})")->types, SizeIs(1));
+  EXPECT_THAT(patched(settings, R"({"types":null})")->types, IsEmpty());
+  EXPECT_EQ(*patched(settings, R"({"types":{}})"), settings);
+}
+
+TEST(Settings, a_bad_patch_of_a_type_names_the_place) {
+  QueueSettings settings = test::queue("emails");
+  settings.types = {{.type = "charge", .timeout = 5s}};
+  const std::vector<std::pair<const char*, const char*>> wrong = {
+      {R"({"types":{"charge":{"retry":{"base_ms":"x"}}}})", "types.charge.retry.base_ms"},
+      {R"({"types":{"charge":{"lease_ms":1000}}})", "types.charge.lease_ms"},
+      {R"({"types":{"charge":5}})", "types.charge"},
+      {R"({"types":{"charge":{"type":"other"}}})", "types.charge.type"},
+      {R"({"types":{"charge":{"type":null}}})", "types.charge.type"},
+      {R"({"types":{"new":{"timeout_ms":-1}}})", "types.new.timeout_ms"},
+      {R"({"types":{"two words":{"timeout_ms":1}}})", "types.two words"},
+      {R"({"types":{"":{"timeout_ms":1}}})", "types."},
+      {R"({"types":{"a":null,"a":null}})", "types.a"}};
+  for (const auto& [patch, field] : wrong) {
+    const auto refused = patched(settings, patch);
+    ASSERT_FALSE(refused) << patch;
+    EXPECT_EQ(refused.error().field, field);
+    EXPECT_FALSE(refused.error().error.message.empty());
+  }
+  EXPECT_TRUE(patched(settings, R"({"types":{"charge":})").error().malformed);
 }
 
 Schedule nightly() {

@@ -71,7 +71,8 @@ Read<QueueSettings> read_queue(std::string_view text, std::string_view name);
 Read<Schedule> read_schedule(std::string_view text, std::string_view name);
 
 // A merge patch (RFC 7396) over what is there: null removes, objects are merged, everything else is
-// replaced. Payloads and metadata are replaced whole.
+// replaced. Payloads and metadata are replaced whole. The list of a queue's policies by type may be
+// patched as an object, too: {"types":{"charge":{"timeout_ms":5000},"refund":null}}.
 Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patch);
 Read<Schedule> patched(const Schedule& schedule, std::string_view patch);
 // The merged text of two objects.

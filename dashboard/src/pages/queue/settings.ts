@@ -31,6 +31,7 @@ const described = {
     'retry.cap_ms': [duration(0), '1h'],
     'retry.jitter': [{ is: 'choice', of: ['symmetric', 'additive', 'none'] }, 'symmetric'],
     'retry.jitter_share': [{ is: 'number', least: 0, most: 1 }, '0.2'],
+    'retry.cap_after_jitter': [{ is: 'flag', optional: true }, 'false'],
     'retry.retryable': [{ is: 'choice', of: ['all', 'listed'] }, 'all'],
     dead_letters: [{ is: 'flag' }, 'true'],
   },
@@ -46,9 +47,16 @@ type Described = typeof described;
 export type Group = keyof Described;
 export type Name = { [G in Group]: keyof Described[G] & string }[Group];
 export type Setting = form.Setting<Name>;
+export type Form = form.Form<Name>;
 
 export const groups = Object.entries(described).map(([group, members]) => ({
   group: group as Group,
   settings: settings_of(members as Record<Name, readonly [Kind, string]>),
 }));
 export const settings: Setting[] = groups.flatMap((one) => one.settings);
+
+// Those that a type may have for itself.
+const of_types = (name: Name): boolean => name === 'timeout_ms' || name === 'max_lost' || name.startsWith('retry.');
+export const type_groups = groups
+  .map(({ group, settings }) => ({ group, settings: settings.filter(({ name }) => of_types(name)) }))
+  .filter((one) => one.settings.length > 0);

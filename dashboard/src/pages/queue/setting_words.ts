@@ -1,0 +1,31 @@
+// Settings in words: what they are, and what holds where nothing is said.
+import { count } from '../../format/number';
+import { visible } from '../../format/visible';
+import { words as about_settings } from '../../settings/words';
+import type { Form, Setting } from './settings';
+import { words } from './words';
+
+const choice = (text: string): string => words.settings.choices[text as keyof typeof words.settings.choices];
+
+export function shown({ kind }: Setting, text: string): string {
+  if (kind.is === 'flag' || kind.is === 'choice') return choice(text);
+  if (text === 'unlimited') return about_settings.unlimited;
+  return kind.is === 'count' ? count(Number(text)) : visible(text);
+}
+
+// What a queue does without it. `form` has its other settings.
+export function usual(setting: Setting, form: Form): string {
+  const { name, kind } = setting;
+  if (name === 'weight') return String(Number(form.priority) + 1);
+  // Who retries for ever is not given up because its worker was lost.
+  if (name === 'max_lost' && form['retry.max_retries'] === 'unlimited') return about_settings.unlimited;
+  if (setting.usual) return shown(setting, setting.usual);
+  return kind.is === 'text' || name === 'ageing_ms' || name === 'timeout_ms' ? about_settings.not_set : about_settings.no_limit;
+}
+
+// What a type does without it: what its queue says, or does.
+export function inherited(setting: Setting, queue: Form, type: Form): string {
+  const text = queue[setting.name];
+  if (text) return shown(setting, text);
+  return usual(setting, { ...queue, 'retry.max_retries': type['retry.max_retries'] || queue['retry.max_retries'] });
+}
