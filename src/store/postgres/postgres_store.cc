@@ -134,6 +134,7 @@ bool PostgresStore::is_another_server() {
   marks_.forget();
   lease_looks_ = {};
   pruned_.clear();
+  partitions_.clear();
   version_ = 0;
   return true;
 }
