@@ -150,6 +150,8 @@ TEST(StoreUrl, is_shown_without_passwords) {
     EXPECT_EQ(without_password(plain), plain);
   }
   EXPECT_EQ(without_password("postgres://u:pw@h:5432/d"), "postgres://u:***@h:5432/d");
+  EXPECT_EQ(without_password("postgres://u:pw@a:1,b:2/d"), "postgres://u:***@a:1,b:2/d");
+  EXPECT_EQ(without_password("postgres://u@a:1,b:2/d"), "postgres://u@a:1,b:2/d");
   EXPECT_EQ(without_password("postgres://u@h/d?password=pw&schema=s&sslpassword=pw"),
             "postgres://u@h/d?password=***&schema=s&sslpassword=***");
   EXPECT_EQ(without_password("postgres://u@h/d?listen_url=postgres%3A%2F%2Fu%3Apw%40h"),

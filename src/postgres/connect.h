@@ -31,6 +31,9 @@ struct ConnectOptions {
   // False: statements are sent with their text each time. For poolers that share sessions, such as
   // PgBouncer in transaction mode; a connection that finds itself behind one does so by itself.
   bool prepare = true;
+  // Of several addresses the first that takes writes is wanted, unless the URL says what is
+  // (target_session_attrs); false: any.
+  bool writes = true;
   // Warnings and such; called by whoever uses the connection, while they do.
   std::function<void(const Notice&)> notice = {};
 };

@@ -255,7 +255,7 @@ Answer<std::vector<Rows>> Connection::collect() {
   const auto end = link_->next(silence());
   if (!end) return std::unexpected(end.error());
   if (PQresultStatus(end->get()) != PGRES_PIPELINE_SYNC) {
-    // A pooler that has lost the server says so and answers nothing more.
+    // A pooler that has no server says why, and hangs up.
     return std::unexpected(
         link_->drop(failure ? failure->message : "answers and statements are out of step"));
   }

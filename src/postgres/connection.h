@@ -84,12 +84,15 @@ class Connection {
 
   bool is_open() const { return link_->is_open(); }
   bool in_transaction() const { return stage_ == Stage::wanted || stage_ == Stage::open; }
+  // Whether the server has said that it takes no writes: it is a standby, or an administrator has
+  // made it so. Known from the beginning, and after each answer. Poolers do not tell.
+  bool is_read_only() const { return link_->is_read_only(); }
   // Whether statements are still prepared, or a pooler was found.
   bool prepares() const { return prepared_.enabled(); }
   // For pg_terminate_backend(); behind a pooler it means nothing.
   std::int64_t backend_pid() const { return link_->backend_pid(); }
   int server_version() const { return link_->server_version(); }  // 150018: 15.18
-  // "127.0.0.1:5432/app", for messages.
+  // "127.0.0.1:5432/app", for messages; of several the one that it has found.
   const std::string& where() const { return link_->where(); }
   const ConnectOptions& options() const { return options_; }
 

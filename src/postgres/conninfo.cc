@@ -39,11 +39,31 @@ std::string without_secrets(std::string_view message, std::string_view url) {
   return text;
 }
 
-std::string where_of(const PQconninfoOption* option) {
-  std::string host;
-  std::string port;
-  std::string database;
-  std::string user;
+// The next one of a list with commas.
+std::string_view take_next(std::string_view& list) {
+  const std::string_view next = list.substr(0, list.find(','));
+  list.remove_prefix(std::min(next.size() + 1, list.size()));
+  return next;
+}
+
+// Host and port of each address. A single port is everybody's.
+std::string addresses_of(std::string_view hosts, std::string_view ports) {
+  const bool one_for_all = !ports.contains(',');
+  std::string addresses;
+  do {
+    const std::string_view host = take_next(hosts);
+    const std::string_view port = one_for_all ? ports : take_next(ports);
+    addresses += fmt::format("{}{}:{}", addresses.empty() ? "" : ",",
+                             host.empty() ? "localhost" : host, port.empty() ? "5432" : port);
+  } while (!hosts.empty());
+  return addresses;
+}
+
+void describe(const PQconninfoOption* option, ConnectInfo& info) {
+  std::string_view host;
+  std::string_view port;
+  std::string_view database;
+  std::string_view user;
   for (; option->keyword != nullptr; ++option) {
     if (option->val == nullptr) continue;
     const std::string_view keyword = option->keyword;
@@ -53,9 +73,8 @@ std::string where_of(const PQconninfoOption* option) {
     if (keyword == "dbname") database = option->val;
     if (keyword == "user") user = option->val;
   }
-  if (host.empty()) host = "localhost";
-  if (port.empty()) port = "5432";
-  return fmt::format("{}:{}/{}", host, port, database.empty() ? user : database);
+  info.where = fmt::format("{}/{}", addresses_of(host, port), database.empty() ? user : database);
+  info.has_choice = host.contains(',');
 }
 
 }  // namespace
@@ -88,17 +107,22 @@ Answer<ConnectInfo> connect_info(const ConnectOptions& options) {
   }
   const auto seconds =
       std::chrono::ceil<std::chrono::seconds>(std::max(options.connect_timeout, Duration(1)));
-  return ConnectInfo{
-      .words = {{"fallback_application_name", options.application_name},
+  ConnectInfo info;
+  describe(parsed.get(), info);
+  info.words = {{"fallback_application_name", options.application_name},
                 {"connect_timeout", fmt::format("{}", seconds.count())},
                 {"keepalives", "1"},
                 {"keepalives_idle", "30"},
                 {"keepalives_interval", "10"},
                 {"keepalives_count", "3"},
                 {"tcp_user_timeout", fmt::format("{}", options.answer_timeout.count())},
-                {"client_encoding", "UTF8"},
-                {"dbname", options.url}},
-      .where = where_of(parsed.get())};
+                {"client_encoding", "UTF8"}};
+  // Otherwise the first that answers is as good as any, and after a failover that is a standby.
+  if (info.has_choice && options.writes) {
+    info.words.emplace_back("target_session_attrs", "read-write");
+  }
+  info.words.emplace_back("dbname", options.url);
+  return info;
 }
 
 }  // namespace millrace::postgres

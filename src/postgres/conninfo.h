@@ -13,7 +13,8 @@ namespace millrace::postgres {
 struct ConnectInfo {
   // For PQconnectdbParams with expand_dbname; the URL is the last, so that it has the last word.
   std::vector<std::pair<std::string, std::string>> words;
-  std::string where;  // "127.0.0.1:5432/app"
+  std::string where;        // "127.0.0.1:5432/app", or "a:5432,b:5433/app"
+  bool has_choice = false;  // several addresses are named
 };
 
 // A URL that cannot be read is told without what may be a password.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "postgres/conninfo.h"
@@ -73,6 +74,10 @@ Answer<std::unique_ptr<Link>> Link::open(const ConnectOptions& options) {
   PQsetNoticeReceiver(link->connection_, &Link::take_notice, link.get());
   if (PQsetnonblocking(link->connection_, 1) != 0 || PQenterPipelineMode(link->connection_) == 0) {
     return std::unexpected(link->drop(one_line(PQerrorMessage(link->connection_))));
+  }
+  if (info->has_choice) {
+    link->where_ = fmt::format("{}:{}/{}", PQhost(link->connection_), PQport(link->connection_),
+                               PQdb(link->connection_));
   }
   link->backend_pid_ = PQbackendPID(link->connection_);
   link->server_version_ = PQserverVersion(link->connection_);
@@ -172,6 +177,15 @@ bool Link::in_transaction() const {
   const PGTransactionStatusType status =
       connection_ == nullptr ? PQTRANS_IDLE : PQtransactionStatus(connection_);
   return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
+bool Link::is_read_only() const {
+  const auto is_on = [this](const char* setting) {
+    const char* value = PQparameterStatus(connection_, setting);
+    return value != nullptr && std::string_view(value) == "on";
+  };
+  return connection_ != nullptr &&
+         (is_on("in_hot_standby") || is_on("default_transaction_read_only"));
 }
 
 Answer<void> Link::wait_for_input(Duration silence) {

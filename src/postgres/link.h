@@ -60,6 +60,7 @@ class Link {
 
   bool is_open() const { return connection_ != nullptr; }
   bool in_transaction() const;  // also in a failed one; known after a sync
+  bool is_read_only() const;
   std::int64_t backend_pid() const { return backend_pid_; }
   int server_version() const { return server_version_; }
   const std::string& where() const { return where_; }

@@ -182,6 +182,38 @@ TEST(Connect, the_next_address_is_tried) {
   EXPECT_TRUE(connection->transact(one));
 }
 
+TEST(Connect, of_several_addresses_the_one_that_takes_writes_is_found) {
+  test::PostgresServer standby(own_server());
+  standby.demote();
+  const auto address = [](const test::PostgresServer& server) {
+    return "127.0.0.1:" + std::to_string(server.port());
+  };
+  const std::string url =
+      "postgres://postgres@" + address(standby) + "," + address(shared_postgres()) + "/postgres";
+  const auto primary = connect({.url = url});
+  EXPECT_EQ(primary->where(), address(shared_postgres()) + "/postgres");
+  EXPECT_FALSE(primary->is_read_only());
+  // Unless any will do.
+  EXPECT_EQ(connect({.url = url, .writes = false})->where(), address(standby) + "/postgres");
+  EXPECT_TRUE(connect({.url = url + "?target_session_attrs=any"})->is_read_only());
+  EXPECT_TRUE(connect({.url = standby.url()})->is_read_only()) << "there is no other";
+  const std::string both = address(standby) + "," + address(standby) + "/postgres";
+  const auto none = Connection::open({.url = "postgres://postgres@" + both});
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(none.error().lost);
+  EXPECT_THAT(none.error().message, HasSubstr(both));
+  EXPECT_THAT(none.error().message, HasSubstr("session is read-only"));
+}
+
+TEST(Connect, says_when_a_server_is_made_read_only) {
+  const test::PostgresServer server(own_server());
+  const auto connection = connect({.url = server.url()});
+  server.set_read_only(true);
+  EXPECT_FALSE(connection->is_read_only()) << "nothing was asked since";
+  ASSERT_TRUE(connection->transact(one));
+  EXPECT_TRUE(connection->is_read_only());
+}
+
 TEST(Connect, nobody_listens) {
   const auto refused = Connection::open({.url = "postgres://u:secret@127.0.0.1:1/d"});
   ASSERT_FALSE(refused);

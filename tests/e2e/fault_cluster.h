@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -29,11 +28,6 @@ class FaultCluster {
   PostgresServer& postgres() { return postgres_; }
   std::string url() const { return postgres_.url(); }
   std::deque<ServerProcess>& servers() { return servers_; }
-  std::vector<std::uint16_t> ports() const {
-    std::vector<std::uint16_t> ports;
-    for (const ServerProcess& each : servers_) ports.push_back(each.port());
-    return ports;
-  }
 
  private:
   FaultCluster() {

@@ -5,16 +5,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/clock.h"
 #include "postgres/connection.h"
-#include "store/postgres/postgres.h"
 #include "tests/e2e/fault_cluster.h"
-#include "tests/e2e/fault_load.h"
-#include "tests/support/driver.h"
+#include "tests/e2e/fault_trial.h"
 
 namespace millrace::test {
 namespace {
@@ -22,57 +20,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::size_t> all_servers = {0, 1, 2};
-// Generous: the machine may be busy with something else.
-constexpr Duration recovery = 15s;
-
-class PostgresFaults : public ::testing::Test {
+class PostgresFaults : public FaultTrial {
  protected:
-  // A queue of its own for each test, and work in it.
-  void SetUp() override {
-    queue_ =
-        fmt::format("faults_{}", ::testing::UnitTest::GetInstance()->current_test_info()->line());
-    const Reply made = cluster_.servers()[0].ask({.method = "PUT",
-                                                  .path = "/v1/queues/" + queue_,
-                                                  .body = R"({"lease_ms":2000,"max_lost":1000})"});
-    ASSERT_LT(made.status, 300U) << made.body;
-    load_ = std::make_unique<FaultLoad>(cluster_.ports(), queue_);
-    ASSERT_TRUE(load_->goes_on(300, 30s)) << complaints();
-  }
-
-  // Each server is back, does its part and says so; nobody has restarted it.
-  void all_recover(const std::vector<std::size_t>& servers = all_servers) {
-    ASSERT_TRUE(load_->all_serve(servers, recovery)) << complaints();
-    for (const std::size_t each : servers) {
-      EXPECT_EQ(cluster_.servers()[each].ask({.path = "/ready"}).status, 200U);
-    }
-  }
-
-  void ends_well() {
-    // A lease that nobody knows of ends by time; after a long outage that takes half a minute.
-    EXPECT_TRUE(load_->drains(60s));
-    load_->stop();
-    EXPECT_EQ(complaints(), "");
-    const FaultFigures figures = load_->history().figures();
-    fmt::print("{}: {} tasks\n", queue_, figures.all_put);
-  }
-
-  std::string complaints() {
-    const auto store = open_postgres({.url = cluster_.url()}, clock_);
-    if (!store) return store.error().message;
-    return load_->history().check(**store, queue_, clock_.now());
-  }
+  std::deque<ServerProcess>& servers() override { return cluster_.servers(); }
+  std::string url() const override { return cluster_.url(); }
+  void SetUp() override { begin_work(); }
 
   // For sessions of the test's own.
   std::unique_ptr<postgres::Connection> connect() {
-    auto opened = postgres::Connection::open({.url = cluster_.url(), .application_name = "hog"});
+    auto opened = postgres::Connection::open({.url = url(), .application_name = "hog"});
     return opened ? std::move(*opened) : nullptr;
   }
 
   FaultCluster& cluster_ = FaultCluster::get();
-  SystemClock clock_;
-  std::string queue_;
-  std::unique_ptr<FaultLoad> load_;
 };
 
 constexpr const char* end_sessions =
@@ -122,7 +82,7 @@ TEST_F(PostgresFaults, no_connection_is_left) {
     ASSERT_TRUE(hogs.front()->run_script(end_sessions).has_value());
     take_all();
   }
-  for (ServerProcess& each : cluster_.servers()) {
+  for (ServerProcess& each : servers()) {
     const Reply put =
         each.ask({.method = "POST", .path = "/v1/queues/other/tasks", .body = R"({"payload":1})"});
     EXPECT_EQ(put.status, 503U) << put.body;
@@ -137,13 +97,13 @@ TEST_F(PostgresFaults, no_connection_is_left) {
 
 // Last of those with three servers: from here on there are two.
 TEST_F(PostgresFaults, the_death_of_one_of_three_servers) {
-  cluster_.servers()[2].signal(SIGKILL);
-  EXPECT_EQ(cluster_.servers()[2].exit(), 128 + SIGKILL);
+  servers()[2].signal(SIGKILL);
+  EXPECT_EQ(servers()[2].exit(), 128 + SIGKILL);
   ASSERT_NO_FATAL_FAILURE(all_recover({0, 1}));
   ASSERT_TRUE(load_->goes_on(300, recovery)) << complaints();
   ends_well();
   for (const std::size_t each : {0, 1}) {
-    ServerProcess& server = cluster_.servers()[each];
+    ServerProcess& server = servers()[each];
     server.signal(SIGTERM);
     EXPECT_EQ(server.exit(), 0) << server.said();
     EXPECT_THAT(server.said(), Not(HasSubstr("internal")));

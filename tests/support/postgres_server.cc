@@ -74,10 +74,14 @@ PostgresServer::~PostgresServer() {
 
 void PostgresServer::make_cluster() {
   const std::string data = directory_ / "data";
-  if (options_.copy_of == nullptr) {
-    init_cluster(data, account_);
-  } else {
+  if (options_.standby_of != nullptr) {
+    run_child({programs_ + "pg_basebackup", "-d", options_.standby_of->url(), "-D", data, "-R",
+               "-c", "fast", "--no-sync"},
+              account_);
+  } else if (options_.copy_of != nullptr) {
     run_child({"/bin/cp", "-a", options_.copy_of->data(), data}, account_);
+  } else {
+    init_cluster(data, account_);
   }
   if (options_.tls) {
     run_child({"/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30",
@@ -134,6 +138,26 @@ void PostgresServer::stop() {
 
 void PostgresServer::kill_postmaster() {
   process_.reset();
+}
+
+void PostgresServer::promote() const {
+  run_child({programs_ + "pg_ctl", "promote", "-w", "-D", directory_ / "data"}, account_);
+}
+
+void PostgresServer::demote() {
+  stop();
+  const std::string sign = directory_ / "data/standby.signal";
+  write_file(sign, "");
+  account_.own(sign);
+  start();
+}
+
+void PostgresServer::set_read_only(bool read_only) const {
+  const char* value = read_only ? "on" : "off";
+  run_sql(fmt::format("alter system set default_transaction_read_only = {}", value));
+  run_sql("select pg_reload_conf()");
+  while (run_sql("show default_transaction_read_only") != fmt::format("{}\n", value)) {
+  }
 }
 
 std::string PostgresServer::url(std::string_view database) const {

@@ -28,6 +28,8 @@ class ClusterTemplate {
 // fsync=off, and nothing that a test does not need: starts and stops sooner, writes less.
 std::vector<std::pair<std::string, std::string>> quick_settings();
 
+class PostgresServer;
+
 struct PostgresOptions {
   std::vector<std::pair<std::string, std::string>> settings = {};  // -c name=value
   // Lines of pg_hba.conf that go before `trust` for everybody.
@@ -35,6 +37,8 @@ struct PostgresOptions {
   // Takes TLS, with a certificate of its own for 127.0.0.1, see certificate().
   bool tls = false;
   const ClusterTemplate* copy_of = nullptr;
+  // A hot standby of this one, which must be running.
+  const PostgresServer* standby_of = nullptr;
 };
 
 // Runs when the constructor returns, and is stopped by the destructor. The superuser is `postgres`.
@@ -64,6 +68,12 @@ class PostgresServer {
   }
   // SIGKILL: the sessions end when they notice, nothing is written.
   void kill_postmaster();
+  // A standby becomes a primary; its sessions stay.
+  void promote() const;
+  // Restarts as a standby that has nobody to follow.
+  void demote();
+  // Of the transactions that begin from now on; nobody is disturbed.
+  void set_read_only(bool read_only) const;
 
   // Runs commands with psql, each a transaction of its own, and returns what it prints: rows as
   // lines, columns with | in between.

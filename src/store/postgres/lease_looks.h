@@ -20,7 +20,9 @@ class LeaseLooks {
     began_ = steady;
     long_look_ = now < none_due_ || pace_.may_begin(steady);
     if (now < none_due_) return first_time;  // the clock was put back
-    return long_look_ ? later(none_at_all_, -longest_call) : later(none_due_, -usual_call);
+    if (long_look_) return later(none_at_all_, -longest_call);
+    // Where none was ever finished, those that end from now on must not wait for it.
+    return none_due_ == first_time ? later(now, -longest_call) : later(none_due_, -usual_call);
   }
   // The look is over, and there was none.
   void none(TimePoint now, std::chrono::nanoseconds steady) {

@@ -114,7 +114,7 @@ void Listener::run() {
 bool Listener::connect() {
   auto opened = postgres::Connection::open(options_);
   const std::array channels = {channel_};
-  if (!opened || !(*opened)->listen(channels)) {
+  if (!opened || (*opened)->is_read_only() || !(*opened)->listen(channels)) {
     backoff_.failed(clock_.steady(), 0.5);
     return false;
   }
@@ -150,6 +150,7 @@ bool Listener::speak() {
   postgres::Params params;
   params.add(channel_), params.add(words);
   const auto said = connection_->transact(sql::notify, params, {.durable = false});
+  if (connection_->is_read_only()) return false;  // the others have left it, or will
   return said.has_value() || !said.error().lost;
 }
 

@@ -40,7 +40,7 @@ class Listener {
  private:
   void run();
   bool connect();
-  // False: the connection is lost.
+  // False: the connection is lost, or leads to a server that no longer takes writes.
   bool speak();
   bool hear();
   void pause();

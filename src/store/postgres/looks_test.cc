@@ -1,10 +1,13 @@
 // Where takes and looks for ended leases begin, and how often they look further back.
 #include <gtest/gtest.h>
 #include <chrono>
+#include <vector>
 
+#include "store/embedded/state.h"
 #include "store/postgres/lease_looks.h"
 #include "store/postgres/marks.h"
 #include "store/postgres/pace.h"
+#include "store/postgres/taking.h"
 
 namespace millrace::store_postgres {
 namespace {
@@ -28,6 +31,15 @@ TEST(Pace, what_takes_long_has_its_share_of_the_time) {
   pace.ended(0s, 2s);
   EXPECT_FALSE(pace.may_begin(61s));
   EXPECT_TRUE(pace.may_begin(62s));
+}
+
+TEST(Pace, what_nobody_notices_is_done_at_once) {
+  Pace pace(0s, 20, 500ms);
+  pace.ended(0s, 499ms);
+  EXPECT_TRUE(pace.may_begin(499ms));
+  pace.ended(0s, 500ms);
+  EXPECT_FALSE(pace.may_begin(10s));
+  EXPECT_TRUE(pace.may_begin(10'500ms));
 }
 
 TEST(Marks, begin_after_what_was_taken) {
@@ -63,6 +75,52 @@ TEST(Marks, a_look_below_that_found_nothing_is_over_at_once) {
   EXPECT_FALSE(marks.look_below(queue, 30s)) << "it took a second";
 }
 
+// ---- Takes that fail ---------------------------------------------------------------------------
+
+class FailedTake : public ::testing::Test {
+ protected:
+  FailedTake() {
+    state_.put_queue_at(queue, {.settings = {.name = "q"}});
+    marks_.taken(queue, 5, {t0, 100});
+    marks_.lower(queue, 5, {t0, 40});
+  }
+
+  Taking take(std::chrono::nanoseconds steady) { return {requests_, state_, marks_, steady, t0}; }
+
+  const std::vector<TakeRequest> requests_ = {{.worker = "w", .queues = {{"q", 1}}},
+                                              {.worker = "w", .queues = {{"q", 1}}}};
+  embedded::State state_{{}};
+  Marks marks_;
+};
+
+TEST_F(FailedTake, leaves_the_marks_where_they_were_although_it_looked_below) {
+  Taking looking = take(10s);
+  ASSERT_EQ(marks_.at(queue, 5), Mark{}) << "it does not look below";
+  looking.ended(30s, false);
+  EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 40}));
+  take(31s).ended(32s, true);
+  EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 40})) << "it looks below again, and would fail again";
+  marks_.emptied(queue);
+  EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 100}));
+}
+
+TEST_F(FailedTake, has_taken_nothing_although_a_part_of_it_succeeded) {
+  Taking taking = take(10s);
+  marks_.taken(queue, 5, {t0, 200});
+  taking.ended(10s, false);
+  marks_.emptied(queue);
+  EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 100}));
+}
+
+TEST_F(FailedTake, is_another_thing_than_one_that_succeeded) {
+  Taking taking = take(10s);
+  marks_.taken(queue, 5, {t0, 30});
+  taking.ended(10s, true);
+  EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 30})) << "more may lie above";
+}
+
+// ---- Looks for ended leases --------------------------------------------------------------------
+
 TEST(LeaseLooks, look_back_over_the_longest_call) {
   LeaseLooks looks;
   EXPECT_LT(looks.begin(t0, 0s), t0 - 1h) << "leases of before this process";
@@ -88,6 +146,27 @@ TEST(LeaseLooks, stay_where_something_was_found) {
   looks.none(t0, 500ms);
   looks.begin(t0 + 10s, 10s);
   EXPECT_EQ(looks.begin(t0 + 11s, 11s), t0 - 1s);
+}
+
+TEST(LeaseLooks, that_failed_after_a_long_time_are_short_for_a_while) {
+  LeaseLooks looks;
+  looks.begin(t0, 0s);
+  looks.none(t0, 1ms);
+  ASSERT_EQ(looks.begin(t0 + 10s, 10s), t0 - 1min);
+  looks.failed(30s);
+  EXPECT_EQ(looks.begin(t0 + 31s, 31s), t0 - 1s);
+  looks.failed(32s);  // a short one, which says nothing about long ones
+  EXPECT_EQ(looks.begin(t0 + 90s, 90s), t0 - 1min);
+}
+
+TEST(LeaseLooks, find_new_ends_although_the_first_of_all_failed) {
+  LeaseLooks looks;
+  looks.begin(t0, 0s);
+  looks.failed(20s);
+  EXPECT_EQ(looks.begin(t0 + 21s, 21s), t0 + 21s - 1min);
+  looks.none(t0 + 21s, 21s);
+  EXPECT_EQ(looks.begin(t0 + 22s, 22s), t0 + 20s);
+  EXPECT_LT(looks.begin(t0 + 80s, 80s), t0 - 1h) << "leases of before this process";
 }
 
 TEST(LeaseLooks, begin_anew_when_the_clock_was_put_back) {

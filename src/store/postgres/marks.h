@@ -27,7 +27,19 @@ class Marks {
     friend auto operator<=>(const Mark&, const Mark&) = default;
   };
 
+  // Of one queue, by priority.
+  struct Places {
+    std::array<Mark, 10> marks = {};
+    std::array<Mark, 10> tops = {};  // where they were at the highest
+  };
+
   Mark at(std::uint16_t queue, std::uint8_t priority) { return queues_[queue].marks[priority]; }
+
+  // For a take that may fail: then nothing was taken, and all is as before.
+  Places places(std::uint16_t queue) { return queues_[queue]; }
+  void put_back(std::uint16_t queue, const Places& places) {
+    static_cast<Places&>(queues_[queue]) = places;
+  }
 
   // This one was taken, and everything before it.
   void taken(std::uint16_t queue, std::uint8_t priority, Mark mark) {
@@ -60,9 +72,7 @@ class Marks {
   void forget() { queues_.clear(); }
 
  private:
-  struct Queue {
-    std::array<Mark, 10> marks = {};
-    std::array<Mark, 10> tops = {};  // where they were at the highest
+  struct Queue : Places {
     Pace looks{std::chrono::seconds(1), 30};
   };
   std::unordered_map<std::uint16_t, Queue> queues_;

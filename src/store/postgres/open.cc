@@ -42,7 +42,8 @@ postgres::ConnectOptions connect_options(const PostgresOptions& options, std::st
                                   : fmt::format("{} {}", options.application_name, purpose),
           .schema = options.schema,
           .statement_timeout = statement_timeout,
-          .prepare = options.prepare};
+          .prepare = options.prepare,
+          .writes = !options.read_only};
 }
 
 bool wait_for_server(const PostgresOptions& options, const Error& why) {

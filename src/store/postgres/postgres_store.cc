@@ -122,6 +122,8 @@ Result<void> PostgresStore::flush() {
         const postgres::Statement statement{.sql = &sql::flush};
         auto answer = connection.commit({&statement, 1});
         if (!answer) return std::unexpected(std::move(answer.error()));
+        // What is to be flushed may be on another server by now, that has taken over.
+        if (answer->front().get<bool>(0, 1)) return std::unexpected(demoted());
         return answer->front().get<std::optional<Uuid>>(0, 0);
       });
   if (!boot) return std::unexpected(std::move(boot.error()));
@@ -140,7 +142,10 @@ bool PostgresStore::is_another_server() {
   marks_.forget();
   lease_looks_ = {};
   pruned_.clear();
+  partitions_.clear();
   version_ = 0;
+  // It may still listen to the last one, and finds out when it speaks.
+  if (listener_) listener_->tell_queues();
   return true;
 }
 

@@ -100,9 +100,10 @@ class PostgresStore final : public Store {
     std::size_t numbers = 0;                  // tasks that may be added
   };
 
-  // A transaction whose `body(connection)` may use the book, which is empty before and after.
+  // A transaction whose `body(connection)` may use the book, which is empty before and after. When
+  // queues have changed, they are read again, and what ends now has its tables.
   template <class Body>
-  auto change(std::string_view doing, Body body);
+  auto change(std::string_view doing, TimePoint now, Body body);
   template <class Body>
   auto look(std::string_view doing, Body body);
   // Whether it may be one that took over, or crashed and forgot: then everything that was
@@ -126,8 +127,8 @@ class PostgresStore final : public Store {
   void listen(const ServerFacts& facts);
   Answer<bool> read_queues(Connection& connection);
   Answer<void> check_version(const postgres::Rows& rows) const;
-  // Tables for what ends today, in every class that a queue has, or will have.
-  Result<void> make_partitions(TimePoint now, const QueueSettings* coming = nullptr);
+  // Tables for what ends today, in every class that a queue has.
+  Result<void> make_partitions(TimePoint now);
   void enter_queues(const postgres::Rows& rows);
   void write_queues(Batch& batch);
   Answer<void> lock_queues(Connection& connection);
@@ -203,8 +204,7 @@ class PostgresStore final : public Store {
   std::vector<std::int32_t> keeping_nothing_;  // queues, the first 100: a hint for done.sql
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
-  std::uint64_t partitions_seen_by_ = 0;  // connection; a server that took over may lack some
-  std::unique_ptr<Listener> listener_;    // none behind a pooler
+  std::unique_ptr<Listener> listener_;                          // none behind a pooler
   std::unique_ptr<Vacuum> vacuum_;
 };
 
@@ -221,14 +221,17 @@ class Closing {
 };
 
 template <class Body>
-auto PostgresStore::change(std::string_view doing, Body body) {
-  return session_.transact(
-      doing, {.durable = false}, [this] { return read_queues(); },
-      [&](Connection& connection) -> std::invoke_result_t<Body, Connection&> {
-        if (is_another_server()) return std::unexpected(stale());
-        const Closing closing(book_);
-        return body(connection);
-      });
+auto PostgresStore::change(std::string_view doing, TimePoint now, Body body) {
+  const auto again = [&]() -> Result<void> {
+    if (auto read = read_queues(); !read) return read;
+    return make_partitions(now);
+  };
+  return session_.transact(doing, {.durable = false}, again,
+                           [&](Connection& connection) -> std::invoke_result_t<Body, Connection&> {
+                             if (is_another_server()) return std::unexpected(stale());
+                             const Closing closing(book_);
+                             return body(connection);
+                           });
 }
 
 template <class Body>
@@ -247,7 +250,7 @@ Result<std::vector<Result<T>>> PostgresStore::each(std::string_view doing,
                                                    std::span<const Item> items, const What& what,
                                                    TimePoint now, const Verb& verb) {
   if (auto good = check_batch(items.size()); !good) return std::unexpected(good.error());
-  return change(doing, [&](Connection& connection) -> Answer<std::vector<Result<T>>> {
+  return change(doing, now, [&](Connection& connection) -> Answer<std::vector<Result<T>>> {
     if (auto got = read(connection, what()); !got) return std::unexpected(got.error());
     std::vector<Result<T>> results;
     results.reserve(items.size());

@@ -182,7 +182,7 @@ void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
 Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tasks, TimePoint now) {
   if (auto good = check_batch(tasks.size()); !good) return std::unexpected(good.error());
   if (is_plain(tasks)) return put_plain(tasks, now);
-  return change("put tasks", [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
+  return change("put tasks", now, [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
     Reading reading;
     for (const NewTask& task : tasks) add_reading(task, reading);
     if (auto got = read(connection, reading); !got) return std::unexpected(got.error());
@@ -200,7 +200,7 @@ Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tas
 
 Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTask> tasks,
                                                           TimePoint now) {
-  return change("put tasks", [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
+  return change("put tasks", now, [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
     PlainPut plain(state(), tasks, now);
     Batch batch;
     batch.add(sql::version);

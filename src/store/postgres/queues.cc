@@ -194,10 +194,6 @@ PostgresStore::Answer<void> PostgresStore::lock_queues(Connection& connection) {
 
 Result<Queue> PostgresStore::put_queue(const QueueSettings& settings, PutQueue mode,
                                        TimePoint now) {
-  // Others end tasks by these settings the moment they are there.
-  if (auto there = make_partitions(now, &settings); !there) {
-    return std::unexpected(there.error());
-  }
   return change_queues<Queue>("put a queue", [&](Connection&) -> Answer<Result<Queue>> {
     return embedded::put_queue(state(), settings, mode, now);
   });
@@ -273,19 +269,20 @@ Result<std::size_t> PostgresStore::clear(const QueueRef& queue, std::size_t limi
     return fail(ErrorCode::invalid,
                 fmt::format("limit is {}; 1 to {} are allowed", limit, limits::max_advance));
   }
-  return flat(change("clear a queue", [&](Connection& connection) -> Answer<Result<std::size_t>> {
-    const QueueEntry* entry = state().queue(queue);
-    if (entry == nullptr) {
-      // It may be new.
-      if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
-      return Result<std::size_t>(embedded::unknown_queue(queue));
-    }
-    auto removed = remove_oldest(connection, entry->index, true, limit);
-    if (!removed) return std::unexpected(removed.error());
-    Batch batch;
-    if (auto done = write(connection, batch, now); !done) return std::unexpected(done.error());
-    return Result<std::size_t>(*removed);
-  }));
+  return flat(
+      change("clear a queue", now, [&](Connection& connection) -> Answer<Result<std::size_t>> {
+        const QueueEntry* entry = state().queue(queue);
+        if (entry == nullptr) {
+          // It may be new.
+          if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
+          return Result<std::size_t>(embedded::unknown_queue(queue));
+        }
+        auto removed = remove_oldest(connection, entry->index, true, limit);
+        if (!removed) return std::unexpected(removed.error());
+        Batch batch;
+        if (auto done = write(connection, batch, now); !done) return std::unexpected(done.error());
+        return Result<std::size_t>(*removed);
+      }));
 }
 
 // Reads the oldest tasks of a queue into the book, and removes them from it.

@@ -6,6 +6,7 @@ namespace millrace::store_postgres {
 namespace {
 
 constexpr std::string_view stale_state = "MR001";
+constexpr std::string_view read_only_state = "25006";
 constexpr std::string_view key_is_taken = "23505";  // a unique index says so
 // A table of a day, which somebody else has made since the transaction began.
 constexpr std::string_view table_is_there = "42P07";
@@ -21,6 +22,14 @@ bool is_stale(const postgres::Failure& failure) {
   return failure.state == stale_state;
 }
 
+postgres::Failure demoted() {
+  return {.state = std::string(read_only_state), .message = "the server takes no writes"};
+}
+
+bool is_demoted(const postgres::Failure& failure) {
+  return failure.state == read_only_state;
+}
+
 Result<postgres::Connection*> Session::connection() {
   if (has_connection()) return connection_.get();
   connection_.reset();
@@ -31,9 +40,7 @@ Result<postgres::Connection*> Session::connection() {
   }
   auto opened = postgres::Connection::open(options_);
   if (!opened) {
-    std::uniform_real_distribution<double> any(0, 1);
-    backoff_.failed(clock_.steady(), any(random_));
-    last_failure_ = opened.error().message;
+    failed(opened.error().message);
     auto error = postgres::error_of(opened.error(), "connect to PostgreSQL");
     error.code = ErrorCode::unavailable;
     return std::unexpected(std::move(error));
@@ -42,6 +49,20 @@ Result<postgres::Connection*> Session::connection() {
   ++connections_;
   connection_ = std::move(*opened);
   return connection_.get();
+}
+
+void Session::failed(const std::string& why) {
+  std::uniform_real_distribution<double> any(0, 1);
+  backoff_.failed(clock_.steady(), any(random_));
+  last_failure_ = why;
+}
+
+Error Session::give_up(std::string_view doing) {
+  failed(fmt::format("the server at {} takes no writes: it is a standby, or was made read-only",
+                     connection_->where()));
+  connection_.reset();
+  return {ErrorCode::unavailable, fmt::format("cannot {}: {}", doing, last_failure_),
+          std::chrono::seconds(1)};
 }
 
 bool Session::repeats(const postgres::Failure& failure, int attempt) const {

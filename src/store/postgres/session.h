@@ -1,5 +1,5 @@
-// A connection that is opened again when it was lost, and transactions that are tried again when
-// they collided with others.
+// A connection that is opened again when it was lost or its server no longer takes writes, and
+// transactions that are tried again when they collided with others.
 #pragma once
 
 #include <millrace/result.h>
@@ -22,6 +22,10 @@ namespace millrace::store_postgres {
 postgres::Failure stale();
 bool is_stale(const postgres::Failure& failure);
 
+// The server is a standby, or was made read-only.
+postgres::Failure demoted();
+bool is_demoted(const postgres::Failure& failure);
+
 class Session {
  public:
   Session(postgres::ConnectOptions options, Clock& clock)
@@ -43,8 +47,9 @@ class Session {
   bool has_connection() const { return connection_ != nullptr && connection_->is_open(); }
 
  private:
-  static constexpr std::string_view on_a_standby = "25006";
-
+  // The next connection may lead to another server.
+  Error give_up(std::string_view doing);
+  void failed(const std::string& why);
   // Whether to begin again; otherwise the error to answer with.
   bool repeats(const postgres::Failure& failure, int attempt) const;
 
@@ -65,11 +70,12 @@ auto Session::transact(std::string_view doing, const postgres::TransactOptions& 
     auto connected = connection();
     if (!connected) return std::unexpected(std::move(connected.error()));
     postgres::Connection& connection = **connected;
+    if (!how.read_only && connection.is_read_only()) return std::unexpected(give_up(doing));
     connection.begin(how);
     auto answer = body(connection);
     if (connection.is_open() && connection.in_transaction()) connection.rollback();
     if (answer) return std::move(*answer);
-    if (answer.error().state == on_a_standby) connection_.reset();  // the next one may be better
+    if (!how.read_only && is_demoted(answer.error())) return std::unexpected(give_up(doing));
     if (!repeats(answer.error(), attempt)) {
       return std::unexpected(postgres::error_of(answer.error(), doing));
     }

@@ -65,35 +65,36 @@ PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
 }
 
 Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, TimePoint now) {
-  return flat(change("put a schedule", [&](Connection& connection) -> Answer<Result<Schedule>> {
-    // Bytes that are no text have no schedule; the state machine says what is wrong with them.
-    if (auto ok = validate(schedule); ok) {
-      if (auto got = read_schedule(connection, schedule.name); !got) {
-        return std::unexpected(got.error());
-      }
-      const postgres::Statement statement{.sql = &sql::count_schedules};
-      auto count = connection.send({&statement, 1});
-      if (!count) return std::unexpected(std::move(count.error()));
-      if (state().schedules.empty() &&
-          count->front().get<std::uint64_t>(0, 0) >= limits::max_schedules) {
-        return Result<Schedule>(fail(
-            ErrorCode::limited,
-            fmt::format("there are {} schedules, the most a store keeps", limits::max_schedules)));
-      }
-    }
-    Result<Schedule> stored = embedded::put_schedule(state(), schedule, now);
-    if (!stored) return stored;
-    Batch batch;
-    write_schedule(*stored, batch);
-    if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
-    if (listener_) listener_->tell_schedules();
-    return stored;
-  }));
+  return flat(
+      change("put a schedule", now, [&](Connection& connection) -> Answer<Result<Schedule>> {
+        // Bytes that are no text have no schedule; the state machine says what is wrong with them.
+        if (auto ok = validate(schedule); ok) {
+          if (auto got = read_schedule(connection, schedule.name); !got) {
+            return std::unexpected(got.error());
+          }
+          const postgres::Statement statement{.sql = &sql::count_schedules};
+          auto count = connection.send({&statement, 1});
+          if (!count) return std::unexpected(std::move(count.error()));
+          if (state().schedules.empty() &&
+              count->front().get<std::uint64_t>(0, 0) >= limits::max_schedules) {
+            return Result<Schedule>(fail(
+                ErrorCode::limited, fmt::format("there are {} schedules, the most a store keeps",
+                                                limits::max_schedules)));
+          }
+        }
+        Result<Schedule> stored = embedded::put_schedule(state(), schedule, now);
+        if (!stored) return stored;
+        Batch batch;
+        write_schedule(*stored, batch);
+        if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+        if (listener_) listener_->tell_schedules();
+        return stored;
+      }));
 }
 
 Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now) {
   auto removed =
-      flat(change("remove a schedule", [&](Connection& connection) -> Answer<Result<bool>> {
+      flat(change("remove a schedule", now, [&](Connection& connection) -> Answer<Result<bool>> {
         if (auto got = read_schedule(connection, name); !got) return std::unexpected(got.error());
         if (auto gone = embedded::remove_schedule(state(), name); !gone) {
           return Result<bool>(std::unexpected(std::move(gone.error())));
@@ -129,7 +130,7 @@ Result<std::vector<Schedule>> PostgresStore::schedules(const std::optional<std::
 }
 
 Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
-  return flat(change("fire a schedule", [&](Connection& connection) -> Answer<Result<Fired>> {
+  return flat(change("fire a schedule", now, [&](Connection& connection) -> Answer<Result<Fired>> {
     if (auto got = read_schedule(connection, tick.schedule); !got) {
       return std::unexpected(got.error());
     }
@@ -153,7 +154,7 @@ Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
 // ---------------------------------------------------------------------------------------
 
 Result<Memo> PostgresStore::remember(const Remember& request, TimePoint now) {
-  return flat(change("remember", [&](Connection& connection) -> Answer<Result<Memo>> {
+  return flat(change("remember", now, [&](Connection& connection) -> Answer<Result<Memo>> {
     postgres::Params params;
     params.add_bytes(request.key);
     const postgres::Statement statement{&sql::load_memo, &params};

@@ -50,6 +50,19 @@ TEST_F(StaleSettings, a_limit_that_somebody_else_has_set_holds_at_once) {
   EXPECT_THAT(one.take("q"), SizeIs(1));
 }
 
+// By the new rule it goes to a table of days that nobody has needed before.
+TEST_F(StaleSettings, a_task_ends_by_a_rule_that_somebody_else_has_made_longer_meanwhile) {
+  one.put(task("q"));
+  const Lease lease = one.take_one("q");
+  const Put waiting = one.put(task("q"));
+  other.make_queue(queue("q", {.keep_completed = {.for_time = 77 * 24h}}));
+  EXPECT_EQ(one.settle(done(lease)), TaskState::completed);
+  other.make_queue(queue("q", {.keep_completed = {.for_time = 78 * 24h}}));
+  EXPECT_EQ(one.cancel(waiting.id), TaskState::cancelled);
+  EXPECT_EQ(shared_postgres().run_sql("select class from millrace.finished order by class"),
+            "77\n78\n");
+}
+
 TEST_F(StaleSettings, a_queue_that_somebody_else_has_made_is_known) {
   other.make_queue("new");
   one.put(task("new"));

@@ -38,7 +38,8 @@ Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Ma
         take.result = embedded::unknown_queue(want.queue);
         break;
       }
-      if (marks.look_below(queue->index, steady)) looks_below_.push_back(queue->index);
+      const bool first = before_.try_emplace(queue->index, marks.places(queue->index)).second;
+      if (first && marks.look_below(queue->index, steady)) looks_below_.push_back(queue->index);
       take.queues.push_back(queue);
     }
   }
@@ -170,11 +171,11 @@ void Taking::read_all(std::span<const postgres::Rows> answers) {
 }
 
 void Taking::ended(std::chrono::nanoseconds steady, bool succeeded) {
-  for (const std::uint16_t queue : looks_below_) {
-    marks_.looked(queue, began_, steady);
-    // Most likely it was stopped because it took too long. What is at the top can be taken still.
-    if (!succeeded) marks_.emptied(queue);
-  }
+  for (const std::uint16_t queue : looks_below_) marks_.looked(queue, began_, steady);
+  if (succeeded) return;
+  // Most likely a look from the bottom was stopped because it took too long. The next one begins
+  // where this one would have: what is at the top can be taken still.
+  for (const auto& [queue, places] : before_) marks_.put_back(queue, places);
 }
 
 std::vector<Result<std::vector<Lease>>> Taking::results() {

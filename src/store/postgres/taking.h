@@ -37,7 +37,7 @@ class Taking {
   void write_all(std::int64_t version, Batch& batch);
   void read_all(std::span<const postgres::Rows> answers);
 
-  // It is over; for the pace of what is done every now and then.
+  // It is over: what was taken is committed, or nothing was taken.
   void ended(std::chrono::nanoseconds steady, bool succeeded);
   std::vector<Result<std::vector<Lease>>> results();
 
@@ -60,7 +60,8 @@ class Taking {
   Marks& marks_;
   const TimePoint now_;
   const std::chrono::nanoseconds began_;
-  std::vector<std::uint16_t> looks_below_;  // queues
+  std::map<std::uint16_t, Marks::Places> before_;  // by queue
+  std::vector<std::uint16_t> looks_below_;         // queues
   std::vector<Take> takes_;
 };
 

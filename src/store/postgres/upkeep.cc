@@ -107,7 +107,7 @@ Result<Advanced> PostgresStore::advance(TimePoint now, std::size_t limit) {
     return std::unexpected(std::move(good.error()));
   }
   std::vector<std::uint16_t> to_lift;
-  auto done = change("do the upkeep", [&](Connection& connection) -> Answer<Advanced> {
+  auto done = change("do the upkeep", now, [&](Connection& connection) -> Answer<Advanced> {
     to_lift.clear();
     return advance(connection, now, limit, to_lift);
   });
@@ -324,17 +324,13 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
 // ---- Tables of days
 // ------------------------------------------------------------------------------
 
-Result<void> PostgresStore::make_partitions(TimePoint now, const QueueSettings* coming) {
+Result<void> PostgresStore::make_partitions(TimePoint now) {
   const auto today = std::chrono::floor<std::chrono::days>(now);
-  if (!session_.has_connection() || partitions_seen_by_ != session_.connections()) {
-    partitions_.clear();
-  }
   std::set<std::int16_t> classes;
-  const auto add = [&](const QueueSettings& settings) {
+  for (const auto& [name, index] : state().queue_names()) {
+    const QueueSettings& settings = state().queue_at(index).settings();
     classes.insert({class_of(settings.keep_completed), class_of(settings.keep_dead)});
-  };
-  for (const auto& [name, index] : state().queue_names()) add(state().queue_at(index).settings());
-  if (coming != nullptr) add(*coming);
+  }
   for (const std::int16_t task_class : classes) {
     if (task_class <= 0 || task_class == for_ever) continue;
     for (const auto day : {today, today + std::chrono::days(1)}) {
@@ -355,7 +351,6 @@ Result<void> PostgresStore::make_partitions(TimePoint now, const QueueSettings* 
       partitions_.insert(key);
     }
   }
-  partitions_seen_by_ = session_.connections();
   return {};
 }
 

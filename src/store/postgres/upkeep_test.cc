@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <future>
+#include <thread>
+
 #include "core/clock.h"
+#include "core/uuid.h"
 #include "postgres/connection.h"
 #include "store/postgres/vacuum.h"
 #include "tests/support/matchers.h"
@@ -79,6 +83,49 @@ TEST_F(Upkeep, tables_of_days_that_another_server_lacks_are_made_again) {
       "order by state_change desc limit 1");
   EXPECT_EQ(try_settle(done(lease)).error().code, ErrorCode::unavailable);
   EXPECT_EQ(settle(done(lease)), TaskState::completed);
+}
+
+// What another server has removed from it and not committed yet would be counted twice.
+TEST_F(Upkeep, a_table_of_a_day_is_dropped_when_nobody_changes_it) {
+  const Put removed = put(task("q"));
+  put(task("q"));
+  for (const Lease& lease : take("q")) settle(done(lease));
+  const std::string day =
+      sql("select (finished_at at time zone 'UTC')::date from millrace.finished limit 1");
+  const auto other = connect();
+  other->begin();
+  ASSERT_TRUE(other
+                  ->run_script(fmt::format("delete from millrace.queue_tasks where id = '{}'",
+                                           to_text(removed.id.value)))
+                  .has_value());
+  auto dropped = std::async(std::launch::async, [&] {
+    return sql(fmt::format("select millrace.drop_partition(1, '{}')", day));
+  });
+  while (sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'") != "1") {
+  }
+  ASSERT_TRUE(other->run_script("commit").has_value());
+  EXPECT_EQ(dropped.get(), "1");
+  EXPECT_EQ(miscounted(), "");
+}
+
+TEST_F(Upkeep, a_queue_that_keeps_its_tasks_longer_by_now_keeps_them_when_their_table_goes) {
+  put(task("q"));
+  const Lease longer = take_one("q");
+  settle(done(longer));
+  make_queue(queue("brief"));
+  put(task("brief"));
+  const Lease brief = take_one("brief");
+  settle(done(brief));
+  make_queue(queue("q", {.keep_completed = {.for_time = 5 * 24h}}));
+  pass(3 * 24h);
+  EXPECT_EQ(advance().removed, 1U);
+  EXPECT_TRUE(exists(longer.id));
+  EXPECT_FALSE(exists(brief.id));
+  EXPECT_EQ(miscounted(), "");
+  pass(2 * 24h);
+  EXPECT_EQ(advance().removed, 1U);
+  EXPECT_FALSE(exists(longer.id));
+  EXPECT_EQ(miscounted(), "");
 }
 
 // ---- Dead rows ---------------------------------------------------------------------------------

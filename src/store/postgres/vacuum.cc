@@ -47,7 +47,7 @@ void Vacuum::run() {
       if (stopping_) return;
       connection_ = std::move(*opened);
     }
-    if (!look()) {
+    if (!look() || connection_->is_read_only()) {
       const std::scoped_lock lock(mutex_);
       connection_.reset();
     }

@@ -118,7 +118,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
   }
   if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
   const Split parts = split(settlements, extensions);
-  return change("work", [&](Connection& connection) -> Answer<WorkResult> {
+  return change("work", now, [&](Connection& connection) -> Answer<WorkResult> {
     WorkResult result;
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
