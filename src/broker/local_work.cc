@@ -197,16 +197,19 @@ bool LocalBroker::look_up_notes(Job& job) {
   job.notes.resize(job.reports.size());
   if (job.reports.empty() && job.extended.empty()) return true;
   bool all = true;
-  const LeaseBook::Writing leases(books_.leases);
-  for (const SentExtension& extension : job.extended) {
-    all = all && (!extension.progress || leases.find(extension.id, extension.token) != nullptr);
+  {
+    const LeaseBook::Writing leases(books_.leases);
+    for (const SentExtension& extension : job.extended) {
+      all = all && (!extension.progress || leases.find(extension.id, extension.token) != nullptr);
+    }
+    for (std::size_t i = 0; i < job.reports.size(); ++i) {
+      if (job.is_refused(i)) continue;
+      const LeaseNote* note = leases.find(job.reports[i].id, job.reports[i].token);
+      if (note != nullptr) job.notes[i] = *note;
+      all = all && note != nullptr;
+    }
   }
-  for (std::size_t i = 0; i < job.reports.size(); ++i) {
-    if (job.is_refused(i)) continue;
-    const LeaseNote* note = leases.find(job.reports[i].id, job.reports[i].token);
-    if (note != nullptr) job.notes[i] = *note;
-    all = all && note != nullptr;
-  }
+  // One book after the other: note_taken() has that of queues open when it opens that of leases.
   return all && knows_queues(job);
 }
 
