@@ -81,15 +81,21 @@ void describe(const PQconninfoOption* option, ConnectInfo& info) {
 
 std::string one_line(std::string_view message) {
   std::string line;
+  bool space = false;
+  bool ended = false;  // a line
   for (const char c : message) {
-    const bool space = c == '\n' || c == '\t' || c == '\r' || c == ' ';
-    if (!space) {
-      line.push_back(c);
-    } else if (!line.empty() && line.back() != ' ') {
+    if (c == '\n' || c == '\t' || c == '\r' || c == ' ') {
+      space = true;
+      ended = ended || c == '\n';
+      continue;
+    }
+    if (space && !line.empty()) {
+      if (ended && !std::string_view(".:;,?!").contains(line.back())) line.push_back('.');
       line.push_back(' ');
     }
+    space = ended = false;
+    line.push_back(c);
   }
-  while (line.ends_with(' ')) line.pop_back();
   return line;
 }
 

@@ -20,7 +20,7 @@ struct ConnectInfo {
 // A URL that cannot be read is told without what may be a password.
 Answer<ConnectInfo> connect_info(const ConnectOptions& options);
 
-// On one line, as libpq's messages are not.
+// On one line, as libpq's messages are not; what was a line ends with a full stop.
 std::string one_line(std::string_view message);
 
 }  // namespace millrace::postgres

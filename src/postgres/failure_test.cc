@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "postgres/backoff.h"
+#include "postgres/conninfo.h"
 #include "postgres/schema.h"
 
 namespace millrace::postgres {
@@ -28,6 +29,12 @@ TEST(Failures, become_errors_by_their_state) {
     EXPECT_EQ(code_of(state), ErrorCode::internal) << state;
   }
   EXPECT_EQ(error_of({.state = "XX000", .lost = true}, "put").code, ErrorCode::unavailable);
+}
+
+TEST(Failures, of_several_lines_are_told_as_sentences_of_one) {
+  EXPECT_EQ(one_line("refused\n\tIs it  running?\nfailed: \n no\n"),
+            "refused. Is it running? failed: no");
+  EXPECT_EQ(one_line("\n"), "");
 }
 
 TEST(Failures, say_what_was_done_and_what_the_server_said) {

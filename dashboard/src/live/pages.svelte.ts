@@ -5,6 +5,8 @@
 import { quietly } from '../shell/quietly';
 import { poll, type Polled } from './poll.svelte';
 
+const most_slipped = 1000; // then the list begins anew: a page may be open for weeks
+
 interface Options<Page, Row> {
   rows: (page: Page) => readonly Row[];
   key: (row: Row) => string;
@@ -29,17 +31,24 @@ export function pages<Page extends { next?: string }, Row>(
   let next = $state<string | null>(null); // of the oldest page that is shown; null: that is the newest
   let busy = $state(false);
   let pause = 0;
+  let slipped = 0; // rows that have left the first page since older ones are shown
 
   function not_among(some: readonly Row[], rows: readonly Row[]): readonly Row[] {
     const seen = new Set(some.map(key));
     return rows.filter((row) => !seen.has(key(row)));
   }
+  function keep_in_sight(kept: readonly Row[]): void {
+    slipped += kept.length - older.length;
+    older = kept;
+    if (slipped <= most_slipped) return;
+    [older, next, slipped] = [[], null, 0];
+  }
   const newest = poll(
     async (signal) => {
       const page = await load(undefined, signal);
       pause = every(rows_of(page));
-      // What no longer fits on the first page stays in sight, where older ones follow.
-      if (next !== null) older = not_among(rows_of(page), rows);
+      // What no longer fits on the first page stays in sight, where older ones follow; but not for ever.
+      if (next !== null) keep_in_sight(not_among(rows_of(page), rows));
       return page;
     },
     { every: () => pause },
