@@ -12,10 +12,11 @@
 #     TEST_TIMEOUT 60                   seconds, for each single test
 #     ONE_TEST)                         ctest runs all of them as one, <folder>/all; for tests that share a server,
 #                                       whose start costs more than they do (TEST_TIMEOUT is for all of them)
+#     FAST_TESTS                        the tests are optimised as the product is: for those that compute much
 #
 # Files include "<room>/<file>.h" and <millrace/<file>.h>.
 function(millrace_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST" "TEST_TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST;FAST_TESTS" "TEST_TIMEOUT"
     "SOURCES;HEADERS;LINK;LINK_PRIVATE;TESTS;TEST_LINK")
   millrace_check_arguments("millrace_room(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_SOURCES)
@@ -28,16 +29,20 @@ function(millrace_room name)
   target_link_libraries(millrace_${name}
     PUBLIC millrace_headers ${arg_LINK}
     PRIVATE $<BUILD_INTERFACE:millrace_warnings> ${arg_LINK_PRIVATE})
+  millrace_precompiled(millrace_${name} product)
 
   if(arg_TESTS AND MILLRACE_TESTS)
     cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
                OUTPUT_VARIABLE folder)
-    set(one_test)
+    set(kind)
     if(arg_ONE_TEST)
-      set(one_test ONE_TEST)
+      list(APPEND kind ONE_TEST)
+    endif()
+    if(arg_FAST_TESTS)
+      list(APPEND kind FAST)
     endif()
     millrace_test(${name}_test SOURCES ${arg_TESTS} LINK millrace_${name} ${arg_TEST_LINK}
-                  PREFIX ${folder} TIMEOUT ${arg_TEST_TIMEOUT} ${one_test})
+                  PREFIX ${folder} TIMEOUT ${arg_TEST_TIMEOUT} ${kind})
   endif()
 endfunction()
 
@@ -46,9 +51,10 @@ endfunction()
 #   millrace_test(conformance_memory SOURCES memory.cc LINK millrace_conformance ...
 #     PREFIX conformance                what the tests are called in ctest; the target's name if left out
 #     TIMEOUT 60                        seconds, for each single test
-#     ONE_TEST)                         as in millrace_room
+#     ONE_TEST                          as in millrace_room
+#     FAST)                             as FAST_TESTS there
 function(millrace_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST" "PREFIX;TIMEOUT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST;FAST" "PREFIX;TIMEOUT" "SOURCES;LINK")
   millrace_check_arguments("millrace_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_PREFIX)
     set(arg_PREFIX ${name})
@@ -58,6 +64,11 @@ function(millrace_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE millrace_warnings ${arg_LINK} GTest::gmock_main)
+  if(arg_FAST)
+    millrace_precompiled(${name} product)
+  else()
+    millrace_precompiled(${name} test)
+  endif()
   if(arg_ONE_TEST)
     add_test(NAME ${arg_PREFIX}/all COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${arg_PREFIX}/all PROPERTIES TIMEOUT ${limit})
@@ -66,6 +77,35 @@ function(millrace_test name)
   # PRE_TEST: the program is asked for its tests by ctest, not while building.
   gtest_discover_tests(${name} TEST_PREFIX "${arg_PREFIX}/" DISCOVERY_MODE PRE_TEST
     NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT ${limit})
+endfunction()
+
+# Headers that nearly every file reads are read once: what `product` and `test` hold is in src/precompiled.h and
+# tests/precompiled.h. Tests are compiled with -O1: most of them wait for something else than the processor. g++ only:
+# clang serves clang-tidy and the fuzzers, and so finds the includes that a file forgot.
+#
+#   millrace_precompiled(millrace_test_support test)
+function(millrace_precompiled target kind)
+  if(kind STREQUAL "test" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET millrace_precompiled_${kind})
+    file(WRITE ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc "")
+    add_library(millrace_precompiled_${kind} OBJECT ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc)
+    target_link_libraries(millrace_precompiled_${kind} PRIVATE millrace_warnings millrace_headers fmt::fmt)
+    if(kind STREQUAL "test")
+      target_link_libraries(millrace_precompiled_${kind} PRIVATE GTest::gmock)
+      target_precompile_headers(millrace_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/tests/precompiled.h)
+      if(CMAKE_BUILD_TYPE STREQUAL "Release")
+        target_compile_options(millrace_precompiled_${kind} PRIVATE -O1)
+      endif()
+    else()
+      target_precompile_headers(millrace_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.h)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM millrace_precompiled_${kind})
 endfunction()
 
 # A benchmark: build/<preset>/bench/<name>_bench, run by `./dev bench <name>`. ctest runs it with

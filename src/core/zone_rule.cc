@@ -153,25 +153,25 @@ ZonePeriod ZoneRule::period_at(sys_seconds at) const {
   if (!summer) return period;
 
   // The changes of a year may fall a week outside it, so two years on each side are looked at.
-  struct Event {
+  struct Turn {
     sys_seconds at;
     seconds offset;
   };
-  std::array<Event, 10> events;
+  std::array<Turn, 10> events;
   std::size_t count = 0;
   const year middle = chrono::year_month_day{chrono::floor<days>(at)}.year();
   for (year y = middle - chrono::years{2}; y <= middle + chrono::years{2}; ++y) {
     const sys_seconds start = utc(summer->start.in(y), standard);
     const sys_seconds end = utc(summer->end.in(y), summer->offset);
     const bool start_first = start <= end;
-    events[count++] = start_first ? Event{start, summer->offset} : Event{end, standard};
-    events[count++] = start_first ? Event{end, standard} : Event{start, summer->offset};
+    events[count++] = start_first ? Turn{start, summer->offset} : Turn{end, standard};
+    events[count++] = start_first ? Turn{end, standard} : Turn{start, summer->offset};
   }
   // Stable: where summer time lasts all year, the start of a year's is at the end of the last one's
   // and must come after it.
-  if (!std::ranges::is_sorted(events, {}, &Event::at))
-    std::ranges::stable_sort(events, {}, &Event::at);
-  for (const Event& event : events) {
+  if (!std::ranges::is_sorted(events, {}, &Turn::at))
+    std::ranges::stable_sort(events, {}, &Turn::at);
+  for (const Turn& event : events) {
     if (event.at > at) {
       period.end = event.at;
       break;
