@@ -18,7 +18,7 @@
 
 #include "access/key.h"
 #include "access/secret.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::access {
 

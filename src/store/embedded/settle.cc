@@ -108,12 +108,24 @@ TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, Ti
   return next;
 }
 
+// As timeout_of() of core/decide.h, without the body, which may be in the log only. A type is known
+// by the hash of its name here.
+std::optional<Duration> timeout_of(const State& state, const Slot& slot,
+                                   const QueueSettings& settings) {
+  const std::uint32_t own = slot.timeout;
+  if (own == BodyFacts::long_timeout) return state.given(slot).timeout;
+  if (own != 0) return Duration(own - 1);
+  for (const TypePolicy& policy : settings.types) {
+    if (policy.timeout && name_hash(policy.type) == slot.type) return policy.timeout;
+  }
+  return settings.timeout;
+}
+
 TimePoint extended_until(const State& state, const Slot& slot, const Extension& extension,
                          TimePoint now) {
   const QueueSettings& settings = state.queue_at(slot.queue).settings();
   TimePoint until = later(now, extension.lease.value_or(settings.lease));
-  const Task given = state.given(slot);
-  if (const auto timeout = timeout_of(given.timeout, given.type, settings)) {
+  if (const auto timeout = timeout_of(state, slot, settings)) {
     until = std::min(until, later(slot.started_at, *timeout + timeout_grace));
   }
   return std::max(until, slot.moment);

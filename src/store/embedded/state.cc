@@ -47,6 +47,7 @@ std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) 
   slot.has_unique = task.unique.has_value();
   slot.has_start_by = task.start_by.has_value();
   slot.keeps_itself = task.keep_for.has_value();
+  slot.set_facts(facts_of(task, now));
   ids_.insert(hash(slot.id), at);
   ++tasks_;
   return at;
@@ -263,36 +264,6 @@ Lease State::lease(const Slot& slot) const {
   Lease lease;
   fill_lease(slot, lease);
   return lease;
-}
-
-Task State::task(const Slot& slot, bool full) const {
-  Task task;
-  task.id = slot.id;
-  task.number = {slot.number};
-  task.version = {slot.version};
-  task.queue = queues_[slot.queue]->settings().name;
-  task.state = slot.state;
-  task.priority = slot.priority;
-  task.cancel_requested = slot.cancel_requested;
-  task.counters = slot.counters;
-  task.updated_at = slot.updated_at;
-  task.start = slot.start;
-  if (slot.previous_start != no_moment) task.previous_start = slot.previous_start;
-  if (slot.started_at != no_moment) task.started_at = slot.started_at;
-  if (is_final(slot.state)) task.finished_at = slot.moment;
-  if (slot.state == TaskState::processing) task.lease_until = slot.moment;
-  task.worker = workers.text(slot.worker);
-  decode_body(body(slot), task, full);
-  if (!slot.has_start_by) task.start_by.reset();
-  Notes notes = this->notes(slot);
-  task.error = std::move(notes.error);
-  task.progress = notes.progress;
-  task.delivery = std::move(notes.delivery);
-  if (!full) return task;
-  task.result = std::move(notes.result);
-  task.log = std::move(notes.log);
-  task.history = std::move(notes.history);
-  return task;
 }
 
 // ---- Queues -----------------------------------------------------------------------------------

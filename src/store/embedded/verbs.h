@@ -85,9 +85,6 @@ Result<TaskState> revive(State& state, const TaskId& id, TimePoint now);
 Result<TaskState> remove(State& state, const TaskId& id);
 Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now);
 
-// list.cc
-Result<TaskPage> list(const State& state, const ListRequest& request);
-
 // queues.cc
 Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mode, TimePoint now);
 Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoint now);

@@ -84,6 +84,7 @@ void Book::enter(const Row& row) {
   Slot slot = row.slot;
   slot.body = embedded::encode_body(state_.blobs, row.given, row.created_at);
   slot.notes = embedded::encode_notes(state_.blobs, row.notes);
+  slot.set_facts(embedded::facts_of(row.given, row.created_at));
   slot.worker = state_.workers.hold(row.worker);
   before_.insert({slot.number,
                   {.id = slot.id,
