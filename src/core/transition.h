@@ -10,6 +10,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/ensure.h"
+
 namespace millrace {
 
 namespace detail {
@@ -77,6 +79,11 @@ constexpr std::optional<TaskState> next_state(TaskState state, Event event) {
   if (cell <= Cell::none) return std::nullopt;
   return static_cast<TaskState>(static_cast<std::uint8_t>(cell) -
                                 static_cast<std::uint8_t>(Cell::created));
+}
+
+// The same for whoever has made sure that the event can happen.
+constexpr TaskState state_after(TaskState state, Event event) {
+  return ensured(next_state(state, event), "an event happened in a state that it cannot happen in");
 }
 
 // Where a task that nobody holds back waits: `delayed` until its ready moment has come, `queued`

@@ -12,12 +12,15 @@ namespace {
 
 constexpr std::size_t window_size = 64U << 10U;
 constexpr std::size_t small_window_size = 4U << 10U;  // where reads jump about
+// More than the bytes that may wait to be written can fill, however small segments are.
+constexpr std::uint64_t most_unwritten_segments = Place::max_segments / 64;
 
 }  // namespace
 
-// A place has the low bits of its segment's number; no segment is newer than what was written.
+// A place has the low bits of its segment's number. The segment is an old one, or among the few
+// whose groups wait to be written.
 std::uint64_t BlobReader::full_number(std::uint32_t segment) const {
-  const std::uint64_t newest = written_.segment;
+  const std::uint64_t newest = written_.segment + most_unwritten_segments;
   return newest - (newest - segment) % Place::max_segments;
 }
 

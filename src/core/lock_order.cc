@@ -1,0 +1,47 @@
+#include "core/lock_order.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+
+#include "core/ensure.h"
+
+namespace millrace {
+namespace {
+
+struct Held {
+  const void* mutex = nullptr;
+  LockRank rank = LockRank::none;
+};
+
+// What this thread holds. A plain array: it is there before anything is made and after everything
+// is gone, since threads lock until their end.
+constexpr std::size_t most_held = 16;
+thread_local std::array<Held, most_held> held_locks;
+thread_local std::size_t held_count = 0;
+
+}  // namespace
+
+void check_lock_order(const void* mutex, LockRank rank) noexcept {
+  for (const Held& held : std::span(held_locks).first(held_count)) {
+    ensure(held.mutex != mutex, "a thread locks a mutex that it holds already");
+    if (rank == LockRank::none || held.rank < rank) continue;
+    std::fprintf(stderr, "millrace: a mutex of rank %d is locked under one of rank %d\n",
+                 static_cast<int>(rank), static_cast<int>(held.rank));
+    ensure(false, "mutexes are locked against their order (core/lock_order.h)");
+  }
+  ensure(held_count < most_held, "a thread holds more mutexes than can be right");
+  held_locks[held_count++] = {mutex, rank};
+}
+
+void forget_lock(const void* mutex) noexcept {
+  const auto held = std::span(held_locks).first(held_count);
+  const auto found = std::ranges::find(held, mutex, &Held::mutex);
+  ensure(found != held.end(), "a thread unlocks a mutex that it does not hold");
+  *found = held.back();
+  --held_count;
+}
+
+}  // namespace millrace
