@@ -311,9 +311,7 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
     }
   }
   for (const SentExtension& extension : job.extended) {
-    const bool known =
-        !extension.progress ||
-        LeaseBook::Writing(books_.leases).find(extension.id, extension.token) != nullptr;
+    const bool known = !extension.progress || books_.leases.knows(extension.id, extension.token);
     if (known) continue;
     const auto task = store.find(extension.id);
     if (task) {

@@ -1,10 +1,12 @@
 #include "core/lock_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <span>
+#include <string>
 
 #include "core/ensure.h"
 
@@ -28,9 +30,10 @@ void check_lock_order(const void* mutex, LockRank rank) noexcept {
   for (const Held& held : std::span(held_locks).first(held_count)) {
     ensure(held.mutex != mutex, "a thread locks a mutex that it holds already");
     if (rank == LockRank::none || held.rank < rank) continue;
-    std::fprintf(stderr, "millrace: a mutex of rank %d is locked under one of rank %d\n",
-                 static_cast<int>(rank), static_cast<int>(held.rank));
-    ensure(false, "mutexes are locked against their order (core/lock_order.h)");
+    const std::string what = fmt::format(
+        "a mutex of rank {} is locked under one of rank {}, against their order (LockRank)",
+        static_cast<int>(rank), static_cast<int>(held.rank));
+    violated(what.c_str(), std::source_location::current());
   }
   ensure(held_count < most_held, "a thread holds more mutexes than can be right");
   held_locks[held_count++] = {mutex, rank};
@@ -42,6 +45,11 @@ void forget_lock(const void* mutex) noexcept {
   ensure(found != held.end(), "a thread unlocks a mutex that it does not hold");
   *found = held.back();
   --held_count;
+}
+
+bool holds_lock(const void* mutex) noexcept {
+  const auto held = std::span(held_locks).first(held_count);
+  return std::ranges::find(held, mutex, &Held::mutex) != held.end();
 }
 
 }  // namespace millrace

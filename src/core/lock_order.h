@@ -21,6 +21,7 @@ enum class LockRank : std::uint8_t {
 // broken. For core/mutex.h alone.
 void check_lock_order(const void* mutex, LockRank rank) noexcept;
 void forget_lock(const void* mutex) noexcept;
+bool holds_lock(const void* mutex) noexcept;
 
 #ifdef NDEBUG
 inline constexpr bool lock_order_is_checked = false;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "core/ensure.h"
 #include "core/lock_order.h"
 #include "core/thread_annotations.h"
 
@@ -32,6 +33,10 @@ class CAPABILITY("mutex") BasicMutex {
   void unlock() RELEASE() {
     mutex_.unlock();
     if constexpr (checked) forget_lock(this);
+  }
+  // For code that is called with the mutex held where clang cannot see it.
+  void assert_held() const ASSERT_HELD() {
+    if constexpr (checked) ensure(holds_lock(this), "a mutex is not held");
   }
 
  private:
@@ -65,6 +70,9 @@ class CAPABILITY("mutex") BasicSharedMutex {
   void unlock_shared() RELEASE_SHARED() {
     mutex_.unlock_shared();
     if constexpr (checked) forget_lock(this);
+  }
+  void assert_held_shared() const ASSERT_HELD_SHARED() {
+    if constexpr (checked) ensure(holds_lock(this), "a mutex is not held");
   }
 
  private:

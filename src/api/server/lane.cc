@@ -8,6 +8,7 @@
 
 #include "api/server/connection.h"
 #include "api/server/response_text.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -58,7 +59,7 @@ void Lane::run() {
   }
   std::vector<Answer> late;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     over_ = true;
     late.swap(answers_);
   }
@@ -69,7 +70,7 @@ void Lane::run() {
 }
 
 void Lane::answer(Answer answer) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (over_) {
     lock.unlock();
     if (answer.response.undelivered) answer.response.undelivered();
@@ -87,7 +88,7 @@ void Lane::deliver() {
   delivering_ = true;
   for (;;) {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       batch_.swap(answers_);
     }
     if (batch_.empty()) break;
@@ -137,7 +138,7 @@ void Lane::adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool ref
 void Lane::remove(Connection& connection) {
   connections_[static_cast<std::size_t>(connection.awaited_)].erase(connection.place_);
   if (site_->open.fetch_sub(1) == 1) {
-    const std::lock_guard lock(site_->mutex);
+    const Lock lock(site_->mutex);
     site_->all_gone.notify_all();
   }
 }

@@ -9,19 +9,18 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/server/http.h"
 #include "api/server/listener.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -47,8 +46,8 @@ struct Site {
   std::atomic<bool> draining = false;
 
   // Signalled when the last connection is gone.
-  std::mutex mutex;
-  std::condition_variable all_gone;
+  Mutex mutex;
+  Condition all_gone;
 };
 
 // What a connection waits for, each with its own limit.
@@ -143,10 +142,10 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::vector<std::shared_ptr<Connection>> to_watch_;
   std::vector<std::shared_ptr<Connection>> resumed_;  // either of them, while it is gone through
 
-  std::mutex mutex_;
-  std::vector<Answer> answers_;  // guarded by mutex_
-  bool over_ = false;            // guarded by mutex_: nobody will take answers any more
-  std::vector<Answer> batch_;    // being delivered
+  Mutex mutex_;
+  std::vector<Answer> answers_ GUARDED_BY(mutex_);
+  bool over_ GUARDED_BY(mutex_) = false;  // nobody will take answers any more
+  std::vector<Answer> batch_;             // being delivered
   bool delivering_ = false;
   int dispatching_ = 0;
 
