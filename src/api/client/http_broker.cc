@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
-#include <random>
 #include <utility>
 
 #include "api/client/target.h"
 #include "api/wire/requests.h"
 #include "core/mutex.h"
 #include "core/quote.h"
+#include "core/seed.h"
 
 namespace millrace {
 namespace {
@@ -53,11 +53,6 @@ Result<void> check_key(std::string_view key) {
   // The key itself stays unsaid.
   return fail(ErrorCode::invalid,
               "the API key has spaces, line ends or other characters that no key has");
-}
-
-std::uint64_t new_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
 }
 
 std::string_view host_of(std::string_view url) {
@@ -119,7 +114,7 @@ Result<std::unique_ptr<Broker>> connect(Clock& clock, HttpBrokerOptions options)
 HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
     : clock_(clock),
       options_(std::move(options)),
-      ids_(new_seed()),
+      ids_(random_seed()),
       traits_({.name = "server"}),
       client_({.ca_file = options_.ca_file}),
       waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <random>
 #include <utility>
 
 #include "core/mutex.h"
+#include "core/seed.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -22,8 +22,7 @@ constexpr Duration longest_wait = std::chrono::seconds(5);
 constexpr std::size_t longest_words = 7000;
 
 std::string random_name() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}", source(), source());
+  return fmt::format("{:016x}", random_seed());
 }
 
 // "<who> q s e w:emails w:images", each word if it is true.
