@@ -22,7 +22,8 @@ namespace millrace {
 template <bool checked>
 class CAPABILITY("mutex") BasicMutex {
  public:
-  explicit BasicMutex(LockRank rank = LockRank::none) : rank_(rank) {}
+  BasicMutex() = default;
+  explicit BasicMutex(LockRank rank) : rank_(rank) {}
   BasicMutex(const BasicMutex&) = delete;
   BasicMutex& operator=(const BasicMutex&) = delete;
 
@@ -43,7 +44,7 @@ class CAPABILITY("mutex") BasicMutex {
   friend class Condition;
 
   std::mutex mutex_;
-  const LockRank rank_;
+  const LockRank rank_ = LockRank::none;
 };
 using Mutex = BasicMutex<lock_order_is_checked>;
 
@@ -51,7 +52,8 @@ using Mutex = BasicMutex<lock_order_is_checked>;
 template <bool checked>
 class CAPABILITY("mutex") BasicSharedMutex {
  public:
-  explicit BasicSharedMutex(LockRank rank = LockRank::none) : rank_(rank) {}
+  BasicSharedMutex() = default;
+  explicit BasicSharedMutex(LockRank rank) : rank_(rank) {}
   BasicSharedMutex(const BasicSharedMutex&) = delete;
   BasicSharedMutex& operator=(const BasicSharedMutex&) = delete;
 
@@ -77,7 +79,7 @@ class CAPABILITY("mutex") BasicSharedMutex {
 
  private:
   std::shared_mutex mutex_;
-  const LockRank rank_;
+  const LockRank rank_ = LockRank::none;
 };
 using SharedMutex = BasicSharedMutex<lock_order_is_checked>;
 

@@ -151,7 +151,8 @@ TEST(Transition, every_event_has_a_name_of_its_own_and_unknown_numbers_have_none
 
 TEST(TransitionDeathTest, an_event_that_cannot_happen_ends_the_process) {
   EXPECT_EQ(state_after(TaskState::queued, Event::take), TaskState::processing);
-  EXPECT_DEATH(state_after(TaskState::completed, Event::take), "transition.h:[0-9]+: an event");
+  EXPECT_DEATH(state_after(TaskState::completed, Event::take),
+               "transition_test.cc:[0-9]+: an event");
 }
 
 }  // namespace
