@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-struct Held {
+struct HeldLock {
   const void* mutex = nullptr;
   LockRank rank = LockRank::none;
 };
@@ -21,13 +21,13 @@ struct Held {
 // What this thread holds. A plain array: it is there before anything is made and after everything
 // is gone, since threads lock until their end.
 constexpr std::size_t most_held = 16;
-thread_local std::array<Held, most_held> held_locks;
+thread_local std::array<HeldLock, most_held> held_locks;
 thread_local std::size_t held_count = 0;
 
 }  // namespace
 
 void check_lock_order(const void* mutex, LockRank rank) noexcept {
-  for (const Held& held : std::span(held_locks).first(held_count)) {
+  for (const HeldLock& held : std::span(held_locks).first(held_count)) {
     ensure(held.mutex != mutex, "a thread locks a mutex that it holds already");
     if (rank == LockRank::none || held.rank < rank) continue;
     const std::string what = fmt::format(
@@ -41,7 +41,7 @@ void check_lock_order(const void* mutex, LockRank rank) noexcept {
 
 void forget_lock(const void* mutex) noexcept {
   const auto held = std::span(held_locks).first(held_count);
-  const auto found = std::ranges::find(held, mutex, &Held::mutex);
+  const auto found = std::ranges::find(held, mutex, &HeldLock::mutex);
   ensure(found != held.end(), "a thread unlocks a mutex that it does not hold");
   *found = held.back();
   --held_count;
@@ -49,7 +49,7 @@ void forget_lock(const void* mutex) noexcept {
 
 bool holds_lock(const void* mutex) noexcept {
   const auto held = std::span(held_locks).first(held_count);
-  return std::ranges::find(held, mutex, &Held::mutex) != held.end();
+  return std::ranges::find(held, mutex, &HeldLock::mutex) != held.end();
 }
 
 }  // namespace millrace
