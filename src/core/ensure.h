@@ -27,12 +27,12 @@ constexpr decltype(auto) ensured(
     Holder&& holder, const char* what,
     const std::source_location& where = std::source_location::current()) {
   ensure(static_cast<bool>(holder), what, where);
-  using Value = decltype(*std::forward<Holder>(holder));
+  using Dereferenced = decltype(*std::forward<Holder>(holder));
   // Of a temporary, a copy: a reference into it would dangle.
-  if constexpr (std::is_rvalue_reference_v<Value>) {
-    return std::remove_cvref_t<Value>(*std::forward<Holder>(holder));
+  if constexpr (std::is_rvalue_reference_v<Dereferenced>) {
+    return std::remove_cvref_t<Dereferenced>(*std::forward<Holder>(holder));
   } else {
-    return static_cast<Value>(*std::forward<Holder>(holder));
+    return static_cast<Dereferenced>(*std::forward<Holder>(holder));
   }
 }
 
