@@ -70,7 +70,6 @@ void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at)
 }
 
 void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
-  ensure(queue.waiting != 0, "a waiting task was not counted");
   if (--queue.waiting == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.erase({start_by(slot), slot.number});
   if (slot.state == TaskState::created) return;
@@ -125,7 +124,6 @@ void State::unindex(std::uint32_t at) {
   if (is_waiting(slot.state)) return unindex_waiting(queue, slot);
   const TimeKey key{slot.moment, slot.number};
   if (slot.state == TaskState::processing) {
-    ensure(queue.running != 0, "a running task was not counted");
     --queue.running;
     leases.erase(key);
   } else if (slot.keeps_itself) {
