@@ -99,8 +99,9 @@ def tests(preset):
 
 
 def tests_outcome(code, output, preset):
-    lines = re.findall(r"^ *\d+/(\d+) Test +#\d+: (\S+) \.*\s*(\*{0,3}[A-Z]\w*)", output, re.M)
-    failed = sorted({name for _, name, how in lines if how not in ("Passed", "***Skipped", "***Not")})
+    lines = re.findall(r"^ *\d+/(\d+) Test +#\d+: (\S+) \.*\s*(.*)$", output, re.M)
+    fine = re.compile(r"Passed|\*\*\*Skipped|\*\*\*Not Run \(Disabled\)")
+    failed = sorted({name for _, name, how in lines if not fine.match(how)})
     ran = f"{len(lines)} of {lines[0][0]} tests" if lines else "no test"
     if failed:
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""

@@ -75,6 +75,11 @@ class ProveTest(unittest.TestCase):
         self.assertEqual(prove.tests_outcome(None, output, "asan"),
                          prove.Outcome(False, "2 of 3 tests", "core/Cron.b; ./dev asan NAME"))
         self.assertTrue(prove.tests_outcome(None, output.splitlines()[0], "asan").good)
+        for how, good in (("***Skipped   0.01 sec", True), ("***Not Run (Disabled)   0.00 sec", True),
+                          ("***Not Run   0.00 sec", False), ("***Timeout 120.01 sec", False),
+                          ("Subprocess aborted***Exception:   0.20 sec", False)):
+            line = "  1/3 Test  #12: core/Cron.c ...................." + how
+            self.assertEqual(prove.tests_outcome(None, line, "asan").good, good, how)
         self.assertFalse(prove.tests_outcome(8, output.splitlines()[0], "asan").good)
         self.assertFalse(prove.tests_outcome(0, "", "asan").good)
 
