@@ -308,9 +308,7 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
   }
   std::vector<Token> tokens;
   for (const SentExtension& extension : job.extended) {
-    const bool known =
-        !extension.progress ||
-        LeaseBook::Writing(books_.leases).find(extension.id, extension.token) != nullptr;
+    const bool known = !extension.progress || books_.leases.knows(extension.id, extension.token);
     if (known) continue;
     ids.push_back(extension.id);
     tokens.push_back(extension.token);

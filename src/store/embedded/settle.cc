@@ -73,7 +73,7 @@ void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now
 
 TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
   Slot& slot = state.slot(at);
-  const TaskState next = *next_state(slot.state, settlement.event);
+  const TaskState next = state_after(slot.state, settlement.event);
   const Event event = settlement.event;
   state.unindex(at);
   if (std::holds_alternative<Lost>(settlement.expect)) slot.token = 0;  // its holder lost it
@@ -183,7 +183,7 @@ void add_to_history(Notes& notes, Attempt attempt, const std::optional<TaskError
 TaskState end_waiting(State& state, std::uint32_t at, Event event,
                       const std::optional<TaskError>& error, TimePoint now) {
   Slot& slot = state.slot(at);
-  const TaskState next = *next_state(slot.state, event);
+  const TaskState next = state_after(slot.state, event);
   state.unindex(at);
   if (error) {
     Notes notes = state.notes(slot);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/ensure.h"
 #include "core/limits.h"
 #include "core/transition.h"
 
@@ -93,7 +94,7 @@ void State::warm(Slot& slot, std::uint32_t at) {
 void State::index(std::uint32_t at) {
   Slot& slot = slots_[at];
   warm(slot, at);
-  QueueEntry& queue = *queues_[slot.queue];
+  QueueEntry& queue = ensured(queues_[slot.queue], "a task is in a queue that is gone");
   const auto state = static_cast<std::size_t>(slot.state);
   ++queue.counts[state][slot.priority];
   queue.by_state[state].insert(slot.number, at);
@@ -115,8 +116,9 @@ void State::index(std::uint32_t at) {
 void State::unindex(std::uint32_t at) {
   Slot& slot = slots_[at];
   warm(slot, at);
-  QueueEntry& queue = *queues_[slot.queue];
+  QueueEntry& queue = ensured(queues_[slot.queue], "a task is in a queue that is gone");
   const auto state = static_cast<std::size_t>(slot.state);
+  ensure(queue.counts[state][slot.priority] != 0, "a task was not counted where it leaves");
   --queue.counts[state][slot.priority];
   queue.by_state[state].erase(slot.number);
   if (slot.has_unique) free_key(slot);
@@ -136,6 +138,7 @@ void State::unindex(std::uint32_t at) {
 
 void State::store(std::uint32_t at, TimePoint now) {
   Slot& slot = slots_[at];
+  ensure(slot.number != 0, "a free slot is stored as a task");
   ++slot.version;
   slot.updated_at = now;
   ++changes.revision;
@@ -149,6 +152,7 @@ void State::store(std::uint32_t at, TimePoint now) {
 
 void State::erase(std::uint32_t at) {
   Slot& slot = slots_[at];
+  ensure(slot.number != 0 && tasks_ != 0, "a task is erased that is not there");
   ++changes.revision;
   if (changes.on) {
     changes.tasks.push_back(

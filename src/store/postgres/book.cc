@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/as_put.h"
+#include "core/ensure.h"
 #include "core/transition.h"
 #include "store/postgres/sql.h"
 
@@ -75,6 +76,7 @@ void Tally::write(Batch& batch) const {
 
 Book::Book()
     : state_({.record = true, .next_number = [this] {
+                ensure(!numbers_.empty(), "more tasks are put than numbers were drawn");
                 const std::uint64_t number = numbers_.front();
                 numbers_.pop_front();
                 return number;

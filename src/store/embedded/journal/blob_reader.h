@@ -18,7 +18,8 @@ struct Unreadable {
   Error error;
 };
 
-// A place has the low bits of its segment's number; no segment is newer than what was written.
+// A place has the low bits of its segment's number. The segment is an old one, or among the few
+// whose groups wait to be written.
 std::uint64_t full_number(std::uint32_t segment, const Position& written);
 
 class BlobReader {
