@@ -19,13 +19,14 @@ Error stopping() {
 
 Reads::Reads(Clock& clock, Reader& reader, Coalescer& coalescer, const ReadsOptions& options)
     : clock_(clock), reader_(reader), coalescer_(coalescer), options_(options) {
+  const Lock starting(join_mutex_);
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
     threads_.emplace_back([this] { run(); });
   }
 }
 
 void Reads::submit(Job job) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (stopping_) {
     lock.unlock();
     return job.done(stopping());
@@ -45,7 +46,7 @@ void Reads::submit(Job job) {
 
 void Reads::leave(CallerId caller) {
   Jobs gone;  // destroyed without the lock
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (const auto found = under_way_.find(caller.value); found != under_way_.end()) {
     found->second.gone = true;
   }
@@ -69,7 +70,7 @@ void Reads::expire(TimePoint now) {
   }
 }
 
-Reads::Jobs Reads::next(std::unique_lock<std::mutex>& lock, bool& looked_at) {
+Reads::Jobs Reads::next(bool& looked_at) {
   for (;;) {
     expire(clock_.now());
     Jobs job;
@@ -86,18 +87,18 @@ Reads::Jobs Reads::next(std::unique_lock<std::mutex>& lock, bool& looked_at) {
     }
     if (stopping_ && held_ == 0) return job;
     if (waiting_.empty()) {
-      work_.wait(lock);
+      work_.wait(mutex_);
     } else {
-      work_.wait_for(lock, longest_wait);
+      work_.wait_for(mutex_, longest_wait);
     }
   }
 }
 
 void Reads::run() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (;;) {
     bool looked_at = false;
-    Jobs job = next(lock, looked_at);
+    Jobs job = next(looked_at);
     if (job.empty()) break;
     const bool wanted = !looked_at || ends(job.front());
     lock.unlock();
@@ -122,7 +123,7 @@ bool Reads::ends(const Job& job) {
 void Reads::look(Jobs job) {
   const bool failed = job.front().look(reader_, clock_.now());
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     ++stats_.reads;
     if (failed) return answers_.splice(answers_.end(), job);
     ++held_;
@@ -135,7 +136,7 @@ void Reads::look(Jobs job) {
 // On a thread of the Coalescer, or on that of look(): only posts.
 void Reads::stored(Jobs job, const std::optional<Error>& failure) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     --held_;
     job.front().instead = failure;
     answers_.splice(answers_.end(), job);
@@ -145,7 +146,7 @@ void Reads::stored(Jobs job, const std::optional<Error>& failure) {
 
 void Reads::begin_stop() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
     for (Job& job : waiting_) {
       job.instead = stopping();
@@ -158,14 +159,14 @@ void Reads::begin_stop() {
 
 void Reads::stop() {
   begin_stop();
-  const std::scoped_lock joining(join_mutex_);
+  const Lock joining(join_mutex_);
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
 }
 
 ReadsStats Reads::stats() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   ReadsStats stats = stats_;
   stats.waiting = waiting_.size();
   return stats;

@@ -7,13 +7,11 @@
 
 #include <millrace/result.h>
 #include <millrace/time.h>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -23,6 +21,7 @@
 #include "broker/caller.h"
 #include "broker/coalescer.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -87,31 +86,37 @@ class Reads {
 
   void submit(Job job);
   void run();
-  void expire(TimePoint now);
+  void expire(TimePoint now) REQUIRES(mutex_);
   // The next thing to do; empty: the end.
-  Jobs next(std::unique_lock<std::mutex>& lock, bool& looked_at);
+  Jobs next(bool& looked_at) REQUIRES(mutex_);
   void look(Jobs job);
   void stored(Jobs job, const std::optional<Error>& failure);
   // Whether the caller is still there.
-  bool ends(const Job& job);
+  bool ends(const Job& job) REQUIRES(mutex_);
 
   Clock& clock_;
   Reader& reader_;
   Coalescer& coalescer_;
   const ReadsOptions options_;
 
-  std::mutex mutex_;
-  std::condition_variable work_;
-  Jobs waiting_;                                           // to be looked at
-  Jobs answers_;                                           // stored, or refused: to be answered
-  std::unordered_map<std::uint64_t, UnderWay> under_way_;  // by caller
-  std::size_t held_ = 0;                                   // looked at and not stored yet
-  TimePoint next_expiry_{};                                // when deadlines are looked at again
-  bool stopping_ = false;
-  ReadsStats stats_;
+  Mutex mutex_;
+  Condition work_;
+  Jobs waiting_ GUARDED_BY(mutex_);  // to be looked at
+  Jobs answers_ GUARDED_BY(mutex_);  // stored, or refused: to be answered
+  std::unordered_map<std::uint64_t, UnderWay> under_way_ GUARDED_BY(mutex_);  // by caller
+  std::size_t held_ GUARDED_BY(mutex_) = 0;     // looked at and not stored yet
+  TimePoint next_expiry_ GUARDED_BY(mutex_){};  // when deadlines are looked at again
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  ReadsStats stats_ GUARDED_BY(mutex_);
 
-  std::mutex join_mutex_;
-  std::vector<std::thread> threads_;
+  Mutex join_mutex_;
+  std::vector<std::thread> threads_ GUARDED_BY(join_mutex_);
+};  // when deadlines are looked at again
+bool stopping_ = false;
+ReadsStats stats_;
+
+std::mutex join_mutex_;
+std::vector<std::thread> threads_;
 };
 
 template <class T>

@@ -5,8 +5,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <thread>
+
+#include "core/mutex.h"
 
 namespace millrace::embedded {
 
@@ -40,7 +41,8 @@ class Turns {
     return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
-  void begin_change() {
+  // Clang cannot follow a lock that one thread may take several times.
+  void begin_change() NO_THREAD_SAFETY_ANALYSIS {
     if (is_mine()) {
       ++depth_;
       return;
@@ -51,13 +53,13 @@ class Turns {
     owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     depth_ = 1;
   }
-  void end_change() {
+  void end_change() NO_THREAD_SAFETY_ANALYSIS {
     if (--depth_ != 0) return;
     owner_.store({}, std::memory_order_relaxed);
     mutex_.unlock();
   }
 
-  void begin_step() {
+  void begin_step() NO_THREAD_SAFETY_ANALYSIS {
     if (is_mine()) {
       ++depth_;
       return;
@@ -70,7 +72,7 @@ class Turns {
       waiting_.wait(changes);
     }
   }
-  void end_step() {
+  void end_step() NO_THREAD_SAFETY_ANALYSIS {
     if (is_mine()) {
       --depth_;
       return;
@@ -78,7 +80,7 @@ class Turns {
     mutex_.unlock();
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::atomic<int> waiting_ = 0;             // changes that wait for their turn
   std::atomic<std::thread::id> owner_ = {};  // the thread that changes now
   int depth_ = 0;                            // guarded by being the owner

@@ -1,9 +1,16 @@
 #include "store/postgres/readers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace millrace::store_postgres {
+namespace {
+
+// A statement ends after 20 s at the latest.
+constexpr std::chrono::seconds longest_wait{25};
+
+}  // namespace
 
 StoreWithReaders::StoreWithReaders(std::unique_ptr<PostgresStore> writer, PostgresOptions options,
                                    Clock& clock)
@@ -13,8 +20,13 @@ StoreWithReaders::StoreWithReaders(std::unique_ptr<PostgresStore> writer, Postgr
       clock_(clock) {}
 
 Result<std::unique_ptr<PostgresStore>> StoreWithReaders::borrow() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [&] { return !readers_.empty() || borrowed_ < options_.readers; });
+  Lock lock(mutex_);
+  const auto is_one_idle = [this]() REQUIRES(mutex_) {
+    return !readers_.empty() || borrowed_ < std::max<std::size_t>(options_.readers, 1);
+  };
+  if (!idle_.wait_for(mutex_, longest_wait, is_one_idle)) {
+    return fail(ErrorCode::unavailable, "all sessions that read are busy; ask again");
+  }
   ++borrowed_;
   if (!readers_.empty()) {
     auto reader = std::move(readers_.back());
@@ -31,7 +43,7 @@ Result<std::unique_ptr<PostgresStore>> StoreWithReaders::borrow() {
 
 void StoreWithReaders::give_back(std::unique_ptr<PostgresStore> reader) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     --borrowed_;
     if (reader) readers_.push_back(std::move(reader));
   }

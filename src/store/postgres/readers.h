@@ -2,12 +2,12 @@
 // that reads wait neither for changes nor for each other.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
+#include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "store/forwarding.h"
 #include "store/postgres/postgres_store.h"
 
@@ -38,10 +38,10 @@ class StoreWithReaders final : public ForwardingStore {
   std::unique_ptr<PostgresStore> writer_;
   const PostgresOptions options_;
   Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  std::vector<std::unique_ptr<PostgresStore>> readers_;  // that are idle
-  std::size_t borrowed_ = 0;
+  Mutex mutex_;
+  Condition idle_;
+  std::vector<std::unique_ptr<PostgresStore>> readers_ GUARDED_BY(mutex_);  // that are idle
+  std::size_t borrowed_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace millrace::store_postgres
