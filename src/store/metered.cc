@@ -196,9 +196,10 @@ Result<std::size_t> MeteredStore::clear(const QueueRef& queue, std::size_t limit
   return measured(StoreMethod::clear, [&] { return ForwardingStore::clear(queue, limit, now); });
 }
 
-Result<Schedule> MeteredStore::put_schedule(const Schedule& schedule, TimePoint now) {
+Result<Schedule> MeteredStore::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                            TimePoint now) {
   return measured(StoreMethod::put_schedule,
-                  [&] { return ForwardingStore::put_schedule(schedule, now); });
+                  [&] { return ForwardingStore::put_schedule(schedule, mode, now); });
 }
 
 Result<void> MeteredStore::remove_schedule(std::string_view name, TimePoint now) {

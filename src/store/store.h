@@ -107,10 +107,53 @@ struct TaskUpdate {
   std::optional<QueueRef> queue = std::nullopt;  // where it moves to
 };
 
-enum class PutQueue : std::uint8_t {
-  create = 0,   // an existing queue stays as it is and is returned
-  replace = 1,  // creates it, or replaces all its settings
+// The version of a queue: every write moves `updated_at` on, see Store::put_queue().
+struct SeenQueue {
+  Uuid id = {};
+  TimePoint updated_at{};
+
+  friend bool operator==(const SeenQueue&, const SeenQueue&) = default;
 };
+
+struct PutQueue {
+  bool replaces = false;
+  std::optional<SeenQueue> seen = std::nullopt;  // what must still be stored
+
+  static const PutQueue create;   // an existing queue stays as it is and is returned
+  static const PutQueue replace;  // creates it, or replaces all its settings
+  // Replaces the settings of a queue that is still as it was seen.
+  static PutQueue changed(const Queue& queue) {
+    return {.replaces = true, .seen = SeenQueue{queue.settings.id, queue.updated_at}};
+  }
+
+  friend bool operator==(const PutQueue&, const PutQueue&) = default;
+};
+inline constexpr PutQueue PutQueue::create{.replaces = false};
+inline constexpr PutQueue PutQueue::replace{.replaces = true};
+
+// The version of a schedule: every write moves `updated_at` on, and a tick moves `next`.
+struct SeenSchedule {
+  TimePoint updated_at{};
+  TimePoint next{};
+
+  friend bool operator==(const SeenSchedule&, const SeenSchedule&) = default;
+};
+
+struct PutSchedule {
+  bool replaces = false;
+  std::optional<SeenSchedule> seen = std::nullopt;  // what must still be stored
+
+  static const PutSchedule create;   // one that is there: `conflict`
+  static const PutSchedule replace;  // creates it, or replaces it
+  // Replaces a schedule that is still as it was seen.
+  static PutSchedule changed(const Schedule& schedule) {
+    return {.replaces = true, .seen = SeenSchedule{schedule.updated_at, schedule.next}};
+  }
+
+  friend bool operator==(const PutSchedule&, const PutSchedule&) = default;
+};
+inline constexpr PutSchedule PutSchedule::create{.replaces = false};
+inline constexpr PutSchedule PutSchedule::replace{.replaces = true};
 
 struct Fire {
   std::string schedule = {};
@@ -304,7 +347,10 @@ class Store {
   // ---- Queues ----------------------------------------------------------------------------------
 
   // Creates a queue or replaces its settings; returns what is stored. A number or UUID that
-  // another queue has: `conflict`. Creating needs an id.
+  // another queue has: `conflict`. Creating needs an id. A change of a queue that is no longer as
+  // it was seen, or gone: `conflict`. So that this is noticed, every write of a queue, by upkeep
+  // and by a removal too, sets `updated_at` to `now`, or to 1 ms after what it was if that is
+  // later.
   virtual Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) = 0;
 
   // One queue or all, by name.
@@ -321,8 +367,11 @@ class Store {
   // ---- Schedules -------------------------------------------------------------------------------
 
   // Creates or replaces a schedule. Its task's queue must exist (`not_found`). `last`, `last_task`,
-  // `fired`, `skipped` and `created_at` of an existing one stay. Returns what is stored.
-  virtual Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) = 0;
+  // `fired`, `skipped` and `created_at` of an existing one stay. A change of one that is no longer
+  // as it was seen, or gone: `conflict`. `updated_at` moves with every write, a tick included, as
+  // that of queues does. Returns what is stored.
+  virtual Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
+                                        TimePoint now) = 0;
   virtual Result<void> remove_schedule(std::string_view name, TimePoint now) = 0;
 
   // One or all, by name.

@@ -151,8 +151,9 @@ Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit
   return embedded::clear(state_, queue, limit);
 }
 
-Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, TimePoint now) {
-  return embedded::put_schedule(state_, schedule, now);
+Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                            TimePoint now) {
+  return embedded::put_schedule(state_, schedule, mode, now);
 }
 
 Result<void> StateMachine::remove_schedule(std::string_view name, TimePoint) {
