@@ -149,9 +149,9 @@ TEST_F(PostgresEdits, of_several_servers_one_creates_a_queue_or_a_schedule) {
     });
     queue.expect_one_winner("batch_size");
     const Race schedule("/v1/schedules", name, [&](std::size_t number) {
-      return fmt::format(
-          R"({{"name":"{0}","rule":{{"every_ms":3600000}},"task":{{"queue":"{0}"}},"missed_most":{1}}})",
-          name, number);
+      return fmt::format(R"({{"name":"{0}","rule":{{"every_ms":3600000}},)"
+                         R"("task":{{"queue":"{0}"}},"missed_most":{1}}})",
+                         name, number);
     });
     schedule.expect_one_winner("missed_most");
   }
