@@ -53,6 +53,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # What g++ leaves out of -Wextra and -Wconversion; one set of warnings is enough.
   list(APPEND warnings -Wno-missing-designated-field-initializers -Wno-sign-conversion)
+  # Fields are used under their mutex: core/thread_annotations.h.
+  list(APPEND warnings -Wthread-safety -Wthread-safety-beta)
   # libstdc++ 12 uses in std::stable_sort what it deprecates itself.
   list(APPEND warnings -Wno-deprecated-declarations)
 endif()

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -25,6 +24,7 @@
 #include "cli/first_steps.h"
 #include "cli/output_file.h"
 #include "cli/serve_advice.h"
+#include "core/seed.h"
 #include "core/store_url.h"
 #include "log/log_writer.h"
 #include "pages/files.h"
@@ -245,7 +245,6 @@ class Server {
   void begin() {
     const Traits traits = store_->traits();
     const std::int64_t tasks = tasks_in(*store_, clock_.now());
-    std::random_device device;
     LocalBrokerOptions options;
     options.rules = {.retry = config::retry_policy_of(settings_),
                      .create_unknown_queues = settings_.queues_create_unknown,
@@ -255,7 +254,7 @@ class Server {
                      .manager = settings_.manager_enabled,
                      .priority_figures = settings_.metrics_compat,
                      .history = true,
-                     .seed = (std::uint64_t{device()} << 32U) | device(),
+                     .seed = random_seed(),
                      .log = log_};
     options.watch = watch_options(settings_);
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);

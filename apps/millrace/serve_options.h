@@ -11,7 +11,7 @@
 #include "broker/watch.h"
 #include "config/config.h"
 #include "core/log.h"
-#include "store/store.h"
+#include "core/values.h"
 #include "worker/bulk.h"
 #include "worker/deliverer.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "access/secret.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::access {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "core/mutex.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 
@@ -94,7 +95,7 @@ std::shared_ptr<KeyBook::Entry> KeyBook::find(std::string_view text) const {
   if (own_ && id == own_->key->id) {
     entry = own_;
   } else if (!id.empty()) {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     const auto found = entries_.find(id);
     if (found != entries_.end()) entry = found->second;
   }
@@ -138,7 +139,7 @@ Verdict KeyBook::check(std::string_view authorization, Scope scope, TimePoint no
 Verdict KeyBook::spend(Entry& entry, Scope scope, TimePoint now) {
   const Key& key = *entry.key;
   if (key.about.rate) {
-    const std::lock_guard lock(entry.mutex);
+    const Lock lock(entry.mutex);
     if (entry.window.room(*key.about.rate, now) == 0) {
       Verdict verdict = refuse(
           Outcome::limited, fmt::format("the API key may make {} requests in {}",
@@ -164,7 +165,7 @@ std::shared_ptr<KeyBook::Entry> KeyBook::marked(std::string_view id, const Hash&
   if (admin_ && id == admin_->key->id) {
     entry = admin_;
   } else {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     const auto found = entries_.find(id);
     if (found != entries_.end()) entry = found->second;
   }
@@ -190,20 +191,20 @@ Verdict KeyBook::check_marked_again(std::string_view id, const Hash& mark, Scope
 }
 
 std::uint64_t KeyBook::begin_reading() {
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   return ++begun_;
 }
 
 void KeyBook::add(Key key) {
   auto entry = std::make_shared<Entry>();
   entry->key = std::make_shared<const Key>(std::move(key));
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   replaced_ = ++begun_;
   entries_.insert_or_assign(entry->key->id, std::move(entry));
 }
 
 void KeyBook::forget(std::string_view id) {
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   replaced_ = ++begun_;
   const auto found = entries_.find(id);
   if (found != entries_.end()) entries_.erase(found);
@@ -222,14 +223,19 @@ std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos, std::uint64_
     entry->key = std::make_shared<const Key>(std::move(*key));
     fresh.emplace(entry->key->id, std::move(entry));
   }
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (reading < replaced_) return {};
   replaced_ = reading;
   for (auto& [id, entry] : fresh) {
     const auto old = entries_.find(id);
     if (old == entries_.end()) continue;
-    const std::lock_guard window(old->second->mutex);
-    entry->window = old->second->window;
+    RateWindow window;
+    {
+      const Lock old_lock(old->second->mutex);
+      window = old->second->window;
+    }
+    const Lock new_lock(entry->mutex);
+    entry->window = window;
   }
   entries_ = std::move(fresh);
   unreadable_ = !errors.empty();
@@ -238,13 +244,13 @@ std::vector<Error> KeyBook::replace(const std::vector<Memo>& memos, std::uint64_
 
 bool KeyBook::guarded() const {
   if (admin_) return true;
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   return unreadable_ || !entries_.empty();
 }
 
 bool KeyBook::has_admin(TimePoint now) const {
   if (admin_) return true;
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   return std::ranges::any_of(entries_, [&](const auto& each) {
     const Key& key = *each.second->key;
     return key.about.scopes.allow(Scope::admin) && !key.expired(now);
@@ -253,7 +259,7 @@ bool KeyBook::has_admin(TimePoint now) const {
 
 bool KeyBook::is_last_admin(std::string_view id, TimePoint now) const {
   if (admin_) return false;
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   const auto is_admin = [&](const Key& key) {
     return key.about.scopes.allow(Scope::admin) && !key.expired(now);
   };
@@ -267,7 +273,7 @@ bool KeyBook::is_last_admin(std::string_view id, TimePoint now) const {
 std::vector<Key> KeyBook::list() const {
   std::vector<Key> keys;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     for (const auto& [id, entry] : entries_) keys.push_back(*entry->key);
   }
   std::ranges::stable_sort(keys, {}, &Key::created_at);

@@ -6,14 +6,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "access/key.h"
+#include "core/mutex.h"
 #include "core/rate_window.h"
 
 namespace millrace::access {
@@ -92,8 +91,8 @@ class KeyBook {
  private:
   struct Entry {
     std::shared_ptr<const Key> key;
-    std::mutex mutex;
-    RateWindow window;  // guarded by mutex
+    Mutex mutex;
+    RateWindow window GUARDED_BY(mutex);
   };
 
   std::shared_ptr<Entry> find(std::string_view text) const;
@@ -107,11 +106,11 @@ class KeyBook {
   const bool open_without_keys_;
   const std::shared_ptr<Entry> admin_;  // null: none
   const std::shared_ptr<Entry> own_;    // null: none
-  mutable std::shared_mutex mutex_;
-  std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
-  std::uint64_t begun_ = 0;     // readings; guarded by mutex_
-  std::uint64_t replaced_ = 0;  // the latest of them that was here; guarded by mutex_
-  bool unreadable_ = false;     // guarded by mutex_
+  mutable SharedMutex mutex_;
+  std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_ GUARDED_BY(mutex_);
+  std::uint64_t begun_ GUARDED_BY(mutex_) = 0;     // readings
+  std::uint64_t replaced_ GUARDED_BY(mutex_) = 0;  // the latest of them that was here
+  bool unreadable_ GUARDED_BY(mutex_) = false;
 };
 
 // What comes after "Bearer" in a header Authorization; empty: something else came.

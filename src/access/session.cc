@@ -5,9 +5,9 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 
@@ -97,7 +97,7 @@ std::shared_ptr<const Session> SessionBook::find(std::string_view text, TimePoin
   if (id.empty()) return nullptr;
   std::shared_ptr<const Session> session;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return nullptr;
     session = found->second;
@@ -107,13 +107,13 @@ std::shared_ptr<const Session> SessionBook::find(std::string_view text, TimePoin
 
 void SessionBook::add(Session session) {
   auto shared = std::make_shared<const Session>(std::move(session));
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   replaced_ = ++begun_;
   sessions_.insert_or_assign(shared->id, shared);
 }
 
 void SessionBook::forget(std::string_view id) {
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   replaced_ = ++begun_;
   const auto found = sessions_.find(id);
   if (found != sessions_.end()) sessions_.erase(found);
@@ -123,7 +123,7 @@ std::vector<std::string> SessionBook::surplus(std::string_view key, TimePoint no
   std::vector<std::shared_ptr<const Session>> alive;
   std::vector<std::string> gone;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     for (const auto& [id, session] : sessions_) {
       if (session->expires <= now) {
         gone.push_back(id);
@@ -147,7 +147,7 @@ std::vector<std::string> SessionBook::surplus(std::string_view key, TimePoint no
 }
 
 std::uint64_t SessionBook::begin_reading() {
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   return ++begun_;
 }
 
@@ -163,7 +163,7 @@ std::vector<Error> SessionBook::replace(const std::vector<Memo>& memos, std::uin
     auto shared = std::make_shared<const Session>(std::move(*session));
     fresh.emplace(shared->id, shared);
   }
-  const std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (reading < replaced_) return {};
   replaced_ = reading;
   sessions_ = std::move(fresh);

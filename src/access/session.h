@@ -11,14 +11,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "access/key.h"
 #include "access/secret.h"
-#include "store/store.h"
+#include "core/mutex.h"
+#include "core/values.h"
 
 namespace millrace::access {
 
@@ -77,10 +77,10 @@ class SessionBook {
 
  private:
   const SessionLimits limits_;
-  mutable std::shared_mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Session>, std::less<>> sessions_;
-  std::uint64_t begun_ = 0;
-  std::uint64_t replaced_ = 0;
+  mutable SharedMutex mutex_;
+  std::map<std::string, std::shared_ptr<const Session>, std::less<>> sessions_ GUARDED_BY(mutex_);
+  std::uint64_t begun_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t replaced_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace millrace::access

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/mutex.h"
 #include "outgoing/signature.h"
 #include "store/embedded/memory.h"
 
@@ -166,7 +167,7 @@ Result<void> App::Parts::prepare() {
   }
   auto made =
       std::make_unique<worker::Worker>(clock(), broker(), worker_options(), std::move(handlers));
-  const std::scoped_lock lock(told_mutex);
+  const Lock lock(told_mutex);
   worker = std::move(made);
   return {};
 }
@@ -220,7 +221,7 @@ Result<void> App::Parts::begin_when_there(Signals& told) {
 // ---- Ending ------------------------------------------------------------------------------------
 
 int App::Parts::end() {
-  const std::scoped_lock lock(end_mutex);
+  const Lock lock(end_mutex);
   if (ended) return *ended;
   int code = EXIT_SUCCESS;
   if (worker) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "app/plan.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "log/log_writer.h"
 #include "process/signals.h"
 #include "worker/deliverer.h"
@@ -67,11 +67,11 @@ struct App::Parts {
   std::unique_ptr<api::Listener> listener;
   Client client;
   bool begun = false;
-  std::mutex end_mutex;
-  std::optional<int> ended;         // the code to exit with
-  std::atomic<bool> stuck = false;  // handlers have not returned
-  std::mutex told_mutex;            // while shutdown() looks for whom to tell
-  Signals* signals = nullptr;       // of run(), to be woken
+  Mutex end_mutex;
+  std::optional<int> ended GUARDED_BY(end_mutex);     // the code to exit with
+  std::atomic<bool> stuck = false;                    // handlers have not returned
+  Mutex told_mutex;                                   // while shutdown() looks for whom to tell
+  Signals* signals GUARDED_BY(told_mutex) = nullptr;  // of run(), to be woken
   std::atomic<bool> told_to_stop = false;
 };
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <random>
 
+#include "core/seed.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
@@ -17,11 +17,6 @@
 
 namespace millrace {
 namespace {
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
-}
 
 // Reading where nothing was ever written is a mistyped name, not an empty store.
 Result<void> check_there_is(Disk& disk, std::string_view what,

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/mutex.h"
+
 namespace millrace {
 
 // A clock that was set back ends a window, too: nobody should wait for it to catch up.
@@ -10,7 +12,7 @@ bool AlertBook::is_over(const Entry& entry, TimePoint now) const {
 }
 
 std::optional<std::uint64_t> AlertBook::let_through(const AlertKey& key, TimePoint now) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   auto found = entries_.find(key);
   if (found == entries_.end()) {
     const AlertKey shared{.kind = key.kind};
@@ -25,7 +27,7 @@ std::optional<std::uint64_t> AlertBook::let_through(const AlertKey& key, TimePoi
 }
 
 std::vector<HeldBack> AlertBook::ended(TimePoint now) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<HeldBack> told;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     if (!is_over(entry->second, now)) {

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "broker/notice.h"
+#include "core/mutex.h"
 
 namespace millrace {
 
@@ -54,8 +54,8 @@ class AlertBook {
 
   const Duration window_;
   const std::size_t most_;
-  std::mutex mutex_;
-  std::map<AlertKey, Entry> entries_;
+  Mutex mutex_;
+  std::map<AlertKey, Entry> entries_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

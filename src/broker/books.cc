@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <random>
 #include <span>
 #include <utility>
 
 #include "core/decide.h"
+#include "core/seed.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
 
@@ -36,15 +36,10 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-std::uint64_t drawn_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
-}
-
 }  // namespace
 
 Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint now)
-    : Books(given, store_traits, now, given.seed ? *given.seed : drawn_seed()) {}
+    : Books(given, store_traits, now, given.seed ? *given.seed : random_seed()) {}
 
 Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint now,
              std::uint64_t seed)

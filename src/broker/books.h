@@ -47,8 +47,8 @@ struct BooksOptions {
   Log log = {};
 };
 
-// Whoever locks several of them does so in the order queues, events, figures,
-// leases.
+// Whoever locks several of them does so in the order queues, events, figures, leases; their ranks
+// (core/lock_order.h) make debug builds and sanitizers check it.
 struct Books {
   Books(const BooksOptions& options, const Traits& store_traits, TimePoint now);
 

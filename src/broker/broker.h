@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "broker/caller.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace {
 

@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "core/ensure.h"
+
 namespace millrace {
 
 void Answers::add(Answers more) {
@@ -73,7 +75,7 @@ std::vector<Request*> Callers::gather(std::size_t items, std::size_t bytes) {
   std::size_t bytes_so_far = 0;
   while (!turns_.empty()) {
     Caller& caller = *turns_.front();
-    Request& request = caller.requests.lower_bound(caller.next)->second;
+    Request& request = next_of(caller);
     if (caller.gathered == gathers_ && request.first_step < caller.step) {
       next_round.splice(next_round.end(), turns_, turns_.begin());
       continue;
@@ -93,7 +95,15 @@ std::vector<Request*> Callers::gather(std::size_t items, std::size_t bytes) {
   return round;
 }
 
+Request& Callers::next_of(Caller& caller) {
+  const auto next = caller.requests.lower_bound(caller.next);
+  ensure(next != caller.requests.end(), "a caller has its turn and no request");
+  return next->second;
+}
+
 void Callers::waits_no_more(Caller& caller, Request& request) {
+  ensure(waiting_ != 0 && caller.waiting != 0 && waiting_bytes_ >= request.bytes,
+         "a request was not counted among those that wait");
   --waiting_;
   waiting_bytes_ -= request.bytes;
   caller.waiting_bytes -= request.bytes;
@@ -103,10 +113,12 @@ void Callers::waits_no_more(Caller& caller, Request& request) {
 
 Answers::Node Callers::remove(Request& request) {
   const auto at = callers_.find(request.caller.value);
+  ensure(at != callers_.end() && open_ != 0, "a request is removed whose caller is not known");
   Caller& caller = at->second;
   if (request.stage == Request::Stage::waiting) waits_no_more(caller, request);
   request.stage = Request::Stage::gone_out;
   Answers::Node node = caller.requests.extract(request.number);
+  ensure(!node.empty(), "a request is answered or dropped twice");
   if (caller.requests.empty()) callers_.erase(at);
   --open_;
   return node;
@@ -131,7 +143,7 @@ void Callers::expire(TimePoint now, Answers& out) {
 void Callers::refuse_all(const Error& error, Answers& out) {
   while (!turns_.empty()) {
     Caller& caller = *turns_.front();
-    out.add(drop(caller.requests.lower_bound(caller.next)->second, error));
+    out.add(drop(next_of(caller), error));
   }
 }
 

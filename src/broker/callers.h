@@ -88,6 +88,8 @@ class Callers {
   };
 
   static bool only_takes(const Request& request);
+  // The first that has not been gathered yet.
+  static Request& next_of(Caller& caller);
   void waits_no_more(Caller& caller, Request& request);
   Answers::Node drop(Request& request, std::optional<Error> instead);
 

@@ -101,7 +101,7 @@ TEST(Callers, requests_of_one_caller_are_applied_in_their_order) {
   const auto taken = d.take(1, {}, {{"q", 5}});
   d.put(1, {second});
   d.apply();
-  EXPECT_THAT(d.calls(), ElementsAre("find"));
+  EXPECT_THAT(d.calls(), ElementsAre("find 1"));
   d.apply();
   EXPECT_THAT(d.calls(), ElementsAre("put 1", "work 0+0+1"));
   d.apply();
@@ -130,7 +130,7 @@ TEST(Callers, answers_of_one_caller_come_in_the_order_of_its_requests) {
   const auto note = [&](int number) { return [&, number](auto) { order.push_back(number); }; };
   d.submit(put_request({1}, tasks(1), never, note(1)));
   d.submit(call_request<Task>(
-      {1}, [](Store& store, TimePoint) { return store.find(fresh_id()); }, never, note(2)));
+      {1}, [](Store& store, TimePoint) { return find_task(store, fresh_id()); }, never, note(2)));
   d.submit(work_request({1}, {.takes = {{.queues = {{"q", 1}}}}}, never, note(3)));
   d.submit(put_request({1}, tasks(1), never, note(4)));
   d.apply();
@@ -187,7 +187,7 @@ TEST(Callers, everything_a_request_carries_counts) {
   EXPECT_GE(bytes_of(Settlement{.error = error(big)}), 1000);
   EXPECT_GE(bytes_of(Settlement{.follow_ups = {task("q", {.payload = big})}}), 1000);
   EXPECT_GE(bytes_of(Extension{.log = {big}}), 1000);
-  const auto call = [](Store& store, TimePoint) { return store.find(fresh_id()); };
+  const auto call = [](Store& store, TimePoint) { return find_task(store, fresh_id()); };
   EXPECT_GE(call_request<Task>({1}, call, never, [](auto) {}, 1000).bytes, 1000);
 }
 

@@ -70,6 +70,32 @@ void Coalescer::on_store(std::function<void(const std::optional<Error>&)> tell) 
   on_store_ = std::move(tell);
 }
 
+void Coalescer::when_stored(Stored then) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t round = rounds_.applied() + (applying_ ? 1 : 0);
+  const auto failure = rounds_.failure();
+  if (!failure && round > rounds_.durable()) {
+    waiting_stored_.emplace_back(round, std::move(then));
+    return;
+  }
+  lock.unlock();
+  then(failure);
+}
+
+// A round that changed nothing and answered nobody is not counted, so nothing more will come.
+std::vector<Coalescer::Stored> Coalescer::take_stored() {
+  std::vector<Stored> taken;
+  const bool failed = rounds_.failure().has_value();
+  std::erase_if(waiting_stored_, [&](auto& waiting) {
+    const std::uint64_t round =
+        applying_ ? waiting.first : std::min(waiting.first, rounds_.applied());
+    if (!failed && round > rounds_.durable()) return false;
+    taken.push_back(std::move(waiting.second));
+    return true;
+  });
+  return taken;
+}
+
 // Unlocks first, so that the applier does not wake up to a lock that is held.
 void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
   const bool wake = applier_waits_ && has_company();
@@ -106,17 +132,22 @@ void Coalescer::apply_rounds() {
     Answers answers = rounds_.expire(round.now);
     const bool apply = has_room() && has_company();
     if (apply) answers.add(rounds_.gather(round.now, round));
+    applying_ = apply;
     lock.unlock();
     answers.deliver();
     if (apply) rounds_.run(round);
     lock.lock();
     if (!apply) continue;
     answers = rounds_.keep(round);
+    applying_ = false;
     tell_of_store();
     if (rounds_.needs_flush()) applied_.notify_one();
-    if (answers.empty()) continue;
+    auto stored = take_stored();
+    if (answers.empty() && stored.empty()) continue;
+    const auto failure = rounds_.failure();
     lock.unlock();
     answers.deliver();
+    for (Stored& then : stored) then(failure);
     lock.lock();
   }
   applier_done_ = true;
@@ -146,8 +177,11 @@ void Coalescer::flush_rounds() {
     }
     // An applier that waits for requests has nothing to gain yet.
     const bool wake = !applier_waits_ || !result;
+    auto stored = take_stored();
+    const auto failure = rounds_.failure();
     lock.unlock();
     if (wake) work_.notify_one();
+    for (Stored& then : stored) then(failure);
     answers.deliver();
     lock.lock();
     syncer_busy_ = false;

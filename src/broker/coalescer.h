@@ -85,6 +85,11 @@ class Coalescer {
   void give_back(const WorkResult& result);
   // What somebody else did may be work for parked takes. From any thread.
   void hint(const Hint& hint);
+  // Calls `then` once everything is durable that was applied before this call, or is being applied:
+  // with nothing, or with the error for which it may not be. On a thread of this, or before this
+  // returns; it may only post.
+  using Stored = std::move_only_function<void(const std::optional<Error>& failure)>;
+  void when_stored(Stored then);
   // Whom to tell when the store goes away, with why, and when it is back, with nothing. Called
   // under a lock, so it may only post.
   void on_store(std::function<void(const std::optional<Error>&)> tell);
@@ -107,6 +112,8 @@ class Coalescer {
   void wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now);
   void wake_applier(std::unique_lock<std::mutex>& lock);
   void tell_of_store();
+  // Those of waiting_stored_ that may be told now.
+  std::vector<Stored> take_stored();
 
   Clock& clock_;
   Store& store_;
@@ -121,6 +128,8 @@ class Coalescer {
   bool stopping_ = false;
   bool applier_waits_ = false;  // for requests
   bool applier_done_ = false;
+  bool applying_ = false;                                         // a round is
+  std::vector<std::pair<std::uint64_t, Stored>> waiting_stored_;  // by the round they wait for
   bool syncer_busy_ = false;         // flushes, or answers: completions may ask for more
   std::condition_variable work_;     // for the applier
   std::condition_variable applied_;  // for the syncer

@@ -472,10 +472,11 @@ class BusyCaller {
         self = coalescer_.new_caller();
       }
       finish_one(self);
-      EXPECT_THAT(call_now<Task>(
-                      coalescer_, self,
-                      [](Store& store, TimePoint) { return store.find(TaskNumber{1}); }, never),
-                  IsOk());
+      EXPECT_THAT(
+          call_now<Task>(
+              coalescer_, self,
+              [](Store& store, TimePoint) { return find_task(store, TaskNumber{1}); }, never),
+          IsOk());
     }
   }
 

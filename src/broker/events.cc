@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "broker/queue_book.h"
+#include "core/mutex.h"
 
 namespace millrace {
 namespace {
@@ -113,7 +114,7 @@ EventRing::Writing::~Writing() {
 }
 
 std::uint64_t EventRing::last() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return next_ - 1;
 }
 
@@ -169,7 +170,7 @@ struct EventRing::Record {
 
 EventPage EventRing::read(const EventFilter& filter, std::uint64_t after, std::size_t most_events,
                           std::size_t most_looked_at) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   EventPage page{.next = after};
   if (after >= next_) {  // never given out: of another broker, or made up
     page.reset = true;
@@ -191,7 +192,7 @@ EventPage EventRing::read(const EventFilter& filter, std::uint64_t after, std::s
 
 std::uint64_t EventRing::wait(std::uint64_t after, std::move_only_function<void()> wake) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (after + 1 == next_) {
       waiting_.emplace_back(++last_ticket_, std::move(wake));
       return last_ticket_;
@@ -203,7 +204,7 @@ std::uint64_t EventRing::wait(std::uint64_t after, std::move_only_function<void(
 
 void EventRing::forget(std::uint64_t ticket) {
   std::move_only_function<void()> gone;  // destroyed without the lock
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = std::ranges::find(waiting_, ticket, &decltype(waiting_)::value_type::first);
   if (found == waiting_.end()) return;
   gone = std::move(found->second);
@@ -211,7 +212,7 @@ void EventRing::forget(std::uint64_t ticket) {
 }
 
 std::size_t EventRing::waiting() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return waiting_.size();
 }
 

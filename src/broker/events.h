@@ -13,12 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace millrace {
 
@@ -118,17 +119,21 @@ class EventRing {
   };
 
   // One lock for all that a request brings; wakes those who wait when it ends.
-  class Writing {
+  class SCOPED_CAPABILITY Writing {
    public:
-    explicit Writing(EventRing& ring) : ring_(ring), lock_(ring.mutex_), next_(ring.next_) {}
+    explicit Writing(EventRing& ring) ACQUIRE(ring.mutex_)
+        : ring_(ring), lock_(ring.mutex_), next_(ring.next_) {}
     Writing(const Writing&) = delete;
     Writing& operator=(const Writing&) = delete;
-    ~Writing();
-    void add(const News& news) { ring_.add(news); }
+    ~Writing() RELEASE();
+    void add(const News& news) {
+      ring_.mutex_.assert_held();
+      ring_.add(news);
+    }
 
    private:
     EventRing& ring_;
-    std::unique_lock<std::mutex> lock_;
+    Lock<Mutex> lock_;
     const std::uint64_t next_;
   };
 
@@ -152,22 +157,25 @@ class EventRing {
   struct Head;
   struct Record;
 
-  void add(const News& news);
-  char* make_room(std::size_t size);
-  std::size_t position(std::uint64_t number) const { return starts_[number % events_]; }
+  void add(const News& news) REQUIRES(mutex_);
+  char* make_room(std::size_t size) REQUIRES(mutex_);
+  std::size_t position(std::uint64_t number) const REQUIRES(mutex_) {
+    return starts_[number % events_];
+  }
 
   const std::uint64_t boot_;
   const std::size_t events_;
   const std::size_t size_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_{LockRank::events};
   // Records lie one after another in `bytes_` and begin anew at its end, over the oldest ones.
-  std::unique_ptr<char[]> bytes_;
-  std::unique_ptr<std::size_t[]> starts_;  // of event n at n mod events_
-  std::size_t end_ = 0;                    // of the newest record
-  std::uint64_t first_ = 1;                // the oldest that is there
-  std::uint64_t next_ = 1;                 // the number to be given next
-  std::uint64_t last_ticket_ = 0;
-  std::vector<std::pair<std::uint64_t, std::move_only_function<void()>>> waiting_;
+  std::unique_ptr<char[]> bytes_ GUARDED_BY(mutex_);
+  std::unique_ptr<std::size_t[]> starts_ GUARDED_BY(mutex_);  // of event n at n mod events_
+  std::size_t end_ GUARDED_BY(mutex_) = 0;                    // of the newest record
+  std::uint64_t first_ GUARDED_BY(mutex_) = 1;                // the oldest that is there
+  std::uint64_t next_ GUARDED_BY(mutex_) = 1;                 // the number to be given next
+  std::uint64_t last_ticket_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::pair<std::uint64_t, std::move_only_function<void()>>> waiting_
+      GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "core/mutex.h"
 
 namespace millrace {
 namespace {
@@ -122,17 +123,20 @@ Figures::Entry* Figures::entry(std::string_view queue, std::string_view* name) {
 }
 
 void Figures::Writing::find(std::string_view queue) {
+  figures_.mutex_.assert_held();
   if (last_ != nullptr && last_name_ == queue) return;
   last_ = figures_.entry(queue, &last_name_);
   last_line_ = {};
 }
 
 Tally& Figures::Writing::of(std::string_view queue) {
+  figures_.mutex_.assert_held();
   find(queue);
   return last_ == nullptr ? figures_.others_ : last_->tally;
 }
 
 const Figures::Line& Figures::Writing::line(std::string_view queue, std::string_view type) {
+  figures_.mutex_.assert_held();
   find(queue);
   if (last_line_.type != nullptr && last_ != nullptr && last_type_ == type) return last_line_;
   const Place place = figures_.place_of(last_, last_name_, type);
@@ -145,6 +149,7 @@ const Figures::Line& Figures::Writing::line(std::string_view queue, std::string_
 
 void Figures::Writing::ended(std::string_view type, std::uint8_t priority, bool completed,
                              std::optional<Duration> run) {
+  figures_.mutex_.assert_held();
   if (!figures_.options_.priorities) return;
   auto& all = figures_.priorities_;
   auto found = all.find(type);
@@ -211,20 +216,20 @@ void Figures::begin_minute(TimePoint at) {
 }
 
 QueueFigures Figures::of(std::string_view queue, TimePoint now) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = entries_.find(queue);
   if (found == entries_.end()) return {.since = started_};
   return found->second.tally.figures(now);
 }
 
 RateWindow Figures::window(std::string_view queue) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = entries_.find(queue);
   return found == entries_.end() ? RateWindow{} : found->second.tally.window();
 }
 
 void Figures::forget(std::string_view queue) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = entries_.find(queue);
   if (found == entries_.end()) return;
   types_ -= found->second.types.size();
@@ -235,7 +240,7 @@ void Figures::forget(std::string_view queue) {
 std::vector<TypeFigures> Figures::types() {
   std::vector<TypeFigures> all;
   std::string after;
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (auto at = entries_.begin(); at != entries_.end(); at = entries_.upper_bound(after)) {
     after = at->first;
     for (const auto& [type, tally] : at->second.types) all.push_back(tally.figures(after, type));
@@ -250,7 +255,7 @@ std::vector<TypeFigures> Figures::types() {
 }
 
 std::vector<PriorityFigures> Figures::priorities() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<PriorityFigures> all;
   for (const auto& [type, tallies] : priorities_) {
     for (std::size_t i = 0; i < tallies.size(); ++i) {
@@ -267,7 +272,7 @@ std::vector<PriorityFigures> Figures::priorities() {
 }
 
 std::vector<std::pair<ErrorCode, std::uint64_t>> Figures::refused() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<std::pair<ErrorCode, std::uint64_t>> all;
   for (std::size_t i = 0; i < refused_.size(); ++i) {
     if (refused_[i] != 0) all.emplace_back(static_cast<ErrorCode>(i), refused_[i]);
@@ -276,12 +281,12 @@ std::vector<std::pair<ErrorCode, std::uint64_t>> Figures::refused() {
 }
 
 std::uint64_t Figures::late_reports() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return late_reports_;
 }
 
 std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool all) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   turn(now);
   std::vector<std::shared_ptr<const Minute>> minutes(finished_.begin(), finished_.end());
   finished_.clear();
@@ -297,7 +302,7 @@ void Figures::each_row(TimePoint now, const Visit& visit) {
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     turn(now);
     minutes = finished_;
     minutes.push_back(minute_);
@@ -305,7 +310,7 @@ void Figures::each_row(TimePoint now, const Visit& visit) {
   for (const auto& minute : minutes) {
     std::size_t next = 0;
     for (bool more = true; more;) {
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       const std::size_t end = std::min(next + rows_at_once, minute->rows.size());
       for (; next < end; ++next) visit(minute->at, *minute->rows[next]);
       more = next < minute->rows.size();

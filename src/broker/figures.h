@@ -12,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +21,7 @@
 #include "broker/broker.h"
 #include "broker/observed.h"
 #include "broker/type_tally.h"
+#include "core/mutex.h"
 #include "core/rate_window.h"
 
 namespace millrace {
@@ -110,23 +110,35 @@ class Figures {
   };
 
   // One lock for all that a request brings.
-  class Writing {
+  class SCOPED_CAPABILITY Writing {
    public:
-    explicit Writing(Figures& figures) : figures_(figures), lock_(figures.mutex_) {}
-    Writing(Figures& figures, TimePoint now) : Writing(figures) { figures.turn(now); }
+    explicit Writing(Figures& figures) ACQUIRE(figures.mutex_)
+        : figures_(figures), lock_(figures.mutex_) {}
+    Writing(Figures& figures, TimePoint now) ACQUIRE(figures.mutex_) : Writing(figures) {
+      figures.turn(now);
+    }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() RELEASE() = default;
     Tally& of(std::string_view queue);
     const Line& line(std::string_view queue, std::string_view type);
     // By type and priority, where that is asked for.
     void ended(std::string_view type, std::uint8_t priority, bool completed,
                std::optional<Duration> run);
-    void refused(ErrorCode code) { ++figures_.refused_[static_cast<std::size_t>(code)]; }
-    void late_report() { ++figures_.late_reports_; }
+    void refused(ErrorCode code) {
+      figures_.mutex_.assert_held();
+      ++figures_.refused_[static_cast<std::size_t>(code)];
+    }
+    void late_report() {
+      figures_.mutex_.assert_held();
+      ++figures_.late_reports_;
+    }
 
    private:
     void find(std::string_view queue);
 
     Figures& figures_;
-    std::scoped_lock<std::mutex> lock_;
+    Lock<Mutex> lock_;
     // What was asked for last, since it mostly is again.
     std::string_view last_name_ = {};
     Entry* last_ = nullptr;
@@ -169,28 +181,30 @@ class Figures {
   };
 
   // Begins another minute if it is time.
-  void turn(TimePoint now);
-  void begin_minute(TimePoint at);
+  void turn(TimePoint now) REQUIRES(mutex_);
+  void begin_minute(TimePoint at) REQUIRES(mutex_);
   // `name` becomes one that stays.
-  Entry* entry(std::string_view queue, std::string_view* name);
-  Place place_of(Entry* entry, std::string_view queue, std::string_view type);
-  MinuteRow* row_of(const Place& place);
+  Entry* entry(std::string_view queue, std::string_view* name) REQUIRES(mutex_);
+  Place place_of(Entry* entry, std::string_view queue, std::string_view type) REQUIRES(mutex_);
+  MinuteRow* row_of(const Place& place) REQUIRES(mutex_);
 
   const TimePoint started_;
   const FiguresOptions options_;
-  std::mutex mutex_;
-  Entries entries_;
-  Tally others_{started_};
-  TypeTally other_types_;
-  std::size_t types_ = 0;
-  std::map<std::string, std::array<PriorityTally, priority_class_count>, std::less<>> priorities_;
-  std::array<std::uint64_t, error_codes> refused_ = {};
-  std::uint64_t late_reports_ = 0;
+  Mutex mutex_{LockRank::figures};
+  Entries entries_ GUARDED_BY(mutex_);
+  Tally others_ GUARDED_BY(mutex_){started_};
+  TypeTally other_types_ GUARDED_BY(mutex_);
+  std::size_t types_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::array<PriorityTally, priority_class_count>, std::less<>> priorities_
+      GUARDED_BY(mutex_);
+  std::array<std::uint64_t, error_codes> refused_ GUARDED_BY(mutex_) = {};
+  std::uint64_t late_reports_ GUARDED_BY(mutex_) = 0;
 
   // Whoever adds up keeps what he has not seen yet.
-  std::shared_ptr<Minute> minute_;   // that is not over
-  std::uint64_t minute_number_ = 1;  // so that a tally knows whether its row is of it
-  std::vector<std::shared_ptr<Minute>> finished_;
+  std::shared_ptr<Minute> minute_ GUARDED_BY(mutex_);  // that is not over
+  // So that a tally knows whether its row is of it.
+  std::uint64_t minute_number_ GUARDED_BY(mutex_) = 1;
+  std::vector<std::shared_ptr<Minute>> finished_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -4,9 +4,9 @@
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/uuid.h"
 
 namespace millrace {
@@ -17,21 +17,21 @@ class Ids {
   explicit Ids(std::uint64_t seed) : source_(seed) {}
 
   Uuid next(TimePoint now) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     return source_.next(now);
   }
 
   // Gives an id to each task that has none.
   void fill(std::vector<NewTask>& tasks, TimePoint now) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     for (NewTask& task : tasks) {
       if (task.id.value.is_nil()) task.id = {source_.next(now)};
     }
   }
 
  private:
-  std::mutex mutex_;
-  UuidSource source_;
+  Mutex mutex_;
+  UuidSource source_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

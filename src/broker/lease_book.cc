@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutex.h"
+
 namespace millrace {
 namespace {
 
@@ -65,16 +67,19 @@ Lease lease_of(const LeaseNote& note) {
 }
 
 const LeaseNote* LeaseBook::Writing::find(TaskId id, Token token) const {
+  book_.mutex_.assert_held();
   const auto found = book_.notes_.find(token.value);
   return found == book_.notes_.end() || found->second.note.id != id ? nullptr : &found->second.note;
 }
 
 void LeaseBook::Writing::asked(const std::string& worker, std::vector<std::string> queues,
                                TimePoint now) {
+  book_.mutex_.assert_held();
   if (Worker* entry = book_.worker(worker, now)) entry->queues = std::move(queues);
 }
 
 void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, TimePoint now) {
+  book_.mutex_.assert_held();
   const auto [at, added] = book_.notes_.try_emplace(lease.token.value);
   if (!added) return;
   Entry& entry = at->second;
@@ -93,6 +98,7 @@ void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, Ti
 }
 
 bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now) {
+  book_.mutex_.assert_held();
   Worker* worker = book_.worker(report.worker, now);
   if (worker == nullptr) return false;
   book_.drop_report(*worker);
@@ -105,6 +111,7 @@ bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now) {
 }
 
 const LeaseNote* LeaseBook::Writing::extended(Token token, TimePoint until, TimePoint now) {
+  book_.mutex_.assert_held();
   const auto found = book_.notes_.find(token.value);
   if (found == book_.notes_.end()) return nullptr;
   found->second.until = until;
@@ -115,6 +122,7 @@ const LeaseNote* LeaseBook::Writing::extended(Token token, TimePoint until, Time
 }
 
 void LeaseBook::Writing::ended(Token token, bool settled, TimePoint now) {
+  book_.mutex_.assert_held();
   const auto found = book_.notes_.find(token.value);
   if (found == book_.notes_.end()) return;
   if (Worker* holder = found->second.worker; holder != nullptr && settled) {
@@ -149,7 +157,8 @@ void LeaseBook::make_room() {
   }
   constexpr std::size_t slack = 1024;
   if (ages_.size() <= 2 * notes_.size() + slack) return;
-  std::erase_if(ages_, [&](std::uint64_t token) { return !notes_.contains(token); });
+  std::erase_if(ages_,
+                [this](std::uint64_t token) REQUIRES(mutex_) { return !notes_.contains(token); });
 }
 
 LeaseBook::Worker* LeaseBook::worker(const std::string& name, TimePoint now) {
@@ -187,7 +196,7 @@ void LeaseBook::forget_idle(TimePoint now) {
 }
 
 std::vector<WorkerView> LeaseBook::workers(bool details) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::size_t described = 0;
   std::vector<WorkerView> views;
   views.reserve(workers_.size());
@@ -217,7 +226,7 @@ std::vector<WorkerView> LeaseBook::workers(bool details) {
 }
 
 std::vector<WorkerReport> LeaseBook::reports(TimePoint since) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<WorkerReport> reports;
   for (const auto& [name, worker] : workers_) {
     if (worker.report && worker.reported >= since) reports.push_back(*worker.report);
@@ -225,8 +234,13 @@ std::vector<WorkerReport> LeaseBook::reports(TimePoint since) {
   return reports;
 }
 
+bool LeaseBook::knows(TaskId id, Token token) {
+  const Writing writing(*this);
+  return writing.find(id, token) != nullptr;
+}
+
 std::size_t LeaseBook::size() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return notes_.size();
 }
 

@@ -13,7 +13,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "core/mutex.h"
 
 namespace millrace {
 
@@ -68,9 +68,12 @@ class LeaseBook {
   explicit LeaseBook(const LeaseBookOptions& options = {}) : options_(options) {}
 
   // One lock for all that a request brings.
-  class Writing {
+  class SCOPED_CAPABILITY Writing {
    public:
-    explicit Writing(LeaseBook& book) : book_(book), lock_(book.mutex_) {}
+    explicit Writing(LeaseBook& book) ACQUIRE(book.mutex_) : book_(book), lock_(book.mutex_) {}
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() RELEASE() = default;
 
     // The note of a lease with this token on this task; null: not remembered.
     const LeaseNote* find(TaskId id, Token token) const;
@@ -86,13 +89,15 @@ class LeaseBook {
 
    private:
     LeaseBook& book_;
-    std::scoped_lock<std::mutex> lock_;
+    Lock<Mutex> lock_;
   };
 
   // `details`: also what they hold is told, of each task.
   std::vector<WorkerView> workers(bool details = true);
   // Of those that have reported since.
   std::vector<WorkerReport> reports(TimePoint since);
+  // A lease with this token on this task is remembered.
+  bool knows(TaskId id, Token token);
   std::size_t size();
 
  private:
@@ -117,18 +122,18 @@ class LeaseBook {
     TimePoint reported{};
   };
 
-  Worker* worker(const std::string& name, TimePoint now);
-  void forget_idle(TimePoint now);
-  void drop_report(Worker& worker);
-  void erase(std::unordered_map<std::uint64_t, Entry>::iterator at);
-  void make_room();
+  Worker* worker(const std::string& name, TimePoint now) REQUIRES(mutex_);
+  void forget_idle(TimePoint now) REQUIRES(mutex_);
+  void drop_report(Worker& worker) REQUIRES(mutex_);
+  void erase(std::unordered_map<std::uint64_t, Entry>::iterator at) REQUIRES(mutex_);
+  void make_room() REQUIRES(mutex_);
 
   const LeaseBookOptions options_;
-  std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Entry> notes_;  // by token
-  std::deque<std::uint64_t> ages_;                  // oldest first; some have ended
-  std::map<std::string, Worker> workers_;
-  std::size_t reports_ = 0;  // queues that are reported about
+  Mutex mutex_{LockRank::leases};
+  std::unordered_map<std::uint64_t, Entry> notes_ GUARDED_BY(mutex_);  // by token
+  std::deque<std::uint64_t> ages_ GUARDED_BY(mutex_);  // oldest first; some have ended
+  std::map<std::string, Worker> workers_ GUARDED_BY(mutex_);
+  std::size_t reports_ GUARDED_BY(mutex_) = 0;  // queues that are reported about
 };
 
 }  // namespace millrace

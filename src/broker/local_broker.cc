@@ -13,6 +13,16 @@
 #include "core/validate.h"
 
 namespace millrace {
+namespace {
+
+// As many as the store can serve at once, unless the options say otherwise.
+ReadsOptions with_threads(ReadsOptions options, const Traits& traits) {
+  if (options.threads == 0) options.threads = traits.readers;
+  return options;
+}
+
+}  // namespace
+
 LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options)
     : clock_(clock),
       books_(options.rules, store.traits(), clock.now()),
@@ -23,6 +33,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       history_(books_),
       store_(prepared(store)),
       coalescer_(clock_, store_, options.coalescer),
+      reads_(clock_, store_, coalescer_, with_threads(options.reads, books_.traits)),
       runner_(clock_, coalescer_, books_.log(), books_.traits.recovers),
       self_(coalescer_.new_caller()),
       time_jumps_(options.time_jumps) {
@@ -57,7 +68,9 @@ void LocalBroker::stop() {
   store_.on_hint(nullptr);
   if (books_.options.history) keep_last_minute();
   runner_.begin_stop();
+  reads_.begin_stop();
   coalescer_.stop();
+  reads_.stop();
   runner_.stop();
   books_.waiters.failed({ErrorCode::unavailable, "the broker is stopping"});
   books_.log()(LogLevel::info, "broker stopped");
@@ -110,6 +123,7 @@ void LocalBroker::store_changed(const std::optional<Error>& away) {
 
 void LocalBroker::leave(CallerId caller) {
   coalescer_.leave(caller);
+  reads_.leave(caller);
   books_.waiters.leave(caller);
 }
 

@@ -27,6 +27,7 @@
 #include "broker/history_writer.h"
 #include "broker/manager.h"
 #include "broker/observed.h"
+#include "broker/reads.h"
 #include "broker/scheduler.h"
 #include "broker/service_runner.h"
 #include "broker/shared_eye.h"
@@ -45,6 +46,7 @@ class TypeSum;
 struct LocalBrokerOptions {
   BooksOptions rules = {};
   CoalescerOptions coalescer = {};
+  ReadsOptions reads = {};
   // Alerts about queues and the disk; nullopt: nobody looks.
   std::optional<WatchOptions> watch = std::nullopt;
   // False: nothing happens by itself; call run_services().
@@ -156,6 +158,13 @@ class LocalBroker final : public Broker {
   struct Problems;  // of queues that a request needs and that cannot be had
   struct Walk;      // through the history
 
+  // Looks at the store beside the rounds.
+  template <class T>
+  void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
+            Completion<T> done) {
+    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done));
+  }
+
   template <class T>
   using StoreCall = std::move_only_function<Result<T>(Store&, TimePoint)>;
   template <class T>
@@ -204,6 +213,8 @@ class LocalBroker final : public Broker {
   void finished(const TaskId& id);
   Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
                             std::vector<Cancelled>& cancelled, TimePoint now);
+  Result<void> look_up_changes(Store& store, const std::vector<TaskUpdate>& updates,
+                               std::vector<Changed>& changed) const;
   // Updates of which some move tasks.
   void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
   Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
@@ -213,6 +224,12 @@ class LocalBroker final : public Broker {
              std::vector<Changed>& changed);
   // Of a batch (local_bulk.cc).
   struct Acting;
+  struct Looked {
+    std::vector<TaskId> ids = {};  // to be acted on
+    std::size_t bytes = 0;         // that were read
+  };
+  Result<Looked> look_at(Store& store, Acting& acting, std::span<const BulkSeen> tasks,
+                         std::vector<std::optional<Error>>& refused);
   Result<States> act_now(Store& store, Acting& acting, TimePoint now);
   Result<States> act_on(Store& store, Acting& acting, const std::vector<TaskId>& ids,
                         TimePoint now);
@@ -226,8 +243,10 @@ class LocalBroker final : public Broker {
                                 ScheduleChange& change, TimePoint now);
 
   // ---- Eyes (local_eyes.cc) ----
+  static Result<std::vector<Memo>> recall_page(Reader& reader, Walk& walk, TimePoint now);
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);
+  void last_page(const std::shared_ptr<Walk>& walk);
   void add_page(Walk& walk, const std::vector<Memo>& page);
   void walk_history(Ask ask, HistoryRequest request, Completion<History> done,
                     std::shared_ptr<TypeSum> types);
@@ -252,6 +271,7 @@ class LocalBroker final : public Broker {
   HistoryWriter history_;
   Store& store_;
   Coalescer coalescer_;
+  Reads reads_;
   ServiceRunner runner_;
   const CallerId self_;
   const bool time_jumps_;

@@ -1,7 +1,10 @@
 // What LocalBroker does to the tasks that an operation by filter has found.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,6 +21,8 @@ namespace {
 
 // So that no round has to wait long for the one that acts: a move writes all of it again.
 constexpr std::size_t most_bytes = 4 * limits::mib;
+// Tasks that are looked at together; one by one where all of a task will be written again.
+constexpr std::size_t looked_at_once = 100;
 
 std::size_t bytes_of(const Task& task) {
   return task.payload.size() + task.result.size();
@@ -64,29 +69,58 @@ Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting,
                     [&](auto part) { return store.update(part, now); });
 }
 
-// Looks and acts in one step, so that nothing comes between.
-Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePoint now) {
+// Which of these tasks are to be acted on. One that changed since it was seen must still fit, which
+// may need all of it; of the others the head is enough, unless all of it will be written again.
+Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
+                                                 std::span<const BulkSeen> tasks,
+                                                 std::vector<std::optional<Error>>& refused) {
   const BulkBatch& batch = acting.batch;
-  std::vector<std::optional<Error>> refused;
+  const bool moves = batch.request.action == BulkAction::move;
   std::vector<TaskId> ids;
-  std::size_t bytes = 0;
-  for (const BulkSeen& seen : batch.tasks) {
-    if (bytes >= most_bytes) break;
-    const auto task = store.find(seen.id);
-    if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
+  for (const BulkSeen& seen : tasks) ids.push_back(seen.id);
+  auto found = find_all(store, ids, moves ? Parts{} : head_only, books_.traits.batch);
+  if (!found) return std::unexpected(std::move(found.error()));
+  Looked looked;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    auto& task = (*found)[i];
+    if (task && task->version != tasks[i].version && !moves) {
+      task = find_task(store, tasks[i].id);
+      if (!task && task.error().code != ErrorCode::not_found) {
+        return std::unexpected(std::move(task.error()));
+      }
+    }
     std::optional<Error>& error = refused.emplace_back();
     std::optional<ToldTask>& told = acting.told.emplace_back();
-    if (task) bytes += bytes_of(*task);  // looking costs as well
+    if (task) looked.bytes += bytes_of(*task);  // looking costs as well
     if (!task) {
       error = task.error();
-    } else if (task->version != seen.version &&
-               ((batch.not_twice && task->finished_at != seen.finished_at) ||
+    } else if (task->version != tasks[i].version &&
+               ((batch.not_twice && task->finished_at != tasks[i].finished_at) ||
                 !fits(batch.request, *task))) {
       error = changed(*task);
     } else {
-      ids.push_back(seen.id);
+      looked.ids.push_back(tasks[i].id);
       told = told_of(*task);
     }
+  }
+  return looked;
+}
+
+// Looks and acts in one step, so that nothing comes between.
+Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePoint now) {
+  std::vector<std::optional<Error>> refused;
+  std::vector<TaskId> ids;
+  std::size_t bytes = 0;
+  const bool moves = acting.batch.request.action == BulkAction::move;
+  const std::size_t at_once = moves ? 1 : looked_at_once;
+  std::span<const BulkSeen> rest = acting.batch.tasks;
+  while (!rest.empty() && bytes < most_bytes) {
+    const auto part = rest.first(std::min(rest.size(), at_once));
+    rest = rest.subspan(part.size());
+    auto looked = look_at(store, acting, part, refused);
+    if (!looked) return std::unexpected(std::move(looked.error()));
+    bytes += looked->bytes;
+    std::ranges::move(looked->ids, std::back_inserter(ids));
   }
   if (acting.new_queue && !ids.empty()) {
     auto good = books_.need_queue(store, *acting.new_queue, now);

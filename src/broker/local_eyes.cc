@@ -78,8 +78,8 @@ void LocalBroker::observe(Ask ask, Completion<Observed> done) {
   observed->events = books_.events.last();
   observed->traits = traits();
   observed->desired_processors = desired_processors();
-  call<std::vector<QueueCounts>>(
-      ask, [](Store& store, TimePoint at) { return store.counts(std::nullopt, at); },
+  read<std::vector<QueueCounts>>(
+      ask, [](Reader& reader, TimePoint at) { return reader.counts(std::nullopt, at); },
       [this, observed, done = std::move(done)](Result<std::vector<QueueCounts>> counts) mutable {
         observed->rounds = stats();
         observed->failure = failure();
@@ -170,16 +170,21 @@ void LocalBroker::walk_history(Ask ask, HistoryRequest request, Completion<Histo
   next_page(walk);
 }
 
-// What the store does not have yet is added where nobody can write it meanwhile: with the last
-// page, which is where it would be.
+Result<std::vector<Memo>> LocalBroker::recall_page(Reader& reader, Walk& walk, TimePoint now) {
+  auto page = reader.recall(
+      {.prefix = std::string(walk.sum.step().prefix), .after = walk.after, .limit = walk.limit},
+      now);
+  if (page) walk.last = page->size() < walk.limit || page->back().key >= walk.end;
+  return page;
+}
+
+// What the store does not have yet is added to the last page, which is where it would be. The last
+// page is read where history is written, so that nothing is written in between.
 Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimePoint now) {
   HistorySum& sum = walk.sum;
   const HistoryStep& step = sum.step();
-  auto page = store.recall(
-      {.prefix = std::string(step.prefix), .after = walk.after, .limit = walk.limit}, now);
-  if (!page) return page;
-  walk.last = page->size() < walk.limit || page->back().key >= walk.end;
-  if (!walk.last) return page;
+  auto page = recall_page(store, walk, now);
+  if (!page || !walk.last) return page;
   if (walk.types != nullptr) add_types(walk, now);
   history_.look_at_unwritten(
       step, [&](TimePoint minute, const HistoryMemo& memo) { sum.add(minute, memo); });
@@ -233,16 +238,25 @@ void LocalBroker::add_page(Walk& walk, const std::vector<Memo>& page) {
 }
 
 void LocalBroker::next_page(const std::shared_ptr<Walk>& walk) {
+  read<std::vector<Memo>>(
+      walk->ask, [walk](Reader& reader, TimePoint now) { return recall_page(reader, *walk, now); },
+      [this, walk](Result<std::vector<Memo>> page) {
+        if (!page) return walk->done(std::unexpected(std::move(page.error())));
+        walk->ask.deadline = never;  // it has begun
+        if (walk->last) return last_page(walk);
+        add_page(*walk, *page);
+        next_page(walk);
+      });
+}
+
+void LocalBroker::last_page(const std::shared_ptr<Walk>& walk) {
   call<std::vector<Memo>>(
       walk->ask, [this, walk](Store& store, TimePoint now) { return read_page(store, *walk, now); },
       [this, walk](Result<std::vector<Memo>> page) {
         if (!page) return walk->done(std::unexpected(std::move(page.error())));
         add_page(*walk, *page);
-        if (walk->last) {
-          return walk->done(walk->sum.history());
-        }
-        walk->ask.deadline = never;  // it has begun
-        next_page(walk);
+        if (walk->last) return walk->done(walk->sum.history());
+        next_page(walk);  // more has been written meanwhile
       });
 }
 

@@ -257,7 +257,8 @@ TEST(LocalEyes, anybody_inside_may_call_the_store) {
   const Put put = d.put({.queue = "q"});
   const auto found = d.wait<Task>([&](auto done) {
     d.broker->with_store<Task>(
-        d.ask(), [&](Store& store, TimePoint) { return store.find(put.id); }, std::move(done));
+        d.ask(), [&](Store& store, TimePoint) { return find_task(store, put.id); },
+        std::move(done));
   });
   EXPECT_EQ(must(found).queue, "q");
 }

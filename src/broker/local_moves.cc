@@ -19,9 +19,12 @@ Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
                                              const std::vector<QueueRef>& unknown,
                                              std::vector<Changed>& changed, TimePoint now) {
   std::vector<std::optional<Error>> refused(updates.size());
+  std::vector<TaskId> ids;
+  for (const TaskUpdate& update : updates) ids.push_back(update.id);
+  const auto tasks = find_all(store, ids, head_only, books_.traits.batch);
+  if (!tasks) return std::unexpected(tasks.error());
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    const auto task = store.find(updates[i].id);
-    if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
+    const auto& task = (*tasks)[i];
     if (!task) continue;  // the store will say so
     if (auto change = change_of(i, updates[i], *task)) changed.push_back(std::move(*change));
     const auto& queue = updates[i].queue;

@@ -131,7 +131,7 @@ TEST_F(LocalOutage, nothing_acknowledged_is_lost_and_nothing_is_given_out_twice)
   EXPECT_THAT(wrong_, ::testing::IsEmpty());
   EXPECT_EQ(put_.size(), 4U * each);
   for (const TaskId& id : put_) {
-    const auto found = server_.direct().find(id);
+    const auto found = find_task(server_.direct(), id);
     ASSERT_TRUE(found) << "an acknowledged task is gone";
     if (completed_.contains(id)) {
       EXPECT_EQ(found->state, TaskState::completed);

@@ -75,6 +75,21 @@ Result<Broker::States> in_batches(const std::vector<T>& items, std::size_t batch
   return states;
 }
 
+// The tasks, in as many calls of the store as its greatest batch demands.
+inline Result<std::vector<Result<Task>>> find_all(Reader& reader, std::span<const TaskId> ids,
+                                                  Parts parts, std::size_t batch) {
+  std::vector<Result<Task>> tasks;
+  tasks.reserve(ids.size());
+  while (!ids.empty()) {
+    const auto part = ids.first(std::min(batch, ids.size()));
+    ids = ids.subspan(part.size());
+    auto found = reader.find(std::vector<TaskRef>(part.begin(), part.end()), parts);
+    if (!found) return found;
+    std::ranges::move(*found, std::back_inserter(tasks));
+  }
+  return tasks;
+}
+
 // Says why a queue is missing where the broker knows better than the store. `queues` by result.
 template <class T>
 void explain_missing(std::vector<Result<T>>& results, const std::vector<QueueRef>& queues,

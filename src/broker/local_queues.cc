@@ -23,13 +23,13 @@ bool is_own_memo(std::string_view key) {
 
 void LocalBroker::queues(Ask ask, std::optional<QueueRef> queue,
                          Completion<std::vector<QueueView>> done) {
-  call<std::vector<QueueView>>(
+  read<std::vector<QueueView>>(
       ask,
-      [this, queue = std::move(queue)](Store& store,
+      [this, queue = std::move(queue)](Reader& reader,
                                        TimePoint now) -> Result<std::vector<QueueView>> {
-        auto found = store.queues(queue);
+        auto found = reader.queues(queue);
         if (!found) return std::unexpected(std::move(found.error()));
-        auto counts = store.counts(queue, now);
+        auto counts = reader.counts(queue, now);
         if (!counts) return std::unexpected(std::move(counts.error()));
         std::unordered_map<std::string, QueueCounts> by_name;
         for (QueueCounts& each : *counts) by_name.emplace(each.queue, std::move(each));
@@ -166,10 +166,10 @@ void LocalBroker::remember(Ask ask, Remember request, Completion<Memo> done) {
 }
 
 void LocalBroker::recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) {
-  call<std::vector<Memo>>(
+  read<std::vector<Memo>>(
       ask,
-      [request = std::move(request)](Store& store, TimePoint now) {
-        return store.recall(request, now);
+      [request = std::move(request)](Reader& reader, TimePoint now) {
+        return reader.recall(request, now);
       },
       std::move(done));
 }

@@ -70,8 +70,8 @@ Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, co
 
 void LocalBroker::schedules(Ask ask, std::optional<std::string> name,
                             Completion<std::vector<Schedule>> done) {
-  call<std::vector<Schedule>>(
-      ask, [name = std::move(name)](Store& store, TimePoint) { return store.schedules(name); },
+  read<std::vector<Schedule>>(
+      ask, [name = std::move(name)](Reader& reader, TimePoint) { return reader.schedules(name); },
       std::move(done));
 }
 

@@ -25,12 +25,12 @@ using States = Broker::States;
 constexpr std::size_t round_step = 1000;
 
 // Who they are, before something is done with them.
-Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids) {
+Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids, std::size_t batch) {
+  auto found = find_all(store, ids, head_only, batch);
+  if (!found) return std::unexpected(std::move(found.error()));
   ToldTasks tasks;
   tasks.reserve(ids.size());
-  for (const TaskId& id : ids) {
-    const auto task = store.find(id);
-    if (!task && task.error().code == ErrorCode::unavailable) return std::unexpected(task.error());
+  for (const auto& task : *found) {
     tasks.push_back(task ? std::optional(told_of(*task)) : std::nullopt);
   }
   return tasks;
@@ -43,50 +43,42 @@ void LocalBroker::finished(const TaskId& id) {
 }
 
 void LocalBroker::find(Ask ask, TaskRef task, Completion<Task> done) {
-  call<Task>(ask, [task](Store& store, TimePoint) { return store.find(task); }, std::move(done));
+  read<Task>(
+      ask, [task](Reader& reader, TimePoint) { return find_task(reader, task); }, std::move(done));
 }
 
 void LocalBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) {
-  call<TaskPage>(
-      ask, [request = std::move(request)](Store& store, TimePoint) { return store.list(request); },
+  read<TaskPage>(
+      ask,
+      [request = std::move(request)](Reader& reader, TimePoint) { return reader.list(request); },
       std::move(done));
 }
 
+// Looked at once, and again as soon as it is known that somebody waits: it may end in between.
 void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {
   const TimePoint until = later(clock_.now(), wait);
-  // Either the waiters keep it, or it is called here.
-  const auto waiting = std::make_shared<Completion<Task>>(std::move(done));
-  call<std::optional<Task>>(
-      ask,
-      [this, task, until, waiting, caller = ask.caller](
-          Store& store, TimePoint now) -> Result<std::optional<Task>> {
-        auto found = store.find(task);
-        if (!found) return std::unexpected(std::move(found.error()));
-        if (is_final(found->state) || until <= now) return std::move(*found);
-        auto next = books_.waiters.add(found->id, caller, until, *waiting);
-        if (!next) return std::unexpected(std::move(next.error()));
-        runner_.wake_at(books_.waiters, *next);
-        return std::nullopt;
-      },
-      [this, waiting](Result<std::optional<Task>> found) {
-        if (!*waiting) {  // kept; or lost with a store that failed in between
-          if (!found) books_.waiters.failed(found.error());
-          return;
+  read<Task>(
+      ask, [task](Reader& reader, TimePoint) { return find_task(reader, task); },
+      [this, until, caller = ask.caller, done = std::move(done)](Result<Task> found) mutable {
+        if (!found || is_final(found->state) || until <= clock_.now()) {
+          return done(std::move(found));
         }
-        if (!found) return (*waiting)(std::unexpected(std::move(found.error())));
-        (*waiting)(std::move(**found));
+        auto next = books_.waiters.add(found->id, caller, until, done);
+        if (!next) return done(std::unexpected(std::move(next.error())));
+        runner_.wake_at(books_.waiters, *next);
+        finished(found->id);
       });
 }
 
 void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
-  call<Explanation>(
+  read<Explanation>(
       ask,
-      [this, task](Store& store, TimePoint now) -> Result<Explanation> {
-        const auto found = store.find(task);
+      [this, task](Reader& reader, TimePoint now) -> Result<Explanation> {
+        const auto found = find_task(reader, task);
         if (!found) return std::unexpected(found.error());
-        const auto queues = store.queues(found->queue);
+        const auto queues = reader.queues(found->queue);
         if (!queues) return std::unexpected(queues.error());
-        const auto counts = store.counts(found->queue, now);
+        const auto counts = reader.counts(found->queue, now);
         if (!counts) return std::unexpected(counts.error());
         return millrace::explain({.task = *found,
                                   .queue = queues->front(),
@@ -101,11 +93,12 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
 Result<Broker::States> LocalBroker::cancel_now(Store& store, const std::vector<TaskId>& ids,
                                                const std::string& reason,
                                                std::vector<Cancelled>& cancelled, TimePoint now) {
+  const auto tasks = find_all(store, ids, head_only, books_.traits.batch);
+  if (!tasks) return std::unexpected(tasks.error());
   std::vector<CancelRequest> requests;
-  for (const TaskId& id : ids) {
-    const auto task = store.find(id);
-    if (!task && task.error().code == ErrorCode::unavailable) return std::unexpected(task.error());
-    CancelRequest& request = requests.emplace_back(CancelRequest{.id = id, .reason = reason});
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto& task = (*tasks)[i];
+    CancelRequest& request = requests.emplace_back(CancelRequest{.id = ids[i], .reason = reason});
     Cancelled& told = cancelled.emplace_back();
     if (task) told.task = told_of(*task);
     // Running: another process may give it back before it is cancelled.
@@ -150,7 +143,7 @@ void LocalBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> d
   call<States>(
       ask,
       [this, told, tasks = std::move(tasks)](Store& store, TimePoint now) -> Result<States> {
-        auto found = look_up(store, tasks);
+        auto found = look_up(store, tasks, books_.traits.batch);
         if (!found) return std::unexpected(std::move(found.error()));
         *told = std::move(*found);
         return in_batches(tasks, books_.traits.batch,
@@ -171,7 +164,7 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
   call<States>(
       ask,
       [this, ids, told](Store& store, TimePoint now) -> Result<States> {
-        auto found = look_up(store, *ids);
+        auto found = look_up(store, *ids, books_.traits.batch);
         if (!found) return std::unexpected(std::move(found.error()));
         *told = std::move(*found);
         return in_batches(*ids, books_.traits.batch,
@@ -184,6 +177,28 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
         }
         done(std::move(states));
       });
+}
+
+// What the updates change, for the events.
+Result<void> LocalBroker::look_up_changes(Store& store, const std::vector<TaskUpdate>& updates,
+                                          std::vector<Changed>& changed) const {
+  std::vector<TaskId> ids;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    // A note about a delivery is no event.
+    if (!updates[i].release && !updates[i].priority && !updates[i].start) continue;
+    ids.push_back(updates[i].id);
+    places.push_back(i);
+  }
+  const auto tasks = find_all(store, ids, head_only, books_.traits.batch);
+  if (!tasks) return std::unexpected(tasks.error());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!(*tasks)[i]) continue;
+    if (auto change = change_of(places[i], updates[places[i]], *(*tasks)[i])) {
+      changed.push_back(std::move(*change));
+    }
+  }
+  return {};
 }
 
 void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) {
@@ -201,15 +216,8 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
   call<States>(
       ask,
       [this, changed, updates = std::move(updates)](Store& store, TimePoint now) -> Result<States> {
-        for (std::size_t i = 0; i < updates.size(); ++i) {
-          // A note about a delivery is no event.
-          if (!updates[i].release && !updates[i].priority && !updates[i].start) continue;
-          const auto task = store.find(updates[i].id);
-          if (!task && task.error().code == ErrorCode::unavailable) {
-            return std::unexpected(task.error());
-          }
-          if (!task) continue;
-          if (auto change = change_of(i, updates[i], *task)) changed->push_back(*change);
+        if (auto good = look_up_changes(store, updates, *changed); !good) {
+          return std::unexpected(std::move(good.error()));
         }
         return in_batches(updates, books_.traits.batch,
                           [&](auto part) { return store.update(part, now); });
@@ -264,14 +272,12 @@ Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   if (!rounds.more) {
     std::vector<TaskId> dead;
     rounds.told.clear();
-    for (const TaskId& id : rounds.ids) {
-      const auto task = store.find(id);
-      if (!task && task.error().code == ErrorCode::unavailable) {
-        return std::unexpected(task.error());
-      }
+    const auto tasks = find_all(store, rounds.ids, head_only, books_.traits.batch);
+    if (!tasks) return std::unexpected(tasks.error());
+    for (const auto& task : *tasks) {
       const bool is_dead =
           task && (task->state == TaskState::failed || task->state == TaskState::dead);
-      if (is_dead) dead.push_back(id);
+      if (is_dead) dead.push_back(task->id);
       if (is_dead) rounds.told.emplace_back(told_of(*task));
       rounds.sum.refused += is_dead ? 0 : 1;
     }

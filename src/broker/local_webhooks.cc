@@ -13,7 +13,7 @@ void LocalBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
   call<Put>(
       ask,
       [this, untold, task](Store& store, TimePoint now) -> Result<Put> {
-        const auto found = store.find(task);
+        const auto found = find_task(store, task);
         if (!found) return std::unexpected(found.error());
         const auto webhook = books_.notices.again(*found, now);
         if (!webhook) return std::unexpected(webhook.error());

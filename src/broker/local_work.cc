@@ -299,28 +299,33 @@ Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
 
 // What the LeaseBook does not know the store does.
 Result<void> LocalBroker::find_notes(Store& store, Job& job) {
+  std::vector<TaskId> ids;
+  std::vector<std::size_t> places;
   for (std::size_t i = 0; i < job.reports.size(); ++i) {
     if (job.is_refused(i) || job.notes[i]) continue;
-    auto task = store.find(job.reports[i].id);
+    ids.push_back(job.reports[i].id);
+    places.push_back(i);
+  }
+  std::vector<Token> tokens;
+  for (const SentExtension& extension : job.extended) {
+    const bool known = !extension.progress || books_.leases.knows(extension.id, extension.token);
+    if (known) continue;
+    ids.push_back(extension.id);
+    tokens.push_back(extension.token);
+  }
+  auto tasks = find_all(store, ids, head_only, books_.traits.batch);
+  if (!tasks) return std::unexpected(std::move(tasks.error()));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    auto& task = (*tasks)[i];
     if (task) {
-      job.notes[i] = note_of(*task, job.reports[i].token);
-    } else if (task.error().code == ErrorCode::unavailable) {
-      return std::unexpected(std::move(task.error()));
+      job.notes[places[i]] = note_of(*task, job.reports[places[i]].token);
     } else {
-      job.refuse(i, std::move(task.error()));
+      job.refuse(places[i], std::move(task.error()));
     }
   }
-  for (const SentExtension& extension : job.extended) {
-    const bool known =
-        !extension.progress ||
-        LeaseBook::Writing(books_.leases).find(extension.id, extension.token) != nullptr;
-    if (known) continue;
-    const auto task = store.find(extension.id);
-    if (task) {
-      job.found.emplace(extension.token.value, told_of(*task));
-    } else if (task.error().code == ErrorCode::unavailable) {
-      return std::unexpected(task.error());
-    }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto& task = (*tasks)[places.size() + i];
+    if (task) job.found.emplace(tokens[i].value, told_of(*task));
   }
   return {};
 }

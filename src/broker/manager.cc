@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "core/mutex.h"
+
 namespace millrace {
 namespace {
 
@@ -88,7 +90,7 @@ std::vector<QueueLoad> Manager::loads(const std::vector<QueueCounts>& counts, Ti
 }
 
 void Manager::tell(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   told_.clear();
   for (std::size_t w = 0; w < reports.size(); ++w) {
     auto& told = told_[reports[w].worker];
@@ -137,7 +139,7 @@ Result<TimePoint> Manager::run_once(Store& store, TimePoint now) {
 }
 
 Instructions Manager::instructions(const WorkerReport& report) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = told_.find(report.worker);
   if (found == told_.end() || report.stopping) return {};
   // About the queues that it reports and no others: whoever uses its name learns nothing.
@@ -154,12 +156,12 @@ Instructions Manager::instructions(const WorkerReport& report) {
 }
 
 std::map<std::string, std::vector<Assignment>> Manager::assignments() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return told_;
 }
 
 std::uint64_t Manager::desired() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return desired_;
 }
 

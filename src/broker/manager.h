@@ -6,7 +6,6 @@
 #include <millrace/time.h>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "broker/broker.h"
 #include "broker/service.h"
 #include "core/assignment.h"
+#include "core/mutex.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -67,9 +67,9 @@ class Manager final : public Service {
   TimePoint last_round_{};
   bool scarce_ = false;
 
-  std::mutex mutex_;
-  std::map<std::string, std::vector<Assignment>> told_;  // by worker
-  std::uint64_t desired_ = 0;
+  Mutex mutex_;
+  std::map<std::string, std::vector<Assignment>> told_ GUARDED_BY(mutex_);  // by worker
+  std::uint64_t desired_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace millrace

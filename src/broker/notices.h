@@ -16,7 +16,7 @@
 #include "broker/ids.h"
 #include "broker/lease_book.h"
 #include "broker/notice.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace {
 

@@ -14,7 +14,7 @@
 #include "broker/broker.h"
 #include "broker/coalescer.h"
 #include "core/metrics.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace {
 

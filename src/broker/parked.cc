@@ -1,5 +1,7 @@
 #include "broker/parked.h"
 
+#include "core/ensure.h"
+
 namespace millrace {
 namespace {
 
@@ -7,17 +9,21 @@ WorkPart& part_of(Request& request) {
   return std::get<WorkPart>(request.part);
 }
 
+TimePoint end_of(const WorkPart& part) {
+  return ensured(part.work.wait_until, "a request that does not wait was parked");
+}
+
 }  // namespace
 
 void Parked::add(Request& request) {
   const WorkPart& part = part_of(request);
-  by_end_.emplace(std::pair(*part.work.wait_until, request.number), &request);
+  by_end_.emplace(std::pair(end_of(part), request.number), &request);
   for (const std::string& queue : part.queues) by_queue_[queue].emplace(request.number, &request);
 }
 
 void Parked::remove(Request& request) {
   const WorkPart& part = part_of(request);
-  by_end_.erase({*part.work.wait_until, request.number});
+  by_end_.erase({end_of(part), request.number});
   for (const std::string& queue : part.queues) {
     const auto at = by_queue_.find(queue);
     if (at == by_queue_.end()) continue;  // a take may name a queue twice

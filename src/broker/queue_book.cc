@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/mutex.h"
 #include "core/quote.h"
 #include "core/uuid.h"
 
@@ -34,17 +35,19 @@ const std::shared_ptr<const Queue>* QueueBook::find_locked(const QueueRef& queue
 }
 
 const Queue* QueueBook::Reading::find(const QueueRef& queue) const {
+  book_.mutex_.assert_held_shared();
   const auto* found = book_.find_locked(queue);
   return found == nullptr || (*found)->removing ? nullptr : found->get();
 }
 
 const Queue* QueueBook::Reading::find(std::string_view name) const {
+  book_.mutex_.assert_held_shared();
   const auto found = book_.by_name_.find(name);
   return found == book_.by_name_.end() || found->second->removing ? nullptr : found->second.get();
 }
 
 std::shared_ptr<const Queue> QueueBook::find(const QueueRef& queue) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   const auto* found = find_locked(queue);
   return found == nullptr ? nullptr : *found;
 }
@@ -68,19 +71,19 @@ void QueueBook::forget_locked(std::string_view name) {
 }
 
 void QueueBook::set(Queue queue) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   add_locked(std::move(queue));
 }
 
 void QueueBook::forget(const std::string& name) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   forget_locked(name);
 }
 
 Result<void> QueueBook::reload(Store& store) {
   auto all = store.queues(std::nullopt);
   if (!all) return std::unexpected(std::move(all.error()));
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   by_name_.clear();
   by_number_.clear();
   by_id_.clear();
@@ -103,7 +106,7 @@ Result<std::shared_ptr<const Queue>> QueueBook::look_up(Store& store, const Queu
 std::vector<std::shared_ptr<const Queue>> QueueBook::all() const {
   std::vector<std::shared_ptr<const Queue>> queues;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     queues.reserve(by_name_.size());
     for (const auto& [name, queue] : by_name_) queues.push_back(queue);
   }
@@ -113,7 +116,7 @@ std::vector<std::shared_ptr<const Queue>> QueueBook::all() const {
 }
 
 std::vector<std::string> QueueBook::removing() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, queue] : by_name_) {
     if (queue->removing) names.push_back(name);

@@ -11,14 +11,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "core/mutex.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -36,19 +35,26 @@ std::string text_of(const QueueRef& queue);
 class QueueBook {
  public:
   // One lock for all look-ups of a request. What it returns is valid while it lives.
-  class Reading {
+  class SCOPED_CAPABILITY Reading {
    public:
-    explicit Reading(const QueueBook& book) : book_(book), lock_(book.mutex_) {}
+    explicit Reading(const QueueBook& book) ACQUIRE_SHARED(book.mutex_)
+        : book_(book), lock_(book.mutex_) {}
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    ~Reading() RELEASE() = default;
     // Null: not known here, the store may know better. So it is with a queue that is being removed,
     // since nobody tells when it is gone.
     const Queue* find(const QueueRef& queue) const;
     const Queue* find(std::string_view name) const;
     // Those that are being removed, too.
-    bool knows(std::string_view name) const { return book_.by_name_.contains(name); }
+    bool knows(std::string_view name) const {
+      book_.mutex_.assert_held_shared();
+      return book_.by_name_.contains(name);
+    }
 
    private:
     const QueueBook& book_;
-    std::shared_lock<std::shared_mutex> lock_;
+    SharedLock<SharedMutex> lock_;
   };
 
   std::shared_ptr<const Queue> find(const QueueRef& queue) const;
@@ -79,14 +85,15 @@ class QueueBook {
   };
   using ByName = std::unordered_map<std::string, std::shared_ptr<const Queue>, NameHash, NameEqual>;
 
-  const std::shared_ptr<const Queue>* find_locked(const QueueRef& queue) const;
-  void add_locked(Queue queue);
-  void forget_locked(std::string_view name);
+  const std::shared_ptr<const Queue>* find_locked(const QueueRef& queue) const
+      REQUIRES_SHARED(mutex_);
+  void add_locked(Queue queue) REQUIRES(mutex_);
+  void forget_locked(std::string_view name) REQUIRES(mutex_);
 
-  mutable std::shared_mutex mutex_;
-  ByName by_name_;
-  std::map<QueueNumber, std::string> by_number_;
-  std::map<Uuid, std::string> by_id_;
+  mutable SharedMutex mutex_{LockRank::queues};
+  ByName by_name_ GUARDED_BY(mutex_);
+  std::map<QueueNumber, std::string> by_number_ GUARDED_BY(mutex_);
+  std::map<Uuid, std::string> by_id_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

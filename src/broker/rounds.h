@@ -90,6 +90,8 @@ class Rounds {
   // How many rounds have been applied. Read it before a flush and hand it to flushed() afterwards.
   std::uint64_t applied() const { return applied_; }
   bool needs_flush() const { return applied_ > flushed_; }
+  // The last round that is flushed.
+  std::uint64_t durable() const { return flushed_; }
   // Answers the rounds up to and including `round`. After a flush that lacked space (`limited`)
   // they go on waiting, unless nothing more is accepted; after a failed one everything that was
   // applied is answered `unavailable`, and where the store does not recover everything else, too.

@@ -237,7 +237,7 @@ class RandomRun {
     const auto find = [this, name](Store& store, TimePoint) {
       store_.next_call();
       store_.touch(name);
-      return store.find(fresh_id());
+      return find_task(store, fresh_id());
     };
     submit(name, call_request<Task>(any_caller(), find, any_deadline(), completion<Task>(name)));
   }

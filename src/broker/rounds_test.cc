@@ -37,7 +37,7 @@ TEST(Rounds, requests_of_many_callers_become_few_calls_in_the_order_put_call_wor
   const auto put_second = d.put(6, tasks(1));
   d.apply();
 
-  EXPECT_THAT(d.calls(), ElementsAre("put 3", "find", "work 1+1+1"));
+  EXPECT_THAT(d.calls(), ElementsAre("put 3", "find 1", "work 1+1+1"));
   d.flush();
   EXPECT_THAT(put_first.get(), IsOkAndHolds(SizeIs(2)));
   EXPECT_THAT(put_second.get(), IsOkAndHolds(SizeIs(1)));
@@ -200,7 +200,7 @@ TEST(Rounds, a_store_that_answers_unavailable_has_failed_for_good) {
       },
       [](auto done) {
         const auto call = [](Store& store, TimePoint) -> Result<int> {
-          const auto found = store.find(fresh_id());
+          const auto found = find_task(store, fresh_id());
           return std::unexpected(found.error());
         };
         return call_request<int>({2}, call, never, std::move(done));
@@ -273,7 +273,7 @@ void run_over(FaultyStore& store) {
   submit(take(3, 400ms));
   round();
   round();
-  const auto find = [](Store& to, TimePoint) { return to.find(fresh_id()); };
+  const auto find = [](Store& to, TimePoint) { return find_task(to, fresh_id()); };
   submit(put_request({4}, tasks(1), never, count(4)));
   submit(call_request<Task>({5}, find, never, count(5)));
   submit(work_request({6}, {.settlements = {{.id = fresh_id()}}}, never, count(6)));

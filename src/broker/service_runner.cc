@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/mutex.h"
+
 namespace millrace {
 namespace {
 
@@ -32,7 +34,7 @@ ServiceRunner::ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log,
       recovers_(recovers) {}
 
 void ServiceRunner::add(std::string name, Service& service) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   Entry& entry = entries_.emplace_back();
   entry.name = std::move(name);
   entry.service = &service;
@@ -43,16 +45,17 @@ void ServiceRunner::start() {
 }
 
 void ServiceRunner::begin_stop() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
 }
 
 void ServiceRunner::stop() {
   begin_stop();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return std::ranges::none_of(entries_, &Entry::running); });
-  lock.unlock();
+  {
+    const Lock lock(mutex_);
+    changed_.wait(mutex_, [this] { return std::ranges::none_of(entries_, &Entry::running); });
+  }
   if (thread_.joinable()) thread_.join();
 }
 
@@ -60,7 +63,7 @@ void ServiceRunner::wake_at(const Service& service, TimePoint moment) {
   for (Entry& entry : entries_) {
     if (entry.service != &service) continue;
     if (next_of(entry) <= moment) return;
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     set_next(entry, std::min(next_of(entry), moment));
     changed_.notify_all();
   }
@@ -77,7 +80,7 @@ TimePoint ServiceRunner::look_at_clock() {
 }
 
 void ServiceRunner::loop() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (!stopping_) {
     const TimePoint now = look_at_clock();
     Entry* due = nullptr;
@@ -85,7 +88,7 @@ void ServiceRunner::loop() {
       if (!entry.running && next_of(entry) <= now) due = &entry;
     }
     if (due == nullptr) {
-      wait(lock);
+      wait();
       continue;
     }
     due->running = true;
@@ -96,14 +99,14 @@ void ServiceRunner::loop() {
   }
 }
 
-void ServiceRunner::wait(std::unique_lock<std::mutex>& lock) {
+void ServiceRunner::wait() {
   TimePoint next = never;
   for (const Entry& entry : entries_) {
     if (!entry.running) next = std::min(next, next_of(entry));
   }
   const TimePoint now = last_now_;
   const Duration until_next = next < later(now, longest_wait) ? next - now : longest_wait;
-  changed_.wait_for(lock, std::max(until_next, Duration(1)));
+  changed_.wait_for(mutex_, std::max(until_next, Duration(1)));
 }
 
 void ServiceRunner::submit(Entry& entry) {
@@ -128,7 +131,7 @@ void ServiceRunner::ran(Entry& entry, const Result<TimePoint>& result) {
   } else if (no_store) {
     for (const Entry& each : entries_) each.service->failed(result.error());
   }
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const bool known = entry.failures != 0 || stopping_ || (no_store && recovers_);
   if (failed && !known) {
     log_(LogLevel::error, fmt::format("{} failed: {}", entry.name, result.error().message));
@@ -145,7 +148,7 @@ void ServiceRunner::ran(Entry& entry, const Result<TimePoint>& result) {
 }
 
 void ServiceRunner::wake_failing() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (Entry& entry : entries_) {
     if (entry.failures != 0) set_next(entry, TimePoint::min());
   }
@@ -153,7 +156,7 @@ void ServiceRunner::wake_failing() {
 }
 
 void ServiceRunner::run_due() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (bool more = true; more;) {
     more = false;
     for (Entry& entry : entries_) {
@@ -163,14 +166,14 @@ void ServiceRunner::run_due() {
       lock.unlock();
       submit(entry);
       lock.lock();
-      changed_.wait(lock, [&] { return !entry.running; });
+      changed_.wait(mutex_, [&entry] { return !entry.running; });
       more = true;
     }
   }
 }
 
 TimePoint ServiceRunner::next_due() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   TimePoint first = never;
   for (const Entry& entry : entries_) first = std::min(first, next_of(entry));
   return first;

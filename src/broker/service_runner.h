@@ -4,10 +4,8 @@
 
 #include <millrace/time.h>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -15,6 +13,7 @@
 #include "broker/service.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace millrace {
 
@@ -53,7 +52,7 @@ class ServiceRunner {
   struct Entry {
     std::string name;
     Service* service = nullptr;
-    // Guarded by the mutex; read without it by wake_at().
+    // What follows is guarded by the runner's mutex; `next` is read without it by wake_at().
     std::atomic<Duration::rep> next = TimePoint::min().time_since_epoch().count();
     bool running = false;
     unsigned failures = 0;  // of its last runs, one after the other; the first is logged
@@ -66,10 +65,10 @@ class ServiceRunner {
     entry.next.store(moment.time_since_epoch().count(), std::memory_order_relaxed);
   }
   void loop();
-  TimePoint look_at_clock();
+  TimePoint look_at_clock() REQUIRES(mutex_);
   void submit(Entry& entry);
   void ran(Entry& entry, const Result<TimePoint>& result);
-  void wait(std::unique_lock<std::mutex>& lock);
+  void wait() REQUIRES(mutex_);
 
   Clock& clock_;
   Coalescer& coalescer_;
@@ -77,11 +76,11 @@ class ServiceRunner {
   const CallerId caller_;
   const bool recovers_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Entry> entries_;
-  TimePoint last_now_{};
-  bool stopping_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<Entry> entries_;  // all there are before start()
+  TimePoint last_now_ GUARDED_BY(mutex_){};
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

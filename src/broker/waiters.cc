@@ -94,14 +94,28 @@ std::vector<TaskId> Waiters::pick(TimePoint now, TimePoint& next) {
 Result<TimePoint> Waiters::run_once(Store& store, TimePoint now) {
   TimePoint next = never;
   if (count_ == 0) return next;
-  for (const TaskId& id : pick(now, next)) {
-    auto task = store.find(id);
+  const std::vector<TaskId> ids = pick(now, next);
+  const auto heads = store.find(std::vector<TaskRef>(ids.begin(), ids.end()), head_only);
+  if (!heads) return std::unexpected(heads.error());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto& head = (*heads)[i];
+    if (head && !is_final(head->state) && !is_over(ids[i], now)) continue;
+    auto task = find_task(store, ids[i]);
     if (!task && task.error().code == ErrorCode::unavailable) {
       return std::unexpected(std::move(task.error()));
     }
-    found(id, std::move(task), now);
+    found(ids[i], std::move(task), now);
   }
   return next;
+}
+
+// Whether one who waits for it has waited long enough.
+bool Waiters::is_over(const TaskId& id, TimePoint now) {
+  const std::scoped_lock lock(mutex_);
+  const auto at = by_id_.find(id);
+  return at != by_id_.end() && std::ranges::any_of(at->second, [&](const Waiter& waiter) {
+           return waiter.until->first <= now;
+         });
 }
 
 void Waiters::found(const TaskId& id, Result<Task> task, TimePoint now) {

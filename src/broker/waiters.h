@@ -65,6 +65,7 @@ class Waiters final : public Service {
   bool mark(const TaskId& id);
   void forget(const Waiter& waiter);
   std::vector<TaskId> pick(TimePoint now, TimePoint& next);
+  bool is_over(const TaskId& id, TimePoint now);
   void found(const TaskId& id, Result<Task> task, TimePoint now);
 
   const WaitersOptions options_;

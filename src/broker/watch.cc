@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "broker/queue_book.h"
+#include "core/mutex.h"
 
 namespace millrace {
 namespace {
@@ -74,12 +75,12 @@ void Watch::stand(const Look& look) {
   Standing standing{.alerts = conditions_.holding(), .looked_at = look.at, .disk = look.disk};
   std::ranges::move(growing_.look(look), std::back_inserter(standing.alerts));
   standing.arrange();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   standing_ = std::move(standing);
 }
 
 Standing Watch::standing() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return standing_;
 }
 

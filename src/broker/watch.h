@@ -13,7 +13,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "broker/service.h"
 #include "broker/standing.h"
 #include "broker/telling.h"
+#include "core/mutex.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -158,8 +158,8 @@ class Watch final : public Service {
   std::deque<NewTask> sent_;    // in the last run, and perhaps not stored
 
   Growing growing_;
-  mutable std::mutex mutex_;
-  Standing standing_;
+  mutable Mutex mutex_;
+  Standing standing_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/wait_for_answer.h"
+#include "core/mutex.h"
 
 namespace millrace::cli {
 namespace {
@@ -49,7 +50,7 @@ void BenchLoad::listen(Duration at_most) {
 BenchPhase BenchLoad::run(std::string_view what, std::uint64_t total,
                           const std::function<void(std::size_t connection)>& start) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     phase_ = {};
     open_ = plan_.connections;
   }
@@ -57,7 +58,7 @@ BenchPhase BenchLoad::run(std::string_view what, std::uint64_t total,
   for (std::size_t i = 0; i < plan_.connections; ++i) start(i);
   while (true) {
     listen(tick);
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     progressed_(what, phase_.tasks + phase_.errors, total);
     if (open_ != 0) continue;
     phase_.took = clock_.steady() - begin;
@@ -78,14 +79,17 @@ void BenchLoad::leave() {
 // ---- Put ---------------------------------------------------------------------------------------
 
 BenchPhase BenchLoad::put() {
-  left_ = plan_.tasks;
+  {
+    const Lock lock(mutex_);
+    left_ = plan_.tasks;
+  }
   return run("putting", plan_.tasks, [this](std::size_t connection) { put_next(connection); });
 }
 
 void BenchLoad::put_next(std::size_t connection) {
   std::size_t count = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     count = stop_ ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(plan_.batch, left_));
     left_ -= count;
     if (count == 0) return leave();
@@ -101,7 +105,7 @@ void BenchLoad::put_next(std::size_t connection) {
 
 bool BenchLoad::note_puts(const Result<std::vector<Result<Put>>>& puts, std::size_t count,
                           Nanoseconds sent) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!puts) {
     note_error(puts.error(), count);
     leave();
@@ -134,7 +138,7 @@ void BenchLoad::work_next(std::size_t connection, std::vector<Report> reports) {
   WorkOrder order{.reports = std::move(reports)};
   if (!stop_) order.takes.push_back(take_for(connection, plan_.batch));
   if (count == 0 && order.takes.empty()) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     return leave();
   }
   const Nanoseconds sent = clock_.steady();
@@ -149,7 +153,7 @@ void BenchLoad::work_next(std::size_t connection, std::vector<Report> reports) {
 std::vector<Report> BenchLoad::note_work(const Result<WorkResult>& result, std::size_t reports,
                                          Nanoseconds sent) {
   std::vector<Report> next;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!result) {
     note_error(result.error(), reports);
     leave();

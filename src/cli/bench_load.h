@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "api/client/http_broker.h"
 #include "cli/bench_report.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "process/signals.h"
 
 namespace millrace::cli {
@@ -49,8 +49,8 @@ class BenchLoad {
                  std::chrono::nanoseconds sent);
   std::vector<Report> note_work(const Result<WorkResult>& result, std::size_t reports,
                                 std::chrono::nanoseconds sent);
-  void note_error(const Error& error, std::size_t tasks);
-  void leave();
+  void note_error(const Error& error, std::size_t tasks) REQUIRES(mutex_);
+  void leave() REQUIRES(mutex_);
   TakeRequest take_for(std::size_t connection, std::size_t most) const;
   // One task, there and back; false: something went wrong.
   bool trickle_one(BenchTrickle& trickle);
@@ -64,10 +64,10 @@ class BenchLoad {
   NewTask task_;
   std::atomic<bool> stop_ = false;
 
-  std::mutex mutex_;
-  BenchPhase phase_;
-  std::uint64_t left_ = 0;  // tasks that nobody has put yet
-  std::size_t open_ = 0;    // connections that go on
+  Mutex mutex_;
+  BenchPhase phase_ GUARDED_BY(mutex_);
+  std::uint64_t left_ GUARDED_BY(mutex_) = 0;  // tasks that nobody has put yet
+  std::size_t open_ GUARDED_BY(mutex_) = 0;    // connections that go on
 };
 
 }  // namespace millrace::cli

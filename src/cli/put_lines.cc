@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <deque>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "api/wire/put.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 #include "core/uuid.h"
 #include "process/signals.h"
 
@@ -64,7 +64,7 @@ class LinePutter {
 
   // Ends the process: the other thread waits for a line or an answer.
   [[noreturn]] void leave() {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     session_.out().flush();
     session_.console().say(fmt::format("interrupted: put {}; {} more may have been put",
                                        counted(stored_, "task", "tasks"),
@@ -75,7 +75,7 @@ class LinePutter {
   // On the client's thread.
   void note(const Puts& puts) {
     if (!puts) return;
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     answered_ += puts->size();
     stored_ += static_cast<std::uint64_t>(
         std::ranges::count_if(*puts, [](const Result<Put>& each) { return each.has_value(); }));
@@ -119,7 +119,7 @@ class LinePutter {
     auto promise = std::make_shared<std::promise<Puts>>();
     batch_.answer = promise->get_future();
     {
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       sent_ += batch_.tasks.size();
     }
     session_.broker().put(Ask{}, std::move(batch_.tasks), [this, promise](Puts puts) {
@@ -134,7 +134,7 @@ class LinePutter {
     Batch batch = std::move(under_way_.front());
     under_way_.pop_front();
     const Puts puts = batch.answer.get();
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (!puts) {
       // Whatever it is, the next request would meet it, too.
       if (!error_) error_ = puts.error(), error_line_ = batch.lines.front();
@@ -154,7 +154,7 @@ class LinePutter {
   }
 
   void refuse(std::uint64_t line, const Error& error) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     tell_refused(line, error);
   }
 
@@ -164,7 +164,7 @@ class LinePutter {
   }
 
   Exit tell() {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     session_.out().flush();
     Console& console = session_.console();
     if (refused_ > most_told) {
@@ -183,10 +183,11 @@ class LinePutter {
 
   const PutLines& what_;
   Session& session_;
-  std::mutex mutex_;  // of the console and of what is counted
-  std::uint64_t sent_ = 0;
-  std::uint64_t answered_ = 0;
-  std::uint64_t stored_ = 0;  // of those
+  Mutex mutex_;  // of the console, too
+  std::uint64_t sent_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t answered_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t stored_ GUARDED_BY(mutex_) = 0;  // of those
+  // Of the thread that reads lines.
   Batch batch_;
   std::deque<Batch> under_way_;
   std::uint64_t line_ = 0;

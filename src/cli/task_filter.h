@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::cli {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -11,23 +10,31 @@
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 
 namespace millrace::cli {
 namespace {
 
 // Of the four questions, which are asked at the same time.
 struct Gathering {
-  std::mutex mutex;
-  std::size_t open = 4;
-  TopFacts facts;
-  std::optional<Error> error;
+  Gathering(Completion<TopFacts> whom, Clock& its_clock)
+      : done(std::move(whom)), clock(its_clock) {}
+
+  Mutex mutex;
+  std::size_t open GUARDED_BY(mutex) = 4;
+  TopFacts facts GUARDED_BY(mutex) = {};
+  std::optional<Error> error GUARDED_BY(mutex) = std::nullopt;
   Completion<TopFacts> done;
   Clock& clock;
 };
 
+// The last answer has come.
 void finish(Gathering& gathering) {
-  if (gathering.error) return gathering.done(std::unexpected(std::move(*gathering.error)));
-  TopFacts& facts = gathering.facts;
+  Lock lock(gathering.mutex);
+  const auto error = std::move(gathering.error);
+  TopFacts facts = std::move(gathering.facts);
+  lock.unlock();
+  if (error) return gathering.done(std::unexpected(*error));
   facts.at = gathering.clock.now();
   if (facts.server.now) facts.ahead = *facts.server.now - facts.at;
   // Tasks come by number, the newest first; what people look for is another order.
@@ -39,7 +46,7 @@ void finish(Gathering& gathering) {
 }
 
 // Tasks may be kept from us while the rest is not.
-void note_error(Gathering& gathering, Error error, bool tasks) {
+void note_error(Gathering& gathering, Error error, bool tasks) REQUIRES(gathering.mutex) {
   if (tasks && error.code == ErrorCode::invalid) {
     // Which queue is meant cannot be said here.
     std::string& why = error.message;
@@ -55,7 +62,7 @@ Completion<T> part_of(const std::shared_ptr<Gathering>& gathering, Keep keep) {
   return [gathering, keep](Result<T> answer) {
     bool last = false;
     {
-      const std::scoped_lock lock(gathering->mutex);
+      const Lock lock(gathering->mutex);
       if (answer) {
         keep(gathering->facts, std::move(*answer));
       } else {
@@ -70,8 +77,7 @@ Completion<T> part_of(const std::shared_ptr<Gathering>& gathering, Keep keep) {
 }  // namespace
 
 void ask_facts(HttpBroker& broker, Clock& clock, std::size_t tasks, Completion<TopFacts> done) {
-  std::shared_ptr<Gathering> gathering(
-      new Gathering{.facts = {}, .error = {}, .done = std::move(done), .clock = clock});
+  const auto gathering = std::make_shared<Gathering>(std::move(done), clock);
   const auto limit =
       static_cast<std::uint32_t>(std::clamp<std::size_t>(tasks, 1, limits::max_page));
   broker.check(part_of<wire::ServerInfo>(

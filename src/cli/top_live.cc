@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "cli/terminal.h"
 #include "cli/top_facts.h"
 #include "cli/top_view.h"
+#include "core/mutex.h"
 #include "core/quote.h"
 #include "process/signals.h"
 
@@ -35,12 +35,12 @@ using Answer = std::variant<Result<TopFacts>, Outcome>;
 
 // Answers come on the client's thread; ours is woken.
 struct Mailbox {
-  std::mutex mutex;
-  std::vector<Answer> answers;
-  Signals* signals = nullptr;  // nullptr: nobody reads any more
+  Mutex mutex;
+  std::vector<Answer> answers GUARDED_BY(mutex);
+  Signals* signals GUARDED_BY(mutex) = nullptr;  // nullptr: nobody reads any more
 
   void post(Answer answer) {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     if (signals == nullptr) return;
     answers.push_back(std::move(answer));
     signals->wake();
@@ -59,7 +59,7 @@ class Live {
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
   ~Live() {
-    const std::scoped_lock lock(mailbox_->mutex);
+    const Lock lock(mailbox_->mutex);
     mailbox_->signals = nullptr;
   }
 
@@ -111,7 +111,7 @@ class Live {
     if (told == Told::stop || told == Told::reload) quit_ = true;
     std::vector<Answer> answers;
     {
-      const std::scoped_lock lock(mailbox_->mutex);
+      const Lock lock(mailbox_->mutex);
       answers.swap(mailbox_->answers);
     }
     for (Answer& each : answers) hear(std::move(each));

@@ -1,17 +1,19 @@
 #include "core/metrics.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <functional>
 #include <numeric>
+
+#include "core/ensure.h"
 
 namespace millrace {
 
 Histogram::Histogram(std::span<const double> bounds)
     : bounds_(bounds.begin(), bounds.end()), counts_(bounds.size() + 1) {
-  assert(!bounds_.empty());
-  assert(std::ranges::is_sorted(bounds_, std::ranges::less_equal{}));
+  ensure(!bounds_.empty(), "a histogram has no bounds");
+  ensure(std::ranges::is_sorted(bounds_, std::ranges::less_equal{}),
+         "the bounds of a histogram do not rise");
 }
 
 void Histogram::observe(double seconds) {

@@ -8,7 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <string_view>
+
+#include "core/ensure.h"
 
 namespace millrace {
 
@@ -77,6 +80,14 @@ constexpr std::optional<TaskState> next_state(TaskState state, Event event) {
   if (cell <= Cell::none) return std::nullopt;
   return static_cast<TaskState>(static_cast<std::uint8_t>(cell) -
                                 static_cast<std::uint8_t>(Cell::created));
+}
+
+// The same for whoever has made sure that the event can happen.
+constexpr TaskState state_after(
+    TaskState state, Event event,
+    const std::source_location& where = std::source_location::current()) {
+  return ensured(next_state(state, event), "an event happened in a state that it cannot happen in",
+                 where);
 }
 
 // Where a task that nobody holds back waits: `delayed` until its ready moment has come, `queued`

@@ -149,5 +149,11 @@ TEST(Transition, every_event_has_a_name_of_its_own_and_unknown_numbers_have_none
   EXPECT_EQ(name_of(TaskState(state_count)), "unknown");
 }
 
+TEST(TransitionDeathTest, an_event_that_cannot_happen_ends_the_process) {
+  EXPECT_EQ(state_after(TaskState::queued, Event::take), TaskState::processing);
+  EXPECT_DEATH(state_after(TaskState::completed, Event::take),
+               "transition_test.cc:[0-9]+: an event");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -1,12 +1,12 @@
 #include "log/log_writer.h"
 
 #include <fmt/format.h>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace millrace {
 
@@ -14,7 +14,7 @@ struct LogWriter::Shared {
   Shared(Clock& c, LogOptions o, Sink s) : clock(c), options(o), sink(std::move(s)) {}
 
   void add(std::string_view line) {
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     if (stopping) return;
     if (waiting.size() + line.size() > options.most_bytes) {
       ++dropped;
@@ -26,8 +26,9 @@ struct LogWriter::Shared {
 
   // What to write next; empty: nothing will come any more.
   std::string next() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return stopping || !waiting.empty() || dropped > 0; });
+    const Lock lock(mutex);
+    changed.wait(mutex,
+                 [this]() REQUIRES(mutex) { return stopping || !waiting.empty() || dropped > 0; });
     std::string lines = std::exchange(waiting, {});
     if (const auto lost = std::exchange(dropped, 0); lost > 0) {
       const LogEntry entry{
@@ -39,9 +40,17 @@ struct LogWriter::Shared {
     return lines;
   }
 
+  // Has run() end; whether it did so within the time.
+  bool end(Duration within) {
+    const Lock lock(mutex);
+    stopping = true;
+    changed.notify_all();
+    return changed.wait_for(mutex, within, [this]() REQUIRES(mutex) { return ended; });
+  }
+
   void run() {
     for (std::string lines = next(); !lines.empty(); lines = next()) sink(lines);
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     ended = true;
     changed.notify_all();
   }
@@ -49,12 +58,12 @@ struct LogWriter::Shared {
   Clock& clock;
   const LogOptions options;
   const Sink sink;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::string waiting;
-  std::uint64_t dropped = 0;
-  bool stopping = false;
-  bool ended = false;
+  Mutex mutex;
+  Condition changed;
+  std::string waiting GUARDED_BY(mutex);
+  std::uint64_t dropped GUARDED_BY(mutex) = 0;
+  bool stopping GUARDED_BY(mutex) = false;
+  bool ended GUARDED_BY(mutex) = false;
 };
 
 LogWriter::LogWriter(Clock& clock, LogOptions options, Sink sink)
@@ -79,11 +88,7 @@ void LogWriter::plain(std::string_view text) {
 
 bool LogWriter::stop(Duration within) {
   if (!thread_.joinable()) return true;
-  std::unique_lock lock(shared_->mutex);
-  shared_->stopping = true;
-  shared_->changed.notify_all();
-  const bool ended = shared_->changed.wait_for(lock, within, [&] { return shared_->ended; });
-  lock.unlock();
+  const bool ended = shared_->end(within);
   if (ended) {
     thread_.join();
   } else {

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <future>
 #include <limits>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "outgoing/transfer.h"
 
 namespace millrace::outgoing {
@@ -61,7 +61,7 @@ struct HttpClient::Parts {
   ~Parts() {
     if (multi == nullptr) return;
     {
-      const std::lock_guard lock(mutex);
+      const Lock lock(mutex);
       stopping = true;
     }
     curl_multi_wakeup(multi);
@@ -85,7 +85,7 @@ struct HttpClient::Parts {
     bool first = false;
     bool late = false;
     {
-      const std::lock_guard lock(mutex);
+      const Lock lock(mutex);
       late = stopping;
       first = inbox.empty();
       if (!late) inbox.push_back({std::move(request), std::move(done)});
@@ -99,7 +99,7 @@ struct HttpClient::Parts {
 
   void cancel(std::uint64_t number) {
     {
-      const std::lock_guard lock(mutex);
+      const Lock lock(mutex);
       cancelled.push_back(number);
     }
     curl_multi_wakeup(multi);
@@ -112,7 +112,7 @@ struct HttpClient::Parts {
     for (;;) {
       bool stop = false;
       {
-        const std::lock_guard lock(mutex);
+        const Lock lock(mutex);
         std::swap(inbox, arrived);
         std::swap(cancelled, given_up);
         stop = stopping;
@@ -226,10 +226,10 @@ struct HttpClient::Parts {
   const HttpClientOptions options;
   CURLM* multi = nullptr;
 
-  std::mutex mutex;
-  std::vector<Waiting> inbox;
-  std::vector<std::uint64_t> cancelled;
-  bool stopping = false;
+  Mutex mutex;
+  std::vector<Waiting> inbox GUARDED_BY(mutex);
+  std::vector<std::uint64_t> cancelled GUARDED_BY(mutex);
+  bool stopping GUARDED_BY(mutex) = false;
 
   // Of the client's thread.
   std::vector<Waiting> arrived;

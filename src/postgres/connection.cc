@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
+#include "core/seed.h"
 #include "postgres/schema.h"
 
 namespace millrace::postgres {
@@ -30,11 +30,6 @@ const Params no_params;
 // The server takes messages of a gibibyte.
 constexpr std::size_t most_bytes = (std::size_t{1} << 30) - 65536;
 constexpr std::size_t most_params = 65535;
-
-std::uint64_t random_token() {
-  std::random_device source;
-  return (std::uint64_t{source()} << 32) | source();
-}
 
 const Params& params_of(const Statement& statement) {
   return statement.params == nullptr ? no_params : *statement.params;
@@ -68,7 +63,7 @@ Answer<std::unique_ptr<Connection>> Connection::open(ConnectOptions options) {
 Connection::Connection(ConnectOptions options, std::unique_ptr<Link> link)
     : options_(std::move(options)),
       link_(std::move(link)),
-      prepared_(options_.prepare, options_.schema, random_token()),
+      prepared_(options_.prepare, options_.schema, random_seed()),
       interrupted_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
 Connection::~Connection() {

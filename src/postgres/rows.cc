@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/ensure.h"
+
 namespace millrace::postgres {
 
 std::int64_t read_integer(std::string_view bytes, std::size_t widest) {
-  assert(bytes.size() <= widest && "a column is wider than what it is read as");
-  (void)widest;
+  ensure(bytes.size() <= widest, "a column is wider than what it is read as");
   switch (bytes.size()) {
     case 1:
       return static_cast<signed char>(bytes[0]);
@@ -20,22 +21,20 @@ std::int64_t read_integer(std::string_view bytes, std::size_t widest) {
     case 8:
       return read_number<std::int64_t>(bytes.data());
     default:
-      assert(false && "a column that is no integer is read as one");
-      return 0;
+      violated("a column that is no integer is read as one", std::source_location::current());
   }
 }
 
 double read_double(std::string_view bytes) {
   if (bytes.size() == 4) return std::bit_cast<float>(read_number<std::int32_t>(bytes.data()));
-  assert(bytes.size() == 8 && "a column that is no double precision is read as one");
-  if (bytes.size() != 8) return 0;
+  ensure(bytes.size() == 8, "a column that is no double precision is read as one");
   return std::bit_cast<double>(read_number<std::int64_t>(bytes.data()));
 }
 
 Uuid read_uuid(std::string_view bytes) {
   Uuid id;
-  assert(bytes.size() == id.bytes.size() && "a column that is no uuid is read as one");
-  std::memcpy(id.bytes.data(), bytes.data(), std::min(bytes.size(), id.bytes.size()));
+  ensure(bytes.size() == id.bytes.size(), "a column that is no uuid is read as one");
+  std::memcpy(id.bytes.data(), bytes.data(), id.bytes.size());
   return id;
 }
 
@@ -43,7 +42,7 @@ std::vector<Field> read_array(std::string_view bytes) {
   constexpr std::size_t head = 20;
   std::vector<Field> elements;
   if (bytes.size() < head) return elements;  // an empty array has no dimension
-  assert(read_number<std::int32_t>(bytes.data()) == 1 && "an array has more than one dimension");
+  ensure(read_number<std::int32_t>(bytes.data()) == 1, "an array has more than one dimension");
   const auto count = static_cast<std::size_t>(read_number<std::int32_t>(bytes.data() + 12));
   std::size_t at = head;
   while (elements.size() < count && at + 4 <= bytes.size()) {
@@ -83,8 +82,7 @@ bool Rows::is_null(std::size_t row, std::size_t column) const {
 }
 
 Field Rows::field(std::size_t row, std::size_t column) const {
-  assert(row < size_ && column < columns() && "there is no such field");
-  // libpq checks the bounds itself, and answers NULL outside of them.
+  ensure(row < size_ && column < columns(), "there is no such field in the rows");
   const int at_row = static_cast<int>(row);
   const int at_column = static_cast<int>(column);
   if (PQgetisnull(result_.get(), at_row, at_column) != 0) return std::nullopt;

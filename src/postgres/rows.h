@@ -1,7 +1,6 @@
 // What a statement answered.
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/ensure.h"
 #include "postgres/binary.h"
 
 struct pg_result;
@@ -36,16 +36,15 @@ Uuid read_uuid(std::string_view bytes);
 // Elements of a one-dimensional array, pointing into it.
 std::vector<Field> read_array(std::string_view bytes);
 
-// Reading a NULL or a column of another kind as T is a mistake in the program: an assertion, and
-// T{} where there are none.
+// Reading a NULL or a column of another kind as T is a mistake in the program, which ends it: the
+// tables allow no NULL where none is expected.
 template <class T>
 T read_field(Field field) {
   if constexpr (IsOptional<T>::value) {
     if (!field) return std::nullopt;
     return read_field<typename T::value_type>(field);
   } else {
-    assert(field && "NULL in a column that was to have none");
-    const std::string_view bytes = field.value_or(std::string_view());
+    const std::string_view bytes = ensured(field, "NULL in a column that was to have none");
     if constexpr (IsVector<T>::value) {
       T read;
       for (const Field element : read_array(bytes)) {

@@ -93,6 +93,13 @@ TEST_F(Values, nulls_go_both_ways) {
   EXPECT_EQ(rows.get<std::optional<TimePoint>>(0, 8), std::nullopt);
 }
 
+TEST(ValuesDeathTest, an_unexpected_null_is_not_read_as_nothing) {
+  EXPECT_DEATH(read_field<std::int64_t>(std::nullopt), "NULL in a column that was to have none");
+  EXPECT_DEATH(read_field<std::string>(std::nullopt), "NULL in a column");
+  EXPECT_DEATH(read_field<std::int16_t>("1234"), "wider than what it is read as");
+  EXPECT_DEATH(read_field<Uuid>("1234"), "no uuid");
+}
+
 TEST_F(Values, empty_is_not_null) {
   static constexpr Sql sql{"empty", "select $1::text, $2::bytea, $1 is null, length($2)"};
   Params params;

@@ -47,8 +47,8 @@ Result<Advanced> FaultyStore::advance(TimePoint now, std::size_t limit) {
   return through([&] { return ForwardingStore::advance(now, limit); });
 }
 
-Result<Task> FaultyStore::find(const TaskRef& task) {
-  return through([&] { return ForwardingStore::find(task); });
+Result<std::vector<Result<Task>>> FaultyStore::find(std::span<const TaskRef> tasks, Parts parts) {
+  return through([&] { return ForwardingStore::find(tasks, parts); });
 }
 
 Result<TaskPage> FaultyStore::list(const ListRequest& request) {

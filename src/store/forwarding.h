@@ -27,7 +27,9 @@ class ForwardingStore : public Store {
     return inner_.advance(now, limit);
   }
 
-  Result<Task> find(const TaskRef& task) override { return inner_.find(task); }
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    return inner_.find(tasks, parts);
+  }
   Result<TaskPage> list(const ListRequest& request) override { return inner_.list(request); }
   Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
                                           TimePoint now) override {

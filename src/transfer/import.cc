@@ -1,9 +1,9 @@
 #include "transfer/import.h"
 
 #include <fmt/format.h>
-#include <random>
 #include <utility>
 
+#include "core/seed.h"
 #include "core/uuid.h"
 #include "transfer/batch.h"
 #include "transfer/kind.h"
@@ -163,7 +163,7 @@ class Import {
   Result<void> read_document() {
     auto tasks = read_queue_state(lines_, options_.queue, now_);
     if (!tasks) return std::unexpected(std::move(tasks.error()));
-    UuidSource ids(std::random_device{}());
+    UuidSource ids(random_seed());
     if (auto done = add_queue({.name = options_.queue, .id = ids.next(now_)}); !done) return done;
     for (PlacedTask& each : *tasks) {
       const std::size_t bytes = each.task.payload.size() + each.task.result.size();

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
 #include "transfer/format.h"
 
 namespace millrace::transfer {

@@ -1,10 +1,10 @@
 #include "transfer/upload.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "api/wire/archive.h"
+#include "core/seed.h"
 #include "core/uuid.h"
 #include "transfer/format.h"
 #include "transfer/kind.h"
@@ -27,7 +27,7 @@ Result<void> Upload::read_document() {
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   wire::append_line(document_, header_key,
                     wire::HeaderFields{.format = format_number, .minor = minor_number});
-  UuidSource ids(std::random_device{}());
+  UuidSource ids(random_seed());
   wire::append_line(document_, "queue",
                     Queue{.settings = {.name = queue_, .id = ids.next(now_)}, .created_at = now_});
   for (const PlacedTask& each : *tasks) wire::append_line(document_, "task", each.task);

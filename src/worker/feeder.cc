@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/uuid.h"
 #include "worker/parts.h"
 
@@ -58,9 +59,9 @@ const TaskError* error_of(const Outcome& outcome) {
 
 void Worker::Parts::feed() {
   std::vector<Told> told;
-  std::unique_lock lock(mutex);
+  Lock lock(mutex);
   while (!feeder_stops) {
-    take_answers(lock, told);
+    take_answers(told);
     const Moment now = clock->steady();
     if (stirred.load() && stirred_at == no_moment) stirred_at = now + settle_within;
     const bool all = stirred_at <= now;
@@ -84,7 +85,7 @@ void Worker::Parts::feed() {
     if (!order && !poll && !leaving && told.empty()) {
       if (wake) work.notify_one();
       if (core.stopping()) rested.notify_all();
-      wait_for_news(lock, now);
+      wait_for_news(now);
       continue;
     }
     lock.unlock();
@@ -113,28 +114,29 @@ void Worker::Parts::feed() {
 }
 
 // Answers are turned into runs, and old runs freed, without the lock.
-void Worker::Parts::take_answers(std::unique_lock<std::mutex>& lock, std::vector<Told>& told) {
+void Worker::Parts::take_answers(std::vector<Told>& told) {
   while (!inbox.empty()) {
     auto answers = std::exchange(inbox, {});
     for (Answer& answer : answers) {
       if (answer.poll != 0 && answer.poll != poll_number) {  // it was left
-        lock.unlock();
+        const Unlocked meanwhile(mutex);
         if (answer.result) broker->give_back(*answer.result);
-        lock.lock();
         continue;
       }
-      lock.unlock();
-      const Moment now = clock->steady();
-      Arrived arrived = core.arrived(answer.order, answer.result, now);
+      Moment now{};
+      Arrived arrived;
+      {
+        const Unlocked meanwhile(mutex);
+        now = clock->steady();
+        arrived = core.arrived(answer.order, answer.result, now);
+        if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
+      }
       const Moment heartbeat = arrived.first_heartbeat;
-      if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
-      lock.lock();
       core.answered(answer.order, answer.result, std::move(arrived), now, told);
       plan_upkeep(heartbeat);
     }
-    lock.unlock();
+    const Unlocked meanwhile(mutex);
     answers.clear();
-    lock.lock();
   }
 }
 
@@ -151,7 +153,7 @@ void Worker::Parts::send(Order order, CallerId caller, std::uint64_t poll) {
 // On a thread of the broker.
 void Worker::Parts::answer_came(Answer answer) {
   {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     if (!feeder_gone) {
       inbox.push_back(std::move(answer));
       news.notify_one();
@@ -161,13 +163,13 @@ void Worker::Parts::answer_came(Answer answer) {
   if (answer.result) broker->give_back(*answer.result);
 }
 
-void Worker::Parts::wait_for_news(std::unique_lock<std::mutex>& lock, Moment now) {
+void Worker::Parts::wait_for_news(Moment now) {
   if (!inbox.empty() || feeder_stops) return;
   const Moment next = std::min({core.next_order_due(now), core.next_collect(), stirred_at});
   if (next == no_moment && !stirred.load()) {
-    news.wait(lock);
+    news.wait(mutex);
   } else {
-    news.wait_for(lock,
+    news.wait_for(mutex,
                   std::clamp<Moment>(next - now, std::chrono::microseconds(100), longest_wait));
   }
 }

@@ -4,12 +4,12 @@
 
 #include <millrace/handler.h>
 #include <millrace/time.h>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace millrace::worker {
 
@@ -25,25 +25,27 @@ class Inside {
 
   // False: after so long there still is one inside.
   bool wait_until_left(Duration limit) {
-    std::unique_lock lock(state_->mutex);
-    return state_->left.wait_for(lock, limit, [this] { return state_->calls == 0; });
+    State& state = *state_;
+    const Lock lock(state.mutex);
+    return state.left.wait_for(state.mutex, limit,
+                               [&state]() REQUIRES(state.mutex) { return state.calls == 0; });
   }
 
  private:
   struct State {
-    std::mutex mutex;
-    std::condition_variable left;
-    std::uint32_t calls = 0;
+    Mutex mutex;
+    Condition left;
+    std::uint32_t calls GUARDED_BY(mutex) = 0;
   };
   struct Call {
     explicit Call(State& all) : state(all) {
-      const std::scoped_lock lock(state.mutex);
+      const Lock lock(state.mutex);
       ++state.calls;
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
     ~Call() {
-      const std::scoped_lock lock(state.mutex);
+      const Lock lock(state.mutex);
       if (--state.calls == 0) state.left.notify_all();
     }
     State& state;

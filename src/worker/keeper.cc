@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutex.h"
 #include "worker/parts.h"
 
 namespace millrace::worker {
@@ -13,7 +14,7 @@ constexpr Moment longest_wait = std::chrono::seconds(1);
 }  // namespace
 
 void Worker::Parts::keep() {
-  std::unique_lock lock(mutex);
+  Lock lock(mutex);
   while (!keeper_stops) {
     // Whoever plans something earlier than what is found below will say so.
     keeper_next = no_moment;
@@ -49,7 +50,7 @@ void Worker::Parts::keep() {
     const Moment next = std::min(core.next_upkeep(now), beat_out ? no_moment : next_beat);
     if (next <= now) continue;
     keeper_next = std::min(keeper_next.load(), next);
-    due.wait_for(lock, std::min(keeper_next.load() - now, longest_wait));
+    due.wait_for(mutex, std::min(keeper_next.load() - now, longest_wait));
   }
   if (beat_out) return;
   lock.unlock();
@@ -58,11 +59,10 @@ void Worker::Parts::keep() {
 
 void Worker::Parts::wake_keeper_by(Moment moment) {
   if (keeper_next.load() <= moment) return;
-  const std::scoped_lock lock(mutex);
+  const Lock lock(mutex);
   plan_upkeep(moment);
 }
 
-// Under the lock.
 void Worker::Parts::plan_upkeep(Moment moment) {
   if (keeper_next.load() <= moment) return;
   keeper_next = moment;
@@ -75,7 +75,7 @@ void Worker::Parts::send_pulse(Order pulse) {
   broker->work(ask(keeper_caller), std::move(words),
                [self = shared_from_this(), answer](Result<WorkResult> result) {
                  answer->result = std::move(result);
-                 const std::scoped_lock lock(self->mutex);
+                 const Lock lock(self->mutex);
                  self->pulses.push_back(std::move(*answer));
                  self->due.notify_one();
                });
@@ -85,12 +85,12 @@ void Worker::Parts::send_pulse(Order pulse) {
 void Worker::Parts::send_beat() {
   WorkerReport report;
   {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     report = core.report();
   }
   broker->beat(ask(beat_caller), std::move(report),
                [self = shared_from_this()](Result<Instructions> result) {
-                 const std::scoped_lock lock(self->mutex);
+                 const Lock lock(self->mutex);
                  self->beat_out = false;
                  self->due.notify_one();
                  if (!result) return;

@@ -6,21 +6,19 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "broker/broker.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "worker/dispatcher.h"
 #include "worker/worker.h"
 
@@ -34,10 +32,9 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void start();
   void shut_down();
   Stopped graceful_stop(Duration limit);
-  void wait_until(std::unique_lock<std::mutex>& lock, Moment end,
-                  const std::function<bool()>& condition);
-  void ask_all_to_stop(std::unique_lock<std::mutex>& lock);
-  void end_threads(std::unique_lock<std::mutex>& lock);
+  void wait_until(Moment end, const std::function<bool()>& condition) REQUIRES(mutex);
+  void ask_all_to_stop() REQUIRES(mutex);
+  void end_threads() REQUIRES(mutex);
   RunHost host_functions();
   // Of the clock, also for handlers that outlive the worker.
   TimePoint wall_time();
@@ -49,7 +46,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
     std::thread thread;
     bool ended = false;
   };
-  void add_processor();
+  void add_processor() REQUIRES(mutex);
   void process(Processor& own);
   // False: a call was abandoned, and the thread with it.
   bool work_through(Hand& hand);
@@ -62,16 +59,16 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
     Result<WorkResult> result = {};
   };
   void feed();
-  void take_answers(std::unique_lock<std::mutex>& lock, std::vector<Told>& told);
+  void take_answers(std::vector<Told>& told) REQUIRES(mutex);
   void send(Order order, CallerId caller, std::uint64_t poll);
   void answer_came(Answer answer);
-  void wait_for_news(std::unique_lock<std::mutex>& lock, Moment now);
+  void wait_for_news(Moment now) REQUIRES(mutex);
   void tell(const std::vector<Told>& told) const;
 
   // ---- keeper.cc ----
   void keep();
   void wake_keeper_by(Moment moment);
-  void plan_upkeep(Moment moment);
+  void plan_upkeep(Moment moment) REQUIRES(mutex);
   void send_pulse(Order pulse);
   void send_beat();
 
@@ -81,7 +78,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void pass_time(Run& run, Duration time);
   void look_now();
 
-  std::shared_mutex outside;  // held shared by whoever uses the clock in a handler's name
+  SharedMutex outside;  // held shared by whoever uses the clock in a handler's name
   Clock* clock;
   Broker* broker;
   const WorkerOptions options;
@@ -90,40 +87,40 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   std::atomic<bool> stirred = false;  // a run has ended while its call goes on
   std::atomic<Moment> keeper_next = Moment::zero();
 
-  std::mutex mutex;  // guards what follows
-  Dispatcher core;
-  bool started = false;
-  bool shutting_down = false;
-  std::condition_variable work;  // for processors
-  std::uint32_t idle = 0;
-  std::condition_variable rested;  // for those who wait for the end
-  std::uint32_t live = 0;          // processors that are not given up
+  Mutex stop_mutex;  // one stop at a time; locked before `mutex`
+  Mutex mutex;
+  Dispatcher core;       // says itself what of it needs no lock
+  bool started = false;  // set under the lock before there are threads, so that these may read it
+  bool shutting_down GUARDED_BY(mutex) = false;
+  Condition work;  // for processors
+  std::uint32_t idle GUARDED_BY(mutex) = 0;
+  Condition rested;                          // for those who wait for the end
+  std::uint32_t live GUARDED_BY(mutex) = 0;  // processors that are not given up
 
-  std::condition_variable news;  // for the feeder
-  std::vector<Answer> inbox;
-  Moment stirred_at = no_moment;
-  CallerId order_caller{};
-  CallerId poll_caller{};
-  std::uint64_t poll_number = 1;
-  bool feeder_stops = false;
-  bool feeder_gone = false;
+  Condition news;  // for the feeder
+  std::vector<Answer> inbox GUARDED_BY(mutex);
+  Moment stirred_at GUARDED_BY(mutex) = no_moment;
+  const CallerId order_caller;
+  CallerId poll_caller GUARDED_BY(mutex);
+  std::uint64_t poll_number GUARDED_BY(mutex) = 1;
+  bool feeder_stops GUARDED_BY(mutex) = false;
+  bool feeder_gone GUARDED_BY(mutex) = false;
 
-  std::condition_variable due;  // for the keeper
-  CallerId keeper_caller{};
-  CallerId beat_caller{};
-  std::vector<Answer> pulses;
-  std::optional<Instructions> instructions;
-  bool beat_out = false;
-  bool beat_answered = false;
-  Moment next_beat{};
-  bool keeper_stops = false;
+  Condition due;  // for the keeper
+  const CallerId keeper_caller;
+  const CallerId beat_caller;
+  std::vector<Answer> pulses GUARDED_BY(mutex);
+  std::optional<Instructions> instructions GUARDED_BY(mutex);
+  bool beat_out GUARDED_BY(mutex) = false;
+  bool beat_answered GUARDED_BY(mutex) = false;
+  Moment next_beat GUARDED_BY(mutex){};
+  bool keeper_stops GUARDED_BY(mutex) = false;
 
-  std::list<Processor> processors;
-  std::thread feeder;
+  std::list<Processor> processors GUARDED_BY(mutex);
+  std::thread feeder;  // both: of whoever starts and stops
   std::thread keeper;
 
-  std::mutex stop_mutex;  // one stop at a time
-  std::optional<Stopped> stopped;
+  std::optional<Stopped> stopped GUARDED_BY(mutex);
 };
 
 }  // namespace millrace::worker

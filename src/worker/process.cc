@@ -43,7 +43,7 @@ void unblock(const Descriptor& end) {
   fcntl(end.number(), F_SETFL, fcntl(end.number(), F_GETFL) | O_NONBLOCK);
 }
 
-// What the child needs, made before the fork: afterwards nothing may allocate or lock.
+// What the child needs, made before there is one: it may neither allocate nor lock.
 struct Child {
   const char* program;
   const char* directory;  // null: stay
@@ -63,8 +63,7 @@ struct Child {
   _exit(127);
 }
 
-// Only what POSIX calls async-signal-safe: other threads may have held any lock when this copy of
-// the process was made.
+// Only what POSIX calls async-signal-safe, and nothing in memory is changed: it is the parent's.
 [[noreturn]] void become(const Child& child) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -98,13 +97,17 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// With every signal held back, so that no handler of this process runs in the child.
-pid_t fork_quietly(const Child& child) {
+// With every signal held back, so that no handler of this process runs in the child. vfork() and
+// not fork(), which would copy the page tables of a server with gigabytes of tasks and make each of
+// its writes afterwards a page fault. The child shares this memory until it has become the program,
+// and this thread waits so long. (posix_spawn() does the same, but limits no memory and asks for no
+// signal when the parent dies.)
+pid_t start_quietly(const Child& child) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t process = fork();
+  const pid_t process = vfork();
   if (process == 0) become(child);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -146,16 +149,16 @@ Result<Process> Process::start(const ProcessPlan& plan) {
   const auto arguments = pointers_to(plan.arguments);
   const auto environment = pointers_to(plan.environment);
   const pid_t child =
-      fork_quietly({.program = plan.program.c_str(),
-                    .directory = plan.directory.empty() ? nullptr : plan.directory.c_str(),
-                    .arguments = arguments.data(),
-                    .environment = environment.data(),
-                    .memory = plan.memory,
-                    .in = in->read.number(),
-                    .out = out->write.number(),
-                    .err = err->write.number(),
-                    .report = report->write.number(),
-                    .parent = getpid()});
+      start_quietly({.program = plan.program.c_str(),
+                     .directory = plan.directory.empty() ? nullptr : plan.directory.c_str(),
+                     .arguments = arguments.data(),
+                     .environment = environment.data(),
+                     .memory = plan.memory,
+                     .in = in->read.number(),
+                     .out = out->write.number(),
+                     .err = err->write.number(),
+                     .report = report->write.number(),
+                     .parent = getpid()});
   if (child < 0) return not_started(plan, errno);
   Process process(child);
   setpgid(child, child);  // here too, whoever is first: it may have to be signalled at once

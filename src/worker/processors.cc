@@ -4,13 +4,13 @@
 #include <system_error>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/uuid.h"
 #include "worker/call.h"
 #include "worker/parts.h"
 
 namespace millrace::worker {
 
-// Under the lock.
 void Worker::Parts::add_processor() {
   for (auto each = processors.begin(); each != processors.end();) {
     if (!each->ended) {
@@ -33,12 +33,12 @@ void Worker::Parts::add_processor() {
 // S1-059…061: works until told to stop, and looks anew after each hand. Stopped, it ends with the
 // call it is in.
 void Worker::Parts::process(Processor& own) {
-  std::unique_lock lock(mutex);
+  Lock lock(mutex);
   while (!core.stopping()) {
     HandPtr hand = core.next_hand(clock->steady());
     if (!hand) {
       ++idle;
-      work.wait(lock);
+      work.wait(mutex);
       --idle;
       continue;
     }
@@ -92,11 +92,11 @@ bool Worker::Parts::work_through(Hand& hand) {
 // From a handler that settles its task before it returns.
 void Worker::Parts::run_ended(Run& run) {
   if (run.manual()) {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     core.collect(run.shared_from_this());
     news.notify_one();
   } else if (!stirred.exchange(true)) {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     news.notify_one();
   }
 }

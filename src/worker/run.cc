@@ -8,6 +8,7 @@
 
 #include "core/clip.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 #include "core/utf8.h"
 #include "core/validate.h"
 
@@ -64,7 +65,7 @@ std::optional<TimePoint> Run::deadline() const {
 bool Run::ask_to_stop(StopReason reason) {
   std::optional<std::stop_source> source;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     const StopReason now = reason_.load(std::memory_order_relaxed);
     if (now == reason || (now != StopReason::none && reason != StopReason::lease_lost)) {
       return false;
@@ -79,7 +80,7 @@ bool Run::ask_to_stop(StopReason reason) {
 }
 
 std::stop_token Run::stop_token() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!stop_) {
     stop_.emplace();
     if (stop_reason() != StopReason::none) stop_->request_stop();
@@ -96,12 +97,12 @@ bool Run::wait_for(Duration time) {
 }
 
 bool Run::wait_until(Moment until) {
-  std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (;;) {
     if (stop_reason() != StopReason::none) return false;
     const Moment left = until - host_.steady();
     if (left <= Moment::zero()) return true;
-    changed_.wait_for(lock, std::min<Moment>(left, longest_wait));
+    changed_.wait_for(mutex_, std::min<Moment>(left, longest_wait));
   }
 }
 
@@ -111,7 +112,7 @@ bool Run::wait_until(Moment until) {
 void Run::progress(double percent) {
   if (std::isnan(percent)) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (closed_) return;
     signs_.progress = std::clamp(percent, 0.0, 100.0);
     if (signs_waiting_.exchange(true)) return;
@@ -122,7 +123,7 @@ void Run::progress(double percent) {
 void Run::log(std::string text) {
   text = clip(printable(std::move(text)), limits::max_log_line);
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (closed_) return;
     // The newest stay, as in the store.
     if (signs_.log.size() == limits::max_log_lines) signs_.log.erase(signs_.log.begin());
@@ -133,14 +134,14 @@ void Run::log(std::string text) {
 }
 
 Signs Run::take_signs() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   signs_waiting_ = false;
   return std::exchange(signs_, {});
 }
 
 // Older than what was said meanwhile.
 void Run::return_signs(Signs signs) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!signs_.progress) signs_.progress = signs.progress;
   signs.log.insert(signs.log.end(), signs_.log.begin(), signs_.log.end());
   const std::size_t count = signs.log.size();
@@ -161,7 +162,7 @@ Result<void> Run::put(NewTask task) {
   if (!named) task.id.value.bytes[0] = 1;  // the broker makes one
   if (auto good = validate(task, now); !good) return good;
   if (!named) task.id = {};
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (closed_) return fail(ErrorCode::conflict, "the task is settled: nothing can follow any more");
   if (follow_ups_.size() == most_follow_ups) {
     return fail(ErrorCode::invalid,
@@ -200,7 +201,7 @@ void Run::close(Outcome outcome, bool with_follow_ups, bool by_handler) {
 }
 
 Result<TaskState> Run::settle(Outcome outcome) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
   const bool follows = !too_late(outcome);  // after a timeout nothing does
   close(heard(std::move(outcome)), follows, true);
@@ -213,30 +214,30 @@ Result<TaskState> Run::settle(Outcome outcome) {
     if (auto sent = host_.send(); !sent) return std::unexpected(std::move(sent.error()));
   }
   lock.lock();
-  return wait_until_stored(lock);
+  return wait_until_stored();
 }
 
-Result<TaskState> Run::wait_until_stored(std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [&] { return answer_.has_value(); });
+Result<TaskState> Run::wait_until_stored() {
+  changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return answer_.has_value(); });
   const Result<Settled> answer = *answer_;
   if (!answer) return std::unexpected(answer.error());
   return answer->state;
 }
 
 bool Run::settled() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return closed_;
 }
 
 bool Run::end(Outcome outcome, bool returned, bool by_handler) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (closed_) return false;
   close(std::move(outcome), returned, by_handler);
   return true;
 }
 
 void Run::end_by_failure(Failed failure) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (closed_) return;
   // It was asked to go, and has gone: nothing is charged.
   if (stop_reason() == StopReason::stopping) return close(GiveBack{}, false, false);
@@ -244,7 +245,7 @@ void Run::end_by_failure(Failed failure) {
 }
 
 void Run::drop(Error why) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   closed_ = true;
   ending_.reset();
   if (!answer_) answer_ = std::unexpected(std::move(why));
@@ -252,17 +253,17 @@ void Run::drop(Error why) {
 }
 
 bool Run::has_ending() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return ending_.has_value();
 }
 
 void Run::replace_ending(Outcome outcome) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   ending_.emplace(Ending{.outcome = std::move(outcome)});
 }
 
 bool Run::answered(const Result<Settled>& settled) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const bool refused = !settled && settled.error().code != ErrorCode::lease_lost &&
                        settled.error().code != ErrorCode::not_found;
   const bool again = manual() && refused && ending_ && ending_->by_handler;

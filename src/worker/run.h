@@ -12,16 +12,16 @@
 #include <millrace/work.h>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace millrace::worker {
 
@@ -113,7 +113,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // The end, once there is one and until it is dropped.
   bool has_ending() const;
   // Only after has_ending(), and while nobody else may drop or reopen it.
-  const Ending& ending() const { return *ending_; }
+  const Ending& ending() const NO_THREAD_SAFETY_ANALYSIS { return *ending_; }
   void replace_ending(Outcome outcome);
   // What was sent came back: told to a handler that waits for it. A refusal opens the run again
   // for a handler that acknowledges by itself; then true.
@@ -125,10 +125,10 @@ class Run : public std::enable_shared_from_this<Run> {
   bool manual() const { return acknowledge_ == Acknowledge::manual; }
 
  private:
-  void close(Outcome outcome, bool with_follow_ups, bool by_handler);
+  void close(Outcome outcome, bool with_follow_ups, bool by_handler) REQUIRES(mutex_);
   bool too_late(const Outcome& outcome) const;
   Outcome heard(Outcome outcome) const;
-  Result<TaskState> wait_until_stored(std::unique_lock<std::mutex>& lock);
+  Result<TaskState> wait_until_stored() REQUIRES(mutex_);
 
   const RunHost& host_;
   const Acknowledge acknowledge_;
@@ -136,15 +136,15 @@ class Run : public std::enable_shared_from_this<Run> {
   std::atomic<StopReason> reason_ = StopReason::none;
   std::atomic<bool> signs_waiting_ = false;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::optional<std::stop_source> stop_;
-  bool closed_ = false;
-  std::optional<Ending> ending_;
-  std::optional<Result<Settled>> answer_;
-  std::vector<NewTask> follow_ups_;
-  std::size_t follow_up_bytes_ = 0;
-  Signs signs_;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::optional<std::stop_source> stop_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::optional<Ending> ending_ GUARDED_BY(mutex_);
+  std::optional<Result<Settled>> answer_ GUARDED_BY(mutex_);
+  std::vector<NewTask> follow_ups_ GUARDED_BY(mutex_);
+  std::size_t follow_up_bytes_ GUARDED_BY(mutex_) = 0;
+  Signs signs_ GUARDED_BY(mutex_);
 };
 
 using RunPtr = std::shared_ptr<Run>;

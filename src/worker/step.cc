@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "broker/wait_for_answer.h"
+#include "core/mutex.h"
 #include "worker/parts.h"
 
 namespace millrace::worker {
@@ -12,8 +13,13 @@ Result<std::size_t> Worker::Parts::step() {
     return fail(ErrorCode::conflict, "the worker has been started: it cannot be stepped");
   if (core.stopping()) return fail(ErrorCode::conflict, "the worker has been shut down");
   core.begin_step();
-  if (next_beat <= clock->steady()) {
-    next_beat = clock->steady() + options.beat;
+  bool beats = false;
+  {
+    const Lock lock(mutex);
+    beats = next_beat <= clock->steady();
+    if (beats) next_beat = clock->steady() + options.beat;
+  }
+  if (beats) {
     const auto told = wait_for_answer<Instructions>(
         [&](auto done) { broker->beat(ask(beat_caller), core.report(), std::move(done)); });
     if (told && told->assignments) core.assign(*told->assignments);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutex.h"
 #include "worker/parts.h"
 
 namespace millrace::worker {
@@ -38,7 +39,7 @@ Worker::Worker(Clock& clock, Broker& broker, WorkerOptions options,
 
 Worker::~Worker() {
   parts_->graceful_stop(limit_of_destructor);
-  const std::scoped_lock lock(parts_->outside);
+  const Lock lock(parts_->outside);
   parts_->last_time = parts_->clock->now();
   parts_->clock = nullptr;
 }
@@ -60,7 +61,7 @@ Result<std::size_t> Worker::step() {
 }
 
 std::vector<RunFigures> Worker::figures() const {
-  const std::scoped_lock lock(parts_->mutex);
+  const Lock lock(parts_->mutex);
   std::vector<RunFigures> all;
   for (const Line& line : parts_->core.lines()) all.push_back(line.figures());
   return all;
@@ -74,7 +75,7 @@ HistogramSnapshot Worker::cycles(const std::string& queue) const {
 }
 
 std::uint32_t Worker::running_processors() const {
-  const std::scoped_lock lock(parts_->mutex);
+  const Lock lock(parts_->mutex);
   return parts_->live;
 }
 
@@ -116,17 +117,17 @@ RunHost Worker::Parts::host_functions() {
 }
 
 TimePoint Worker::Parts::wall_time() {
-  const std::shared_lock lock(outside);
+  const SharedLock lock(outside);
   return clock == nullptr ? last_time : clock->now();
 }
 
 Moment Worker::Parts::steady_time() {
-  const std::shared_lock lock(outside);
+  const SharedLock lock(outside);
   return clock == nullptr ? no_moment / 2 : clock->steady();
 }
 
 void Worker::Parts::start() {
-  const std::scoped_lock lock(mutex);
+  const Lock lock(mutex);
   if (started || core.stopping()) return;
   started = true;
   next_beat = clock->steady();
@@ -144,7 +145,7 @@ void Worker::Parts::start() {
 
 void Worker::Parts::shut_down() {
   {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     if (std::exchange(shutting_down, true)) return;
     core.shut_down();
     next_beat = Moment::min();
@@ -156,21 +157,20 @@ void Worker::Parts::shut_down() {
   options.log(LogLevel::info, "Shutting down workers...", {{"worker", options.name}});
 }
 
-void Worker::Parts::wait_until(std::unique_lock<std::mutex>& lock, Moment end,
-                               const std::function<bool()>& condition) {
+void Worker::Parts::wait_until(Moment end, const std::function<bool()>& condition) {
   while (!condition()) {
     const Moment now = clock->steady();
     if (now >= end) return;
-    rested.wait_for(lock, std::min(end - now, longest_wait));
+    rested.wait_for(mutex, std::min(end - now, longest_wait));
   }
 }
 
 // S1-064, S1-088, S2-027, S3-064, C-23: running handlers end by themselves, then on request, then
 // without being asked.
 Stopped Worker::Parts::graceful_stop(Duration limit) {
-  const std::scoped_lock stopping(stop_mutex);
+  const Lock stopping(stop_mutex);
   shut_down();
-  std::unique_lock lock(mutex);
+  Lock lock(mutex);
   if (stopped) return *stopped;
   Stopped result;
   if (started) {
@@ -180,18 +180,18 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     Moment grace = moment_to_stop;
     for (const Line& line : core.lines()) grace = std::min<Moment>(grace, line.how.grace);
     const Moment sending = std::min(moment_to_send, part);
-    wait_until(lock, end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
+    wait_until(end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
     if (core.busy() != 0) {
       result.interrupted = core.busy();
-      ask_all_to_stop(lock);
-      wait_until(lock, end - sending, [&] { return core.busy() == 0; });
+      ask_all_to_stop();
+      wait_until(end - sending, [&] { return core.busy() == 0; });
     }
     live -= std::min(live, static_cast<std::uint32_t>(core.give_up()));
     news.notify_one();
-    wait_until(lock, end == no_moment ? clock->steady() + longest_send : end,
-               [&] { return live == 0 && !core.sending(); });
+    wait_until(end == no_moment ? clock->steady() + longest_send : end,
+               [this]() REQUIRES(mutex) { return live == 0 && !core.sending(); });
     for (const Line& line : core.lines()) result.running += line.abandoned;
-    end_threads(lock);
+    end_threads();
   }
   result.given_back = core.given_back();
   stopped = result;
@@ -203,23 +203,23 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
   return result;
 }
 
-void Worker::Parts::ask_all_to_stop(std::unique_lock<std::mutex>& lock) {
+void Worker::Parts::ask_all_to_stop() {
   const auto runs = core.running();
-  lock.unlock();
+  const Unlocked meanwhile(mutex);
   for (const RunPtr& run : runs) run->ask_to_stop(StopReason::stopping);
-  lock.lock();
 }
 
-void Worker::Parts::end_threads(std::unique_lock<std::mutex>& lock) {
+void Worker::Parts::end_threads() {
   feeder_stops = true;
   keeper_stops = true;
   news.notify_all();
   due.notify_all();
   work.notify_all();
-  lock.unlock();
-  feeder.join();
-  keeper.join();
-  lock.lock();
+  {
+    const Unlocked meanwhile(mutex);
+    feeder.join();
+    keeper.join();
+  }
   core.drop_all({ErrorCode::unavailable, "the worker has stopped"});
   std::vector<std::thread> over;
   for (Processor& each : processors) {
@@ -228,9 +228,8 @@ void Worker::Parts::end_threads(std::unique_lock<std::mutex>& lock) {
     else if (each.thread.joinable())
       each.thread.detach();
   }
-  lock.unlock();
+  const Unlocked meanwhile(mutex);
   for (std::thread& thread : over) thread.join();
-  lock.lock();
 }
 
 }  // namespace millrace::worker

@@ -1,6 +1,7 @@
 // What an operator does to single tasks: find, remove, revive, update.
 #include <gmock/gmock.h>
 
+#include "core/limits.h"
 #include "core/transition.h"
 #include "tests/conformance/conformance.h"
 
@@ -24,6 +25,43 @@ TEST_P(StoreConformance, an_unknown_task_is_not_found) {
   EXPECT_THAT(try_find(fresh_id()), FailsWith(ErrorCode::not_found));
   EXPECT_THAT(try_find(TaskNumber{stored.number.value + 1}), FailsWith(ErrorCode::not_found));
   EXPECT_THAT(try_find(TaskNumber{0}), FailsWith(ErrorCode::not_found));
+}
+
+TEST_P(StoreConformance, many_tasks_are_found_in_the_order_asked) {
+  const Put first = put(task("q", {.payload = "one"}));
+  const Put second = put(task("q", {.payload = "two"}));
+  const TaskId unknown = fresh_id();
+  const std::vector<TaskRef> wanted = {second.id, unknown, first.number, second.id};
+  const auto found = must(store().find(wanted, {}));
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(must(found[0]).payload, "two");
+  EXPECT_THAT(found[1], FailsWith(ErrorCode::not_found));
+  EXPECT_EQ(must(found[2]).payload, "one");
+  EXPECT_EQ(must(found[3]).id, second.id);
+  EXPECT_TRUE(must(store().find({}, {})).empty());
+  const std::vector<TaskRef> too_many(limits::max_batch + 1, first.id);
+  EXPECT_THAT(store().find(too_many, head_only), FailsWith(ErrorCode::invalid));
+}
+
+TEST_P(StoreConformance, a_task_is_found_with_the_parts_wanted) {
+  const Put stored =
+      put(task("q", {.type = "mail", .payload = "p", .metadata = "{}", .tags = {"t"}}));
+  const Lease lease = take_one("q");
+  settle({.id = lease.id, .expect = Held{lease.token}, .event = Event::done, .result = "r"});
+  const Task whole = find(stored.id);
+  EXPECT_EQ(whole.payload, "p");
+  EXPECT_EQ(whole.result, "r");
+  Task head = whole;
+  head.payload.clear(), head.result.clear(), head.history.clear(), head.log.clear();
+  head.error.reset(), head.delivery.reset(), head.progress = 0;
+  EXPECT_EQ(must(find_task(store(), stored.id, head_only)), head);
+  EXPECT_EQ(must(find_task(store(), stored.number, head_only)), head);
+  Task with_notes = whole;
+  with_notes.payload.clear();
+  EXPECT_EQ(must(find_task(store(), stored.id, {.payload = false})), with_notes);
+  Task with_payload = head;
+  with_payload.payload = "p";
+  EXPECT_EQ(must(find_task(store(), stored.id, {.notes = false})), with_payload);
 }
 
 // ---- Remove ------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ void Ledger::check(Store& store, bool all, TimePoint now) {
 }
 
 void Ledger::check_task(Store& store, const TaskId& id, Known& known, TimePoint now) {
-  const auto task = store.find(id);
+  const auto task = find_task(store, id);
   if (!task) {
     if (known.put || known.holder || known.completed) {
       complain(

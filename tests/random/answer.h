@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::test {
 

@@ -61,7 +61,7 @@ class NoFence : public BrokenSettle {
 class LostAfterExtend : public BrokenSettle {
   void change(Settlement& settlement) override {
     auto* lost = std::get_if<Lost>(&settlement.expect);
-    const auto task = good().find(settlement.id);
+    const auto task = find_task(good(), settlement.id);
     if (lost != nullptr && task && task->lease_until) lost->until = *task->lease_until;
   }
 };

@@ -172,7 +172,8 @@ Answer Side::call(const AdvanceStep& step, TimePoint now) {
 // ---- Operate ----------------------------------------------------------------------------------
 
 Answer Side::call(const FindStep& step, TimePoint /*now*/) {
-  auto task = step.by_number ? store_->find(number_of(step.id)) : store_->find(step.id);
+  const TaskRef ref = step.by_number ? TaskRef(number_of(step.id)) : TaskRef(step.id);
+  auto task = find_task(*store_, ref);
   if (!task) return {failure(task.error())};
   return {comparable(*task)};
 }

@@ -40,7 +40,7 @@ Settlement Side::filled(const SettlePart& part) {
     const auto until = found == leases_.end() ? TimePoint{} : found->second.back().until;
     settlement.expect = Lost{right, until + part.until_skew};
   } else {
-    const auto task = store_->find(settlement.id);
+    const auto task = find_task(*store_, settlement.id);
     const auto version = task ? task->version.value : 1;
     settlement.expect = Unchanged{Version{version + static_cast<std::uint32_t>(part.version_skew)}};
   }

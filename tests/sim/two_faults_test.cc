@@ -33,7 +33,7 @@ class TwoFaults : public ::testing::Test {
   void expect_everything_acknowledged() {
     auto store = open();
     ASSERT_TRUE(store) << store.error().message;
-    for (const TaskId& id : acknowledged_) ASSERT_TRUE((*store)->find(id));
+    for (const TaskId& id : acknowledged_) ASSERT_TRUE(find_task(**store, id));
   }
 
   SimDisk machine_;
@@ -65,7 +65,7 @@ TEST_F(TwoFaults, a_flush_that_lacks_space_is_made_up_for_by_a_later_one) {
   machine_.crash(1);
   machine_.restart();
   auto again = std::move(*open());
-  EXPECT_EQ(must(again->find(notes.back().id)).delivery, notes.back().delivery);
+  EXPECT_EQ(must(find_task(*again, notes.back().id)).delivery, notes.back().delivery);
 }
 
 // The name of the newest segment is not on disk, but visible; then another one is begun.

@@ -170,7 +170,7 @@ Result<void> Watched::flush() {
 
 void Watched::check_failed_store(TimePoint now) {
   if (!failed_) return complain("the store goes on after a failed sync");
-  std::ignore = find(TaskNumber{1});
+  std::ignore = find_task(*this, TaskNumber{1});
   std::ignore = list({});
   std::ignore = counts(std::nullopt, now);
   std::ignore = queues(std::nullopt);
@@ -225,8 +225,8 @@ Result<Advanced> Watched::advance(TimePoint now, std::size_t limit) {
   return change("advance", now, [=](Store& store) { return store.advance(now, limit); });
 }
 
-Result<Task> Watched::find(const TaskRef& task) {
-  return ask("find", [&](Store& store) { return store.find(task); });
+Result<std::vector<Result<Task>>> Watched::find(std::span<const TaskRef> tasks, Parts parts) {
+  return ask("find", [&](Store& store) { return store.find(tasks, parts); });
 }
 
 Result<TaskPage> Watched::list(const ListRequest& request) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::test {
 

@@ -120,7 +120,7 @@ Advanced StoreDriver::advance(std::size_t limit, Where where) {
 }
 
 Task StoreDriver::find(const TaskRef& task, Where where) {
-  return must(store_->find(task), where);
+  return must(find_task(*store_, task), where);
 }
 
 TaskState StoreDriver::state_of(const TaskRef& task, Where where) {

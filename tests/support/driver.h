@@ -89,10 +89,10 @@ class StoreDriver {
 
   // ---- Operate ---------------------------------------------------------------------------------
 
-  Result<Task> try_find(const TaskRef& task) { return store_->find(task); }
+  Result<Task> try_find(const TaskRef& task) { return find_task(*store_, task); }
   Task find(const TaskRef& task, Where where = Where::current());
   TaskState state_of(const TaskRef& task, Where where = Where::current());
-  bool exists(const TaskRef& task) { return store_->find(task).has_value(); }
+  bool exists(const TaskRef& task) { return find_task(*store_, task, head_only).has_value(); }
 
   Result<TaskState> try_cancel(const CancelRequest& request);
   TaskState cancel(TaskId id, Where where = Where::current());

@@ -10,7 +10,7 @@ std::vector<StoreCall> every_call() {
       {"flush", [=](Store& s) { return s.flush().error(); }},
       {"due", [=](Store& s) { return s.due(now, 1).error(); }},
       {"advance", [=](Store& s) { return s.advance(now, 1).error(); }},
-      {"find", [=](Store& s) { return s.find(TaskNumber{1}).error(); }},
+      {"find", [=](Store& s) { return find_task(s, TaskNumber{1}).error(); }},
       {"list", [=](Store& s) { return s.list({}).error(); }},
       {"counts", [=](Store& s) { return s.counts(std::nullopt, now).error(); }},
       {"cancel", [=](Store& s) { return s.cancel({}, now).error(); }},

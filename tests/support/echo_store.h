@@ -23,7 +23,9 @@ class EchoStore : public Store {
   Result<void> flush() override { return echo("flush"); }
   Result<std::vector<Overdue>> due(TimePoint, std::size_t) override { return echo("due"); }
   Result<Advanced> advance(TimePoint, std::size_t) override { return echo("advance"); }
-  Result<Task> find(const TaskRef&) override { return echo("find"); }
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef>, Parts) override {
+    return echo("find");
+  }
   Result<TaskPage> list(const ListRequest&) override { return echo("list"); }
   Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>&, TimePoint) override {
     return echo("counts");

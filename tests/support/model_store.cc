@@ -223,10 +223,24 @@ Put ModelStore::put_unlimited(const NewTask& task, TimePoint now) {
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-Result<Task> ModelStore::find(const TaskRef& task) {
-  const auto* record = record_of(task);
-  if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
-  return record->task;
+Result<std::vector<Result<Task>>> ModelStore::find(std::span<const TaskRef> tasks, Parts parts) {
+  if (tasks.size() > limits::max_batch) return fail(ErrorCode::invalid, "too many tasks");
+  std::vector<Result<Task>> found;
+  for (const TaskRef& ref : tasks) {
+    const auto* record = record_of(ref);
+    if (record == nullptr) {
+      found.emplace_back(fail(ErrorCode::not_found, "no such task"));
+      continue;
+    }
+    Task task = record->task;
+    if (!parts.payload) task.payload.clear();
+    if (!parts.notes) {
+      task.result.clear(), task.log.clear(), task.history.clear();
+      task.error.reset(), task.delivery.reset(), task.progress = 0;
+    }
+    found.emplace_back(std::move(task));
+  }
+  return found;
 }
 
 namespace {

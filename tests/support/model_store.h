@@ -27,7 +27,7 @@ class ModelStore : public Store {
   Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
-  Result<Task> find(const TaskRef& task) override;
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
   Result<TaskPage> list(const ListRequest& request) override;
   Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
                                           TimePoint now) override;

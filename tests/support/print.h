@@ -12,7 +12,7 @@
 #include <ostream>
 #include <string>
 
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace {
 

@@ -38,9 +38,9 @@ class RecordingStore : public ForwardingStore {
     if (!note("flush")) return std::unexpected(*failure);
     return ForwardingStore::flush();
   }
-  Result<Task> find(const TaskRef& task) override {
-    if (!note("find")) return std::unexpected(*failure);
-    return ForwardingStore::find(task);
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    if (!note(fmt::format("find {}", tasks.size()))) return std::unexpected(*failure);
+    return ForwardingStore::find(tasks, parts);
   }
   Result<std::vector<std::string>> ready(TimePoint now) override {
     if (!note("ready")) return std::unexpected(*failure);

@@ -18,8 +18,8 @@ class ReplayedStore final : public ForwardingStore {
   Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override {
     return ask([&] { return replica_.due(now, limit); });
   }
-  Result<Task> find(const TaskRef& task) override {
-    return ask([&] { return replica_.find(task); });
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    return ask([&] { return replica_.find(tasks, parts); });
   }
   Result<TaskPage> list(const ListRequest& request) override {
     return ask([&] { return replica_.list(request); });

@@ -84,7 +84,8 @@ class RoundsDriver {
   Heard<Task> find(std::uint64_t caller, TaskId id) {
     Heard<Task> heard;
     heard.ticket = submit(call_request<Task>(
-        {caller}, [id](Store& to, TimePoint) { return to.find(id); }, never, heard.completion()));
+        {caller}, [id](Store& to, TimePoint) { return find_task(to, id); }, never,
+        heard.completion()));
     return heard;
   }
 

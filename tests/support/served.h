@@ -37,10 +37,13 @@ class ServedTest : public ::testing::Test {
   void serve(ListenerLimits limits = {}, std::optional<TlsFiles> tls = {}, unsigned threads = 1) {
     auto started =
         Listener::start({.port = 0, .tls = std::move(tls), .threads = threads, .limits = limits},
-                        handler(), clock_);
+                        handler(), time());
     ASSERT_TRUE(started.has_value()) << started.error().message;
     listener_ = std::move(*started);
   }
+
+  // What the listener asks for the time.
+  virtual Clock& time() { return clock_; }
 
   Client connect() { return Client(listener_->port()); }
 

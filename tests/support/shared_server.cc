@@ -51,8 +51,8 @@ class SharedServer::Connection final : public Store {
   Result<Advanced> advance(TimePoint now, std::size_t limit) override {
     return call([&](Store& s) { return s.advance(now, limit); });
   }
-  Result<Task> find(const TaskRef& task) override {
-    return call([&](Store& s) { return s.find(task); });
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    return call([&](Store& s) { return s.find(tasks, parts); });
   }
   Result<TaskPage> list(const ListRequest& request) override {
     return call([&](Store& s) { return s.list(request); });

@@ -46,6 +46,17 @@ TEST(Bans, speaking_of_the_clock_is_not_reading_it) {
   EXPECT_THAT(check("src/core/a.cc", "auto t = clock.now();"), IsEmpty());
 }
 
+TEST(Bans, locks_are_those_that_clang_knows) {
+  const std::string text = "int a;\nstd::mutex mutex_;\n";
+  EXPECT_THAT(check("src/broker/events.h", text), complains(2, "core/mutex.h"));
+  EXPECT_THAT(check("src/broker/events.cc", "const std::scoped_lock lock(mutex_);"),
+              complains(1, "std::scoped_lock"));
+  EXPECT_THAT(check("src/core/mutex.h", text), IsEmpty());
+  EXPECT_THAT(check("src/broker/events_test.cc", text), IsEmpty());
+  EXPECT_THAT(check("tests/sim/a.cc", text), IsEmpty());
+  EXPECT_THAT(check("src/broker/events.cc", "// std::mutex\nMutex mutex_;"), IsEmpty());
+}
+
 TEST(Bans, tests_do_not_sleep) {
   const std::string text = "void f() { std::this_thread::sleep_for(1ms); }";
   EXPECT_THAT(check("src/core/a_test.cc", text), complains(1, "ManualClock"));

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
-#include <random>
 #include <utility>
 
 #include "api/client/target.h"
 #include "api/wire/requests.h"
+#include "core/mutex.h"
 #include "core/quote.h"
+#include "core/seed.h"
 
 namespace millrace {
 namespace {
@@ -52,11 +53,6 @@ Result<void> check_key(std::string_view key) {
   // The key itself stays unsaid.
   return fail(ErrorCode::invalid,
               "the API key has spaces, line ends or other characters that no key has");
-}
-
-std::uint64_t new_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
 }
 
 std::string_view host_of(std::string_view url) {
@@ -118,27 +114,27 @@ Result<std::unique_ptr<Broker>> connect(Clock& clock, HttpBrokerOptions options)
 HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
     : clock_(clock),
       options_(std::move(options)),
-      ids_(new_seed()),
+      ids_(random_seed()),
       traits_({.name = "server"}),
       client_({.ca_file = options_.ca_file}),
       waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}
 
 // What a poll still brings is given back, before nobody is there to do it.
 HttpBroker::~HttpBroker() {
-  std::unique_lock lock(mutex_);
-  quiet_.wait_for(lock, last_answers, [&] { return working_ == 0; });
+  const Lock lock(mutex_);
+  quiet_.wait_for(mutex_, last_answers, [this]() REQUIRES(mutex_) { return working_ == 0; });
 }
 
 // ---- Callers -----------------------------------------------------------------------------------
 
 CallerId HttpBroker::new_caller() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return {++last_caller_};
 }
 
 std::stop_token HttpBroker::token_of(CallerId caller) {
   if (caller == CallerId{}) return {};
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return callers_[caller.value].get_token();
 }
 
@@ -148,7 +144,7 @@ std::stop_token HttpBroker::token_of(CallerId caller) {
 void HttpBroker::leave(CallerId caller) {
   std::optional<std::stop_source> source;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     const auto found = callers_.find(caller.value);
     if (found == callers_.end()) return;
     source = std::move(found->second);
@@ -191,7 +187,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   }
   const bool works = request.target == work_target;
   if (works) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     ++working_;
   } else {
     http.stop = stop;
@@ -220,7 +216,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
 }
 
 void HttpBroker::work_ended() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (--working_ == 0) quiet_.notify_all();
 }
 
@@ -260,7 +256,7 @@ void HttpBroker::check(Completion<wire::ServerInfo> done) {
   call<wire::ServerInfo>({}, {.target = "/v1/server"}, wire::server_from,
                          [this, done = std::move(done)](Result<wire::ServerInfo> info) mutable {
                            if (info) {
-                             const std::scoped_lock lock(mutex_);
+                             const Lock lock(mutex_);
                              traits_ = info->store;
                            }
                            done(std::move(info));
@@ -268,7 +264,7 @@ void HttpBroker::check(Completion<wire::ServerInfo> done) {
 }
 
 Traits HttpBroker::traits() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return traits_;
 }
 

@@ -21,11 +21,9 @@
 #include <millrace/time.h>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -41,6 +39,7 @@
 #include "broker/events.h"
 #include "broker/history.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "core/uuid.h"
 #include "outgoing/http_client.h"
 
@@ -209,13 +208,14 @@ class HttpBroker final : public Broker {
 
   Clock& clock_;
   const HttpBrokerOptions options_;
-  std::mutex mutex_;
-  std::condition_variable quiet_;
+  Mutex mutex_;
+  Condition quiet_;
   std::atomic<int> last_status_ = 0;
-  std::size_t working_ = 0;  // requests under way that may bring tasks, or give them back
-  std::uint64_t last_caller_ = 0;
-  std::unordered_map<std::uint64_t, std::stop_source> callers_;
-  UuidSource ids_;
+  // Requests under way that may bring tasks, or give them back.
+  std::size_t working_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t last_caller_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<std::uint64_t, std::stop_source> callers_ GUARDED_BY(mutex_);
+  UuidSource ids_ GUARDED_BY(mutex_);
   Traits traits_;
   // The last: their completions use the others until they are gone. Calls that wait have their own,
   // lest they hold all connections while a heartbeat is due; their completions may use both, those

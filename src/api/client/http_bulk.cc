@@ -1,12 +1,12 @@
 // Operations on many tasks.
 #include <fmt/format.h>
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "api/client/http_broker.h"
 #include "api/wire/requests.h"
 #include "api/wire/work.h"
+#include "core/mutex.h"
 #include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -26,7 +26,7 @@ std::string target(const TaskId& id, std::string_view more) {
 void HttpBroker::start_bulk(Ask ask, BulkRequest request, Completion<BulkOperation> done) {
   if (request.id.value.is_nil()) {
     const TimePoint moment = clock_.now();
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     request.id = {ids_.next(moment)};
   }
   call<BulkOperation>(ask,

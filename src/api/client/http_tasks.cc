@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "api/client/target.h"
 #include "api/wire/requests.h"
 #include "api/wire/work.h"
+#include "core/mutex.h"
 #include "core/time_text.h"
 #include "core/transition.h"
 
@@ -58,22 +58,22 @@ void HttpBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
 // ---- One request for each task -----------------------------------------------------------------
 
 struct HttpBroker::StateJob {
-  std::mutex mutex = {};
+  Mutex mutex;
   OneState one = {};
   Completion<States> done = {};
   std::vector<std::optional<Result<TaskState>>> results = {};
-  std::size_t begun = 0;
-  std::size_t answered = 0;
+  std::size_t begun GUARDED_BY(mutex) = 0;
+  std::size_t answered GUARDED_BY(mutex) = 0;
 
   // The next to be asked for; nullopt: all are.
   std::optional<std::size_t> next() {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     if (begun == results.size()) return std::nullopt;
     return begun++;
   }
   // True: that was the last.
   bool answer(std::size_t place, Result<TaskState> state) {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     results[place] = std::move(state);
     return ++answered == results.size();
   }

@@ -8,6 +8,7 @@
 #include "api/wire/requests.h"
 #include "api/wire/work.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 
 namespace millrace {
 namespace {
@@ -80,7 +81,7 @@ void HttpBroker::put(Ask ask, std::vector<NewTask> tasks,
   job->made.resize(tasks.size());
   {
     const TimePoint moment = clock_.now();
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       job->made[i] = tasks[i].id.value.is_nil();
       if (job->made[i]) tasks[i].id = {ids_.next(moment)};

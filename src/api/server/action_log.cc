@@ -8,6 +8,7 @@
 
 #include "api/server/action_words.h"
 #include "core/clip.h"
+#include "core/mutex.h"
 #include "core/quote.h"
 
 namespace millrace::api {
@@ -135,7 +136,7 @@ void ActionLog::note(Action action) {
         {"session", action.session},
         {"request_id", action.request_id}});
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     add_action(waiting_, std::move(action), most_waiting);
     if (std::exchange(writing_, true)) return;
   }
@@ -146,7 +147,7 @@ void ActionLog::write() {
   std::vector<Action> fresh;
   std::int64_t hour = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (waiting_.empty()) {
       writing_ = false;
       return;

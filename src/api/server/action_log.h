@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 
 #include "broker/broker.h"
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -78,9 +78,9 @@ class ActionLog {
 
   const std::function<Broker*()> broker_;
   const Log log_;
-  std::mutex mutex_;
-  std::vector<Action> waiting_;  // guarded by mutex_
-  bool writing_ = false;         // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Action> waiting_ GUARDED_BY(mutex_);
+  bool writing_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace millrace::api

@@ -10,6 +10,7 @@
 #include "api/server/openapi.h"
 #include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
+#include "core/mutex.h"
 #include "core/quote.h"
 
 namespace millrace::api {
@@ -116,7 +117,7 @@ Api::Api(ApiOptions options)
       watching_(*options_.clock, options_.streams) {}
 
 void Api::progress(std::string text) {
-  const std::scoped_lock lock(progress_mutex_);
+  const Lock lock(progress_mutex_);
   progress_ = std::move(text);
 }
 
@@ -211,7 +212,7 @@ std::optional<Problem> Api::not_ready() const {
     return problem;
   }
   problem.code = problem.state = "starting";
-  const std::scoped_lock lock(progress_mutex_);
+  const Lock lock(progress_mutex_);
   problem.detail = progress_.empty() ? "the server is starting"
                                      : fmt::format("the server is starting: {}", progress_);
   return problem;
@@ -328,7 +329,7 @@ void Api::handle(HttpRequest request, Respond respond) {
 void Api::remember(const HttpRequest& head, const Route* route,
                    std::shared_ptr<const Principal> principal) {
   Shard& at = shard(head.connection);
-  const std::scoped_lock lock(at.mutex);
+  const Lock lock(at.mutex);
   Connection& connection = at.connections[head.connection];
   connection.route = route;
   connection.authorization = head.authorization;
@@ -339,7 +340,7 @@ void Api::remember(const HttpRequest& head, const Route* route,
 // Only for the request whose head was looked at: the same route with the same key.
 bool Api::recall(Call& call, const Route* route) {
   Shard& at = shard(call.request.connection);
-  const std::scoped_lock lock(at.mutex);
+  const Lock lock(at.mutex);
   const auto found = at.connections.find(call.request.connection);
   if (found == at.connections.end()) return false;
   Connection& connection = found->second;
@@ -356,7 +357,7 @@ CallerId Api::caller_of(ConnectionId id) {
   Broker* const broker = broker_;
   if (broker == nullptr) return {};
   Shard& at = shard(id);
-  const std::scoped_lock lock(at.mutex);
+  const Lock lock(at.mutex);
   Connection& connection = at.connections[id];
   if (connection.caller == CallerId{}) connection.caller = broker->new_caller();
   return connection.caller;
@@ -366,7 +367,7 @@ void Api::closed(ConnectionId id) {
   CallerId caller = {};
   {
     Shard& at = shard(id);
-    const std::scoped_lock lock(at.mutex);
+    const Lock lock(at.mutex);
     const auto found = at.connections.find(id);
     if (found == at.connections.end()) return;
     caller = found->second.caller;
@@ -403,7 +404,7 @@ HttpResponse Api::ready() const {
   writer("status", status);
   if (failure) writer("cause", failure->message);
   if (state == State::starting) {
-    const std::scoped_lock lock(progress_mutex_);
+    const Lock lock(progress_mutex_);
     writer("progress", progress_);
   }
   writer.close();

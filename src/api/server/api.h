@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "api/server/http.h"
 #include "api/server/watching.h"
 #include "broker/broker.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -56,8 +56,8 @@ class Api {
     std::shared_ptr<const Principal> principal = nullptr;
   };
   struct Shard {
-    std::mutex mutex;
-    std::unordered_map<ConnectionId, Connection> connections;
+    Mutex mutex;
+    std::unordered_map<ConnectionId, Connection> connections GUARDED_BY(mutex);
   };
 
   BodyPlan plan(const HttpRequest& head);
@@ -91,8 +91,8 @@ class Api {
   std::atomic<State> state_ = State::starting;
   std::atomic<Broker*> broker_ = nullptr;
   std::atomic<std::uint64_t> next_request_ = 0;
-  mutable std::mutex progress_mutex_;
-  std::string progress_;
+  mutable Mutex progress_mutex_;
+  std::string progress_ GUARDED_BY(progress_mutex_);
   std::array<Shard, 32> shards_;
 };
 

@@ -121,7 +121,9 @@ void Connection::expired() {
 
 void Connection::wait(asio::socket_base::wait_type what, void (Connection::*then)()) {
   socket_.async_wait(what, [self = shared_from_this(), then](const error_code&) {
-    if (self->phase_ != Phase::closed) ((*self).*then)();
+    self->lane_->attend(self, [&] {
+      if (self->phase_ != Phase::closed) ((*self).*then)();
+    });
   });
 }
 
@@ -221,7 +223,7 @@ void Connection::read_plain() {
   const std::span<char> room = inbox_.room();
   socket_.async_read_some(asio::buffer(room.data(), room.size()),
                           [self = shared_from_this()](const error_code& ec, std::size_t bytes) {
-                            self->on_read(ec, bytes);
+                            self->lane_->attend(self, [&] { self->on_read(ec, bytes); });
                           });
 }
 

@@ -10,6 +10,7 @@
 #include "core/clip.h"
 #include "core/error_group.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 namespace {
@@ -124,7 +125,7 @@ void DeadGroups::find(Broker& broker, const Ask& ask, Wanted wanted, Completion<
 
 void DeadGroups::find(Broker& broker, Waiting waiting) {
   {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     const TimePoint now = broker.now();
     if (const Found found = known(waiting.wanted, waiting.total, now)) {
       lock.unlock();
@@ -190,7 +191,7 @@ std::vector<DeadGroups::Waiting> DeadGroups::taken_out(Test test) {
 void DeadGroups::tick() {
   Broker* broker = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     broker = broker_;
   }
   if (broker != nullptr) go_on(*broker);
@@ -199,7 +200,7 @@ void DeadGroups::tick() {
 // Their answers go nowhere, and are let go outside the lock.
 void DeadGroups::leave(CallerId caller) {
   std::vector<Waiting> gone;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   gone = taken_out([&](const Waiting& one) { return one.caller == caller; });
 }
 
@@ -207,9 +208,9 @@ void DeadGroups::stop() {
   std::vector<Waiting> refused;
   std::thread thread;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
-    refused = taken_out([&](const Waiting& one) { return one.wanted != walked_; });
+    refused = taken_out([&](const Waiting& one) REQUIRES(mutex_) { return one.wanted != walked_; });
     thread = std::move(thread_);
   }
   changed_.notify_all();
@@ -218,16 +219,17 @@ void DeadGroups::stop() {
 }
 
 std::size_t DeadGroups::waiting() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return waiting_.size();
 }
 
 void DeadGroups::keep_time() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (!stopping_) {
     // Nobody there: nothing to do until somebody comes.
-    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-    if (changed_.wait_for(lock, between_looks, [this] { return stopping_; })) return;
+    changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return stopping_ || !waiting_.empty(); });
+    if (changed_.wait_for(mutex_, between_looks, [this]() REQUIRES(mutex_) { return stopping_; }))
+      return;
     lock.unlock();
     tick();
     lock.lock();
@@ -241,7 +243,7 @@ void DeadGroups::go_on(Broker& broker) {
   std::vector<Waiting> late;
   std::optional<Waiting> next;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const TimePoint now = broker.now();
     late = taken_out([&](const Waiting& one) { return one.deadline <= now; });
     const bool may = !walked_ && !stopping_ && rest_left(now) == Duration::zero();
@@ -297,7 +299,7 @@ void DeadGroups::end(WalkPtr walk, Result<Found> found) {
   Broker& broker = walk->broker;
   std::vector<Waiting> answered;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const TimePoint now = broker.now();
     const Duration took = std::max(now - walk->began, Duration::zero());
     rests_since_ = now;

@@ -11,18 +11,17 @@
 #include <millrace/result.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "broker/broker.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -107,11 +106,11 @@ class DeadGroups {
   };
 
   void find(Broker& broker, Waiting waiting);
-  Found known(const Wanted& wanted, std::uint64_t total, TimePoint now) const;
-  std::optional<Error> refusal(const Waiting& waiting, TimePoint now) const;
-  Duration rest_left(TimePoint now) const;
+  Found known(const Wanted& wanted, std::uint64_t total, TimePoint now) const REQUIRES(mutex_);
+  std::optional<Error> refusal(const Waiting& waiting, TimePoint now) const REQUIRES(mutex_);
+  Duration rest_left(TimePoint now) const REQUIRES(mutex_);
   template <class Test>
-  std::vector<Waiting> taken_out(Test test);
+  std::vector<Waiting> taken_out(Test test) REQUIRES(mutex_);
   void go_on(Broker& broker);
   void start(Broker& broker, const Waiting& first);
   void step(WalkPtr walk);
@@ -119,16 +118,16 @@ class DeadGroups {
   void keep_time();
 
   const bool keep_time_;
-  std::mutex mutex_;  // guards all that follows
-  Broker* broker_ = nullptr;
-  bool stopping_ = false;
-  std::optional<Wanted> walked_;  // what the walk under way looks for
-  TimePoint rests_since_{};
-  Duration rest_{0};
-  std::vector<Waiting> waiting_;
-  std::deque<Known> known_;  // newest last
-  std::condition_variable changed_;
-  std::thread thread_;  // from the first that waits on
+  Mutex mutex_;
+  Broker* broker_ GUARDED_BY(mutex_) = nullptr;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::optional<Wanted> walked_ GUARDED_BY(mutex_);  // what the walk under way looks for
+  TimePoint rests_since_ GUARDED_BY(mutex_){};
+  Duration rest_ GUARDED_BY(mutex_){0};
+  std::vector<Waiting> waiting_ GUARDED_BY(mutex_);
+  std::deque<Known> known_ GUARDED_BY(mutex_);  // newest last
+  Condition changed_;
+  std::thread thread_ GUARDED_BY(mutex_);  // from the first that waits on
 };
 
 }  // namespace millrace::api

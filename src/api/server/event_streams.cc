@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/wire/eyes.h"
+#include "core/mutex.h"
 #include "core/rate_window.h"
 
 namespace millrace::api {
@@ -65,7 +66,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     PushStream::Done done;
     std::uint64_t ticket = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       closed_ = true;
       done = std::move(parked_);
       parked_ = {};
@@ -156,7 +157,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   void park(PushStream::Done done, std::chrono::nanoseconds now) {
     const bool resting = now < resting_until_ || skipped_ != 0;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (closed_) return;
       parked_ = std::move(done);
       wake_at_ = told_ + all_.options_.beat;
@@ -170,7 +171,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     const std::uint64_t ticket = ring_.wait(position_, [weak = weak_from_this()] {
       if (const auto stream = weak.lock()) stream->wake();
     });
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (parked_) ticket_ = ticket;
   }
 
@@ -178,7 +179,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     PushStream::Done done;
     std::uint64_t ticket = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (!parked_ || (by_time && now < wake_at_)) return;
       done = std::move(parked_);
       parked_ = {};
@@ -207,11 +208,11 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   std::uint64_t skipped_ = 0;  // and not told
   std::chrono::nanoseconds skipped_told_{-std::chrono::nanoseconds(second)};
 
-  std::mutex mutex_;
-  PushStream::Done parked_;
-  std::chrono::nanoseconds wake_at_{0};
-  std::uint64_t ticket_ = 0;
-  bool closed_ = false;
+  Mutex mutex_;
+  PushStream::Done parked_ GUARDED_BY(mutex_);
+  std::chrono::nanoseconds wake_at_ GUARDED_BY(mutex_){0};
+  std::uint64_t ticket_ GUARDED_BY(mutex_) = 0;
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 EventStreams::EventStreams(Clock& clock, const EventStreamsOptions& options)
@@ -219,7 +220,7 @@ EventStreams::EventStreams(Clock& clock, const EventStreamsOptions& options)
 
 EventStreams::~EventStreams() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -233,7 +234,7 @@ std::unique_ptr<PushStream> EventStreams::open(EventRing& ring, EventRequest req
   }
   auto stream = std::make_shared<EventStream>(*this, ring, std::move(request));
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     std::erase_if(streams_, [](const auto& one) { return one.expired(); });
     streams_.push_back(stream);
     if (options_.keep_time && !thread_.joinable()) thread_ = std::thread([this] { keep_time(); });
@@ -249,7 +250,7 @@ std::unique_ptr<PushStream> EventStreams::open(EventRing& ring, EventRequest req
 void EventStreams::tick() {
   std::vector<std::shared_ptr<EventStream>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     for (const auto& one : streams_) {
       if (auto stream = one.lock()) all.push_back(std::move(stream));
     }
@@ -259,14 +260,14 @@ void EventStreams::tick() {
 }
 
 void EventStreams::keep_time() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (!stopping_) {
     // Nobody there: nothing to do until somebody comes.
     if (count_ == 0) {
-      changed_.wait(lock, [this] { return stopping_ || count_ != 0; });
+      changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return stopping_ || count_ != 0; });
       continue;
     }
-    changed_.wait_for(lock, options_.rest, [this] { return stopping_; });
+    changed_.wait_for(mutex_, options_.rest, [this]() REQUIRES(mutex_) { return stopping_; });
     if (stopping_) return;
     lock.unlock();
     tick();

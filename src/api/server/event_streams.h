@@ -13,12 +13,10 @@
 #include <millrace/time.h>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,6 +24,7 @@
 #include "api/server/http.h"
 #include "broker/events.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -76,10 +75,10 @@ class EventStreams {
   std::atomic<std::uint64_t> sent_ = 0;
   std::atomic<std::uint64_t> skipped_ = 0;
 
-  std::mutex mutex_;
-  std::vector<std::weak_ptr<EventStream>> streams_;
-  bool stopping_ = false;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  std::vector<std::weak_ptr<EventStream>> streams_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  Condition changed_;
   std::thread thread_;  // from the first stream on
 };
 

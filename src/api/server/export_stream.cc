@@ -1,10 +1,10 @@
 // Everything in a running server as lines of JSON, while it goes on working.
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "api/server/handlers.h"
+#include "core/mutex.h"
 #include "transfer/exporter.h"
 
 namespace millrace::api {
@@ -20,7 +20,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
     std::string out;
     State state = State::reading;
     {
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       state = state_;
       if (state == State::reading) {
         waiting_ = std::move(done);
@@ -43,7 +43,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
         call_->ask(), exporter_, [self = shared_from_this()](const Result<bool>& more) {
           PushStream::Done waiting;
           {
-            const std::scoped_lock lock(self->mutex_);
+            const Lock lock(self->mutex_);
             self->state_ = !more ? State::failed : *more ? State::read : State::over;
             waiting = std::exchange(self->waiting_, {});
           }
@@ -54,9 +54,9 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
 
   CallPtr call_;
   std::shared_ptr<transfer::Exporter> exporter_ = std::make_shared<transfer::Exporter>();
-  std::mutex mutex_;
-  State state_ = State::none;
-  PushStream::Done waiting_;
+  Mutex mutex_;
+  State state_ GUARDED_BY(mutex_) = State::none;
+  PushStream::Done waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "api/wire/put.h"
 #include "api/wire/text_writer.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 #include "transfer/line_fields.h"
 #include "transfer/line_reader.h"
 
@@ -35,7 +36,7 @@ ImportLines::ImportLines(CallPtr call)
 
 void ImportLines::feed(std::string piece, bool last, Done done) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     last_ = last;
   }
   began();  // for as long as lines are read here
@@ -53,7 +54,7 @@ void ImportLines::feed(std::string piece, bool last, Done done) {
   if (last && !is_over()) check_end();
   if (last || is_over()) send_batch();  // what came before a bad line is sound
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     done_ = std::move(done);
   }
   ended();
@@ -133,7 +134,7 @@ void ImportLines::add(Memo& memo) {
   ++read_.memos;
   const TimePoint now = call_->broker->now();
   if (memo.expires && *memo.expires <= now) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     ++report_.expired;
     return;
   }
@@ -175,10 +176,10 @@ Completion<T> ImportLines::counted(std::uint64_t transfer::Counts::* kind, std::
   began();
   return [self = shared_from_this(), kind, line](Result<T> result) {
     if (result) {
-      const std::scoped_lock lock(self->mutex_);
+      const Lock lock(self->mutex_);
       ++(self->report_.added.*kind);
     } else if (result.error().code == ErrorCode::conflict) {
-      const std::scoped_lock lock(self->mutex_);
+      const Lock lock(self->mutex_);
       ++(self->report_.existing.*kind);
     } else {
       self->failed(line, std::move(result.error()));
@@ -205,7 +206,7 @@ void ImportLines::restored(const std::vector<TaskId>& ids, const std::vector<std
     }
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     report_.added.tasks += sum.added.tasks;
     report_.existing.tasks += sum.existing.tasks;
     report_.key_held += sum.key_held;
@@ -215,7 +216,7 @@ void ImportLines::restored(const std::vector<TaskId>& ids, const std::vector<std
 
 // The first by its line is told.
 void ImportLines::failed(std::uint64_t line, Error error) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (report_.error && wrong_line_ <= line) return;
   wrong_line_ = line;
   report_.error = std::move(error);
@@ -223,14 +224,14 @@ void ImportLines::failed(std::uint64_t line, Error error) {
 }
 
 void ImportLines::began() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   ++under_way_;
 }
 
 void ImportLines::ended() {
   Done done;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     --under_way_;
     const bool enough = last_ ? under_way_ == 0 : under_way_ < most_under_way;
     if (!done_ || !enough) return;
@@ -242,15 +243,26 @@ void ImportLines::ended() {
 
 void ImportLines::finish() {
   const auto& changed = call_->options.archive.memos_changed;
-  if (!memos_ || !changed) return std::exchange(done_, {})(answer());
+  if (!memos_ || !changed) return answer_the_last();
   changed([self = shared_from_this()](const Result<void>& read) {
     if (!read) self->failed(0, read.error());
-    std::exchange(self->done_, {})(self->answer());
+    self->answer_the_last();
   });
+}
+
+void ImportLines::answer_the_last() {
+  std::string text = answer();
+  Done done;
+  {
+    const Lock lock(mutex_);
+    done = std::exchange(done_, {});
+  }
+  done(std::move(text));
 }
 
 std::string ImportLines::answer() {
   call_->note_stream();
+  const Lock lock(mutex_);
   std::string out;
   wire::TextWriter writer(out);
   wire::TextWriter imported(writer.key("imported"));

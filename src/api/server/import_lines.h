@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 
 #include "api/server/call.h"
 #include "api/server/line_splitter.h"
+#include "core/mutex.h"
 #include "transfer/import.h"
 #include "transfer/line.h"
 
@@ -59,6 +59,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void ended();
   bool is_over() const { return over_.load(std::memory_order_relaxed); }
   void finish();
+  void answer_the_last();
   std::string answer();
 
   CallPtr call_;
@@ -73,12 +74,13 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   std::size_t bytes_ = 0;
 
   std::atomic<bool> over_ = false;  // there was an error
-  std::mutex mutex_;
-  transfer::ImportReport report_;
-  std::uint64_t wrong_line_ = 0;
-  std::size_t under_way_ = 0;  // requests to the broker
-  bool last_ = false;
-  Done done_;  // held while too many are under way, or until the last has been answered
+  Mutex mutex_;
+  transfer::ImportReport report_ GUARDED_BY(mutex_);
+  std::uint64_t wrong_line_ GUARDED_BY(mutex_) = 0;
+  std::size_t under_way_ GUARDED_BY(mutex_) = 0;  // requests to the broker
+  bool last_ GUARDED_BY(mutex_) = false;
+  // Held while too many are under way, or until the last has been answered.
+  Done done_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::api

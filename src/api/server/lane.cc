@@ -8,6 +8,7 @@
 
 #include "api/server/connection.h"
 #include "api/server/response_text.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -45,20 +46,13 @@ Lane::Lane(std::shared_ptr<Site> site)
       watch_timer_(io_.get_executor()),
       tick_every_(tick_for(site_->limits)) {}
 
-void Lane::run() {
+void Lane::run() noexcept {
   current = this;
   tick();
-  for (;;) {
-    try {
-      io_.run();
-      break;
-    } catch (...) {
-      site_->log(LogLevel::error, "a connection was given up: " + thrown());
-    }
-  }
+  io_.run();
   std::vector<Answer> late;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     over_ = true;
     late.swap(answers_);
   }
@@ -68,42 +62,51 @@ void Lane::run() {
   current = nullptr;
 }
 
+void Lane::give_up(Connection& connection) noexcept {
+  site_->log(LogLevel::error, "a connection was given up: " + thrown());
+  connection.close();
+}
+
 void Lane::answer(Answer answer) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (over_) {
     lock.unlock();
     if (answer.response.undelivered) answer.response.undelivered();
     return;
   }
   // Whoever put the first one in has woken the lane, or is the lane and about to deliver.
-  const bool wake = answers_.empty() && !(current == this && dispatching_ > 0);
+  const bool first = answers_.empty() && !(current == this && dispatching_ > 0);
   answers_.push_back(std::move(answer));
   lock.unlock();
-  if (wake) boost::asio::post(io_, [this] { deliver(); });
+  if (first) wake();
 }
 
-void Lane::deliver() {
+void Lane::wake() noexcept {
+  boost::asio::post(io_, [this] { deliver(); });
+}
+
+void Lane::deliver() noexcept {
   if (delivering_) return;  // further down the stack
   delivering_ = true;
   for (;;) {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       batch_.swap(answers_);
     }
     if (batch_.empty()) break;
-    for (Answer& answer : batch_) answer.to->answered(answer);
+    for (Answer& answer : batch_) attend(answer.to, [&] { answer.to->answered(answer); });
     batch_.clear();
   }
   delivering_ = false;
 }
 
-void Lane::read_soon(std::shared_ptr<Connection> connection) {
+void Lane::read_soon(std::shared_ptr<Connection> connection) noexcept {
   to_read_.push_back(std::move(connection));
   if (to_read_.size() == 1)
     boost::asio::post(io_, [this] { resume(to_read_, &Connection::resume_reading); });
 }
 
-void Lane::watch_soon(std::shared_ptr<Connection> connection) {
+void Lane::watch_soon(std::shared_ptr<Connection> connection) noexcept {
   to_watch_.push_back(std::move(connection));
   if (to_watch_.size() > 1) return;
   watch_timer_.expires_after(watch_after);
@@ -112,32 +115,47 @@ void Lane::watch_soon(std::shared_ptr<Connection> connection) {
   });
 }
 
-void Lane::resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)()) {
+void Lane::resume(std::vector<std::shared_ptr<Connection>>& list,
+                  void (Connection::*how)()) noexcept {
   resumed_.swap(list);
-  for (const std::shared_ptr<Connection>& connection : resumed_) ((*connection).*how)();
+  for (const std::shared_ptr<Connection>& connection : resumed_) {
+    attend(connection, [&] { ((*connection).*how)(); });
+  }
   resumed_.clear();
 }
 
 void Lane::adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool refused) {
   boost::asio::dispatch(io_, [this, self = shared_from_this(), socket = std::move(socket),
                               tls = std::move(tls), refused]() mutable {
-    auto connection = std::make_shared<Connection>(self, std::move(socket), std::move(tls));
-    Connections& list = connections_[static_cast<std::size_t>(Awaited::nothing)];
-    connection->place_ = list.insert(list.end(), connection);
-    if (stopping_ || site_->draining) {
-      connection->close();
-    } else if (refused) {
-      connection->refuse();
-    } else {
-      connection->start();
+    std::shared_ptr<Connection> connection;
+    try {
+      connection = std::make_shared<Connection>(self, std::move(socket), std::move(tls));
+      Connections& list = connections_[static_cast<std::size_t>(Awaited::nothing)];
+      connection->place_ = list.insert(list.end(), connection);
+    } catch (...) {
+      site_->log(LogLevel::error, "a connection was given up: " + thrown());
+      return gone();
     }
+    attend(connection, [&] {
+      if (stopping_ || site_->draining) {
+        connection->close();
+      } else if (refused) {
+        connection->refuse();
+      } else {
+        connection->start();
+      }
+    });
   });
 }
 
 void Lane::remove(Connection& connection) {
   connections_[static_cast<std::size_t>(connection.awaited_)].erase(connection.place_);
+  gone();
+}
+
+void Lane::gone() {
   if (site_->open.fetch_sub(1) == 1) {
-    const std::lock_guard lock(site_->mutex);
+    const Lock lock(site_->mutex);
     site_->all_gone.notify_all();
   }
 }
@@ -182,7 +200,7 @@ void Lane::tick() {
     // Each turn takes the first one out of the list or gives it a later deadline.
     while (!list.empty() && list.front()->deadline_ <= now) {
       const std::shared_ptr<Connection> late = list.front();
-      late->expired();
+      attend(late, [&] { late->expired(); });
     }
   }
   timer_.expires_after(tick_every_);
@@ -195,7 +213,9 @@ void Lane::drain() {
   boost::asio::post(io_, [this] {
     std::vector<std::shared_ptr<Connection>> all;
     for (const Connections& list : connections_) all.insert(all.end(), list.begin(), list.end());
-    for (const std::shared_ptr<Connection>& connection : all) connection->drain();
+    for (const std::shared_ptr<Connection>& connection : all) {
+      attend(connection, [&] { connection->drain(); });
+    }
   });
 }
 

@@ -9,19 +9,18 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/server/http.h"
 #include "api/server/listener.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -47,8 +46,8 @@ struct Site {
   std::atomic<bool> draining = false;
 
   // Signalled when the last connection is gone.
-  std::mutex mutex;
-  std::condition_variable all_gone;
+  Mutex mutex;
+  Condition all_gone;
 };
 
 // What a connection waits for, each with its own limit.
@@ -84,7 +83,9 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // ---- from any thread
 
   boost::asio::io_context& io() { return io_; }
-  void run();  // until stop()
+  // Until stop(). What throws outside of a connection ends the process: a lane that goes on without
+  // its timer or its list of answers would never answer again.
+  void run() noexcept;
   // Serves a connection that was accepted; `refused` if there are too many.
   void adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool refused);
   // Many answers cost one wake-up.
@@ -99,7 +100,19 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // From now on the connection waits for this, and no longer for what it waited for before.
   void await(Connection& connection, Awaited what);
 
-  // Calls into the handler; answers it gives before it returns are sent without a wake-up.
+  // Has a connection do something. If that throws, the connection is closed, and nothing else of
+  // the lane has changed. Whatever Asio or the lane wants of a connection goes through here.
+  template <class Call>
+  void attend(const std::shared_ptr<Connection>& connection, Call&& call) noexcept {
+    try {
+      call();
+    } catch (...) {
+      give_up(*connection);
+    }
+  }
+
+  // Calls into the handler; answers it gives before it returns are sent without a wake-up. `call`
+  // catches what the handler throws.
   template <class Call>
   void dispatch(Call&& call) {
     ++dispatching_;
@@ -108,12 +121,13 @@ class Lane : public std::enable_shared_from_this<Lane> {
     deliver();
   }
 
-  // Has a connection read a little later. A read that finds nothing is a system call for nothing,
-  // and Asio begins every read with one. After the other connections have had their turn the next
-  // request is often there; and while an answer is made nothing is expected but that the peer
-  // leaves, which may be noticed a few milliseconds late.
-  void read_soon(std::shared_ptr<Connection> connection);
-  void watch_soon(std::shared_ptr<Connection> connection);
+  // Has a connection read a little later; ends the process where memory for that is missing. A read
+  // that finds nothing is a system call for nothing, and Asio begins every read with one. After the
+  // other connections have had their turn the next request is often there; and while an answer is
+  // made nothing is expected but that the peer leaves, which may be noticed a few milliseconds
+  // late.
+  void read_soon(std::shared_ptr<Connection> connection) noexcept;
+  void watch_soon(std::shared_ptr<Connection> connection) noexcept;
 
   std::string_view date();                     // for responses, made once a second
   std::string& scratch() { return scratch_; }  // where a response is put together
@@ -122,8 +136,13 @@ class Lane : public std::enable_shared_from_this<Lane> {
   using Timer = boost::asio::basic_waitable_timer<
       std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-  void deliver();
-  void resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)());
+  // In a catch clause only.
+  void give_up(Connection& connection) noexcept;
+  void gone();  // a connection is not there any more
+  // From here on nothing throws: a list that nobody goes through would never be gone through again.
+  void wake() noexcept;
+  void deliver() noexcept;
+  void resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)()) noexcept;
   void tick();
   void close_all();
   Duration limit_of(Awaited what) const;
@@ -143,10 +162,10 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::vector<std::shared_ptr<Connection>> to_watch_;
   std::vector<std::shared_ptr<Connection>> resumed_;  // either of them, while it is gone through
 
-  std::mutex mutex_;
-  std::vector<Answer> answers_;  // guarded by mutex_
-  bool over_ = false;            // guarded by mutex_: nobody will take answers any more
-  std::vector<Answer> batch_;    // being delivered
+  Mutex mutex_;
+  std::vector<Answer> answers_ GUARDED_BY(mutex_);
+  bool over_ GUARDED_BY(mutex_) = false;  // nobody will take answers any more
+  std::vector<Answer> batch_;             // being delivered
   bool delivering_ = false;
   int dispatching_ = 0;
 

@@ -13,13 +13,13 @@
 #include <cerrno>
 #include <cstring>
 #include <future>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/server/lane.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 
@@ -89,7 +89,7 @@ class Listener::Engine {
     if (!options_.tls) return {};
     auto loaded = TlsSettings::load(*options_.tls);
     if (!loaded) return std::unexpected(loaded.error());
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     tls_ = std::move(*loaded);
     return {};
   }
@@ -111,8 +111,8 @@ class Listener::Engine {
     stop_accepting();
     site_->draining = true;
     for (const auto& lane : lanes_) lane->drain();
-    std::unique_lock lock(site_->mutex);
-    return site_->all_gone.wait_for(lock, most, [this] { return site_->open == 0; });
+    const Lock lock(site_->mutex);
+    return site_->all_gone.wait_for(site_->mutex, most, [this] { return site_->open == 0; });
   }
 
   void stop() {
@@ -191,7 +191,7 @@ class Listener::Engine {
 
   std::shared_ptr<const TlsSettings> tls() {
     backing_off_ = false;
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return tls_;
   }
 
@@ -210,8 +210,8 @@ class Listener::Engine {
   bool backing_off_ = false;
   bool stopped_accepting_ = false;
 
-  std::mutex mutex_;
-  std::shared_ptr<const TlsSettings> tls_;  // guarded by mutex_
+  Mutex mutex_;
+  std::shared_ptr<const TlsSettings> tls_ GUARDED_BY(mutex_);
 };
 
 Listener::Listener(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}

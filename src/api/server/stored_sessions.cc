@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/server/stored_keys.h"
+#include "core/mutex.h"
 
 namespace millrace::api {
 namespace {
@@ -92,7 +93,7 @@ Sessions StoredSessions::sessions() {
 // ---- Wrong keys --------------------------------------------------------------------------------
 
 std::optional<Duration> StoredSessions::too_many(const std::string& remote) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = failures_.find(remote);
   if (found == failures_.end()) return std::nullopt;
   const Duration wait = found->second.retry_after(options_.failures, now_(), 1);
@@ -100,7 +101,7 @@ std::optional<Duration> StoredSessions::too_many(const std::string& remote) {
 }
 
 void StoredSessions::failed(const std::string& remote) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const TimePoint now = now_();
   if (failures_.size() >= most_addresses && !failures_.contains(remote)) {
     std::erase_if(failures_, [&](const auto& each) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "api/server/sessions.h"
 #include "broker/broker.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/rate_window.h"
 
 namespace millrace::api {
@@ -58,8 +58,8 @@ class StoredSessions {
   const std::function<TimePoint()> now_;
   const Log log_;
   const StoredSessionsOptions options_;
-  std::mutex mutex_;
-  std::map<std::string, RateWindow> failures_;  // by address; guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, RateWindow> failures_ GUARDED_BY(mutex_);  // by address
 };
 
 }  // namespace millrace::api

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "broker/broker.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

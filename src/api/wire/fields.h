@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

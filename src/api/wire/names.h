@@ -15,7 +15,7 @@
 #include "core/bulk.h"
 #include "core/priority.h"
 #include "core/transition.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

@@ -14,7 +14,7 @@
 
 #include "api/wire/text_reader.h"
 #include "core/priority.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "broker/broker.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

@@ -9,7 +9,7 @@
 #include "api/wire/input.h"
 #include "broker/broker.h"
 #include "core/bulk.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

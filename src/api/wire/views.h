@@ -12,7 +12,7 @@
 #include "api/wire/input.h"
 #include "broker/broker.h"
 #include "broker/notice.h"
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::wire {
 

@@ -1,9 +1,11 @@
 #include "store/embedded/codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
 
+#include "core/crc32c.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
 
@@ -121,8 +123,8 @@ void decode_body(std::string_view body, Lease& lease) {
   decode_into(body, lease, true);
 }
 
-void decode_body(std::string_view body, Task& task, bool with_payload) {
-  decode_into(body, task, with_payload);
+bool decode_body(std::string_view body, Task& task, bool with_payload) {
+  return decode_into(body, task, with_payload);
 }
 
 Blob encode_notes(Blobs& blobs, const Notes& notes) {
@@ -144,12 +146,74 @@ Notes decode_notes(std::string_view bytes) {
 }
 
 BodyFlags body_flags(std::string_view body) {
-  if (view_body(body).given == 0) return {};
+  if (const BodyView view = view_body(body); view.given == 0) {
+    return {.facts = {.type = name_hash(view.type),
+                      .created_at = TimePoint(Duration(view.created_at))}};
+  }
   Task task;
   decode_into(body, task, false);
   return {.has_unique = task.unique.has_value(),
           .has_start_by = task.start_by.has_value(),
-          .keeps_itself = task.keep_for.has_value()};
+          .keeps_itself = task.keep_for.has_value(),
+          .facts = facts_of(task)};
+}
+
+// "" is 0, so that what most tasks leave out costs nothing.
+std::uint32_t name_hash(std::string_view name) {
+  return name.empty() ? 0 : crc32c(0, name);
+}
+
+namespace {
+
+BodyFacts facts_of_fields(const auto& given, TimePoint created_at) {
+  BodyFacts facts{.type = name_hash(given.type),
+                  .client = static_cast<std::uint16_t>(name_hash(given.client_id)),
+                  .group = static_cast<std::uint16_t>(name_hash(given.group)),
+                  .created_at = created_at};
+  if (given.timeout) {
+    const auto longest = static_cast<Duration::rep>(BodyFacts::long_timeout) - 1;
+    facts.timeout = static_cast<std::uint32_t>(std::min(given.timeout->count(), longest)) + 1;
+  }
+  return facts;
+}
+
+}  // namespace
+
+BodyFacts facts_of(const NewTask& task, TimePoint created_at) {
+  return facts_of_fields(task, created_at);
+}
+
+BodyFacts facts_of(const Task& task) {
+  return facts_of_fields(task, task.created_at);
+}
+
+BodyLayout body_layout(std::string_view begin, std::size_t size) {
+  Reader in(begin);
+  std::int64_t created_at = 0;
+  std::uint16_t given = 0;
+  std::uint8_t type_size = 0;
+  std::uint32_t payload_size = 0;
+  read(in, created_at), read(in, given), read(in, type_size);
+  if (given != 0) read(in, payload_size);
+  const std::size_t front = begin.size() - in.left() + type_size;
+  if (!in.good() || front > size) return {.front = size};
+  if (given == 0) return {front, size - front};
+  return {front, std::min<std::size_t>(payload_size, size - front)};
+}
+
+std::string without_payload(std::string_view front, std::string_view rest) {
+  // Behind created_at, the bits and the size of the type.
+  constexpr std::size_t payload_size_at = 11;
+  std::string body(front);
+  body += rest;
+  const bool has_size = body.size() >= payload_size_at + 4 && (body[8] != 0 || body[9] != 0);
+  if (has_size) std::memset(body.data() + payload_size_at, 0, 4);
+  return body;
+}
+
+std::string without_payload(std::string_view body) {
+  const BodyLayout layout = body_layout(body.substr(0, longest_front), body.size());
+  return without_payload(body.substr(0, layout.front), body.substr(layout.front + layout.payload));
 }
 
 bool body_is_sound(std::string_view body) {

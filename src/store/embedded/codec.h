@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "store/embedded/blobs.h"
+#include "store/embedded/slot.h"
 
 namespace millrace::embedded {
 
@@ -34,15 +35,32 @@ Blob encode_body(Blobs& blobs, const NewTask& task, TimePoint created_at);
 // The fields given at the put, into the value of the same names. The payload is left out of a task
 // unless it is wanted, because it is most of the bytes.
 void decode_body(std::string_view body, Lease& lease);
-void decode_body(std::string_view body, Task& task, bool with_payload);
+bool decode_body(std::string_view body, Task& task, bool with_payload);  // false: it is none
 
 // What the indexes must know of a body.
 struct BodyFlags {
   bool has_unique = false;
   bool has_start_by = false;
   bool keeps_itself = false;
+  BodyFacts facts = {};
 };
 BodyFlags body_flags(std::string_view body);
+BodyFacts facts_of(const NewTask& task, TimePoint created_at);
+BodyFacts facts_of(const Task& task);
+// As facts have it.
+std::uint32_t name_hash(std::string_view name);
+
+// A body is its front, the payload, and the rest. Most of the bytes are the payload, so whoever
+// does not want it reads the other two and puts them together: that is a body without a payload.
+struct BodyLayout {
+  std::size_t front = 0;
+  std::size_t payload = 0;
+};
+inline constexpr std::size_t longest_front = 270;
+// Of a body of `size` bytes that begins with `begin`: all of it, or longest_front bytes.
+BodyLayout body_layout(std::string_view begin, std::size_t size);
+std::string without_payload(std::string_view front, std::string_view rest);
+std::string without_payload(std::string_view body);
 
 // Whether these bytes, read from outside, can be decoded.
 bool body_is_sound(std::string_view body);

@@ -1,13 +1,12 @@
 #include "store/embedded/memory.h"
 
-#include <random>
-
+#include "core/seed.h"
 #include "store/embedded/state_machine.h"
 
 namespace millrace {
 
 std::unique_ptr<Store> open_memory() {
-  const embedded::State::Options options{.hash_seed = std::random_device()()};
+  const embedded::State::Options options{.hash_seed = random_seed()};
   return std::make_unique<embedded::StateMachine>(options);
 }
 

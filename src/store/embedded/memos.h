@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::embedded {
 

@@ -15,6 +15,8 @@
 #include <map>
 #include <utility>
 
+#include "core/ensure.h"
+
 namespace millrace::embedded {
 
 template <class Key>
@@ -145,10 +147,13 @@ class OrderedSet {
 
   // REQUIRES: `key` is in the set.
   void erase(const Key& key) {
+    ensure(size_ != 0, "a key is erased from an empty set");
     --size_;
     auto found = locate(key);
     Leaf& leaf = found->second;
-    leaf.erase_at(leaf.position(key));
+    const std::uint32_t at = leaf.position(key);
+    ensure(at < leaf.end && leaf.keys[at] == key, "a key to be erased is not in the set");
+    leaf.erase_at(at);
     if (leaf.size() >= sparse || leaves_.size() == 1) return;
     if (leaf.size() == 0) {
       leaves_.erase(found);

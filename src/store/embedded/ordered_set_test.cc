@@ -128,5 +128,14 @@ TEST(OrderedSet, gives_memory_back_when_it_thins_out) {
   EXPECT_LT(set.memory(), full / 5);
 }
 
+TEST(OrderedSetDeathTest, a_key_that_is_not_there_is_not_erased) {
+  OrderedSet<std::uint64_t> set;
+  EXPECT_DEATH(set.erase(1), "from an empty set");
+  set.insert(1, 10);
+  set.insert(3, 30);
+  EXPECT_DEATH(set.erase(2), "not in the set");
+  EXPECT_DEATH(set.erase(4), "not in the set");
+}
+
 }  // namespace
 }  // namespace millrace::embedded

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "core/rate_window.h"
+#include "core/values.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
 #include "store/embedded/holders.h"
 #include "store/embedded/slot.h"
-#include "store/store.h"
 
 namespace millrace::embedded {
 

@@ -176,6 +176,7 @@ bool Replay::apply_task(const RecordView& record) {
   slot.has_unique = flags.has_unique;
   slot.has_start_by = slot.has_start_by && flags.has_start_by;
   slot.keeps_itself = flags.keeps_itself;
+  slot.set_facts(flags.facts);
   slot.unindexed = true;
   if (known != no_slot) {
     state_.slot(known) = slot;

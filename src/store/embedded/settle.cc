@@ -73,7 +73,7 @@ void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now
 
 TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
   Slot& slot = state.slot(at);
-  const TaskState next = *next_state(slot.state, settlement.event);
+  const TaskState next = state_after(slot.state, settlement.event);
   const Event event = settlement.event;
   state.unindex(at);
   if (std::holds_alternative<Lost>(settlement.expect)) slot.token = 0;  // its holder lost it
@@ -108,12 +108,24 @@ TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, Ti
   return next;
 }
 
+// As timeout_of() of core/decide.h, without the body, which may be in the log only. A type is known
+// by the hash of its name here.
+std::optional<Duration> timeout_of(const State& state, const Slot& slot,
+                                   const QueueSettings& settings) {
+  const std::uint32_t own = slot.timeout;
+  if (own == BodyFacts::long_timeout) return state.given(slot).timeout;
+  if (own != 0) return Duration(own - 1);
+  for (const TypePolicy& policy : settings.types) {
+    if (policy.timeout && name_hash(policy.type) == slot.type) return policy.timeout;
+  }
+  return settings.timeout;
+}
+
 TimePoint extended_until(const State& state, const Slot& slot, const Extension& extension,
                          TimePoint now) {
   const QueueSettings& settings = state.queue_at(slot.queue).settings();
   TimePoint until = later(now, extension.lease.value_or(settings.lease));
-  const Task given = state.given(slot);
-  if (const auto timeout = timeout_of(given.timeout, given.type, settings)) {
+  if (const auto timeout = timeout_of(state, slot, settings)) {
     until = std::min(until, later(slot.started_at, *timeout + timeout_grace));
   }
   return std::max(until, slot.moment);
@@ -171,7 +183,7 @@ void add_to_history(Notes& notes, Attempt attempt, const std::optional<TaskError
 TaskState end_waiting(State& state, std::uint32_t at, Event event,
                       const std::optional<TaskError>& error, TimePoint now) {
   Slot& slot = state.slot(at);
-  const TaskState next = *next_state(slot.state, event);
+  const TaskState next = state_after(slot.state, event);
   state.unindex(at);
   if (error) {
     Notes notes = state.notes(slot);

@@ -1,4 +1,4 @@
-// What memory holds of every task: a fixed 120 bytes. Everything else is in two blobs.
+// What memory holds of every task: a fixed 136 bytes. Everything else is in two blobs.
 #pragma once
 
 #include <millrace/ids.h>
@@ -18,6 +18,21 @@ inline constexpr std::uint32_t no_slot = 0xFFFF'FFFF;
 // "Not yet", for moments inside a slot.
 inline constexpr TimePoint no_moment = TimePoint::min();
 
+// What lists filter by and heartbeats need of a body, which may be in the log only. Names are
+// hashes of names: a list compares the names themselves once it has loaded what may match.
+struct BodyFacts {
+  std::uint32_t type = 0;
+  std::uint16_t client = 0;
+  std::uint16_t group = 0;
+  std::uint32_t timeout = 0;  // milliseconds and one more; 0: none
+  TimePoint created_at{};
+
+  // A timeout this long, or longer, is in the body.
+  static constexpr std::uint32_t long_timeout = 0xFFFF'FFFF;
+
+  friend bool operator==(const BodyFacts&, const BodyFacts&) = default;
+};
+
 struct Slot {
   TaskId id;
   std::uint64_t number = 0;  // 0: free
@@ -32,6 +47,13 @@ struct Slot {
   Counters counters;
   std::uint32_t version = 0;
   std::uint32_t worker = 0;
+  // The facts of the body; created_at in 48 bits, so that it costs six bytes.
+  std::uint32_t type = 0;
+  std::uint32_t timeout = 0;
+  std::int32_t created_high = 0;
+  std::uint16_t created_low = 0;
+  std::uint16_t client = 0;
+  std::uint16_t group = 0;
   std::uint16_t queue = 0;
   TaskState state = TaskState::created;
   std::uint8_t priority = default_priority;
@@ -43,7 +65,22 @@ struct Slot {
   bool recorded : 1 = false;   // already in the list of changes of this round
   bool moved : 1 = false;      // to another queue: its next record must be a whole one
   bool unindexed : 1 = false;  // in a replay: waits for its end
+
+  TimePoint created_at() const {
+    return TimePoint(Duration((std::int64_t{created_high} << 16) | created_low));
+  }
+  BodyFacts facts() const { return {type, client, group, timeout, created_at()}; }
+  void set_facts(const BodyFacts& facts) {
+    const std::int64_t created = facts.created_at.time_since_epoch().count();
+    type = facts.type;
+    client = facts.client;
+    group = facts.group;
+    timeout = facts.timeout;
+    created_high = static_cast<std::int32_t>(created >> 16);
+    created_low = static_cast<std::uint16_t>(created);
+  }
 };
+static_assert(sizeof(Slot) == 136);
 
 // Slots by number, in blocks that never move; freed ones are used again, the latest first, while
 // they are still in the processor's cache.

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/ensure.h"
+
 namespace millrace::embedded {
 
 class SlotIndex {
@@ -48,8 +50,12 @@ class SlotIndex {
   // REQUIRES: the slot is in the index under this hash.
   void erase(std::uint64_t hash, std::uint32_t slot) {
     Table& table = tables_[hash >> 54];
+    ensure(table.used != 0, "a slot to be erased is not in the index");
     std::uint32_t hole = static_cast<std::uint32_t>(hash) & table.mask();
-    while (table.entries[hole].slot != slot) hole = (hole + 1) & table.mask();
+    while (table.entries[hole].slot != slot) {
+      ensure(table.entries[hole].slot != none, "a slot to be erased is not in the index");
+      hole = (hole + 1) & table.mask();
+    }
     // Close the hole: pull back whatever a probe would no longer reach across it.
     for (std::uint32_t at = (hole + 1) & table.mask(); table.entries[at].slot != none;
          at = (at + 1) & table.mask()) {

@@ -84,5 +84,12 @@ TEST(Mix, spreads_neighbours_over_all_tables) {
   EXPECT_LT(std::ranges::max(tables), 160);
 }
 
+TEST(SlotIndexDeathTest, a_slot_that_is_not_there_is_not_erased) {
+  SlotIndex index;
+  EXPECT_DEATH(index.erase(7, 1), "not in the index");
+  index.insert(7, 1);
+  EXPECT_DEATH(index.erase(7, 2), "not in the index");
+}
+
 }  // namespace
 }  // namespace millrace::embedded

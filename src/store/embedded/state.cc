@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/ensure.h"
 #include "core/limits.h"
 #include "core/transition.h"
 
@@ -47,6 +48,7 @@ std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) 
   slot.has_unique = task.unique.has_value();
   slot.has_start_by = task.start_by.has_value();
   slot.keeps_itself = task.keep_for.has_value();
+  slot.set_facts(facts_of(task, now));
   ids_.insert(hash(slot.id), at);
   ++tasks_;
   return at;
@@ -92,7 +94,7 @@ void State::warm(Slot& slot, std::uint32_t at) {
 void State::index(std::uint32_t at) {
   Slot& slot = slots_[at];
   warm(slot, at);
-  QueueEntry& queue = *queues_[slot.queue];
+  QueueEntry& queue = ensured(queues_[slot.queue], "a task is in a queue that is gone");
   const auto state = static_cast<std::size_t>(slot.state);
   ++queue.counts[state][slot.priority];
   queue.by_state[state].insert(slot.number, at);
@@ -114,8 +116,9 @@ void State::index(std::uint32_t at) {
 void State::unindex(std::uint32_t at) {
   Slot& slot = slots_[at];
   warm(slot, at);
-  QueueEntry& queue = *queues_[slot.queue];
+  QueueEntry& queue = ensured(queues_[slot.queue], "a task is in a queue that is gone");
   const auto state = static_cast<std::size_t>(slot.state);
+  ensure(queue.counts[state][slot.priority] != 0, "a task was not counted where it leaves");
   --queue.counts[state][slot.priority];
   queue.by_state[state].erase(slot.number);
   if (slot.has_unique) free_key(slot);
@@ -135,6 +138,7 @@ void State::unindex(std::uint32_t at) {
 
 void State::store(std::uint32_t at, TimePoint now) {
   Slot& slot = slots_[at];
+  ensure(slot.number != 0, "a free slot is stored as a task");
   ++slot.version;
   slot.updated_at = now;
   ++changes.revision;
@@ -148,6 +152,7 @@ void State::store(std::uint32_t at, TimePoint now) {
 
 void State::erase(std::uint32_t at) {
   Slot& slot = slots_[at];
+  ensure(slot.number != 0 && tasks_ != 0, "a task is erased that is not there");
   ++changes.revision;
   if (changes.on) {
     changes.tasks.push_back(
@@ -263,36 +268,6 @@ Lease State::lease(const Slot& slot) const {
   Lease lease;
   fill_lease(slot, lease);
   return lease;
-}
-
-Task State::task(const Slot& slot, bool full) const {
-  Task task;
-  task.id = slot.id;
-  task.number = {slot.number};
-  task.version = {slot.version};
-  task.queue = queues_[slot.queue]->settings().name;
-  task.state = slot.state;
-  task.priority = slot.priority;
-  task.cancel_requested = slot.cancel_requested;
-  task.counters = slot.counters;
-  task.updated_at = slot.updated_at;
-  task.start = slot.start;
-  if (slot.previous_start != no_moment) task.previous_start = slot.previous_start;
-  if (slot.started_at != no_moment) task.started_at = slot.started_at;
-  if (is_final(slot.state)) task.finished_at = slot.moment;
-  if (slot.state == TaskState::processing) task.lease_until = slot.moment;
-  task.worker = workers.text(slot.worker);
-  decode_body(body(slot), task, full);
-  if (!slot.has_start_by) task.start_by.reset();
-  Notes notes = this->notes(slot);
-  task.error = std::move(notes.error);
-  task.progress = notes.progress;
-  task.delivery = std::move(notes.delivery);
-  if (!full) return task;
-  task.result = std::move(notes.result);
-  task.log = std::move(notes.log);
-  task.history = std::move(notes.history);
-  return task;
 }
 
 // ---- Queues -----------------------------------------------------------------------------------

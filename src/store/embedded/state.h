@@ -35,6 +35,7 @@
 #include "store/embedded/ordered_set.h"
 #include "store/embedded/slot.h"
 #include "store/embedded/slot_index.h"
+#include "store/embedded/task_copy.h"
 
 namespace millrace::embedded {
 
@@ -75,6 +76,8 @@ class State {
     // With a log behind it: reads a blob from there; the bytes are good until the next call. Throws
     // if they cannot be read, and the state is of no use any more.
     std::function<std::string_view(Blob blob, std::uint64_t number)> read_log = nullptr;
+    // The same for reads that run beside changes: called with a turn.
+    std::function<LoadFromLog()> open_log = nullptr;
     std::size_t cache_size = 0;  // bytes of blobs that stay in memory although the log has them
     // Numbers of tasks, where others give some out, too; otherwise they are counted here.
     std::function<std::uint64_t()> next_number = nullptr;
@@ -130,7 +133,6 @@ class State {
   // Whether a final task stays at all.
   bool is_kept(const Slot& slot, TaskState final_state) const;
 
-  Task task(const Slot& slot, bool full) const;
   Lease lease(const Slot& slot) const;
   void fill_lease(const Slot& slot, Lease& lease) const;
 

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "core/limits.h"
 #include "core/uuid.h"
+#include "store/embedded/list.h"
 #include "store/embedded/verbs.h"
 
 namespace millrace::embedded {
@@ -42,26 +47,60 @@ QueueCounts counts_of(const QueueEntry& queue, TimePoint now) {
           .oldest = oldest_ready(queue, now)};
 }
 
+// How many queues or schedules one turn looks at.
+constexpr std::size_t named_per_turn = 256;
+
+// What `read` makes of the values of a map from names, in their order, a few per turn.
+auto read_in_turns(Turns& turns, const auto& map, const auto& read) {
+  std::vector<decltype(read(map.begin()->second))> found;
+  std::optional<std::string> last;
+  for (;;) {
+    const Turns::Step turn(turns);
+    auto at = last ? map.upper_bound(*last) : map.begin();
+    for (std::size_t left = named_per_turn; left != 0 && at != map.end(); --left, ++at) {
+      found.push_back(read(at->second));
+      last = at->first;
+    }
+    if (at == map.end()) return found;
+  }
+}
+
 // What `read` makes of one queue, or of all in the order of their names.
 template <class Read>
-auto read_queues(const State& state, const std::optional<QueueRef>& only, const Read& read)
+auto read_queues(Turns& turns, const State& state, const std::optional<QueueRef>& only,
+                 const Read& read)
     -> Result<std::vector<decltype(read(std::declval<const QueueEntry&>()))>> {
-  std::vector<decltype(read(std::declval<const QueueEntry&>()))> found;
-  if (only) {
-    const QueueEntry* queue = state.queue(*only);
-    if (queue == nullptr) return unknown_queue(*only);
-    found.push_back(read(*queue));
-    return found;
+  if (!only) {
+    return read_in_turns(turns, state.queue_names(),
+                         [&](std::uint16_t index) { return read(state.queue_at(index)); });
   }
-  for (const auto& [name, index] : state.queue_names()) {
-    found.push_back(read(state.queue_at(index)));
-  }
+  const Turns::Step turn(turns);
+  const QueueEntry* queue = state.queue(*only);
+  if (queue == nullptr) return unknown_queue(*only);
+  std::vector<decltype(read(*queue))> found;
+  found.push_back(read(*queue));
   return found;
 }
+
+std::unexpected<Error> damaged(std::uint64_t number) {
+  return fail(ErrorCode::corrupt, fmt::format("the bytes of task number {} are damaged", number));
+}
+
+std::unexpected<Error> unknown(const TaskRef& task) {
+  if (const auto* id = std::get_if<TaskId>(&task)) return unknown_task(*id);
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no task number {}", std::get<TaskNumber>(task).value));
+}
+
+// How many tasks one turn copies, and how many bytes of them.
+constexpr std::uint32_t memos_per_turn = 16;
+constexpr std::size_t copied_per_turn = 100;
+constexpr std::size_t bytes_per_turn = 1U << 20U;
 
 }  // namespace
 
 Result<std::vector<Result<Put>>> StateMachine::put(std::span<const NewTask> tasks, TimePoint now) {
+  const Turns::Change turn(turns_);
   QueueFinder queues(state_);
   return each(state_, tasks,
               [&](const NewTask& task) { return embedded::put(state_, queues, task, now); });
@@ -70,6 +109,7 @@ Result<std::vector<Result<Put>>> StateMachine::put(std::span<const NewTask> task
 Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
                                       std::span<const Extension> extensions,
                                       std::span<const TakeRequest> takes, TimePoint now) {
+  const Turns::Change turn(turns_);
   for (const auto size : {settlements.size(), extensions.size(), takes.size()}) {
     if (auto good = check_batch(size); !good) return std::unexpected(std::move(good.error()));
   }
@@ -83,106 +123,198 @@ Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
 }
 
 Result<std::vector<Overdue>> StateMachine::due(TimePoint now, std::size_t limit) {
+  const Turns::Change turn(turns_);
   return embedded::due(state_, now, limit);
 }
 
 Result<Advanced> StateMachine::advance(TimePoint now, std::size_t limit) {
+  const Turns::Change turn(turns_);
   return embedded::advance(state_, now, limit);
 }
 
-Result<Task> StateMachine::find(const TaskRef& task) {
-  const auto at = std::visit([&](const auto& ref) { return state_.find(ref); }, task);
-  if (at != no_slot) return state_.task(state_.slot(at), true);
-  if (const auto* id = std::get_if<TaskId>(&task)) return unknown_task(*id);
-  return fail(ErrorCode::not_found,
-              fmt::format("there is no task number {}", std::get<TaskNumber>(task).value));
+LoadFromLog StateMachine::open_log() {
+  if (state_.options().open_log) return state_.options().open_log();
+  return [](std::span<TaskCopy>) {};
+}
+
+std::vector<Result<Task>> StateMachine::tasks_of(std::vector<TaskCopy> copies, LoadFromLog load) {
+  load(copies);
+  std::vector<Result<Task>> tasks;
+  tasks.reserve(copies.size());
+  for (TaskCopy& copy : copies) {
+    const std::uint64_t number = copy.slot.number;
+    if (auto task = task_of(std::move(copy))) {
+      tasks.emplace_back(std::move(*task));
+    } else {
+      tasks.emplace_back(damaged(number));
+    }
+  }
+  return tasks;
+}
+
+Result<std::vector<Result<Task>>> StateMachine::find(std::span<const TaskRef> tasks, Parts parts) {
+  if (auto good = check_batch(tasks.size()); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  std::vector<Result<Task>> found;
+  found.reserve(tasks.size());
+  while (found.size() < tasks.size()) {
+    std::vector<TaskCopy> copies;
+    std::vector<bool> there;  // by the refs of this turn
+    LoadFromLog load;
+    {
+      const Turns::Step turn(turns_);
+      load = open_log();
+      std::size_t bytes = 0;
+      for (const TaskRef& ref : tasks.subspan(found.size())) {
+        if (there.size() == copied_per_turn || bytes >= bytes_per_turn) break;
+        const auto at = std::visit([&](const auto& of) { return state_.find(of); }, ref);
+        there.push_back(at != no_slot);
+        if (at == no_slot) continue;
+        copies.push_back(copy_task(state_, state_.slot(at), Wanted::of(parts)));
+        bytes += bytes_of(copies.back());
+      }
+    }
+    auto loaded = tasks_of(std::move(copies), std::move(load));
+    auto next = loaded.begin();
+    for (const bool is_there : there) {
+      found.push_back(is_there ? std::move(*next++) : unknown(tasks[found.size()]));
+    }
+  }
+  return found;
 }
 
 Result<TaskPage> StateMachine::list(const ListRequest& request) {
-  return embedded::list(state_, request);
+  if (auto good = check_list(request); !good) return std::unexpected(std::move(good.error()));
+  ListWalk walk(request);
+  while (!walk.ended()) {
+    LoadFromLog load;
+    std::vector<TaskCopy> copies;
+    {
+      const Turns::Step turn(turns_);
+      load = open_log();
+      auto next = walk.step(state_);
+      if (!next) return std::unexpected(std::move(next.error()));
+      copies = std::move(*next);
+    }
+    load(copies);
+    for (TaskCopy& copy : copies) {
+      const std::size_t read = bytes_of(copy);
+      const std::uint64_t number = copy.slot.number;
+      auto task = task_of(std::move(copy));
+      if (!task) return damaged(number);
+      if (!walk.add(std::move(*task), read)) break;
+    }
+  }
+  return walk.page();
 }
 
 Result<std::vector<QueueCounts>> StateMachine::counts(const std::optional<QueueRef>& queue,
                                                       TimePoint now) {
-  return read_queues(state_, queue, [&](const QueueEntry& q) { return counts_of(q, now); });
+  return read_queues(turns_, state_, queue, [&](const QueueEntry& q) { return counts_of(q, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::cancel(std::span<const CancelRequest> requests,
                                                             TimePoint now) {
+  const Turns::Change turn(turns_);
   return each(state_, requests,
               [&](const CancelRequest& r) { return embedded::cancel(state_, r, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::retry(std::span<const TaskId> tasks,
                                                            TimePoint now) {
+  const Turns::Change turn(turns_);
   return each(state_, tasks, [&](const TaskId& id) { return revive(state_, id, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::remove(std::span<const TaskId> tasks,
                                                             TimePoint) {
+  const Turns::Change turn(turns_);
   return each(state_, tasks, [&](const TaskId& id) { return embedded::remove(state_, id); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::update(std::span<const TaskUpdate> updates,
                                                             TimePoint now) {
+  const Turns::Change turn(turns_);
   return each(state_, updates,
               [&](const TaskUpdate& u) { return embedded::update(state_, u, now); });
 }
 
 Result<std::vector<Result<Put>>> StateMachine::restore(std::span<const Task> tasks, TimePoint now) {
+  const Turns::Change turn(turns_);
   QueueFinder queues(state_);
   return each(state_, tasks,
               [&](const Task& task) { return embedded::restore(state_, queues, task, now); });
 }
 
 Result<Queue> StateMachine::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
+  const Turns::Change turn(turns_);
   return embedded::put_queue(state_, settings, mode, now);
 }
 
 Result<std::vector<Queue>> StateMachine::queues(const std::optional<QueueRef>& queue) {
-  return read_queues(state_, queue, [](const QueueEntry& q) { return q.queue; });
+  return read_queues(turns_, state_, queue, [](const QueueEntry& q) { return q.queue; });
 }
 
 Result<void> StateMachine::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
+  const Turns::Change turn(turns_);
   return embedded::remove_queue(state_, queue, force, now);
 }
 
 Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit, TimePoint) {
+  const Turns::Change turn(turns_);
   return embedded::clear(state_, queue, limit);
 }
 
 Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, PutSchedule mode,
                                             TimePoint now) {
+  const Turns::Change turn(turns_);
   return embedded::put_schedule(state_, schedule, mode, now);
 }
 
 Result<void> StateMachine::remove_schedule(std::string_view name, TimePoint) {
+  const Turns::Change turn(turns_);
   return embedded::remove_schedule(state_, name);
 }
 
 Result<std::vector<Schedule>> StateMachine::schedules(const std::optional<std::string>& name) {
-  std::vector<Schedule> found;
-  for (const auto& [key, schedule] : state_.schedules) {
-    if (!name || key == *name) found.push_back(schedule);
+  if (!name) {
+    return read_in_turns(turns_, state_.schedules,
+                         [](const Schedule& schedule) { return schedule; });
   }
-  if (name && found.empty()) {
+  const Turns::Step turn(turns_);
+  const auto found = state_.schedules.find(*name);
+  if (found == state_.schedules.end()) {
     return fail(ErrorCode::not_found, fmt::format("there is no schedule \"{}\"", *name));
   }
-  return found;
+  return std::vector{found->second};
 }
 
 Result<Fired> StateMachine::fire(const Fire& tick, TimePoint now) {
+  const Turns::Change turn(turns_);
   return embedded::fire(state_, tick, now);
 }
 
 Result<Memo> StateMachine::remember(const Remember& request, TimePoint now) {
+  const Turns::Change turn(turns_);
   auto memo = state_.memos.remember(request, now);
   if (memo) state_.changes.note({Thing::memo, 0, request.key});
   return memo;
 }
 
 Result<std::vector<Memo>> StateMachine::recall(const Recall& request, TimePoint now) {
-  return state_.memos.recall(request, now);
+  if (request.limit > limits::max_page) return state_.memos.recall(request, now);  // refuses
+  // A memo may be large: a few per turn.
+  std::vector<Memo> found;
+  for (Recall rest = request;;) {
+    rest.limit = std::min(request.limit - static_cast<std::uint32_t>(found.size()), memos_per_turn);
+    const Turns::Step turn(turns_);
+    auto some = state_.memos.recall(rest, now);
+    if (!some) return some;
+    std::ranges::move(*some, std::back_inserter(found));
+    if (some->size() < rest.limit || found.size() == request.limit) return found;
+    rest.after = found.back().key;
+  }
 }
 
 Traits StateMachine::traits() const {
@@ -195,6 +327,7 @@ Traits StateMachine::traits() const {
 }
 
 Result<std::vector<std::string>> StateMachine::ready(TimePoint now) {
+  const Turns::Step turn(turns_);
   std::vector<std::string> found;
   state_.each_with_waiting([&](const QueueEntry& queue) {
     if (gives_tasks(queue, now) && oldest_ready(queue, now)) found.push_back(queue.settings().name);

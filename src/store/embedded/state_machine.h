@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "store/embedded/state.h"
+#include "store/embedded/task_copy.h"
+#include "store/embedded/turns.h"
 #include "store/store.h"
 
 namespace millrace::embedded {
@@ -23,7 +25,7 @@ class StateMachine final : public Store {
   Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
-  Result<Task> find(const TaskRef& task) override;
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
   Result<TaskPage> list(const ListRequest& request) override;
   Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
                                           TimePoint now) override;
@@ -54,9 +56,16 @@ class StateMachine final : public Store {
   Result<std::vector<std::string>> ready(TimePoint now) override;
 
   State& state() { return state_; }
+  // Whoever touches the state from outside while others read takes a turn.
+  Turns& turns() { return turns_; }
 
  private:
+  // Calls `load` with what a step copied, between two turns.
+  LoadFromLog open_log();
+  std::vector<Result<Task>> tasks_of(std::vector<TaskCopy> copies, LoadFromLog load);
+
   State state_;
+  Turns turns_;
 };
 
 }  // namespace millrace::embedded

@@ -41,7 +41,7 @@ void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration le
                TimePoint now) {
   state.unindex(at);
   Slot& slot = state.slot(at);
-  slot.state = *next_state(slot.state, Event::take);
+  slot.state = state_after(slot.state, Event::take);
   slot.token = state.next_token();
   slot.moment = later(now, lease);
   slot.started_at = now;

@@ -35,7 +35,7 @@ class Round {
       const auto at = state_.promotions.front().second;
       state_.unindex(at);
       Slot& slot = state_.slot(at);
-      slot.state = *next_state(slot.state, Event::become_due);
+      slot.state = state_after(slot.state, Event::become_due);
       state_.store(at, now_);
       ++done_.promoted;
       --left_;
@@ -201,7 +201,7 @@ void queue_running_again(State& state) {
     const std::uint32_t at = state.leases.front().second;
     state.unindex(at);
     Slot& slot = state.slot(at);
-    slot.state = *next_state(slot.state, Event::give_back);
+    slot.state = state_after(slot.state, Event::give_back);
     slot.moment = no_moment;
     slot.token = 0;  // whoever had it settles nothing
     state.store(at, slot.updated_at);

@@ -86,9 +86,6 @@ Result<TaskState> revive(State& state, const TaskId& id, TimePoint now);
 Result<TaskState> remove(State& state, const TaskId& id);
 Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now);
 
-// list.cc
-Result<TaskPage> list(const State& state, const ListRequest& request);
-
 // `updated_at` of a queue or schedule that is written now. It is their version, so it moves on
 // even if the clock stands still or goes back.
 inline TimePoint written_after(TimePoint last, TimePoint now) {

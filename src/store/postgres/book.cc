@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/as_put.h"
+#include "core/ensure.h"
 #include "core/transition.h"
 #include "store/postgres/sql.h"
 
@@ -75,6 +76,7 @@ void Tally::write(Batch& batch) const {
 
 Book::Book()
     : state_({.record = true, .next_number = [this] {
+                ensure(!numbers_.empty(), "more tasks are put than numbers were drawn");
                 const std::uint64_t number = numbers_.front();
                 numbers_.pop_front();
                 return number;
@@ -84,6 +86,7 @@ void Book::enter(const Row& row) {
   Slot slot = row.slot;
   slot.body = embedded::encode_body(state_.blobs, row.given, row.created_at);
   slot.notes = embedded::encode_notes(state_.blobs, row.notes);
+  slot.set_facts(embedded::facts_of(row.given, row.created_at));
   slot.worker = state_.workers.hold(row.worker);
   before_.insert({slot.number,
                   {.id = slot.id,

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <random>
 #include <utility>
 
+#include "core/mutex.h"
+#include "core/seed.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -21,8 +22,7 @@ constexpr Duration longest_wait = std::chrono::seconds(5);
 constexpr std::size_t longest_words = 7000;
 
 std::string random_name() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}", source(), source());
+  return fmt::format("{:016x}", random_seed());
 }
 
 // "<who> q s e w:emails w:images", each word if it is true.
@@ -51,7 +51,7 @@ Listener::Listener(postgres::ConnectOptions options, Clock& clock)
 
 Listener::~Listener() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
     wake();
   }
@@ -59,12 +59,12 @@ Listener::~Listener() {
 }
 
 void Listener::on_hint(std::function<void(const Hint&)> tell) {
-  const std::scoped_lock lock(telling_);
+  const Lock lock(telling_);
   tell_ = std::move(tell);
 }
 
 void Listener::give(const Hint& hint) {
-  const std::scoped_lock lock(telling_);
+  const Lock lock(telling_);
   if (tell_) tell_(hint);
 }
 
@@ -74,7 +74,7 @@ void Listener::wake() {
 }
 
 void Listener::tell_work(std::string_view queue) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (work_.contains(queue)) return;
   const bool first = work_.empty();
   work_.emplace(queue);
@@ -82,12 +82,12 @@ void Listener::tell_work(std::string_view queue) {
 }
 
 void Listener::tell_queues() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!std::exchange(queues_, true)) wake();
 }
 
 void Listener::tell_schedules() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!std::exchange(schedules_, true)) wake();
 }
 
@@ -97,7 +97,7 @@ void Listener::tell_schedules() {
 void Listener::run() {
   for (;;) {
     {
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       if (stopping_) return;
     }
     if (!connection_ && !connect()) {
@@ -105,7 +105,7 @@ void Listener::run() {
       continue;
     }
     if (!speak() || !hear()) {
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       connection_.reset();
     }
   }
@@ -120,7 +120,7 @@ bool Listener::connect() {
   }
   backoff_.succeeded();
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     connection_ = std::move(*opened);
   }
   give({.everything = true});  // nobody listened until now
@@ -128,15 +128,16 @@ bool Listener::connect() {
 }
 
 void Listener::pause() {
-  std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto wait = std::chrono::duration_cast<milliseconds>(backoff_.wait(clock_.steady()));
-  changed_.wait_for(lock, wait + milliseconds(1), [this] { return stopping_; });
+  changed_.wait_for(mutex_, wait + milliseconds(1),
+                    [this]() REQUIRES(mutex_) { return stopping_; });
 }
 
 bool Listener::speak() {
   std::string words = self_;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (work_.empty() && !queues_ && !schedules_) return true;
     if (clock_.steady() - spoke_ < between_words) return true;  // hear() waits for the rest
     if (std::exchange(queues_, false)) words += " q";
@@ -157,7 +158,7 @@ bool Listener::speak() {
 bool Listener::hear() {
   Duration wait = longest_wait;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (stopping_) return true;
     if (!work_.empty() || queues_ || schedules_) {
       const auto since = std::chrono::duration_cast<milliseconds>(clock_.steady() - spoke_);

@@ -6,16 +6,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "postgres/backoff.h"
 #include "postgres/connection.h"
 #include "store/store.h"
@@ -45,7 +44,7 @@ class Listener {
   bool hear();
   void pause();
   void give(const Hint& hint);
-  void wake();
+  void wake() REQUIRES(mutex_);
 
   const postgres::ConnectOptions options_;
   const std::string channel_;
@@ -55,15 +54,15 @@ class Listener {
   std::chrono::nanoseconds spoke_{0};                 // of the thread
   std::unique_ptr<postgres::Connection> connection_;  // of the thread; replaced under mutex_
 
-  std::mutex telling_;                     // held while tell_ is called
-  std::function<void(const Hint&)> tell_;  // guarded by telling_
+  Mutex telling_;  // held while tell_ is called
+  std::function<void(const Hint&)> tell_ GUARDED_BY(telling_);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;  // guarded by mutex_, as all below
-  std::set<std::string, std::less<>> work_;
-  bool queues_ = false;
-  bool schedules_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::set<std::string, std::less<>> work_ GUARDED_BY(mutex_);
+  bool queues_ GUARDED_BY(mutex_) = false;
+  bool schedules_ GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

@@ -21,6 +21,7 @@ struct PostgresOptions {
   bool migrate = true;                        // bring the tables up to date when opening
   bool vacuum = true;                         // clear away dead rows when many have come together
   bool read_only = false;
+  std::size_t readers = 2;  // sessions beside the one that writes, which only read; at least one
   Duration wait = Duration::zero();  // for a server that does not answer yet
   OpeningNotice notice = {};         // also of settings of the server that break the promise
 };

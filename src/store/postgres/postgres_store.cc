@@ -14,6 +14,7 @@
 #include "store/postgres/migrate.h"
 #include "store/postgres/open.h"
 #include "store/postgres/rates.h"
+#include "store/postgres/readers.h"
 #include "store/postgres/sql.h"
 
 namespace millrace {
@@ -23,11 +24,12 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clo
   auto opened = store->open();
   if (!opened && opened.error().code == ErrorCode::unavailable &&
       store_postgres::wait_for_server(options, opened.error())) {
-    store = std::make_unique<store_postgres::PostgresStore>(std::move(options), clock);
+    store = std::make_unique<store_postgres::PostgresStore>(options, clock);
     opened = store->open();
   }
   if (!opened) return std::unexpected(std::move(opened.error()));
-  return store;
+  return std::make_unique<store_postgres::StoreWithReaders>(std::move(store), std::move(options),
+                                                            clock);
 }
 
 namespace store_postgres {
@@ -47,10 +49,10 @@ Result<void> check_batch(std::size_t size) {
                                               size, limits::max_batch));
 }
 
-PostgresStore::PostgresStore(PostgresOptions options, Clock& clock)
+PostgresStore::PostgresStore(PostgresOptions options, Clock& clock, std::string_view purpose)
     : options_(std::move(options)),
       clock_(clock),
-      session_(connect_options(options_), clock),
+      session_(connect_options(options_, purpose), clock),
       flushing_(connect_options(options_, "flush"), clock) {}
 
 Result<void> PostgresStore::open() {
@@ -76,6 +78,15 @@ Result<void> PostgresStore::open() {
   if (options_.vacuum && !options_.read_only) {
     vacuum_ = std::make_unique<Vacuum>(connect_options(options_, "vacuum"), clock_);
   }
+  return {};
+}
+
+Result<void> PostgresStore::open_reader() {
+  if (auto connection = session_.connection(); !connection) {
+    return std::unexpected(std::move(connection.error()));
+  }
+  if (auto read = read_queues(); !read) return read;
+  known_by_ = {session_.connections(), crashes_.load()};
   return {};
 }
 

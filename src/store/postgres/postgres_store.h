@@ -39,10 +39,12 @@ class Taking;
 
 class PostgresStore final : public Store {
  public:
-  PostgresStore(PostgresOptions options, Clock& clock);
+  PostgresStore(PostgresOptions options, Clock& clock, std::string_view purpose = {});
 
   // Connects, looks at the server, brings the tables up to date, reads the queues.
   Result<void> open();
+  // Connects and reads the queues: for one whose reads alone will be called.
+  Result<void> open_reader();
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,
@@ -53,7 +55,7 @@ class PostgresStore final : public Store {
   Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
-  Result<Task> find(const TaskRef& task) override;
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
   Result<TaskPage> list(const ListRequest& request) override;
   Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
                                           TimePoint now) override;
@@ -90,6 +92,10 @@ class PostgresStore final : public Store {
   using Connection = postgres::Connection;
 
   Result<void> name_boot();
+
+  Answer<std::vector<Result<Task>>> find_ids(Connection& connection, std::span<const TaskRef> tasks,
+                                             Parts parts);
+  Result<Task> find_number(TaskNumber number);
 
   // What a call has to read before the state machine can decide.
   struct Reading {

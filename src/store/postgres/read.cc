@@ -17,6 +17,16 @@ using embedded::QueueEntry;
 // Pages of the walk: entries that a filter leaves out are looked at, too.
 constexpr std::uint32_t walked_at_once = 1000;
 
+// Of full rows a statement reads a few at first, and then as many as come to this many bytes.
+constexpr std::uint32_t first_full_step = 64;
+constexpr std::size_t bytes_at_once = 4 * limits::mib;
+
+std::uint32_t next_full_step(const TaskPage& page, std::size_t bytes) {
+  const std::size_t each = bytes / std::max<std::size_t>(page.tasks.size(), 1) + 1;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(bytes_at_once / each, 4, walked_at_once));
+}
+
 bool matches(const Row& row, const ListRequest& request) {
   if (request.priority && row.slot.priority != *request.priority) return false;
   if (request.type && row.given.type != *request.type) return false;
@@ -45,6 +55,14 @@ Result<void> check(const ListRequest& request) {
   return {};
 }
 
+// What find() was not asked for.
+void leave_out(Task& task, Parts parts) {
+  if (!parts.payload) task.payload.clear();
+  if (parts.notes) return;
+  task.result.clear(), task.log.clear(), task.history.clear();
+  task.error.reset(), task.delivery.reset(), task.progress = 0;
+}
+
 // In a list that is not full.
 void leave_out(Task& task) {
   task.payload.clear(), task.result.clear(), task.log.clear(), task.history.clear();
@@ -52,32 +70,73 @@ void leave_out(Task& task) {
 
 }  // namespace
 
-Result<Task> PostgresStore::find(const TaskRef& task) {
+Result<Task> PostgresStore::find_number(TaskNumber number) {
   return flat(look("find a task", [&](Connection& connection) -> Answer<Result<Task>> {
     postgres::Params params;
-    const auto* id = std::get_if<TaskId>(&task);
-    if (id != nullptr) {
-      params.add(id->value);
-    } else {
-      params.add(static_cast<std::int64_t>(std::get<TaskNumber>(task).value));
-    }
-    const std::array statements = {
-        postgres::Statement{.sql = &sql::version},
-        postgres::Statement{id != nullptr ? &sql::find : &sql::find_number, &params}};
+    params.add(static_cast<std::int64_t>(number.value));
+    const std::array statements = {postgres::Statement{.sql = &sql::version},
+                                   postgres::Statement{&sql::find_number, &params}};
     auto answer = connection.commit(statements);
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) {
       return std::unexpected(fresh.error());
     }
     const postgres::Rows& rows = answer->back();
-    if (!rows.empty()) {
-      const Row row = read_row(rows, 0);
-      return task_of(row, queue_name(row.slot.queue));
+    if (rows.empty()) {
+      return Result<Task>(
+          fail(ErrorCode::not_found, fmt::format("there is no task number {}", number.value)));
     }
-    if (id != nullptr) return Result<Task>(embedded::unknown_task(*id));
-    return Result<Task>(fail(ErrorCode::not_found, fmt::format("there is no task number {}",
-                                                               std::get<TaskNumber>(task).value)));
+    const Row row = read_row(rows, 0);
+    return task_of(row, queue_name(row.slot.queue));
   }));
+}
+
+// All that are named by their ids, in one statement; the others stay unknown.
+PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
+    Connection& connection, std::span<const TaskRef> tasks, Parts parts) {
+  postgres::Array<Uuid> ids;
+  std::unordered_multimap<Uuid, std::size_t, UuidHash> places;
+  std::vector<Result<Task>> found;
+  for (const TaskRef& ref : tasks) {
+    const auto* id = std::get_if<TaskId>(&ref);
+    if (id != nullptr) ids.push(id->value);
+    if (id != nullptr) places.emplace(id->value, found.size());
+    found.emplace_back(embedded::unknown_task(id != nullptr ? *id : TaskId{}));
+  }
+  postgres::Params params;
+  params.add(ids);
+  const bool heads = !parts.payload && !parts.notes;
+  const std::array statements = {
+      postgres::Statement{.sql = &sql::version},
+      postgres::Statement{heads ? &sql::find_heads : &sql::find, &params}};
+  auto answer = connection.commit(statements);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
+  const postgres::Rows& rows = answer->back();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row row = read_row(rows, i);
+    Task task = task_of(row, queue_name(row.slot.queue));
+    leave_out(task, parts);
+    const auto [first, last] = places.equal_range(task.id.value);
+    for (auto at = first; at != last; ++at) found[at->second] = task;
+  }
+  return found;
+}
+
+Result<std::vector<Result<Task>>> PostgresStore::find(std::span<const TaskRef> tasks, Parts parts) {
+  if (auto good = check_batch(tasks.size()); !good) return std::unexpected(good.error());
+  auto found = look("find tasks",
+                    [&](Connection& connection) { return find_ids(connection, tasks, parts); });
+  if (!found) return found;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto* number = std::get_if<TaskNumber>(&tasks[i]);
+    if (number == nullptr) continue;
+    auto task = find_number(*number);
+    if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
+    if (task) leave_out(*task, parts);
+    (*found)[i] = std::move(task);
+  }
+  return found;
 }
 
 Result<TaskPage> PostgresStore::list(const ListRequest& request) {
@@ -116,7 +175,8 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
   std::size_t bytes = 0;
   auto before = static_cast<std::int64_t>(
       std::min<std::uint64_t>(request.before ? request.before->value : INT64_MAX, INT64_MAX));
-  const std::uint32_t step = has_filter(request) ? walked_at_once : request.limit + 1;
+  std::uint32_t step = has_filter(request) ? walked_at_once : request.limit + 1;
+  if (request.full) step = std::min(step, first_full_step);
   for (;;) {
     postgres::Params params;
     params.add(queues), params.add(states), params.add(before);
@@ -144,6 +204,7 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
       bytes += task.payload.size() + task.result.size();
     }
     if (rows.size() < step) return page;
+    if (request.full) step = next_full_step(page, bytes);
   }
 }
 

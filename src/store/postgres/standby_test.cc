@@ -76,7 +76,7 @@ TEST_F(Standby, is_left_by_sessions_that_want_to_write) {
   const auto flushed = store_->flush();
   ASSERT_FALSE(flushed.has_value());
   EXPECT_THAT(flushed.error().message, HasSubstr("takes no writes"));
-  EXPECT_TRUE(open(true)->find(first_.id).has_value()) << "exports are welcome";
+  EXPECT_TRUE(find_task(*open(true), first_.id).has_value()) << "exports are welcome";
   server_.promote();
   EXPECT_TRUE(soon([&] { return driver_.try_put(task("q")); }));
   EXPECT_TRUE(soon([&] { return store_->flush(); }));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutex.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -29,7 +30,7 @@ Vacuum::Vacuum(postgres::ConnectOptions options, Clock& clock, std::chrono::mill
 
 Vacuum::~Vacuum() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
     changed_.notify_one();
     if (connection_) connection_->abandon();  // the server ends what it has begun
@@ -43,20 +44,20 @@ void Vacuum::run() {
     if (!connection_) {
       auto opened = postgres::Connection::open(options_);
       if (!opened) continue;
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       if (stopping_) return;
       connection_ = std::move(*opened);
     }
     if (!look() || connection_->is_read_only()) {
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       connection_.reset();
     }
   }
 }
 
 bool Vacuum::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, every_, [this] { return stopping_; });
+  const Lock lock(mutex_);
+  changed_.wait_for(mutex_, every_, [this]() REQUIRES(mutex_) { return stopping_; });
   return !stopping_;
 }
 

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "postgres/connection.h"
 #include "store/postgres/pace.h"
 
@@ -41,9 +40,9 @@ class Vacuum {
   Pace pace_;                                 // of the thread, as the next one
   std::map<std::string, std::int64_t> dead_;  // rows that stayed after the last time, by table
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;                             // guarded by mutex_
+  Mutex mutex_;
+  Condition changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::unique_ptr<postgres::Connection> connection_;  // of the thread; replaced under mutex_
 
   std::thread thread_;

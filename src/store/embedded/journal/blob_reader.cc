@@ -12,22 +12,24 @@ namespace {
 
 constexpr std::size_t window_size = 64U << 10U;
 constexpr std::size_t small_window_size = 4U << 10U;  // where reads jump about
+// More than the bytes that may wait to be written can fill, however small segments are.
+constexpr std::uint64_t most_unwritten_segments = Place::max_segments / 64;
 
 }  // namespace
 
-// A place has the low bits of its segment's number; no segment is newer than what was written.
-std::uint64_t BlobReader::full_number(std::uint32_t segment) const {
-  const std::uint64_t newest = written_.segment;
+std::uint64_t full_number(std::uint32_t segment, const Position& written) {
+  const std::uint64_t newest = written.segment + most_unwritten_segments;
   return newest - (newest - segment) % Place::max_segments;
 }
 
 bool BlobReader::is_written(const Place& place) const {
-  return Position{full_number(place.segment), place.offset + blob_head + place.size} <= written_;
+  return Position{full_number(place.segment, written_), place.offset + blob_head + place.size} <=
+         written_;
 }
 
 std::string_view BlobReader::read(Blob blob, std::uint64_t number) {
   const Place place = blob.place();
-  const Position at{full_number(place.segment), place.offset};
+  const Position at{full_number(place.segment, written_), place.offset};
   const auto bytes = window(at, blob_head + place.size);
   if (!bytes) throw Unreadable{bytes.error()};
   Reader in(*bytes);

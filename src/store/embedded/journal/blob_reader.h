@@ -18,6 +18,10 @@ struct Unreadable {
   Error error;
 };
 
+// A place has the low bits of its segment's number. The segment is an old one, or among the few
+// whose groups wait to be written.
+std::uint64_t full_number(std::uint32_t segment, const Position& written);
+
 class BlobReader {
  public:
   explicit BlobReader(Segments& segments) : segments_(segments) {}
@@ -29,9 +33,9 @@ class BlobReader {
   void set_written(const Position& written) { written_ = written; }
 
   bool is_written(const Place& place) const;
+  const Position& written() const { return written_; }
 
  private:
-  std::uint64_t full_number(std::uint32_t segment) const;
   Result<std::string_view> window(const Position& at, std::size_t size);
 
   Segments& segments_;

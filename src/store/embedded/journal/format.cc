@@ -165,14 +165,22 @@ bool begins_group(std::string_view bytes, std::uint64_t sequence) {
   return head.magic == group_magic && head.sequence == sequence;
 }
 
-bool was_durable(std::string_view bytes, const Position& at, std::uint64_t sequence) {
+bool was_durable(std::string_view bytes, const Position& at, const BadGroup& bad) {
   std::string magic;
   Appender to(magic);
   write(to, group_magic);
   for (auto found = bytes.find(magic); found != std::string_view::npos;
        found = bytes.find(magic, found + 1)) {
-    const auto group = read_group(bytes.substr(found), {at.segment, at.offset + found});
-    if (group && group->sequence > sequence && group->durable >= sequence) return true;
+    const auto candidate = bytes.substr(found);
+    if (candidate.size() < group_head_size) return false;
+    // Whoever puts tasks may put bytes that look like a million groups, and a file that is used
+    // again still has them. So nothing is summed up that cannot be one by its head. Groups behind
+    // the bad one are numbered without gaps, and each takes some room.
+    const Head head = read_head(candidate);
+    if (bad.salt && head.salt != *bad.salt) continue;
+    if (head.sequence <= bad.sequence || head.durable < bad.sequence) continue;
+    if (bad.exact && head.sequence - bad.sequence > found / group_head_size) continue;
+    if (read_group(candidate, {at.segment, at.offset + found})) return true;
   }
   return false;
 }

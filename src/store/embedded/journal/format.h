@@ -69,9 +69,16 @@ std::size_t group_size(std::string_view bytes);
 // Whether these bytes look like the beginning of group `sequence` that was cut off.
 bool begins_group(std::string_view bytes, std::uint64_t sequence);
 
-// Looks for a good group behind a bad one that was written when group `sequence` was known to be on
-// disk: then the bad one is no torn end but damage. `bytes` begin at `at`.
-bool was_durable(std::string_view bytes, const Position& at, std::uint64_t sequence);
+// A group that is not there whole.
+struct BadGroup {
+  std::uint64_t sequence = 0;
+  bool exact = true;                                 // false: the number is this or a later one
+  std::optional<std::uint32_t> salt = std::nullopt;  // of this use of the file, where it is known
+};
+
+// Looks for a good group behind a bad one that was written when the bad one was known to be on
+// disk: then the bad one is no torn end but damage. `bytes` begin at `at`, where the bad one is.
+bool was_durable(std::string_view bytes, const Position& at, const BadGroup& bad);
 
 // ---- Records of the log itself -----------------------------------------------------------------
 

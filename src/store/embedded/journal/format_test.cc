@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <string>
+
 namespace millrace::embedded {
 namespace {
 
@@ -69,9 +72,40 @@ TEST(JournalFormat, a_later_group_tells_damage_from_a_torn_end) {
   const auto with = [&](std::uint64_t durable) {
     return lost + sealed("later", {3, 1000 + lost.size()}, 10, durable);
   };
-  EXPECT_TRUE(was_durable(with(9), {3, 1000}, 9));
-  EXPECT_FALSE(was_durable(with(8), {3, 1000}, 9));
-  EXPECT_FALSE(was_durable(lost, {3, 1000}, 9));
+  EXPECT_TRUE(was_durable(with(9), {3, 1000}, {.sequence = 9, .salt = 77}));
+  EXPECT_FALSE(was_durable(with(8), {3, 1000}, {.sequence = 9, .salt = 77}));
+  EXPECT_FALSE(was_durable(lost, {3, 1000}, {.sequence = 9, .salt = 77}));
+  EXPECT_TRUE(was_durable(with(9), {3, 1000}, {.sequence = 9}));
+  EXPECT_FALSE(was_durable(with(9), {3, 1000}, {.sequence = 7})) << "8 and 9 had no room";
+  EXPECT_TRUE(was_durable(with(9), {3, 1000}, {.sequence = 1, .exact = false}));
+  EXPECT_FALSE(was_durable(with(9), {3, 1000}, {.sequence = 9, .salt = 78}))
+      << "of an earlier use of the file";
+}
+
+// What a producer may have put into tasks: bytes that look like heads of groups, as many as there
+// is room for, each as long as the rest of the segment. Summing them all up takes half an hour.
+std::string hostile_bytes(std::size_t size, std::uint64_t sequence, std::uint32_t salt) {
+  std::string bytes(size, '\0');
+  for (std::size_t at = 0; at + group_head_size <= size; at += group_head_size) {
+    // Sealed without records, which is quick; then the length is what it should not be.
+    seal_group(&bytes[at], {.sequence = sequence, .durable = sequence - 1, .salt = salt}, {});
+    const auto length = static_cast<std::uint32_t>(size - at - group_head_size);
+    std::memcpy(&bytes[at + 4], &length, sizeof(length));
+  }
+  return bytes;
+}
+
+TEST(JournalFormat, bytes_that_look_like_many_groups_are_looked_through_quickly) {
+  constexpr std::size_t segment = 32U << 20U;
+  const Position at{3, 1000};
+  // It does not know the salt, or, where nobody does, the number of the group.
+  const std::string wrong_salt = hostile_bytes(segment, 10, 78);
+  EXPECT_FALSE(was_durable(wrong_salt, at, {.sequence = 9, .salt = 77}));
+  const std::string wrong_number = hostile_bytes(segment, 5'000'000, 77);
+  EXPECT_FALSE(was_durable(wrong_number, at, {.sequence = 9}));
+  // What is behind them is found.
+  const std::string later = sealed("later", {3, 1000 + segment}, 10, 9);
+  EXPECT_TRUE(was_durable(wrong_salt + later, at, {.sequence = 9, .salt = 77}));
 }
 
 TEST(JournalFormat, the_head_of_a_segment_says_its_format) {

@@ -105,6 +105,7 @@ Result<void> JournalStore::open() {
       .hash_seed = options_.hash_seed,
       .record = false,
       .read_log = [this](Blob blob, std::uint64_t number) { return blobs_.read(blob, number); },
+      .open_log = [this] { return open_log(); },
       .cache_size = options_.cache_size};
   machine_ = std::make_unique<StateMachine>(options);
   auto opened = read_journal(segments_, blobs_, state(), options_.progress);
@@ -141,6 +142,12 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
   return after_change();
 }
 
+// No blob of the state lies before the segment that the log begins with.
+LoadFromLog JournalStore::open_log() {
+  return [loader = std::make_shared<LogLoader>(segments_, log_.first(), blobs_.written())](
+             std::span<TaskCopy> copies) { loader->load(copies); };
+}
+
 Result<void> JournalStore::prove_end(const Opened& opened) {
   if (opened.unproven_bytes.empty()) return {};
   const auto file = disk_->open(segment_name(opened.unproven.segment), Disk::Access::write);
@@ -172,6 +179,7 @@ auto JournalStore::ask(const auto& call) -> decltype(call()) {
 }
 
 auto JournalStore::change(Need need, std::size_t bytes, const auto& call) -> decltype(call()) {
+  const Turns::Change turn(machine_->turns());
   return guarded([&]() -> decltype(call()) {
     if (auto good = before_change(need, bytes); !good) {
       return std::unexpected(std::move(good.error()));
@@ -379,8 +387,8 @@ Result<std::vector<Overdue>> JournalStore::due(TimePoint now, std::size_t limit)
   return ask([&] { return machine_->due(now, limit); });
 }
 
-Result<Task> JournalStore::find(const TaskRef& task) {
-  return ask([&] { return machine_->find(task); });
+Result<std::vector<Result<Task>>> JournalStore::find(std::span<const TaskRef> tasks, Parts parts) {
+  return ask([&] { return machine_->find(tasks, parts); });
 }
 
 Result<TaskPage> JournalStore::list(const ListRequest& request) {

@@ -14,6 +14,7 @@
 #include "store/embedded/journal/cleaner.h"
 #include "store/embedded/journal/journal.h"
 #include "store/embedded/journal/log.h"
+#include "store/embedded/journal/log_loader.h"
 #include "store/embedded/journal/opening.h"
 #include "store/embedded/journal/segments.h"
 #include "store/embedded/journal/spares.h"
@@ -40,7 +41,7 @@ class JournalStore final : public Store {
   Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
-  Result<Task> find(const TaskRef& task) override;
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
   Result<TaskPage> list(const ListRequest& request) override;
   Result<std::vector<QueueCounts>> counts(const std::optional<QueueRef>& queue,
                                           TimePoint now) override;
@@ -73,12 +74,15 @@ class JournalStore final : public Store {
   State& state() { return machine_->state(); }
   const Opened& opened() const { return opened_; }
   Position log_end() const { return log_.end(); }
+  std::uint64_t log_first() const { return log_.first(); }
+  Segments& segments() { return segments_; }
 
  private:
   enum class Need : bool { some, a_lot };  // of space: what only goes on, and what adds
 
   Result<void> go_on_from(Opened& opened);
   Result<void> prove_end(const Opened& opened);
+  LoadFromLog open_log();
 
   auto ask(const auto& call) -> decltype(call());
   auto change(Need need, std::size_t bytes, const auto& call) -> decltype(call());

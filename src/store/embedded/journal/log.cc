@@ -336,7 +336,10 @@ Result<void> Log::sync() {
 // Files go only when the commit that made them unnecessary is on disk.
 Result<void> Log::free_segments() {
   if (cleaned_written_ == freed_ || unsynced_) return {};
-  for (; freed_ < cleaned_written_; ++freed_) {
+  // What a read still needs waits for a later flush.
+  const std::uint64_t free_below = std::min(cleaned_written_, segments_.first_pinned());
+  if (free_below <= freed_) return {};
+  for (; freed_ < free_below; ++freed_) {
     std::uint64_t size = 0;
     {
       const std::lock_guard lock(mutex_);

@@ -61,6 +61,7 @@ class Log {
   Result<void> make_room() { return spares_.make(); }
 
   Position end() const { return end_; }
+  std::uint64_t first() const { return first_; }  // the oldest segment that is needed
   // The oldest segment and the end of its last group; nullopt: it is not written to its end yet.
   std::optional<Position> oldest() const;
   std::uint64_t size() const { return size_; }  // bytes of all segments

@@ -53,7 +53,7 @@ class Opening {
   Result<void> find_ends();
   Result<void> replay_segment(std::uint64_t number, const SegmentFile& file);
   Result<void> replay_group(const Group& group, const Position& at);
-  Result<void> end_of_log(std::string_view left, const Position& at);
+  Result<void> end_of_log(std::string_view left, const Position& at, std::uint32_t salt);
   Result<void> check_barely_begun();
   Result<std::string_view> load(std::uint64_t number, std::uint64_t size);
 
@@ -206,8 +206,8 @@ Result<void> Opening::check_barely_begun() {
   for (const std::uint64_t number : unreadable_) {
     const auto bytes = load(number, sizes_.at(number));
     if (!bytes) return std::unexpected(bytes.error());
-    const std::uint64_t sequence = sequence_.value_or(0) + 1;
-    if (number != sizes_.rbegin()->first || was_durable(*bytes, {number, 0}, sequence)) {
+    const BadGroup first{.sequence = sequence_.value_or(0) + 1, .exact = sequence_.has_value()};
+    if (number != sizes_.rbegin()->first || was_durable(*bytes, {number, 0}, first)) {
       return corrupt({number, 0}, "the beginning of the file is damaged");
     }
     opened_.unneeded.push_back(segment_name(number));
@@ -256,7 +256,7 @@ Result<void> Opening::replay_segment(std::uint64_t number, const SegmentFile& fi
   }
   opened_.bytes += at.offset;
   if (progress_) progress_(std::min(total_, opened_.bytes), total_);
-  return last ? end_of_log(bytes->substr(at.offset), at) : Result<void>{};
+  return last ? end_of_log(bytes->substr(at.offset), at, file.salt) : Result<void>{};
 }
 
 Result<void> Opening::replay_group(const Group& group, const Position& at) {
@@ -286,9 +286,10 @@ Result<void> Opening::replay_group(const Group& group, const Position& at) {
   return apply(group.records, origin);
 }
 
-Result<void> Opening::end_of_log(std::string_view left, const Position& at) {
+Result<void> Opening::end_of_log(std::string_view left, const Position& at, std::uint32_t salt) {
   const std::uint64_t next = *sequence_ + 1;
-  if (was_durable(left, at, next)) return corrupt(at, "the group there is damaged");
+  if (was_durable(left, at, {.sequence = next, .salt = salt}))
+    return corrupt(at, "the group there is damaged");
   if (begins_group(left, next)) opened_.cut += std::min(group_size(left), left.size());
   written_ = at;
   opened_.start.end = at;

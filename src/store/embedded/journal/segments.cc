@@ -1,6 +1,7 @@
 #include "store/embedded/journal/segments.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "store/embedded/journal/format.h"
 
@@ -11,41 +12,51 @@ constexpr std::size_t max_open = 64;  // a journal may have more files than a pr
 
 }  // namespace
 
-Segments::~Segments() {
-  for (const auto& [number, open] : open_) disk_.close(open.file);
-}
-
+// The lock is not held while the disk works: others read other segments meanwhile.
 Result<std::size_t> Segments::read(std::uint64_t segment, std::uint64_t offset,
                                    std::span<char> into) {
-  const std::lock_guard lock(mutex_);
-  const auto file = file_of(segment);
-  if (!file) return std::unexpected(file.error());
-  return read_all(disk_, *file, offset, into);
+  const auto open = file_of(segment);
+  if (!open) return std::unexpected(open.error());
+  return read_all(disk_, (*open)->file, offset, into);
 }
 
 void Segments::forget(std::uint64_t segment) {
   const std::lock_guard lock(mutex_);
-  const auto found = open_.find(segment);
-  if (found == open_.end()) return;
-  disk_.close(found->second.file);
-  open_.erase(found);
+  open_.erase(segment);
 }
 
-Result<Disk::File> Segments::file_of(std::uint64_t segment) {
+Result<std::shared_ptr<Segments::Open>> Segments::file_of(std::uint64_t segment) {
+  const std::lock_guard lock(mutex_);
   const auto found = open_.find(segment);
   if (found != open_.end()) {
-    found->second.used = ++reads_;
-    return found->second.file;
+    found->second->used = ++asked_;
+    return found->second;
   }
   if (open_.size() >= max_open) {
-    const auto oldest =
-        std::ranges::min_element(open_, {}, [](const auto& entry) { return entry.second.used; });
-    disk_.close(oldest->second.file);
-    open_.erase(oldest);
+    open_.erase(
+        std::ranges::min_element(open_, {}, [](const auto& entry) { return entry.second->used; }));
   }
   const auto file = disk_.open(segment_name(segment), Disk::Access::read);
-  if (file) open_.emplace(segment, Open{*file, ++reads_});
-  return file;
+  if (!file) return std::unexpected(file.error());
+  auto open = std::make_shared<Open>(disk_, *file);
+  open->used = ++asked_;
+  open_.emplace(segment, open);
+  return open;
+}
+
+Segments::Pin::Pin(Segments& segments, std::uint64_t first) : segments_(segments), first_(first) {
+  const std::lock_guard lock(segments_.mutex_);
+  segments_.pins_.insert(first_);
+}
+
+Segments::Pin::~Pin() {
+  const std::lock_guard lock(segments_.mutex_);
+  segments_.pins_.erase(segments_.pins_.find(first_));
+}
+
+std::uint64_t Segments::first_pinned() {
+  const std::lock_guard lock(mutex_);
+  return pins_.empty() ? std::numeric_limits<std::uint64_t>::max() : *pins_.begin();
 }
 
 }  // namespace millrace::embedded

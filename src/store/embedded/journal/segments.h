@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 
 #include "disk/disk.h"
@@ -17,7 +19,7 @@ class Segments {
   explicit Segments(Disk& disk) : disk_(disk) {}
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
-  ~Segments();
+  ~Segments() = default;
 
   // Reads until `into` is full or the file ends; returns how many bytes.
   Result<std::size_t> read(std::uint64_t segment, std::uint64_t offset, std::span<char> into);
@@ -25,20 +27,42 @@ class Segments {
   // Before a file gets another name or goes.
   void forget(std::uint64_t segment);
 
+  // While it lives, no segment from this one on goes.
+  class [[nodiscard]] Pin {
+   public:
+    Pin(Segments& segments, std::uint64_t first);
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+    ~Pin();
+
+   private:
+    Segments& segments_;
+    const std::uint64_t first_;
+  };
+  // The first segment that is pinned; the greatest number if none is.
+  std::uint64_t first_pinned();
+
   Disk& disk() { return disk_; }
 
  private:
   struct Open {
-    Disk::File file{};
-    std::uint64_t used = 0;  // when it was last read
+    Open(Disk& on, Disk::File of) : disk(on), file(of) {}
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    ~Open() { disk.close(file); }
+
+    Disk& disk;
+    const Disk::File file;
+    std::uint64_t used = 0;  // when it was last asked for
   };
 
-  Result<Disk::File> file_of(std::uint64_t segment);
+  Result<std::shared_ptr<Open>> file_of(std::uint64_t segment);
 
   Disk& disk_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Open> open_;
-  std::uint64_t reads_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Open>> open_;  // closed once no thread reads it
+  std::multiset<std::uint64_t> pins_;
+  std::uint64_t asked_ = 0;
 };
 
 }  // namespace millrace::embedded

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/mutex.h"
 #include "store/embedded/journal/format.h"
 
 namespace millrace::embedded {
@@ -13,7 +14,7 @@ constexpr std::uint64_t fill_step = 256U << 10U;
 }  // namespace
 
 Result<void> Spares::adopt(const std::vector<Disk::Entry>& entries) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const Disk::Entry& entry : entries) {
     const auto number = spare_number(entry.name);
     if (!number) continue;
@@ -35,12 +36,12 @@ void Spares::counted() {
 }
 
 std::optional<Error> Spares::lack() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return lack_;
 }
 
 void Spares::refill(std::uint64_t budget) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   while (spares_.size() < wanted && make_locked()) {
   }
   if (budget == 0) return;
@@ -53,7 +54,7 @@ void Spares::refill(std::uint64_t budget) {
 }
 
 Result<void> Spares::make() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return make_locked();
 }
 
@@ -92,7 +93,7 @@ Result<void> Spares::fill_locked(Spare& spare, std::uint64_t budget) {
 }
 
 Result<void> Spares::rename_to(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   // The one with the most zeros.
   const auto best = std::ranges::max_element(spares_, {}, &Spare::filled);
   auto renamed = disk_.rename(best->name, name);
@@ -102,7 +103,7 @@ Result<void> Spares::rename_to(const std::string& name) {
 }
 
 Result<void> Spares::recycle(const std::string& name, std::uint64_t size) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (spares_.size() >= wanted || size != size_) return disk_.remove(name);
   const std::string spare = spare_name(++last_number_);
   auto renamed = disk_.rename(name, spare);

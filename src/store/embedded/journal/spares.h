@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "disk/disk.h"
 
 namespace millrace::embedded {
@@ -53,17 +53,17 @@ class Spares {
     std::uint64_t filled = 0;  // bytes of it that were written before
   };
 
-  void counted();
-  Result<void> make_locked();
-  Result<void> fill_locked(Spare& spare, std::uint64_t budget);
+  void counted() REQUIRES(mutex_);
+  Result<void> make_locked() REQUIRES(mutex_);
+  Result<void> fill_locked(Spare& spare, std::uint64_t budget) REQUIRES(mutex_);
 
   Disk& disk_;
   std::uint64_t size_;
-  mutable std::mutex mutex_;
-  std::deque<Spare> spares_;
+  mutable Mutex mutex_;
+  std::deque<Spare> spares_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> ready_ = 0;  // as many as there are, for those who must not wait
-  std::uint64_t last_number_ = 0;
-  std::optional<Error> lack_;
+  std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
+  std::optional<Error> lack_ GUARDED_BY(mutex_);
   std::atomic<bool> lacking_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/mutex.h"
 #include "store/embedded/records.h"
 #include "store/embedded/replay.h"
 #include "store/embedded/snapshot/snapshot_file.h"
@@ -41,7 +42,7 @@ std::string SnapshotStore::bytes() {
 
 Result<void> SnapshotStore::save() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     waiting_ = bytes();
   }
   return flush();
@@ -57,7 +58,7 @@ Result<Advanced> SnapshotStore::advance(TimePoint now, std::size_t limit) {
   }
   captured_at_ = now;
   std::string made = bytes();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   waiting_ = std::move(made);
   return advanced;
 }
@@ -68,10 +69,10 @@ Result<void> SnapshotStore::flush() {
     return fail(ErrorCode::conflict,
                 fmt::format("{}/{} is open to be read only", disk_->path(), name_));
   }
-  const std::scoped_lock writing(writing_);
+  const Lock writing(writing_);
   std::optional<std::string> made;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     made = std::exchange(waiting_, std::nullopt);
   }
   if (!made) return {};
@@ -83,7 +84,7 @@ Result<void> SnapshotStore::flush() {
   if (!std::exchange(told_, true) && options_.notice) {
     options_.notice(fmt::format("the snapshot cannot be written: {}", written.error().message));
   }
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!waiting_) waiting_ = std::move(made);  // the next flush tries again
   return written;
 }

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "core/mutex.h"
 #include "disk/disk.h"
 #include "store/embedded/snapshot/snapshot.h"
 #include "store/embedded/state_machine.h"
@@ -43,11 +43,11 @@ class SnapshotStore final : public ForwardingStore {
   std::optional<TimePoint> captured_at_;
 
   // Between it and the one that flushes.
-  std::mutex mutex_;
-  std::optional<std::string> waiting_;  // bytes to be written
+  Mutex mutex_;
+  std::optional<std::string> waiting_ GUARDED_BY(mutex_);  // bytes to be written
 
-  std::mutex writing_;  // one writer at a time
-  bool told_ = false;   // that nothing can be written
+  Mutex writing_;                           // one writer at a time
+  bool told_ GUARDED_BY(writing_) = false;  // that nothing can be written
 };
 
 }  // namespace millrace::embedded

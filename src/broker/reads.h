@@ -1,0 +1,132 @@
+// Reads, beside the rounds: on threads of their own, over the Reader half of the store.
+//
+// A read is answered when everything it may have seen is durable, and on one of these threads,
+// never on the one that flushes: what is made of the answer takes no time from the others. First
+// come, first served; bounded; each has a deadline.
+#pragma once
+
+#include <millrace/result.h>
+#include <millrace/time.h>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "broker/caller.h"
+#include "broker/coalescer.h"
+#include "core/clock.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct ReadsOptions {
+  std::size_t threads = 0;       // 0: as many as the store can serve at once
+  std::size_t waiting = 10'000;  // more are `limited`
+  // Looked at and not answered yet, because a flush is under way: what a slow disk keeps in memory.
+  std::size_t held = 16;
+  Duration retry_after{100};
+};
+
+struct ReadsStats {
+  std::uint64_t reads = 0;    // that were made
+  std::uint64_t refused = 0;  // for want of room
+  std::uint64_t expired = 0;  // whose deadline passed before their turn
+  std::size_t waiting = 0;
+};
+
+// Safe to use from several threads.
+class Reads {
+ public:
+  // All must outlive this.
+  Reads(Clock& clock, Reader& reader, Coalescer& coalescer, const ReadsOptions& options = {});
+  Reads(const Reads&) = delete;
+  Reads& operator=(const Reads&) = delete;
+  ~Reads() { stop(); }
+
+  // `deadline`: if it has not begun by then, it is `unavailable`. `look` may take its time but must
+  // be bounded, and must not throw.
+  template <class T>
+  void read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
+            TimePoint deadline, Completion<T> done);
+
+  // The caller has left: its reads are dropped unanswered.
+  void leave(CallerId caller);
+  // Refuses what comes and what waits. What was looked at is answered as usual.
+  void begin_stop();
+  // The same, and ends the threads once everything is answered: the Coalescer must go on until
+  // then, or have stopped. Again is no error. Not from a completion.
+  void stop();
+
+  ReadsStats stats();
+
+ private:
+  struct Job {
+    CallerId caller = {};
+    TimePoint deadline = never;
+    // Looks and keeps what it found; true if the store could not be asked.
+    std::move_only_function<bool(Reader&, TimePoint)> look;
+    // Answers with that, or with this error instead.
+    std::move_only_function<void(const std::optional<Error>& instead)> done;
+    std::optional<Error> instead = std::nullopt;
+  };
+  using Jobs = std::list<Job>;
+
+  // The jobs of a caller between the moment they begin and that of their answer.
+  struct UnderWay {
+    std::size_t jobs = 0;
+    bool gone = false;  // the caller has left
+  };
+
+  void submit(Job job);
+  void run();
+  void expire(TimePoint now);
+  // The next thing to do; empty: the end.
+  Jobs next(std::unique_lock<std::mutex>& lock, bool& looked_at);
+  void look(Jobs job);
+  void stored(Jobs job, const std::optional<Error>& failure);
+  // Whether the caller is still there.
+  bool ends(const Job& job);
+
+  Clock& clock_;
+  Reader& reader_;
+  Coalescer& coalescer_;
+  const ReadsOptions options_;
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  Jobs waiting_;                                           // to be looked at
+  Jobs answers_;                                           // stored, or refused: to be answered
+  std::unordered_map<std::uint64_t, UnderWay> under_way_;  // by caller
+  std::size_t held_ = 0;                                   // looked at and not stored yet
+  TimePoint next_expiry_{};                                // when deadlines are looked at again
+  bool stopping_ = false;
+  ReadsStats stats_;
+
+  std::mutex join_mutex_;
+  std::vector<std::thread> threads_;
+};
+
+template <class T>
+void Reads::read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
+                 TimePoint deadline, Completion<T> done) {
+  const auto result = std::make_shared<std::optional<Result<T>>>();
+  Job job{.caller = caller, .deadline = deadline};
+  job.look = [result, look = std::move(look)](Reader& reader, TimePoint now) mutable {
+    *result = look(reader, now);
+    return !**result && (*result)->error().code == ErrorCode::unavailable;
+  };
+  job.done = [result, done = std::move(done)](const std::optional<Error>& instead) mutable {
+    done(instead ? Result<T>(std::unexpected(*instead)) : std::move(**result));
+  };
+  submit(std::move(job));
+}
+
+}  // namespace millrace

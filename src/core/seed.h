@@ -1,0 +1,12 @@
+// Where randomness comes from: every process, and every source of ids in it, begins with another
+// seed.
+#pragma once
+
+#include <cstdint>
+
+namespace millrace {
+
+// From the system's own source; no two are alike, and nobody can guess one.
+std::uint64_t random_seed();
+
+}  // namespace millrace

@@ -1,0 +1,223 @@
+// The values that the verbs of store and broker take and give back, beside those of
+// include/millrace.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/queue.h>
+#include <millrace/result.h>
+#include <millrace/schedule.h>
+#include <millrace/task.h>
+#include <millrace/time.h>
+#include <millrace/work.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace millrace {
+
+struct WorkResult {
+  std::vector<Result<Settled>> settled = {};
+  std::vector<Result<Extended>> extended = {};
+  std::vector<Result<std::vector<Lease>>> taken = {};
+};
+
+// A lease past its end, or a waiting task past its `start_by`: what the broker must settle.
+struct Overdue {
+  Lease lease = {};         // the task; its token is nil where it waits
+  Expectation expect = {};  // Lost or Unchanged, ready to be put into a settlement
+  bool cancel_requested = false;
+
+  friend bool operator==(const Overdue&, const Overdue&) = default;
+};
+
+struct Advanced {
+  std::size_t promoted = 0;                      // delayed or retrying, now queued
+  std::size_t removed = 0;                       // by retention or a queue's removal
+  std::size_t lifted = 0;                        // pauses and drains that ended
+  bool more = false;                             // the limit was reached: call again
+  std::optional<TimePoint> next = std::nullopt;  // when something falls due again, if anything
+
+  friend bool operator==(const Advanced&, const Advanced&) = default;
+};
+
+using TaskRef = std::variant<TaskId, TaskNumber>;
+
+struct ListRequest {
+  std::optional<QueueRef> queue = std::nullopt;  // nullopt: all queues
+  std::vector<TaskState> states = {};            // empty: every state
+  // Tested while walking.
+  std::optional<std::string> type = std::nullopt;
+  std::optional<std::string> client_id = std::nullopt;
+  std::optional<std::string> group = std::nullopt;
+  std::optional<std::string> tag = std::nullopt;
+  std::optional<std::uint8_t> priority = std::nullopt;
+  std::optional<TimePoint> created_from = std::nullopt;   // inclusive
+  std::optional<TimePoint> created_until = std::nullopt;  // exclusive
+  // Paging.
+  std::optional<TaskNumber> before = std::nullopt;  // the `next` of the page before
+  TaskNumber from = {};                             // nothing older than this one
+  std::uint32_t limit = 100;                        // 1 to 1,000
+  bool full = false;                                // with payload, result, log and history
+};
+
+// What find() reads of a task besides its head: what was put without the payload, its state,
+// counters and moments.
+struct Parts {
+  bool payload = true;
+  bool notes = true;  // result, error, progress, delivery, log and history
+
+  friend bool operator==(const Parts&, const Parts&) = default;
+};
+inline constexpr Parts head_only{.payload = false, .notes = false};
+
+struct TaskPage {
+  std::vector<Task> tasks = {};  // newest number first
+  std::optional<TaskNumber> next =
+      std::nullopt;             // ask for `before = next`; nullopt: this was the last
+  std::uint32_t looked_at = 0;  // entries walked, at most 20,000 a page
+};
+
+struct CancelRequest {
+  TaskId id = {};
+  std::string reason = {};
+  std::vector<NewTask> follow_ups = {};  // stored only if the task becomes final now
+};
+
+struct TaskUpdate {
+  TaskId id = {};
+  std::optional<std::uint8_t> priority = std::nullopt;
+  std::optional<TimePoint> start = std::nullopt;
+  bool release = false;
+  std::optional<DeliveryNote> delivery = std::nullopt;
+  std::optional<QueueRef> queue = std::nullopt;  // where it moves to
+};
+
+// The version of a queue: every write moves `updated_at` on, see Writer::put_queue().
+struct SeenQueue {
+  Uuid id = {};
+  TimePoint updated_at{};
+
+  friend bool operator==(const SeenQueue&, const SeenQueue&) = default;
+};
+
+struct PutQueue {
+  bool replaces = false;
+  std::optional<SeenQueue> seen = std::nullopt;  // what must still be stored
+
+  static const PutQueue create;   // an existing queue stays as it is and is returned
+  static const PutQueue replace;  // creates it, or replaces all its settings
+  // Replaces the settings of a queue that is still as it was seen.
+  static PutQueue changed(const Queue& queue) {
+    return {.replaces = true, .seen = SeenQueue{queue.settings.id, queue.updated_at}};
+  }
+
+  friend bool operator==(const PutQueue&, const PutQueue&) = default;
+};
+inline constexpr PutQueue PutQueue::create{.replaces = false};
+inline constexpr PutQueue PutQueue::replace{.replaces = true};
+
+// The version of a schedule: every write moves `updated_at` on, and a tick moves `next`.
+struct SeenSchedule {
+  TimePoint updated_at{};
+  TimePoint next{};
+
+  friend bool operator==(const SeenSchedule&, const SeenSchedule&) = default;
+};
+
+struct PutSchedule {
+  bool replaces = false;
+  std::optional<SeenSchedule> seen = std::nullopt;  // what must still be stored
+
+  static const PutSchedule create;   // one that is there: `conflict`
+  static const PutSchedule replace;  // creates it, or replaces it
+  // Replaces a schedule that is still as it was seen.
+  static PutSchedule changed(const Schedule& schedule) {
+    return {.replaces = true, .seen = SeenSchedule{schedule.updated_at, schedule.next}};
+  }
+
+  friend bool operator==(const PutSchedule&, const PutSchedule&) = default;
+};
+inline constexpr PutSchedule PutSchedule::create{.replaces = false};
+inline constexpr PutSchedule PutSchedule::replace{.replaces = true};
+
+struct Fire {
+  std::string schedule = {};
+  TimePoint nominal{};  // the tick; must equal the schedule's `next`
+  TimePoint next{};     // the tick after it
+  NewTask task = {};    // stored in the same commit unless the overlap rule forbids it
+};
+
+struct Fired {
+  std::optional<Put> put = std::nullopt;  // nullopt: skipped, the last task is still there
+  Schedule schedule = {};                 // after the tick
+};
+
+struct Memo {
+  std::string key = {};
+  std::string value = {};
+  std::uint64_t version = 0;  // grows with every write; 0: there is none
+  std::optional<TimePoint> expires = std::nullopt;
+
+  friend bool operator==(const Memo&, const Memo&) = default;
+};
+
+struct Remember {
+  std::string key = {};
+  std::optional<std::string> value = std::nullopt;       // nullopt: forget
+  std::optional<std::uint64_t> expected = std::nullopt;  // the version that must be there; 0: none
+  std::optional<Duration> lifetime = std::nullopt;       // nullopt: until forgotten
+};
+
+struct Recall {
+  std::string prefix = {};
+  std::string after = {};     // keys greater than this
+  std::uint32_t limit = 100;  // 1 to 1,000
+};
+
+enum class Durability : std::uint8_t {
+  none = 0,      // everything is lost with the process
+  interval = 1,  // up to `loss_window` is lost in a crash
+  synced = 2,    // nothing flushed is lost
+};
+
+// What this store can do. The conformance suite checks that it tells the truth.
+struct Traits {
+  std::string name = {};
+  Durability durability = Durability::none;
+  Duration loss_window{};
+  bool leases_survive = false;  // a restart; else running tasks are queued again
+  bool exact_order = true;
+  bool exact_counts = true;
+  std::size_t batch = 1000;
+  std::size_t task_size = 1 << 20;
+  std::size_t follow_ups = 32;
+  Duration time_precision{1};
+  bool several_processes = false;
+  bool push_wakeups = false;  // on_hint() is heeded
+  // `unavailable` may pass: the call's outcome is unknown (all of it or none), and later calls may
+  // be good again. Such a store waits by itself between its tries to come back, and answers
+  // meanwhile at once.
+  bool recovers = false;
+  // Finished tasks that are kept for a day or longer may outlive that by this much.
+  Duration retention_step{};
+  bool global_events = false;
+  std::size_t readers = 1;  // reads that run at once; more wait for each other
+
+  friend bool operator==(const Traits&, const Traits&) = default;
+};
+
+// What others may have done to a store that several processes share. Always a hint: it may come for
+// nothing, late, or not at all, and whoever heeds it polls behind it.
+struct Hint {
+  std::vector<std::string> work = {};  // names of queues that may have tasks to take
+  bool queues = false;                 // some may have been created, changed or removed
+  bool schedules = false;              // so may some of these
+  bool everything = false;             // nobody listened for a while: all of this, everywhere
+
+  friend bool operator==(const Hint&, const Hint&) = default;
+};
+
+}  // namespace millrace
