@@ -243,10 +243,12 @@ class Broker {
   // One queue or all, by name; internal ones (`$...`) only by name.
   virtual void queues(Ask ask, std::optional<QueueRef> queue,
                       Completion<std::vector<QueueView>> done) = 0;
-  // `create` of a queue that is there is a `conflict`; `replace` creates or replaces.
+  // `create` of a queue that is there is a `conflict`; `replace` creates or replaces. What a mode
+  // says about a version is between a broker and its store.
   virtual void put_queue(Ask ask, QueueSettings settings, PutQueue mode,
                          Completion<Queue> done) = 0;
-  // Reads, changes and writes in one step.
+  // Reads, changes and writes in one step: where another server writes in between, `change` is
+  // called again with what is stored by then, and in the end it is a `conflict`.
   virtual void change_queue(Ask ask, QueueRef queue, QueueChange change,
                             Completion<Queue> done) = 0;
   virtual void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) = 0;

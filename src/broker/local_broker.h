@@ -201,6 +201,11 @@ class LocalBroker final : public Broker {
   void note_taken(const Job& job, WorkResult& result, TimePoint now);
 
   // ---- Tasks and queues ----
+  // Both are decided by `old`, and refused by the store if that is no longer what it has.
+  Result<Queue> store_queue(Store& store, QueueSettings settings, PutQueue mode, const Queue* old,
+                            TimePoint now);
+  Result<Queue> store_change(Store& store, const Queue& old, QueueChange& change, TimePoint now);
+  void note_queue(const Queue& stored, std::string_view what);
   Result<void> pick_dead(Store& store, Rounds& rounds);
   void next_dead(const std::shared_ptr<Rounds>& rounds, bool retry);
   void next_clear(const std::shared_ptr<Rounds>& rounds);
@@ -234,6 +239,8 @@ class LocalBroker final : public Broker {
   Result<void> check_schedule(const Ask& ask, const Schedule& schedule, TimePoint now) const;
   Result<Schedule> store_schedule(Store& store, Schedule schedule, const Schedule* old,
                                   TimePoint now);
+  Result<Schedule> store_change(Store& store, const Ask& ask, const Schedule& old,
+                                ScheduleChange& change, TimePoint now);
 
   // ---- Eyes (local_eyes.cc) ----
   static Result<std::vector<Memo>> recall_page(Reader& reader, Walk& walk, TimePoint now);

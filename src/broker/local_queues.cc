@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "broker/compare_and_set.h"
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
 #include "core/quote.h"
@@ -56,29 +57,41 @@ void LocalBroker::put_queue(Ask ask, QueueSettings settings, PutQueue mode,
   }
   call<Queue>(
       ask,
-      [this, mode, settings = std::move(settings)](Store& store,
-                                                   TimePoint now) mutable -> Result<Queue> {
-        const auto old = store.queues(settings.name);
-        if (!old && old.error().code != ErrorCode::not_found) return std::unexpected(old.error());
-        if (!old) {
-          if (auto good = check_new_queue_name(settings.name); !good) {
-            return std::unexpected(std::move(good.error()));
-          }
-        }
-        if (old && mode == PutQueue::create) {
-          return fail(ErrorCode::conflict,
-                      fmt::format("there is a queue {} already", text_of(settings.name)));
-        }
-        if (!old && settings.id.is_nil()) settings.id = books_.ids.next(now);
-        auto stored = store.put_queue(settings, mode, now);
-        if (!stored) return stored;
-        books_.queues.set(*stored);
-        books_.log()(LogLevel::info,
-                     fmt::format("queue {} {}", settings.name, old ? "changed" : "created"),
-                     {{"queue", settings.name}});
-        return stored;
+      [this, mode, settings = std::move(settings)](Store& store, TimePoint now) -> Result<Queue> {
+        return compare_and_set<Queue>(
+            fmt::format("queue {}", settings.name),
+            [&] { return none_if_unknown(store.queues(settings.name)); },
+            [&](const Queue* old) { return store_queue(store, settings, mode, old, now); });
       },
       std::move(done));
+}
+
+Result<Queue> LocalBroker::store_queue(Store& store, QueueSettings settings, PutQueue mode,
+                                       const Queue* old, TimePoint now) {
+  const auto there_is_one = [&] {
+    return fail(ErrorCode::conflict,
+                fmt::format("there is a queue {} already", text_of(settings.name)));
+  };
+  if (old != nullptr && !mode.replaces) return there_is_one();
+  if (old == nullptr) {
+    if (auto good = check_new_queue_name(settings.name); !good) {
+      return std::unexpected(std::move(good.error()));
+    }
+    if (settings.id.is_nil()) settings.id = books_.ids.next(now);
+  }
+  auto stored =
+      store.put_queue(settings, old != nullptr ? PutQueue::changed(*old) : PutQueue::create, now);
+  if (!stored) return stored;
+  // Another server has created it since this one looked.
+  if (old == nullptr && stored->settings != settings) return there_is_one();
+  note_queue(*stored, old != nullptr ? "changed" : "created");
+  return stored;
+}
+
+void LocalBroker::note_queue(const Queue& stored, std::string_view what) {
+  const std::string& name = stored.settings.name;
+  books_.queues.set(stored);
+  books_.log()(LogLevel::info, fmt::format("queue {} {}", name, what), {{"queue", name}});
 }
 
 void LocalBroker::change_queue(Ask ask, QueueRef queue, QueueChange change,
@@ -87,25 +100,26 @@ void LocalBroker::change_queue(Ask ask, QueueRef queue, QueueChange change,
       ask,
       [this, queue = std::move(queue), change = std::move(change)](
           Store& store, TimePoint now) mutable -> Result<Queue> {
-        auto old = store.queues(queue);
-        if (!old) return std::unexpected(std::move(old.error()));
-        const QueueSettings before = old->front().settings;
-        QueueSettings settings = before;
-        if (auto good = change(settings); !good) return std::unexpected(std::move(good.error()));
-        if (settings.name != before.name || settings.id != before.id) {
-          return fail(ErrorCode::invalid,
-                      fmt::format("queue {} cannot get another name or id; create a new queue",
-                                  before.name));
-        }
-        if (settings == before) return std::move(old->front());
-        auto stored = store.put_queue(settings, PutQueue::replace, now);
-        if (!stored) return stored;
-        books_.queues.set(*stored);
-        books_.log()(LogLevel::info, fmt::format("queue {} changed", settings.name),
-                     {{"queue", settings.name}});
-        return stored;
+        return compare_and_set<Queue>(
+            fmt::format("queue {}", text_of(queue)), [&] { return store.queues(queue); },
+            [&](const Queue* old) { return store_change(store, *old, change, now); });
       },
       std::move(done));
+}
+
+Result<Queue> LocalBroker::store_change(Store& store, const Queue& old, QueueChange& change,
+                                        TimePoint now) {
+  QueueSettings settings = old.settings;
+  if (auto good = change(settings); !good) return std::unexpected(std::move(good.error()));
+  if (settings.name != old.settings.name || settings.id != old.settings.id) {
+    return fail(ErrorCode::invalid,
+                fmt::format("queue {} cannot get another name or id; create a new queue",
+                            old.settings.name));
+  }
+  if (settings == old.settings) return old;
+  auto stored = store.put_queue(settings, PutQueue::changed(old), now);
+  if (stored) note_queue(*stored, "changed");
+  return stored;
 }
 
 void LocalBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) {

@@ -1,8 +1,10 @@
 // Schedules of LocalBroker. What fires them: scheduler.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "broker/compare_and_set.h"
 #include "broker/local_broker.h"
 #include "broker/telling.h"
 #include "broker/tick_text.h"
@@ -11,6 +13,17 @@
 #include "core/validate.h"
 
 namespace millrace {
+namespace {
+
+// A new rule has no tick that the old one has just fired, even if the clock of the server that
+// fired it is a little ahead. Further ahead it was wrong.
+TimePoint first_after(const Schedule* old, TimePoint now) {
+  constexpr Duration clocks_differ_by{60'000};
+  if (old == nullptr || !old->last || *old->last > later(now, clocks_differ_by)) return now;
+  return std::max(now, *old->last);
+}
+
+}  // namespace
 
 // All that needs no store.
 Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedule,
@@ -38,7 +51,7 @@ Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, co
   if (!ticks) return std::unexpected(std::move(ticks.error()));
   const bool goes_on =
       old != nullptr && old->rule == schedule.rule && !old->paused && old->next != never;
-  const auto next = goes_on ? std::optional(old->next) : ticks->next_after(now);
+  const auto next = goes_on ? std::optional(old->next) : ticks->next_after(first_after(old, now));
   if (!next) {
     return fail(
         ErrorCode::invalid,
@@ -49,7 +62,8 @@ Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, co
   if (auto good = books_.need_queue(store, schedule.task.queue, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
-  auto stored = store.put_schedule(schedule, now);
+  auto stored = store.put_schedule(
+      schedule, old != nullptr ? PutSchedule::changed(*old) : PutSchedule::create, now);
   if (stored) scheduler_.changed();
   return stored;
 }
@@ -69,14 +83,17 @@ void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode,
   call<Schedule>(
       ask,
       [this, mode, schedule = std::move(schedule)](Store& store,
-                                                   TimePoint now) mutable -> Result<Schedule> {
-        const auto old = store.schedules(schedule.name);
-        if (!old && old.error().code != ErrorCode::not_found) return std::unexpected(old.error());
-        if (old && mode == PutQueue::create) {
-          return fail(ErrorCode::conflict,
-                      fmt::format("there is a schedule \"{}\" already", schedule.name));
-        }
-        return store_schedule(store, std::move(schedule), old ? &old->front() : nullptr, now);
+                                                   TimePoint now) -> Result<Schedule> {
+        return compare_and_set<Schedule>(
+            fmt::format("schedule {}", schedule.name),
+            [&] { return none_if_unknown(store.schedules(schedule.name)); },
+            [&](const Schedule* old) -> Result<Schedule> {
+              if (old != nullptr && !mode.replaces) {
+                return fail(ErrorCode::conflict,
+                            fmt::format("there is a schedule \"{}\" already", schedule.name));
+              }
+              return store_schedule(store, schedule, old, now);
+            });
       },
       [this, done = std::move(done)](Result<Schedule> stored) mutable {
         if (stored) runner_.wake_at(scheduler_, TimePoint::min());
@@ -90,24 +107,28 @@ void LocalBroker::change_schedule(Ask ask, std::string name, ScheduleChange chan
       ask,
       [this, ask, name = std::move(name), change = std::move(change)](
           Store& store, TimePoint now) mutable -> Result<Schedule> {
-        const auto old = store.schedules(name);
-        if (!old) return std::unexpected(old.error());
-        Schedule schedule = old->front();
-        if (auto good = change(schedule); !good) return std::unexpected(std::move(good.error()));
-        if (schedule.name != name) {
-          return fail(
-              ErrorCode::invalid,
-              fmt::format("schedule \"{}\" cannot get another name; create a new one", name));
-        }
-        if (auto good = check_schedule(ask, schedule, now); !good) {
-          return std::unexpected(std::move(good.error()));
-        }
-        return store_schedule(store, std::move(schedule), &old->front(), now);
+        return compare_and_set<Schedule>(
+            fmt::format("schedule {}", name), [&] { return store.schedules(name); },
+            [&](const Schedule* old) { return store_change(store, ask, *old, change, now); });
       },
       [this, done = std::move(done)](Result<Schedule> stored) mutable {
         if (stored) runner_.wake_at(scheduler_, TimePoint::min());
         done(std::move(stored));
       });
+}
+
+Result<Schedule> LocalBroker::store_change(Store& store, const Ask& ask, const Schedule& old,
+                                           ScheduleChange& change, TimePoint now) {
+  Schedule schedule = old;
+  if (auto good = change(schedule); !good) return std::unexpected(std::move(good.error()));
+  if (schedule.name != old.name) {
+    return fail(ErrorCode::invalid,
+                fmt::format("schedule \"{}\" cannot get another name; create a new one", old.name));
+  }
+  if (auto good = check_schedule(ask, schedule, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  return store_schedule(store, std::move(schedule), &old, now);
 }
 
 void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> done) {

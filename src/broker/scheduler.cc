@@ -204,16 +204,11 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   return {};
 }
 
-// Over ticks that nobody wants any more. Not a compare-and-set: what is stored is read once more.
+// Over ticks that nobody wants any more.
 Result<void> Scheduler::move_on(Store& store, Entry& entry, TimePoint next, TimePoint now) {
-  const auto stored = store.schedules(entry.schedule.name);
-  if (!stored) return std::unexpected(stored.error());
-  if (stored->front().next != entry.schedule.next || stored->front().paused) {
-    return fail(ErrorCode::conflict, "it was changed meanwhile");
-  }
-  Schedule moved = stored->front();
+  Schedule moved = entry.schedule;
   moved.next = next;
-  auto kept = store.put_schedule(moved, now);
+  auto kept = store.put_schedule(moved, PutSchedule::changed(entry.schedule), now);
   if (!kept) return std::unexpected(std::move(kept.error()));
   books_.log()(LogLevel::info,
                fmt::format("schedule {} skips what it missed; its next tick is {}", moved.name,

@@ -214,7 +214,7 @@ TEST(Scheduler, one_that_cannot_fire_rests_and_blocks_nobody) {
   bad.next = t0 + 1min;
   d.broker.reset();
   StoreDriver(*d.store).make_queue("q");
-  must(d.store->put_schedule(bad, t0));
+  must(d.store->put_schedule(bad, PutSchedule::replace, t0));
   d.start();
   d.put_schedule(every(1min));
   d.live(2min, 10s);

@@ -95,10 +95,53 @@ struct TaskUpdate {
   std::optional<QueueRef> queue = std::nullopt;  // where it moves to
 };
 
-enum class PutQueue : std::uint8_t {
-  create = 0,   // an existing queue stays as it is and is returned
-  replace = 1,  // creates it, or replaces all its settings
+// The version of a queue: every write moves `updated_at` on, see Writer::put_queue().
+struct SeenQueue {
+  Uuid id = {};
+  TimePoint updated_at{};
+
+  friend bool operator==(const SeenQueue&, const SeenQueue&) = default;
 };
+
+struct PutQueue {
+  bool replaces = false;
+  std::optional<SeenQueue> seen = std::nullopt;  // what must still be stored
+
+  static const PutQueue create;   // an existing queue stays as it is and is returned
+  static const PutQueue replace;  // creates it, or replaces all its settings
+  // Replaces the settings of a queue that is still as it was seen.
+  static PutQueue changed(const Queue& queue) {
+    return {.replaces = true, .seen = SeenQueue{queue.settings.id, queue.updated_at}};
+  }
+
+  friend bool operator==(const PutQueue&, const PutQueue&) = default;
+};
+inline constexpr PutQueue PutQueue::create{.replaces = false};
+inline constexpr PutQueue PutQueue::replace{.replaces = true};
+
+// The version of a schedule: every write moves `updated_at` on, and a tick moves `next`.
+struct SeenSchedule {
+  TimePoint updated_at{};
+  TimePoint next{};
+
+  friend bool operator==(const SeenSchedule&, const SeenSchedule&) = default;
+};
+
+struct PutSchedule {
+  bool replaces = false;
+  std::optional<SeenSchedule> seen = std::nullopt;  // what must still be stored
+
+  static const PutSchedule create;   // one that is there: `conflict`
+  static const PutSchedule replace;  // creates it, or replaces it
+  // Replaces a schedule that is still as it was seen.
+  static PutSchedule changed(const Schedule& schedule) {
+    return {.replaces = true, .seen = SeenSchedule{schedule.updated_at, schedule.next}};
+  }
+
+  friend bool operator==(const PutSchedule&, const PutSchedule&) = default;
+};
+inline constexpr PutSchedule PutSchedule::create{.replaces = false};
+inline constexpr PutSchedule PutSchedule::replace{.replaces = true};
 
 struct Fire {
   std::string schedule = {};

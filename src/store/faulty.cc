@@ -100,8 +100,9 @@ Result<std::size_t> FaultyStore::clear(const QueueRef& queue, std::size_t limit,
   return through([&] { return ForwardingStore::clear(queue, limit, now); });
 }
 
-Result<Schedule> FaultyStore::put_schedule(const Schedule& schedule, TimePoint now) {
-  return through([&] { return ForwardingStore::put_schedule(schedule, now); });
+Result<Schedule> FaultyStore::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                           TimePoint now) {
+  return through([&] { return ForwardingStore::put_schedule(schedule, mode, now); });
 }
 
 Result<void> FaultyStore::remove_schedule(std::string_view name, TimePoint now) {

@@ -68,8 +68,9 @@ class ForwardingStore : public Store {
     return inner_.clear(queue, limit, now);
   }
 
-  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override {
-    return inner_.put_schedule(schedule, now);
+  Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
+                                TimePoint now) override {
+    return inner_.put_schedule(schedule, mode, now);
   }
   Result<void> remove_schedule(std::string_view name, TimePoint now) override {
     return inner_.remove_schedule(name, now);

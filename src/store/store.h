@@ -147,7 +147,10 @@ class Writer {
   // ---- Queues ----------------------------------------------------------------------------------
 
   // Creates a queue or replaces its settings; returns what is stored. A number or UUID that
-  // another queue has: `conflict`. Creating needs an id.
+  // another queue has: `conflict`. Creating needs an id. A change of a queue that is no longer as
+  // it was seen, or gone: `conflict`. So that this is noticed, every write of a queue, by upkeep
+  // and by a removal too, sets `updated_at` to `now`, or to 1 ms after what it was if that is
+  // later.
   virtual Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) = 0;
 
   // Removes an empty queue; with tasks in it `conflict`, unless forced: then it is marked and
@@ -161,8 +164,11 @@ class Writer {
   // ---- Schedules -------------------------------------------------------------------------------
 
   // Creates or replaces a schedule. Its task's queue must exist (`not_found`). `last`, `last_task`,
-  // `fired`, `skipped` and `created_at` of an existing one stay. Returns what is stored.
-  virtual Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) = 0;
+  // `fired`, `skipped` and `created_at` of an existing one stay. A change of one that is no longer
+  // as it was seen, or gone: `conflict`. `updated_at` moves with every write, a tick included, as
+  // that of queues does. Returns what is stored.
+  virtual Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
+                                        TimePoint now) = 0;
   virtual Result<void> remove_schedule(std::string_view name, TimePoint now) = 0;
 
   // Fires one tick: if the schedule's `next` is `nominal`, moves it on and puts the task, in one

@@ -46,7 +46,7 @@ TEST(Export, begins_with_its_format_and_ends_with_its_counts) {
   driver.put(task("q", {.payload = "{\"a\": 1}"}));
   must(store->remember({.key = "k", .value = "v"}, driver.now));
   must(store->put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "q"}},
-                           driver.now));
+                           PutSchedule::replace, driver.now));
   EXPECT_THAT(
       lines_of(*store, driver.now),
       ElementsAre(R"({"millrace_export":{"format":1,"minor":0,"store":"model",)"
@@ -123,7 +123,7 @@ TEST(Export, leaves_out_what_is_on_its_way_out_and_says_so) {
   driver.put(task("going"));
   driver.put(task("staying"));
   must(store->put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "going"}},
-                           driver.now));
+                           PutSchedule::replace, driver.now));
   must(store->remove_queue("going", true, driver.now));
   std::ostringstream out;
   const ExportReport report = must(export_store(*store, out, driver.now));
@@ -190,7 +190,7 @@ TEST(Export, passes_every_failure_of_the_store_on) {
   driver.make_queue("q");
   driver.put(task("q"));
   must(inner->put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "q"}},
-                           driver.now));
+                           PutSchedule::replace, driver.now));
   FaultyStore store(*inner);
   std::uint64_t call = 1;
   for (;; ++call) {

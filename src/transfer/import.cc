@@ -114,7 +114,11 @@ class Import {
       return {};
     }
     if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
-    auto put = store_.put_schedule(schedule, now_);
+    auto put = store_.put_schedule(schedule, PutSchedule::create, now_);
+    if (!put && put.error().code == ErrorCode::conflict) {  // added in this very moment
+      ++report_.existing.schedules;
+      return {};
+    }
     if (put) ++report_.added.schedules;
     return passed_on(put);
   }

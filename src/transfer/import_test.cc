@@ -66,7 +66,7 @@ void fill(StoreDriver& driver) {
   must(store.remember({.key = "for now", .value = "v", .lifetime = 1h}, driver.now));
   must(store.put_schedule(
       {.name = "s", .rule = {.cron = "* * * * *"}, .task = task("q"), .next = driver.now},
-      driver.now));
+      PutSchedule::replace, driver.now));
 }
 
 // What may differ between a store and what was imported from it.
@@ -169,7 +169,8 @@ TEST(Import, leaves_what_is_there_as_it_is) {
   other.make_queue(test::queue("work", {.description = "mine"}));
   const TaskId holder = other.put(task("work", {.unique = UniqueKey{.key = "k"}})).id;
   must(second->remember({.key = "for now", .value = "mine"}, t0));
-  must(second->put_schedule({.name = "s", .rule = {.every = 9s}, .task = {.queue = "work"}}, t0));
+  must(second->put_schedule({.name = "s", .rule = {.every = 9s}, .task = {.queue = "work"}},
+                            PutSchedule::replace, t0));
   const ImportReport report = import_text(text_of(*first, driver.now), *second, driver.now);
   EXPECT_EQ(error_of(report), "");
   EXPECT_EQ(report.existing, (Counts{.queues = 1, .schedules = 1, .memos = 1}));

@@ -126,7 +126,8 @@ TEST_P(StoreConformance, a_bad_follow_up_is_refused_in_the_same_way) {
 
 TEST_P(StoreConformance, a_bad_task_of_a_tick_is_refused_in_the_same_way) {
   must(store().put_schedule(
-      {.name = "tick", .rule = {.every = 1s}, .task = NewTask{.queue = "q"}, .next = t0}, now));
+      {.name = "tick", .rule = {.every = 1s}, .task = NewTask{.queue = "q"}, .next = t0},
+      PutSchedule::replace, now));
   for (const BadTask& bad : bad_tasks()) {
     expect_unchanged([&] {
       EXPECT_THAT(

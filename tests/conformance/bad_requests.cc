@@ -90,7 +90,7 @@ TEST_P(StoreConformance, bad_schedules_are_refused_say_what_is_allowed_and_chang
   };
   for (const auto& bad : all) {
     expect_unchanged([&] {
-      EXPECT_THAT(store().put_schedule(bad.request, now),
+      EXPECT_THAT(store().put_schedule(bad.request, PutSchedule::replace, now),
                   FailsWith(bad.code, HasSubstr(bad.allowed)))
           << bad.what;
     });

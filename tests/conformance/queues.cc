@@ -69,7 +69,7 @@ TEST_P(StoreConformance, schedules_and_cancels_accept_a_queue_by_name_number_and
                              .task = NewTask{.queue = QueueNumber{7}},
                              .overlap = Overlap::allow,
                              .next = t0},
-                            now));
+                            PutSchedule::replace, now));
   TimePoint tick = t0;
   for (const QueueRef& ref :
        {QueueRef("named"), QueueRef(QueueNumber{7}), QueueRef(made.settings.id)}) {
@@ -165,6 +165,68 @@ TEST_P(StoreConformance, creating_a_queue_needs_an_id) {
     EXPECT_THAT(store().put_queue({.name = "new"}, mode, now), FailsWith(ErrorCode::invalid));
   }
   EXPECT_THAT(store().queues("new"), FailsWith(ErrorCode::not_found));
+}
+
+// ---- Versions ----------------------------------------------------------------------------------
+
+TEST_P(StoreConformance, a_change_of_a_queue_is_made_by_what_was_seen_or_not_at_all) {
+  const Queue seen = make_queue(queue("shared"));
+  QueueSettings settings = seen.settings;
+  settings.description = "first";
+  const Queue first = must(store().put_queue(settings, PutQueue::changed(seen), now));
+  EXPECT_EQ(first.settings.description, "first");
+  settings.description = "second";
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_queue(settings, PutQueue::changed(seen), now),
+                FailsWith(ErrorCode::conflict));
+  });
+  EXPECT_EQ(must(store().put_queue(settings, PutQueue::changed(first), now)).settings.description,
+            "second");
+  EXPECT_EQ(find_queue("shared").settings.description, "second");
+}
+
+// What a change is decided by must not be there twice, so it moves even where the clock does not.
+TEST_P(StoreConformance, every_write_of_a_queue_gives_it_a_later_moment) {
+  Queue last = make_queue(queue("shared"));
+  const auto expect_later = [&](const char* what) {
+    const Queue changed = find_queue("shared");
+    EXPECT_GT(changed.updated_at, last.updated_at) << what;
+    expect_unchanged([&] {
+      EXPECT_THAT(store().put_queue(last.settings, PutQueue::changed(last), now),
+                  FailsWith(ErrorCode::conflict))
+          << what;
+    });
+    last = changed;
+  };
+  must(store().put_queue(last.settings, PutQueue::replace, now));
+  expect_later("the same once more");
+  must(store().put_queue(last.settings, PutQueue::replace, now - 1h));
+  expect_later("a clock that was put back");
+  QueueSettings stopped = last.settings;
+  stopped.draining = true;
+  stopped.paused_until = now;
+  must(store().put_queue(stopped, PutQueue::replace, now));
+  expect_later("a pause");
+  EXPECT_EQ(advance().lifted, 2U);
+  expect_later("upkeep");
+  put(task("shared"));
+  must(store().remove_queue("shared", true, now));
+  expect_later("removal");
+}
+
+TEST_P(StoreConformance, a_queue_that_is_gone_or_another_one_by_now_is_not_changed) {
+  const Queue seen = make_queue(queue("shared"));
+  must(store().remove_queue("shared", false, now));
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_queue(seen.settings, PutQueue::changed(seen), now),
+                FailsWith(ErrorCode::conflict));
+  });
+  // In the same millisecond.
+  make_queue(queue("shared", {.description = "another"}));
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_queue(seen.settings, PutQueue::changed(seen), now),
+                FailsWith(ErrorCode::conflict));
+  });
 }
 
 TEST_P(StoreConformance, new_settings_hold_for_tasks_that_wait_already) {

@@ -20,7 +20,7 @@ class Ticking {
                                      .task = NewTask{.queue = "q"},
                                      .overlap = overlap,
                                      .next = t0},
-                                    now));
+                                    PutSchedule::replace, now));
   }
 
   Result<Fired> fire(TimePoint nominal, NewTask fields = {}) {
@@ -55,14 +55,15 @@ TEST_P(StoreConformance, a_schedule_is_found_as_it_was_put) {
   Schedule expected = given;
   expected.created_at = now;
   expected.updated_at = now;
-  EXPECT_EQ(must(store().put_schedule(given, now)), expected);
+  EXPECT_EQ(must(store().put_schedule(given, PutSchedule::replace, now)), expected);
   EXPECT_THAT(must(store().schedules("nightly")), ElementsAre(expected));
 }
 
 TEST_P(StoreConformance, all_schedules_are_listed_by_name) {
   for (const char* name : {"b", "c", "a"}) {
-    must(store().put_schedule(
-        {.name = name, .rule = {.every = 1min}, .task = NewTask{.queue = "q"}}, now));
+    must(
+        store().put_schedule({.name = name, .rule = {.every = 1min}, .task = NewTask{.queue = "q"}},
+                             PutSchedule::replace, now));
   }
   std::vector<std::string> names;
   for (const Schedule& schedule : must(store().schedules(std::nullopt))) {
@@ -89,7 +90,7 @@ TEST_P(StoreConformance, replacing_a_schedule_keeps_what_happened_so_far) {
   expected.skipped = before.skipped;
   expected.created_at = t0;
   expected.updated_at = t0 + 3min;
-  EXPECT_EQ(must(store().put_schedule(given, t0 + 3min)), expected);
+  EXPECT_EQ(must(store().put_schedule(given, PutSchedule::replace, t0 + 3min)), expected);
   EXPECT_EQ(ticking.find(), expected);
 }
 
@@ -104,10 +105,10 @@ TEST_P(StoreConformance, a_removed_schedule_is_gone_and_its_tasks_stay) {
 
 TEST_P(StoreConformance, a_schedule_needs_a_queue_that_is_there) {
   expect_unchanged([&] {
-    EXPECT_THAT(
-        store().put_schedule(
-            {.name = "tick", .rule = {.every = 1s}, .task = NewTask{.queue = "nowhere"}}, now),
-        FailsWith(ErrorCode::not_found));
+    EXPECT_THAT(store().put_schedule(
+                    {.name = "tick", .rule = {.every = 1s}, .task = NewTask{.queue = "nowhere"}},
+                    PutSchedule::replace, now),
+                FailsWith(ErrorCode::not_found));
   });
 }
 
@@ -118,6 +119,54 @@ TEST_P(StoreConformance, an_unknown_schedule_is_not_found) {
     EXPECT_THAT(store().remove_schedule("tick", now), FailsWith(ErrorCode::not_found));
     EXPECT_THAT(ticking.fire(t0), FailsWith(ErrorCode::not_found));
   });
+}
+
+// ---- Versions ----------------------------------------------------------------------------------
+
+TEST_P(StoreConformance, a_change_of_a_schedule_is_made_by_what_was_seen_or_not_at_all) {
+  Ticking ticking(store());
+  const Schedule seen = ticking.make();
+  Schedule schedule = seen;
+  schedule.jitter = 1s;
+  const Schedule first = must(store().put_schedule(schedule, PutSchedule::changed(seen), now));
+  EXPECT_EQ(first.jitter, 1s);
+  EXPECT_GT(first.updated_at, seen.updated_at) << "in the same millisecond";
+  schedule.jitter = 2s;
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_schedule(schedule, PutSchedule::changed(seen), now),
+                FailsWith(ErrorCode::conflict));
+  });
+  EXPECT_THAT(store().put_schedule(schedule, PutSchedule::changed(first), now), IsOk());
+  EXPECT_EQ(ticking.find().jitter, 2s);
+}
+
+// Otherwise a change would put the schedule back to the tick.
+TEST_P(StoreConformance, a_schedule_that_has_fired_since_it_was_seen_is_not_changed) {
+  Ticking ticking(store());
+  const Schedule seen = ticking.make();
+  must(ticking.fire(t0));
+  EXPECT_GT(ticking.find().updated_at, seen.updated_at);
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_schedule(seen, PutSchedule::changed(seen), now),
+                FailsWith(ErrorCode::conflict));
+  });
+  EXPECT_THAT(ticking.fire(t0), FailsWith(ErrorCode::conflict));
+}
+
+TEST_P(StoreConformance, a_schedule_is_created_once) {
+  Ticking ticking(store());
+  const Schedule made = ticking.make();
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_schedule(made, PutSchedule::create, now),
+                FailsWith(ErrorCode::conflict));
+  });
+  must(store().remove_schedule("tick", now));
+  expect_unchanged([&] {
+    EXPECT_THAT(store().put_schedule(made, PutSchedule::changed(made), now),
+                FailsWith(ErrorCode::conflict))
+        << "it is gone";
+  });
+  EXPECT_THAT(store().put_schedule(made, PutSchedule::create, now), IsOk());
 }
 
 // ---- Firing ------------------------------------------------------------------------------------
@@ -166,7 +215,7 @@ TEST_P(StoreConformance, a_paused_schedule_does_not_fire) {
   Ticking ticking(store());
   Schedule schedule = ticking.make();
   schedule.paused = true;
-  must(store().put_schedule(schedule, now));
+  must(store().put_schedule(schedule, PutSchedule::replace, now));
   expect_unchanged([&] { EXPECT_THAT(ticking.fire(t0), FailsWith(ErrorCode::conflict)); });
 }
 

@@ -108,7 +108,8 @@ TEST_P(StoreConformance, what_was_flushed_is_there_after_reopening) {
   put(task("full", {.unique = UniqueKey{.key = "k", .scope = UniqueScope::window, .window = 1h}}));
   must(store().remember({.key = "k", .value = "v"}, now));
   must(store().put_schedule(
-      {.name = "s", .rule = {.every = 1s}, .task = NewTask{.queue = "q"}, .next = t0}, now));
+      {.name = "s", .rule = {.every = 1s}, .task = NewTask{.queue = "q"}, .next = t0},
+      PutSchedule::replace, now));
   must(store().flush());
   expect_unchanged([&] { reopen(); });
 }

@@ -30,7 +30,8 @@ std::vector<Task> fill(Store& store) {
   }
   must(store.remember({.key = "k", .value = "v"}, driver.now));
   must(store.put_schedule(
-      {.name = "s", .rule = {.every = 1s}, .task = {.queue = "mail"}, .next = t0}, driver.now));
+      {.name = "s", .rule = {.every = 1s}, .task = {.queue = "mail"}, .next = t0},
+      PutSchedule::replace, driver.now));
   must(store.flush());
   return driver.list({.full = true});
 }

@@ -37,7 +37,9 @@ std::string sound_records() {
   require(machine.put({&rich, 1}, now).has_value());
   const TakeRequest take{.worker = "w", .queues = {{"q", 1}}};
   require(machine.work({}, {}, {&take, 1}, now).has_value());
-  require(machine.put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "q"}}, now)
+  require(machine
+              .put_schedule({.name = "s", .rule = {.every = 1s}, .task = {.queue = "q"}},
+                            PutSchedule::replace, now)
               .has_value());
   require(machine.remember({.key = "m", .value = "v", .lifetime = 1h}, now).has_value());
   require(machine.remove_queue("r", false, now).has_value());

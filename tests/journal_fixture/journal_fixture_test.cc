@@ -74,7 +74,7 @@ void make_store(const std::string& path) {
                             .rule = {.cron = "0 2 * * *", .zone = "Europe/Moscow"},
                             .task = {.queue = "plain", .payload = "tick"},
                             .next = t0 + 2h},
-                           driver.now));
+                           PutSchedule::replace, driver.now));
   must(store->remember({.key = "memo", .value = "value", .lifetime = 240h}, driver.now));
   must(store->flush());
   store.reset();

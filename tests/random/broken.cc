@@ -125,6 +125,23 @@ class BlindSwap : public Broken {
   }
 };
 
+class BlindQueue : public Broken {
+ public:
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override {
+    mode.seen.reset();
+    return Broken::put_queue(settings, mode, now);
+  }
+};
+
+class BlindSchedule : public Broken {
+ public:
+  Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
+                                TimePoint now) override {
+    mode.seen.reset();
+    return Broken::put_schedule(schedule, mode, now);
+  }
+};
+
 class LatePromotion : public Broken {
  public:
   Result<Advanced> advance(TimePoint now, std::size_t limit) override {
@@ -161,6 +178,8 @@ const std::vector<Defect>& defects() {
       {"ForgetsACounter", make<ForgottenCounter>},
       {"LetsTwoTasksHoldAKey", make<TwoHolders>},
       {"SwapsWithoutComparing", make<BlindSwap>},
+      {"ChangesAQueueWithoutLooking", make<BlindQueue>},
+      {"ChangesAScheduleWithoutLooking", make<BlindSchedule>},
       {"PromotesAMillisecondLate", make<LatePromotion>},
       {"SkipsATaskBetweenPages", make<ShortList>},
   };

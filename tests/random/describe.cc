@@ -174,7 +174,9 @@ struct Describe {
     return "restore " + show_all(step.tasks);
   }
   std::string operator()(const PutQueueStep& step) const {
-    return (step.mode == PutQueue::create ? "create " : "replace ") + show(step.settings);
+    if (!step.mode.seen) return (step.mode.replaces ? "replace " : "create ") + show(step.settings);
+    return fmt::format("change {} that was seen with id {}, updated at {}", show(step.settings),
+                       show(step.mode.seen->id), show(step.mode.seen->updated_at));
   }
   std::string operator()(const QueuesStep& step) const { return "queues " + show(step.queue); }
   std::string operator()(const RemoveQueueStep& step) const {
@@ -183,7 +185,11 @@ struct Describe {
   std::string operator()(const ClearStep& step) const {
     return fmt::format("clear {} of {}", step.limit, show(step.queue));
   }
-  std::string operator()(const PutScheduleStep& step) const { return "put " + show(step.schedule); }
+  std::string operator()(const PutScheduleStep& step) const {
+    if (!step.mode.seen) return (step.mode.replaces ? "put " : "create ") + show(step.schedule);
+    return fmt::format("change {} that was seen with next {}, updated at {}", show(step.schedule),
+                       show(step.mode.seen->next), show(step.mode.seen->updated_at));
+  }
   std::string operator()(const RemoveScheduleStep& step) const {
     return "remove schedule " + step.name;
   }

@@ -117,6 +117,7 @@ void Generator::look_around() {
   ListRequest request{.limit = limits::max_page};
   if (auto page = model_.store().list(request)) tasks_ = std::move(page->tasks);
   if (auto queues = model_.store().queues(std::nullopt)) queues_ = std::move(*queues);
+  if (auto all = model_.store().schedules(std::nullopt)) schedules_ = std::move(*all);
 }
 
 Call Generator::next() {

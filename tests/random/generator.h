@@ -63,6 +63,8 @@ class Generator {
   Task old_task();
 
   // What has a name.
+  PutQueueStep put_queue(std::uint32_t queue);
+  PutScheduleStep put_schedule();
   QueueSettings settings(std::uint32_t queue);
   void add_limits(QueueSettings& settings);
   Keep keep();
@@ -90,6 +92,7 @@ class Generator {
   std::vector<TaskId> leased_;  // every task that was ever taken
   std::vector<Task> tasks_;     // what was there a moment ago
   std::vector<Queue> queues_;
+  std::vector<Schedule> schedules_;
 };
 
 }  // namespace millrace::test

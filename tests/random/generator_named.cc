@@ -11,16 +11,13 @@ Call Generator::next_named() {
   const auto queue = dice_.below(queue_count);
   const auto all = dice_.percent(50);
   const auto roll = dice_.below(100);
-  if (roll < 22) {
-    return PutQueueStep{.settings = settings(queue),
-                        .mode = dice_.percent(25) ? PutQueue::create : PutQueue::replace};
-  }
+  if (roll < 22) return put_queue(queue);
   if (roll < 26) return QueuesStep{all ? std::nullopt : std::optional(some_queue())};
   if (roll < 30) return RemoveQueueStep{.queue = some_queue(), .force = dice_.percent(40)};
   if (roll < 33) {
     return ClearStep{.queue = some_queue(), .limit = some_limit(5 * scale_, limits::max_advance)};
   }
-  if (roll < 41) return PutScheduleStep{schedule()};
+  if (roll < 41) return put_schedule();
   if (roll < 43) return RemoveScheduleStep{dice_.word("tick", 4)};
   if (roll < 46) {
     return SchedulesStep{all ? std::nullopt : std::optional(dice_.word("tick", 4))};
@@ -36,6 +33,18 @@ Call Generator::next_named() {
 }
 
 // ---- Queues -----------------------------------------------------------------------------------
+
+PutQueueStep Generator::put_queue(std::uint32_t queue) {
+  PutQueueStep step{.settings = settings(queue)};
+  if (dice_.percent(25)) step.mode = PutQueue::create;
+  if (dice_.percent(60)) return step;
+  for (const Queue& each : queues_) {
+    if (each.settings.name == queue_names[queue]) step.mode = PutQueue::changed(each);
+  }
+  if (step.mode.seen && dice_.percent(20)) step.mode.seen->updated_at += Duration(1);
+  if (step.mode.seen && dice_.percent(5)) step.mode.seen->id = queue_id(dice_.between(1U, 4U));
+  return step;
+}
 
 QueueSettings Generator::settings(std::uint32_t queue) {
   QueueSettings settings{.name = queue_names[queue]};
@@ -83,6 +92,18 @@ Keep Generator::keep() {
 }
 
 // ---- Schedules --------------------------------------------------------------------------------
+
+PutScheduleStep Generator::put_schedule() {
+  PutScheduleStep step{.schedule = schedule()};
+  if (dice_.percent(25)) step.mode = PutSchedule::create;
+  if (dice_.percent(40)) return step;
+  for (const Schedule& each : schedules_) {
+    if (each.name == step.schedule.name) step.mode = PutSchedule::changed(each);
+  }
+  if (step.mode.seen && dice_.percent(10)) step.mode.seen->updated_at += Duration(1);
+  if (step.mode.seen && dice_.percent(10)) step.mode.seen->next += Duration(1);
+  return step;
+}
 
 Schedule Generator::schedule() {
   Schedule schedule{.name = dice_.word("tick", 4), .rule = {}, .task = new_task()};

@@ -103,6 +103,7 @@ struct ClearStep {
 };
 struct PutScheduleStep {
   Schedule schedule;
+  PutSchedule mode = PutSchedule::replace;
 };
 struct RemoveScheduleStep {
   std::string name;

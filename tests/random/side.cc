@@ -231,7 +231,7 @@ Answer Side::call(const ClearStep& step, TimePoint now) {
 }
 
 Answer Side::call(const PutScheduleStep& step, TimePoint now) {
-  return value(store_->put_schedule(step.schedule, now));
+  return value(store_->put_schedule(step.schedule, step.mode, now));
 }
 
 Answer Side::call(const RemoveScheduleStep& step, TimePoint now) {

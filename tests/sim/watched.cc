@@ -286,9 +286,9 @@ Result<std::size_t> Watched::clear(const QueueRef& queue, std::size_t limit, Tim
   return change("clear", now, [=](Store& store) { return store.clear(queue, limit, now); });
 }
 
-Result<Schedule> Watched::put_schedule(const Schedule& schedule, TimePoint now) {
+Result<Schedule> Watched::put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) {
   return change("put_schedule", now,
-                [=](Store& store) { return store.put_schedule(schedule, now); });
+                [=](Store& store) { return store.put_schedule(schedule, mode, now); });
 }
 
 Result<void> Watched::remove_schedule(std::string_view name, TimePoint now) {

@@ -58,7 +58,7 @@ class EchoStore : public Store {
   Result<std::size_t> clear(const QueueRef&, std::size_t, TimePoint) override {
     return echo("clear");
   }
-  Result<Schedule> put_schedule(const Schedule&, TimePoint) override {
+  Result<Schedule> put_schedule(const Schedule&, PutSchedule, TimePoint) override {
     return echo("put_schedule");
   }
   Result<void> remove_schedule(std::string_view, TimePoint) override {

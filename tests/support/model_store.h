@@ -3,6 +3,7 @@
 // sentence. It is the second opinion that the in-memory store is compared with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -45,7 +46,7 @@ class ModelStore : public Store {
   Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
   Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
 
-  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override;
+  Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) override;
   Result<void> remove_schedule(std::string_view name, TimePoint now) override;
   Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override;
   Result<Fired> fire(const Fire& tick, TimePoint now) override;
@@ -95,6 +96,11 @@ class ModelStore : public Store {
                             const Record* except = nullptr) const;
 
   void hold_key(Record& record);
+
+  // Of a queue or schedule that is written: its version, which always grows.
+  static void moved_on(TimePoint& updated_at, TimePoint now) {
+    updated_at = std::max(now, updated_at + Duration(1));
+  }
 
   // Changing a task.
   void touch(Record& record, TimePoint now);

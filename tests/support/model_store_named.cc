@@ -13,7 +13,12 @@ namespace millrace::test {
 Result<Queue> ModelStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
   if (auto valid = validate(settings); !valid) return std::unexpected(valid.error());
   auto* mine = line_of(settings.name);
-  if (mine != nullptr && mode == PutQueue::create) return mine->queue;
+  if (mine != nullptr && !mode.replaces) return mine->queue;
+  if (mode.seen) {
+    const bool same = mine != nullptr && mine->queue.settings.id == mode.seen->id &&
+                      mine->queue.updated_at == mode.seen->updated_at;
+    if (!same) return fail(ErrorCode::conflict, "the queue is not as it was");
+  }
   if (mine != nullptr && mine->queue.removing) {
     return fail(ErrorCode::conflict, "the queue is being removed");
   }
@@ -28,11 +33,12 @@ Result<Queue> ModelStore::put_queue(const QueueSettings& settings, PutQueue mode
     if (settings.id.is_nil()) return fail(ErrorCode::invalid, "an id is needed");
     mine = &queues_[settings.name];
     mine->queue.created_at = now;
+    mine->queue.updated_at = TimePoint::min();
   }
   const auto id = settings.id.is_nil() ? mine->queue.settings.id : settings.id;
   mine->queue.settings = settings;
   mine->queue.settings.id = id;
-  mine->queue.updated_at = now;
+  moved_on(mine->queue.updated_at, now);
   return mine->queue;
 }
 
@@ -59,18 +65,26 @@ Result<void> ModelStore::remove_queue(const QueueRef& queue, bool force, TimePoi
   }
   if (!force) return fail(ErrorCode::conflict, "the queue has tasks");
   line->queue.removing = true;
-  line->queue.updated_at = now;
+  moved_on(line->queue.updated_at, now);
   return {};
 }
 
 // ---- Schedules --------------------------------------------------------------------------------
 
-Result<Schedule> ModelStore::put_schedule(const Schedule& schedule, TimePoint now) {
+Result<Schedule> ModelStore::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                          TimePoint now) {
   if (auto valid = validate(schedule); !valid) return std::unexpected(valid.error());
   if (line_of(schedule.task.queue) == nullptr) return fail(ErrorCode::not_found, "no such queue");
   Schedule stored = schedule;
   auto found = schedules_.find(schedule.name);
-  if (found != schedules_.end()) {
+  const bool there = found != schedules_.end();
+  if (there && !mode.replaces) return fail(ErrorCode::conflict, "the schedule is there");
+  if (mode.seen && !(there && found->second.updated_at == mode.seen->updated_at &&
+                     found->second.next == mode.seen->next)) {
+    return fail(ErrorCode::conflict, "the schedule is not as it was");
+  }
+  stored.updated_at = there ? found->second.updated_at : TimePoint::min();
+  if (there) {
     stored.last = found->second.last;
     stored.last_task = found->second.last_task;
     stored.fired = found->second.fired;
@@ -83,7 +97,7 @@ Result<Schedule> ModelStore::put_schedule(const Schedule& schedule, TimePoint no
     stored.skipped = 0;
     stored.created_at = now;
   }
-  stored.updated_at = now;
+  moved_on(stored.updated_at, now);
   schedules_[schedule.name] = stored;
   return stored;
 }
@@ -128,7 +142,7 @@ Result<Fired> ModelStore::fire(const Fire& tick, TimePoint now) {
     schedule.last_task = fired.put->id;
     ++schedule.fired;
   }
-  schedule.updated_at = now;
+  moved_on(schedule.updated_at, now);
   fired.schedule = schedule;
   return fired;
 }

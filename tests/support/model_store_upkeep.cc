@@ -59,14 +59,12 @@ void ModelStore::lift(TimePoint now, Advanced& result) {
       entry = queues_.erase(entry);
       continue;
     }
-    if (settings.paused_until && *settings.paused_until <= now) {
-      settings.paused_until.reset();
-      ++result.lifted;
-    }
-    if (settings.draining && count(settings.name, is_unfinished) == 0) {
-      settings.draining = false;
-      ++result.lifted;
-    }
+    const bool unpause = settings.paused_until && *settings.paused_until <= now;
+    const bool drained = settings.draining && count(settings.name, is_unfinished) == 0;
+    if (unpause) settings.paused_until.reset();
+    if (drained) settings.draining = false;
+    if (unpause || drained) moved_on(queue.updated_at, now);
+    result.lifted += std::size_t{unpause} + std::size_t{drained};
     ++entry;
   }
 }

@@ -95,8 +95,10 @@ class SharedServer::Connection final : public Store {
     return call([&](Store& s) { return s.clear(queue, limit, now); });
   }
 
-  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override {
-    return told(call([&](Store& s) { return s.put_schedule(schedule, now); }), {.schedules = true});
+  Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
+                                TimePoint now) override {
+    return told(call([&](Store& s) { return s.put_schedule(schedule, mode, now); }),
+                {.schedules = true});
   }
   Result<void> remove_schedule(std::string_view name, TimePoint now) override {
     return told(call([&](Store& s) { return s.remove_schedule(name, now); }), {.schedules = true});

@@ -45,7 +45,10 @@ Result<void> check_new(const State& state, const QueueSettings& settings) {
 Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mode, TimePoint now) {
   if (auto good = validate(settings); !good) return std::unexpected(std::move(good.error()));
   QueueEntry* entry = state.queue(settings.name);
-  if (entry != nullptr && mode == PutQueue::create) return entry->queue;
+  if (entry != nullptr && !mode.replaces) return entry->queue;
+  if (mode.seen && (entry == nullptr || PutQueue::changed(entry->queue) != mode)) {
+    return fail(ErrorCode::conflict, fmt::format("queue \"{}\" has changed since", settings.name));
+  }
   if (entry != nullptr && entry->queue.removing) {
     return fail(ErrorCode::conflict, fmt::format("queue \"{}\" is being removed", settings.name));
   }
@@ -58,7 +61,9 @@ Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mo
     }
     return state.add_queue({.settings = settings, .created_at = now, .updated_at = now}).queue;
   }
-  Queue changed{.settings = settings, .created_at = entry->queue.created_at, .updated_at = now};
+  Queue changed{.settings = settings,
+                .created_at = entry->queue.created_at,
+                .updated_at = written_after(entry->queue.updated_at, now)};
   if (settings.id.is_nil()) changed.settings.id = entry->settings().id;
   state.set_queue(*entry, std::move(changed));
   return entry->queue;
@@ -79,7 +84,7 @@ Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoi
   }
   Queue marked = entry->queue;
   marked.removing = true;
-  marked.updated_at = now;
+  marked.updated_at = written_after(marked.updated_at, now);
   state.set_queue(*entry, std::move(marked));
   return {};
 }

@@ -22,18 +22,28 @@ bool may_put(const State& state, const Schedule& schedule) {
 
 }  // namespace
 
-Result<Schedule> put_schedule(State& state, const Schedule& schedule, TimePoint now) {
+Result<Schedule> put_schedule(State& state, const Schedule& schedule, PutSchedule mode,
+                              TimePoint now) {
   if (auto good = validate(schedule); !good) return std::unexpected(std::move(good.error()));
   if (state.queue(schedule.task.queue) == nullptr) return unknown_queue(schedule.task.queue);
   const auto found = state.schedules.find(schedule.name);
-  if (found == state.schedules.end() && state.schedules.size() >= limits::max_schedules) {
+  const bool is_new = found == state.schedules.end();
+  if (!mode.replaces && !is_new) {
+    return fail(ErrorCode::conflict,
+                fmt::format("there is a schedule \"{}\" already", schedule.name));
+  }
+  if (mode.seen && (is_new || PutSchedule::changed(found->second) != mode)) {
+    return fail(ErrorCode::conflict,
+                fmt::format("schedule \"{}\" has changed since", schedule.name));
+  }
+  if (is_new && state.schedules.size() >= limits::max_schedules) {
     return fail(ErrorCode::limited, fmt::format("there are {} schedules, the most a store keeps",
                                                 limits::max_schedules));
   }
   Schedule stored = schedule;
-  stored.updated_at = now;
-  if (found == state.schedules.end()) {
+  if (is_new) {
     stored.created_at = now;
+    stored.updated_at = now;
     stored.last.reset();
     stored.last_task = {};
     stored.fired = 0;
@@ -41,6 +51,7 @@ Result<Schedule> put_schedule(State& state, const Schedule& schedule, TimePoint 
   } else {
     const Schedule& old = found->second;
     stored.created_at = old.created_at;
+    stored.updated_at = written_after(old.updated_at, now);
     stored.last = old.last;
     stored.last_task = old.last_task;
     stored.fired = old.fired;
@@ -80,7 +91,7 @@ Result<Fired> fire(State& state, const Fire& tick, TimePoint now) {
   Fired fired;
   schedule.last = tick.nominal;
   schedule.next = tick.next;
-  schedule.updated_at = now;
+  schedule.updated_at = written_after(schedule.updated_at, now);
   if (may_put(state, schedule)) {
     fired.put = add_follow_up(state, tick.task, now);
     schedule.last_task = fired.put->id;

@@ -266,9 +266,10 @@ Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit
   return embedded::clear(state_, queue, limit);
 }
 
-Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, TimePoint now) {
+Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                            TimePoint now) {
   const Turns::Change turn(turns_);
-  return embedded::put_schedule(state_, schedule, now);
+  return embedded::put_schedule(state_, schedule, mode, now);
 }
 
 Result<void> StateMachine::remove_schedule(std::string_view name, TimePoint) {

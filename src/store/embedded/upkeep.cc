@@ -77,6 +77,7 @@ class Round {
     if (unpause) changed.settings.paused_until.reset();
     if (drained) changed.settings.draining = false;
     done_.lifted += std::size_t{unpause} + std::size_t{drained};
+    changed.updated_at = written_after(changed.updated_at, now_);
     state_.set_queue(queue, std::move(changed));
   }
 

@@ -4,6 +4,7 @@
 
 #include <millrace/result.h>
 #include <millrace/work.h>
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -85,6 +86,12 @@ Result<TaskState> revive(State& state, const TaskId& id, TimePoint now);
 Result<TaskState> remove(State& state, const TaskId& id);
 Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now);
 
+// `updated_at` of a queue or schedule that is written now. It is their version, so it moves on
+// even if the clock stands still or goes back.
+inline TimePoint written_after(TimePoint last, TimePoint now) {
+  return std::max(now, later(last, Duration(1)));
+}
+
 // queues.cc
 Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mode, TimePoint now);
 Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoint now);
@@ -93,7 +100,8 @@ Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit);
 std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit);
 
 // schedules.cc
-Result<Schedule> put_schedule(State& state, const Schedule& schedule, TimePoint now);
+Result<Schedule> put_schedule(State& state, const Schedule& schedule, PutSchedule mode,
+                              TimePoint now);
 Result<void> remove_schedule(State& state, std::string_view name);
 Result<Fired> fire(State& state, const Fire& tick, TimePoint now);
 

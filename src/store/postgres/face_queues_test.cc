@@ -1,7 +1,10 @@
 // The view millrace.task_queues: S4's table of queues.
+#include <thread>
+
 #include "core/retry.h"
 #include "core/retry_presets.h"
 #include "core/uuid.h"
+#include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 
 namespace millrace::test {
@@ -98,6 +101,40 @@ TEST_F(TaskQueues, an_update_changes_the_queue_and_nothing_else_of_it) {
   rest.max_concurrent = std::nullopt, rest.active = true;
   EXPECT_EQ(rest, before.settings);
   EXPECT_EQ(try_put(task("busy")).error().code, ErrorCode::conflict);  // C-29
+}
+
+// Whoever waits for another has read the row before.
+TEST_F(TaskQueues, an_update_leaves_alone_what_another_one_changes_meanwhile) {
+  make_queue(queue("busy", {.description = "old", .priority = 5}));
+  auto other = connect();
+  other->begin();
+  ASSERT_TRUE(
+      other->run_script("update millrace.task_queues set priority = 2, "
+                        "description = 'new' where name = 'busy'"));
+  std::thread waits(
+      [&] { sql("update millrace.task_queues set is_active = false where name = 'busy'"); });
+  const std::string waiting =
+      "select count(*) from pg_stat_activity where datname = current_database() "
+      "and wait_event_type = 'Lock'";
+  while (sql(waiting) != "1") std::this_thread::yield();
+  EXPECT_TRUE(other->commit());
+  waits.join();
+  const QueueSettings after = find_queue("busy").settings;
+  EXPECT_EQ(after.priority, 2);
+  EXPECT_EQ(after.description, "new");
+  EXPECT_FALSE(after.active);
+}
+
+// The clock of the server that wrote it last may be ahead.
+TEST_F(TaskQueues, an_update_is_noticed_by_those_who_decided_by_what_was_there_before) {
+  QueueSettings settings = queue("busy");
+  const Queue seen = must(store().put_queue(settings, PutQueue::replace, now + 24h * 36500));
+  sql("update millrace.task_queues set priority = 2 where name = 'busy'");
+  const Queue after = find_queue("busy");
+  EXPECT_EQ(after.updated_at, seen.updated_at + 1ms);
+  EXPECT_THAT(store().put_queue(settings, PutQueue::changed(seen), now),
+              FailsWith(ErrorCode::conflict));
+  EXPECT_THAT(store().put_queue(settings, PutQueue::changed(after), now), IsOk());
 }
 
 // S4-030

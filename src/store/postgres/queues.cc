@@ -256,7 +256,7 @@ Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, Time
         }
         Queue marked = entry->queue;
         marked.removing = true;
-        marked.updated_at = now;
+        marked.updated_at = embedded::written_after(marked.updated_at, now);
         state().set_queue(*entry, std::move(marked));
         return Result<bool>(true);
       });

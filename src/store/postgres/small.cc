@@ -26,13 +26,24 @@ Schedule schedule_of(std::string_view bytes) {
   return schedule;
 }
 
-void write_schedule(const Schedule& schedule, Batch& batch) {
+void write_schedule(const postgres::Sql& how, const Schedule& schedule, Batch& batch) {
   std::string bytes;
   embedded::Appender out(bytes);
   embedded::write(out, format), embedded::write(out, schedule);
-  postgres::Params& params = batch.add(sql::put_schedule);
+  postgres::Params& params = batch.add(how);
   params.add(schedule.name), params.add(schedule.next), params.add(schedule.paused);
   params.add_bytes(bytes);
+}
+
+// Whether one more schedule may be added.
+postgres::Answer<Result<void>> check_room(postgres::Connection& connection) {
+  const postgres::Statement statement{.sql = &sql::count_schedules};
+  auto count = connection.send({&statement, 1});
+  if (!count) return std::unexpected(std::move(count.error()));
+  if (count->front().get<std::uint64_t>(0, 0) < limits::max_schedules) return Result<void>();
+  return Result<void>(
+      fail(ErrorCode::limited,
+           fmt::format("there are {} schedules, the most a store keeps", limits::max_schedules)));
 }
 
 // The first key after all that begin with the prefix; nullopt: there is none.
@@ -64,28 +75,29 @@ PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
   return {};
 }
 
-Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, TimePoint now) {
+Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                             TimePoint now) {
   return flat(
       change("put a schedule", now, [&](Connection& connection) -> Answer<Result<Schedule>> {
         // Bytes that are no text have no schedule; the state machine says what is wrong with them.
-        if (auto ok = validate(schedule); ok) {
+        const bool valid = validate(schedule).has_value();
+        if (valid) {
           if (auto got = read_schedule(connection, schedule.name); !got) {
             return std::unexpected(got.error());
           }
-          const postgres::Statement statement{.sql = &sql::count_schedules};
-          auto count = connection.send({&statement, 1});
-          if (!count) return std::unexpected(std::move(count.error()));
-          if (state().schedules.empty() &&
-              count->front().get<std::uint64_t>(0, 0) >= limits::max_schedules) {
-            return Result<Schedule>(fail(
-                ErrorCode::limited, fmt::format("there are {} schedules, the most a store keeps",
-                                                limits::max_schedules)));
-          }
         }
-        Result<Schedule> stored = embedded::put_schedule(state(), schedule, now);
+        const bool is_new = state().schedules.empty();
+        if (valid && is_new && !mode.seen) {
+          auto room = check_room(connection);
+          if (!room) return std::unexpected(std::move(room.error()));
+          if (!*room) return Result<Schedule>(std::unexpected(std::move(room->error())));
+        }
+        Result<Schedule> stored = embedded::put_schedule(state(), schedule, mode, now);
         if (!stored) return stored;
         Batch batch;
-        write_schedule(*stored, batch);
+        // What is not there cannot be locked: a row that somebody else adds meanwhile makes this
+        // begin again.
+        write_schedule(is_new ? sql::add_schedule : sql::change_schedule, *stored, batch);
         if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
         if (listener_) listener_->tell_schedules();
         return stored;
@@ -144,7 +156,7 @@ Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
     Result<Fired> fired = embedded::fire(state(), tick, now);
     if (!fired) return fired;
     Batch batch;
-    write_schedule(fired->schedule, batch);
+    write_schedule(sql::change_schedule, fired->schedule, batch);
     if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
     return fired;
   }));

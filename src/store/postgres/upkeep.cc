@@ -276,7 +276,10 @@ Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
         Queue changed = entry.queue;
         if (unpause) changed.settings.paused_until.reset();
         if (drained) changed.settings.draining = false;
-        if (unpause || drained) state().set_queue(entry, std::move(changed));
+        if (unpause || drained) {
+          changed.updated_at = embedded::written_after(changed.updated_at, now);
+          state().set_queue(entry, std::move(changed));
+        }
         return Result<std::size_t>(std::size_t{unpause} + std::size_t{drained});
       });
 }

@@ -282,10 +282,11 @@ Result<std::vector<Result<Put>>> JournalStore::restore(std::span<const Task> tas
   return change(Need::a_lot, bytes_of_all(tasks), [&] { return machine_->restore(tasks, now); });
 }
 
-Result<Schedule> JournalStore::put_schedule(const Schedule& schedule, TimePoint now) {
+Result<Schedule> JournalStore::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                            TimePoint now) {
   saw(now);
   return change(Need::a_lot, bytes_of(schedule.task),
-                [&] { return machine_->put_schedule(schedule, now); });
+                [&] { return machine_->put_schedule(schedule, mode, now); });
 }
 
 Result<Fired> JournalStore::fire(const Fire& tick, TimePoint now) {

@@ -60,7 +60,7 @@ class JournalStore final : public Store {
   Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
   Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
 
-  Result<Schedule> put_schedule(const Schedule& schedule, TimePoint now) override;
+  Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) override;
   Result<void> remove_schedule(std::string_view name, TimePoint now) override;
   Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override;
   Result<Fired> fire(const Fire& tick, TimePoint now) override;

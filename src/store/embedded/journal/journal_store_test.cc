@@ -195,7 +195,8 @@ TEST_F(JournalTest, cleaning_keeps_queues_schedules_memos_and_windows) {
   open().make_queue({.name = "q", .id = Uuid{{1}}, .keep_completed = {.last = 0}});
   driver_->make_queue("rare");
   must(store_->put_schedule(
-      {.name = "s", .rule = {.every = std::chrono::seconds(1)}, .task = {.queue = "rare"}}, now_));
+      {.name = "s", .rule = {.every = std::chrono::seconds(1)}, .task = {.queue = "rare"}},
+      PutSchedule::replace, now_));
   must(store_->remember({.key = "m", .value = "v"}, now_));
   NewTask windowed = task();
   windowed.queue = "rare";
