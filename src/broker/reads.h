@@ -111,12 +111,6 @@ class Reads {
 
   Mutex join_mutex_;
   std::vector<std::thread> threads_ GUARDED_BY(join_mutex_);
-};  // when deadlines are looked at again
-bool stopping_ = false;
-ReadsStats stats_;
-
-std::mutex join_mutex_;
-std::vector<std::thread> threads_;
 };
 
 template <class T>
