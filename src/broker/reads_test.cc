@@ -9,11 +9,10 @@
 #include <optional>
 
 #include "core/clock.h"
-#include "store/embedded/memory.h"
-#include "store/forwarding.h"
 #include "tests/support/builders.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
+#include "tests/support/slow_flush_store.h"
 
 namespace millrace {
 namespace {
@@ -21,28 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::FailsWith;
 using test::fresh_id;
-
-// The memory store, whose flushes wait until they may go on.
-class SlowFlush final : public ForwardingStore {
- public:
-  explicit SlowFlush(Store& inner) : ForwardingStore(inner) {}
-
-  Result<void> flush() override {
-    ++begun;
-    may_end.wait(false);
-    if (failure) return std::unexpected(*failure);
-    return ForwardingStore::flush();
-  }
-
-  std::atomic<int> begun = 0;
-  std::atomic<bool> may_end = true;
-  std::optional<Error> failure = std::nullopt;
-
-  void let_go() {
-    may_end = true;
-    may_end.notify_all();
-  }
-};
 
 class ReadsTest : public ::testing::Test {
  protected:
@@ -75,8 +52,7 @@ class ReadsTest : public ::testing::Test {
 
   const TimePoint now_ = TimePoint(Duration(1'000'000));
   SystemClock clock_;
-  std::unique_ptr<Store> memory_ = open_memory();
-  SlowFlush store_{*memory_};
+  test::SlowFlushStore store_;
   std::optional<Coalescer> coalescer_{std::in_place, clock_, store_};
   std::optional<Reads> reads_{std::in_place, clock_, store_, *coalescer_};
 };

@@ -1,0 +1,40 @@
+// The memory store, whose flushes wait until they may end, and may fail. Safe to read beside.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "store/embedded/memory.h"
+#include "store/forwarding.h"
+
+namespace millrace::test {
+
+class SlowFlushStore final : public ForwardingStore {
+ public:
+  SlowFlushStore() : SlowFlushStore(open_memory()) {}
+
+  std::atomic<int> begun = 0;  // flushes
+  std::atomic<bool> may_end = true;
+  std::optional<Error> failure = std::nullopt;  // of the next flush that ends
+
+  void let_go() {
+    may_end = true;
+    may_end.notify_all();
+  }
+
+  Result<void> flush() override {
+    ++begun;
+    may_end.wait(false);
+    if (failure) return std::unexpected(*failure);
+    return ForwardingStore::flush();
+  }
+
+ private:
+  explicit SlowFlushStore(std::unique_ptr<Store> memory)
+      : ForwardingStore(*memory), memory_(std::move(memory)) {}
+
+  std::unique_ptr<Store> memory_;
+};
+
+}  // namespace millrace::test
