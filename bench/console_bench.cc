@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
   flags.number("--seconds", settings.seconds);
   flags.number("--tasks", settings.tasks);
   flags.number("--queues", settings.queues);
-  settings.program = flags.value("--server").value_or(settings.program);
+  settings.program = flags.value("--program").value_or(settings.program);
   raise_file_limit();
   flags.refuse_others({"import", "scrape"});
   const auto wanted = [&](std::string_view name) {

@@ -8,7 +8,7 @@
 //   --seconds S      of one round (15)
 //   --rate N         tasks a second (20000)
 //   --recording FILE what was recorded before, in place of a browser
-//   --server FILE    another program in the place of millrace
+//   --program FILE   another program in the place of millrace
 //   --smoke          one very short round with a few requests and no browser
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -318,7 +318,7 @@ int main(int argc, char** argv) {
   flags.number("--seconds", settings.seconds);
   flags.number("--rate", settings.rate);
   settings.recording = flags.value("--recording").value_or("");
-  settings.server = flags.value("--server").value_or(settings.server);
+  settings.server = flags.value("--program").value_or(settings.server);
   flags.refuse_others({"server-slowdown", "transfer"});
   raise_file_limit();
   Bench bench(settings);

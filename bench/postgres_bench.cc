@@ -1,8 +1,8 @@
 // Millrace on PostgreSQL beside Graphile Worker and pg-boss, on the same server and in the same
 // run.
 //
-//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work work-kept flat churn;
-//                                                  the first three if none
+//   postgres_bench [--smoke] [FLAGS] [NAME...]     put-single put-batch work work-kept flat churn
+//                                                  reads waiters; the first three if none
 //   --rounds N      by turns (5)
 //   --brokers N     of ours, as an application with so many processes has them (2)
 //   --workers N     of each broker (4)
@@ -10,6 +10,10 @@
 //   --waiting N, --finished N, --held S   beside which `flat` works, and how long a snapshot is
 //   held
 //   --churn N       lives before the tables are measured (5,000,000)
+//   --seconds S     what one figure of `reads` is measured for (2)
+//   --stored N      tasks that `reads` reads (500,000); --warm leaves them in the page cache
+//   --waiters N     clients that wait for a task each in `waiters` (10,000)
+//   --program FILE  another program in the place of millrace, for `reads` and `waiters`
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,6 +29,9 @@
 #include "bench/measure.h"
 #include "bench/peers.h"
 #include "bench/postgres_load.h"
+#include "bench/postgres_reads.h"
+#include "bench/processes.h"
+#include "bench/reads.h"
 #include "bench/require.h"
 #include "tests/support/postgres_server.h"
 
@@ -43,6 +50,11 @@ struct Scale {
   std::size_t finished = 5'000'000;
   double held = 120;  // seconds
   std::size_t churn = 5'000'000;
+  ReadsSettings reads = {.rounds = 9, .stored = 500'000, .work_tasks = 20'000};
+  bool warm = false;
+  WaitersSettings waiters = {};
+  std::string program = own_directory() + "/../millrace";
+  bool smoke = false;
 };
 
 constexpr std::size_t in_flight = 32;
@@ -306,6 +318,13 @@ void run(const Scale& scale, const std::vector<std::string>& names) {
   }
   if (asked("flat")) flat(server, scale);
   if (asked("churn")) churn(server, scale);
+  const bool smoke = scale.smoke && names.empty();
+  if (asked("reads") || smoke) {
+    measure_postgres_reads(server, scale.program, scale.reads, scale.warm);
+  }
+  if (asked("waiters") || smoke) {
+    measure_postgres_waiters(server, scale.program, scale.waiters);
+  }
 }
 
 }  // namespace
@@ -317,9 +336,19 @@ int main(int argc, char** argv) {
   Flags flags(words);
   Scale scale;
   if (flags.has("--smoke")) {
-    scale = {.rounds = 1, .peers = false, .single = 500, .batched = 4000, .worked = 4000};
+    scale = {.rounds = 1,
+             .peers = false,
+             .single = 500,
+             .batched = 4000,
+             .worked = 4000,
+             .reads = {.rounds = 1, .seconds = 0.2, .stored = 4000, .work_tasks = 4000},
+             .warm = true,  // to drop the thousand files of a new cluster takes seconds
+             .waiters = {.rounds = 1, .seconds = 0.5, .waiters = 50},
+             .smoke = true};
   }
-  flags.number("--rounds", scale.rounds);
+  if (int rounds = 0; flags.number("--rounds", rounds), rounds != 0) {
+    scale.rounds = scale.reads.rounds = scale.waiters.rounds = rounds;
+  }
   flags.number("--brokers", scale.brokers);
   flags.number("--workers", scale.workers);
   if (flags.has("--no-peers")) scale.peers = false;
@@ -327,6 +356,13 @@ int main(int argc, char** argv) {
   flags.number("--finished", scale.finished);
   flags.number("--held", scale.held);
   flags.number("--churn", scale.churn);
-  flags.refuse_others({"put-single", "put-batch", "work", "work-kept", "flat", "churn"});
+  flags.number("--seconds", scale.reads.seconds);
+  flags.number("--stored", scale.reads.stored);
+  flags.number("--waiters", scale.waiters.waiters);
+  if (flags.has("--warm")) scale.warm = true;
+  scale.program = flags.value("--program").value_or(scale.program);
+  flags.refuse_others(
+      {"put-single", "put-batch", "work", "work-kept", "flat", "churn", "reads", "waiters"});
+  raise_file_limit();
   run(scale, words);
 }

@@ -27,6 +27,8 @@
 namespace millrace::bench {
 namespace {
 
+constexpr double patience = 300;  // seconds until a program is ready
+
 [[noreturn]] void give_up_child(const char* what) {
   dprintf(STDERR_FILENO, "%s: %s\n", what, strerror(errno));
   _exit(127);
@@ -63,6 +65,34 @@ std::string text_of(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+// Of /proc/PID/stat, in seconds of processor time; nothing of one that has ended.
+struct Times {
+  pid_t parent = 0;
+  double own = 0;
+  double ended_children = 0;
+};
+
+Times times_of(pid_t process) {
+  const std::string text = text_of(fmt::format("/proc/{}/stat", process));
+  const std::size_t name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return {};
+  // The fields after it are counted from the third.
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  Times times;
+  fields >> skipped >> times.parent;
+  for (int field = 5; field < 14; ++field) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  double children_user = 0;
+  double children_system = 0;
+  fields >> user >> system >> children_user >> children_system;
+  const auto tick = static_cast<double>(sysconf(_SC_CLK_TCK));
+  times.own = (user + system) / tick;
+  times.ended_children = (children_user + children_system) / tick;
+  return times;
 }
 
 sockaddr_in loopback(std::uint16_t port) {
@@ -124,15 +154,7 @@ std::string Process::printed() const {
 }
 
 double Process::cpu_seconds() const {
-  std::string text = text_of(fmt::format("/proc/{}/stat", id_));
-  // The name, in parentheses, may hold anything; the fields after it are counted from the third.
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string skipped;
-  for (int field = 3; field < 14; ++field) fields >> skipped;
-  double user = 0;
-  double system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return times_of(id_).own;
 }
 
 std::uint64_t Process::resident_bytes() const {
@@ -140,6 +162,18 @@ std::uint64_t Process::resident_bytes() const {
   std::uint64_t pages = 0;
   fields >> pages >> pages;
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+double cpu_seconds_with_children(pid_t process) {
+  const Times times = times_of(process);
+  double sum = times.own + times.ended_children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const Times other = times_of(static_cast<pid_t>(std::stol(name)));
+    if (other.parent == process) sum += other.own;
+  }
+  return sum;
 }
 
 std::string output_of(Command command) {
@@ -169,10 +203,10 @@ std::uint16_t free_port() {
 }
 
 void wait_for_port(Process& process, std::uint16_t port) {
-  const double until = wall_seconds() + 60;
+  const double until = wall_seconds() + patience;
   while (!listens(port)) {
     require(process.running(), "a program that was to listen ended: " + process.printed());
-    require(wall_seconds() < until, "a program listens within a minute");
+    require(wall_seconds() < until, "a program listens within some minutes");
     poll(nullptr, 0, 10);
   }
 }
@@ -188,19 +222,29 @@ std::string own_directory() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
-TestServer::TestServer(const std::string& program, const std::vector<std::string>& flags)
-    : port_(free_port()) {
-  Command command{.words = {program, "serve", "--listen", fmt::format("127.0.0.1:{}", port_),
-                            "--store", "journal:" + directory_.path()},
-                  .log = log_ / "log"};
+TestServer::TestServer(const std::string& program, const std::vector<std::string>& flags) {
+  start(program, "journal:" + directory_.path(), flags);
+}
+
+TestServer::TestServer(const std::string& program, const std::string& store,
+                       const std::vector<std::string>& flags) {
+  start(program, store, flags);
+}
+
+void TestServer::start(const std::string& program, const std::string& store,
+                       const std::vector<std::string>& flags) {
+  port_ = free_port();
+  Command command{
+      .words = {program, "serve", "--listen", fmt::format("127.0.0.1:{}", port_), "--store", store},
+      .log = log_ / "log"};
   command.words.insert(command.words.end(), flags.begin(), flags.end());
   process_ = std::make_unique<Process>(command);
   wait_for_port(*process_, port_);
-  const double until = wall_seconds() + 60;
+  const double until = wall_seconds() + patience;
   const std::string request = http_request("GET", "/ready");
   HttpLoad load(port_, 1);
   while (load.ask(0, request).status != 200) {
-    require(wall_seconds() < until, "the server is ready within a minute");
+    require(wall_seconds() < until, "the server is ready within some minutes");
     poll(nullptr, 0, 10);
   }
 }

@@ -47,13 +47,17 @@ class Process {
   bool ended_ = false;
 };
 
+// Of a process, and of those that it started: the living and the ended ones.
+double cpu_seconds_with_children(pid_t process);
+
 // Runs a program to its end; what it printed. A program that fails is the end of the bench.
 std::string output_of(Command command);
 
 // A port that was free a moment ago.
 std::uint16_t free_port();
 
-// Waits up to a minute until somebody listens; the end of the bench if the process ends first.
+// Waits some minutes until it listens, since it may have much to open; the end of the bench if the
+// process ends first.
 void wait_for_port(Process& process, std::uint16_t port);
 
 // As many open files as the system allows, for the bench and for what it starts.
@@ -62,19 +66,26 @@ void raise_file_limit();
 // Where the bench's own program lies.
 std::string own_directory();
 
-// A server with a directory of its own, on a free port.
+// A server on a free port.
 class TestServer {
  public:
   // program serve --listen 127.0.0.1:PORT --store journal:DIRECTORY flags...
+  // with a directory of its own.
   TestServer(const std::string& program, const std::vector<std::string>& flags);
+  // The same on a store that outlives it.
+  TestServer(const std::string& program, const std::string& store,
+             const std::vector<std::string>& flags);
 
   std::uint16_t port() const { return port_; }
   Process& process() { return *process_; }
 
  private:
+  void start(const std::string& program, const std::string& store,
+             const std::vector<std::string>& flags);
+
   test::TemporaryDirectory directory_;
   test::TemporaryDirectory log_;
-  std::uint16_t port_;
+  std::uint16_t port_ = 0;
   std::unique_ptr<Process> process_;
 };
 

@@ -2,23 +2,30 @@
 // is the load; what it measures are programs that it starts and stops. docs/benchmarks.md says how
 // to read its lines.
 //
-//   server_bench [FLAG...] [NAME...]     put-single put-batch work latency flat idle; all if none
+//   server_bench [FLAG...] [NAME...]     put-single put-batch work latency flat idle reads; all
+//                                        but reads if none
 //
 //   --rounds N      alternating rounds of everything (9)
 //   --seconds S     what one figure is measured for (2)
 //   --waiting N     tasks that wait in `flat` (5000000)
 //   --no-peers      nothing but ours and the bare server
-//   --server FILE   another program in the place of millrace
+//   --stored N      tasks that `reads` reads (2000000)
+//   --data DIR      where they lie; what is there already is used, and stays
+//   --keep          leaves a new DIR there
+//   --warm          leaves them in the system's page cache
+//   --program FILE  another program in the place of millrace
 //   --smoke         one very short round of everything, without peers
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/flags.h"
@@ -26,6 +33,7 @@
 #include "bench/measure.h"
 #include "bench/peers.h"
 #include "bench/processes.h"
+#include "bench/reads.h"
 #include "bench/require.h"
 #include "bench/server_load.h"
 
@@ -41,7 +49,12 @@ struct Settings {
   std::size_t long_polls = 1'000;
   bool peers = true;
   std::size_t segments = 8;  // of the bare server's log
-  std::string server = own_directory() + "/../millrace";
+  std::string program = own_directory() + "/../millrace";
+  ReadsSettings reads = {};
+  std::string data = {};  // of reads; empty: a temporary directory
+  bool keep = false;
+  bool warm = false;
+  bool smoke = false;
 };
 
 constexpr std::size_t put_connections = 64;
@@ -61,10 +74,11 @@ class Bench {
   void latency();
   void flat();
   void idle();
+  void reads();
 
  private:
   std::unique_ptr<TestServer> ours() const {
-    return std::make_unique<TestServer>(settings_.server,
+    return std::make_unique<TestServer>(settings_.program,
                                         std::vector<std::string>{"--log-level", "warning"});
   }
   Peers& peers() {
@@ -300,6 +314,25 @@ void Bench::idle() {
       .print();
 }
 
+void Bench::reads() {
+  namespace fs = std::filesystem;
+  const std::optional<test::TemporaryDirectory> temporary =
+      settings_.data.empty() ? std::optional<test::TemporaryDirectory>(std::in_place)
+                             : std::nullopt;
+  const std::string data = temporary ? *temporary / "data" : settings_.data;
+  const bool remove = !settings_.keep && !fs::exists(data);
+  ReadsSettings reads = settings_.reads;
+  reads.rounds = settings_.rounds;
+  reads.seconds = settings_.seconds;
+  reads.work_tasks = settings_.work_tasks;
+  if (!settings_.warm) reads.directory = data;
+  {
+    TestServer server(settings_.program, "journal:" + data, {"--log-level", "warning"});
+    measure_reads("server", server, reads);
+  }
+  if (remove) fs::remove_all(data);
+}
+
 void run(const Settings& settings, const std::vector<std::string>& names) {
   Bench bench(settings);
   struct Named {
@@ -315,6 +348,9 @@ void run(const Settings& settings, const std::vector<std::string>& names) {
   for (const Named& each : all) {
     if (names.empty() || std::ranges::find(names, each.name) != names.end()) (bench.*each.run)();
   }
+  // Gigabytes, so only where it is asked for.
+  const bool asked = std::ranges::find(names, "reads") != names.end();
+  if (asked || (settings.smoke && names.empty())) bench.reads();
 }
 
 Settings smoke() {
@@ -327,6 +363,8 @@ Settings smoke() {
   settings.long_polls = 10;
   settings.segments = 1;
   settings.peers = false;
+  settings.reads.stored = 4'000;
+  settings.smoke = true;
   return settings;
 }
 
@@ -342,8 +380,12 @@ int main(int argc, char** argv) {
   flags.number("--rounds", settings.rounds);
   flags.number("--seconds", settings.seconds);
   flags.number("--waiting", settings.waiting);
-  settings.server = flags.value("--server").value_or(settings.server);
-  flags.refuse_others({"put-single", "put-batch", "work", "latency", "flat", "idle"});
+  settings.program = flags.value("--program").value_or(settings.program);
+  flags.number("--stored", settings.reads.stored);
+  settings.data = flags.value("--data").value_or("");
+  settings.keep = flags.has("--keep");
+  settings.warm = flags.has("--warm");
+  flags.refuse_others({"put-single", "put-batch", "work", "latency", "flat", "idle", "reads"});
   raise_file_limit();
   run(settings, words);
   return 0;

@@ -25,17 +25,6 @@ std::size_t position_of(std::string_view text, std::string_view what, std::size_
                        : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
 }
 
-void require_status(const Answer& answer, unsigned status) {
-  if (answer.status == status) return;
-  require(false, fmt::format("{} was expected, not {} {}", status, answer.status, answer.body));
-}
-
-// A task or a settlement that was refused has an error among the results of its batch.
-void require_no_error(std::string_view body) {
-  const std::size_t at = position_of(body, R"("error":)", 0);
-  if (at != std::string_view::npos) require(false, body.substr(at, 300));
-}
-
 // Processor time of the server and of this process, between two moments.
 class Processors {
  public:
@@ -61,12 +50,18 @@ std::string task_text() {
   return fmt::format(R"({{"type":"send-email","payload":{}}})", payload_text());
 }
 
-struct Handed {
-  std::string_view id;
-  std::string_view token;
-};
+}  // namespace
 
-// The next task in an answer to a take, from `at` on; an empty id after the last.
+void require_status(const Answer& answer, unsigned status) {
+  if (answer.status == status) return;
+  require(false, fmt::format("{} was expected, not {} {}", status, answer.status, answer.body));
+}
+
+void require_no_error(std::string_view body) {
+  const std::size_t at = position_of(body, R"("error":)", 0);
+  if (at != std::string_view::npos) require(false, body.substr(at, 300));
+}
+
 Handed next_task(std::string_view body, std::size_t& at) {
   static constexpr std::string_view id_member = R"("id":")";
   static constexpr std::string_view token_member = R"("token":")";
@@ -78,8 +73,6 @@ Handed next_task(std::string_view body, std::size_t& at) {
   return {.id = body.substr(id + id_member.size(), 36),
           .token = body.substr(token + token_member.size(), 16)};
 }
-
-}  // namespace
 
 std::string payload_text() {
   std::string text =

@@ -21,6 +21,18 @@ std::string payload_text();
 // POST /v1/queues/emails/tasks with one task, or with an array of them.
 std::string put_request(std::size_t batch);
 
+// The end of the bench where an answer has another status, or an error among the results of its
+// batch.
+void require_status(const Answer& answer, unsigned status);
+void require_no_error(std::string_view body);
+
+struct Handed {
+  std::string_view id;
+  std::string_view token;
+};
+// The next task in an answer to a take, from `at` on; an empty id after the last.
+Handed next_task(std::string_view body, std::size_t& at);
+
 struct Rate {
   double per_second = 0;     // tasks
   double server_cpu_us = 0;  // a task
