@@ -170,7 +170,7 @@ TEST(Export, has_the_queues_of_tasks_that_were_moved_meanwhile_and_nothing_newer
   std::istringstream in(text);
   const auto report = import_store(in, *copy, driver.now);
   EXPECT_EQ(report.error, std::nullopt);
-  EXPECT_EQ(must(copy->find(moved.id)).queue, "late");
+  EXPECT_EQ(must(find_task(*copy, moved.id)).queue, "late");
 }
 
 TEST(Export, leaves_operations_on_many_tasks_out) {
