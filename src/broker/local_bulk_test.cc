@@ -231,6 +231,7 @@ TEST_F(LocalBulkTest, who_waits_for_a_task_hears_that_it_was_cancelled_or_remove
     const TaskId id = put();
     Heard<Task> heard;
     d.broker->await({.caller = {2}}, id, 1h, heard.completion());
+    d.finish_reads();
     must(act({.request = {.action = action}, .tasks = {seen(id)}}));
     d.broker->run_services();
     must(d.try_put({}));

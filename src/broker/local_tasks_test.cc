@@ -49,6 +49,7 @@ class LocalTasksTest : public ::testing::Test {
   Heard<Task> await(TaskRef task, Duration wait, CallerId caller = {1}) {
     Heard<Task> heard;
     d.broker->await({.caller = caller}, task, wait, heard.completion());
+    d.finish_reads();
     return heard;
   }
   // Whatever was asked before is answered by now.
@@ -235,6 +236,7 @@ TEST(LocalTasks, too_many_who_wait_are_limited) {
   const Put put = d.put(to("q"));
   std::vector<Heard<Task>> heard(3);
   for (auto& each : heard) d.broker->await(d.ask(), put.id, 1min, each.completion());
+  d.finish_reads();
   must(d.try_put({}));
   EXPECT_FALSE(heard[1].answered());
   EXPECT_THAT(heard[2].get(), IsLimited());
@@ -245,6 +247,7 @@ TEST(LocalTasks, stopping_answers_those_who_wait) {
   const Put put = d.put(to("q"));
   Heard<Task> heard;
   d.broker->await(d.ask(), put.id, 1min, heard.completion());
+  d.finish_reads();
   must(d.try_put({}));
   d.broker->stop();
   EXPECT_THAT(heard.get(), FailsWith(ErrorCode::unavailable));
@@ -274,6 +277,7 @@ TEST(LocalTasks, a_store_that_fails_is_told_to_everybody) {
   const Put put = d.put(to("q"));
   Heard<Task> waiting;
   d.broker->await(d.ask(), put.id, 1min, waiting.completion());
+  d.finish_reads();
   must(d.try_put({}));
   EXPECT_EQ(d.broker->failure(), std::nullopt);
   store.fails = true;

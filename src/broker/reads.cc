@@ -61,18 +61,23 @@ void Reads::expire(TimePoint now) {
   next_expiry_ = now + longest_wait;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const auto here = at++;
-    if (here->deadline > now) continue;
-    here->instead = Error{ErrorCode::unavailable,
-                          "the read waited for its turn until its deadline; nothing was changed"};
-    ++stats_.expired;
-    ++under_way_[here->caller.value].jobs;
-    answers_.splice(answers_.end(), waiting_, here);
+    if (here->deadline <= now) expire(here);
   }
+}
+
+void Reads::expire(Jobs::iterator job) {
+  job->instead = Error{ErrorCode::unavailable,
+                       "the read waited for its turn until its deadline; nothing was changed"};
+  ++stats_.expired;
+  ++under_way_[job->caller.value].jobs;
+  answers_.splice(answers_.end(), waiting_, job);
 }
 
 Reads::Jobs Reads::next(bool& looked_at) {
   for (;;) {
-    expire(clock_.now());
+    const TimePoint now = clock_.now();
+    expire(now);
+    if (!waiting_.empty() && waiting_.front().deadline <= now) expire(waiting_.begin());
     Jobs job;
     if (!answers_.empty()) {
       job.splice(job.end(), answers_, answers_.begin());

@@ -86,7 +86,9 @@ class Reads {
 
   void submit(Job job);
   void run();
+  // Looks at all deadlines now and then, since those behind the first may pass earlier.
   void expire(TimePoint now) REQUIRES(mutex_);
+  void expire(Jobs::iterator job) REQUIRES(mutex_);
   // The next thing to do; empty: the end.
   Jobs next(bool& looked_at) REQUIRES(mutex_);
   void look(Jobs job);

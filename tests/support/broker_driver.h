@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,8 @@ class BrokerDriver {
     return wait<Task>([&](auto done) { broker->find(ask(), task, std::move(done)); });
   }
   Task find(TaskRef task, Where where = Where::current()) { return must(try_find(task), where); }
+  // Reads that were asked for before this are answered, or wait for their task.
+  void finish_reads() { std::ignore = try_find(TaskNumber{0}); }
   Result<TaskState> try_cancel(TaskId id, std::string reason = "enough") {
     return only(wait<Broker::States>(
         [&](auto done) { broker->cancel(ask(), {id}, std::move(reason), std::move(done)); }));
