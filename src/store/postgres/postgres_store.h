@@ -45,6 +45,9 @@ class PostgresStore final : public Store {
   Result<void> open();
   // Connects and reads the queues: for one whose reads alone will be called.
   Result<void> open_reader();
+  // Changes whenever the store may have come to another server, or to one that crashed and forgot.
+  // Any thread may ask.
+  std::uint64_t server_epoch() const { return session_.connections() + crashes_; }
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,

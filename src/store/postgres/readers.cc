@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace millrace::store_postgres {
@@ -19,43 +20,57 @@ StoreWithReaders::StoreWithReaders(std::unique_ptr<PostgresStore> writer, Postgr
       options_(std::move(options)),
       clock_(clock) {}
 
-Result<std::unique_ptr<PostgresStore>> StoreWithReaders::borrow() {
-  Lock lock(mutex_);
-  const auto is_one_idle = [this]() REQUIRES(mutex_) {
-    return !readers_.empty() || borrowed_ < std::max<std::size_t>(options_.readers, 1);
+std::vector<StoreWithReaders::Session> StoreWithReaders::take_outdated() {
+  const auto is_current = [epoch = writer_->server_epoch()](const Session& session) {
+    return session.epoch == epoch;
   };
-  if (!idle_.wait_for(mutex_, longest_wait, is_one_idle)) {
+  const auto outdated = std::ranges::partition(idle_, is_current);
+  std::vector<Session> taken(std::make_move_iterator(outdated.begin()),
+                             std::make_move_iterator(outdated.end()));
+  idle_.erase(outdated.begin(), outdated.end());
+  return taken;
+}
+
+Result<StoreWithReaders::Session> StoreWithReaders::borrow() {
+  std::vector<Session> outdated;  // closed without the lock
+  Lock lock(mutex_);
+  const auto may_have_one = [this]() REQUIRES(mutex_) {
+    return !idle_.empty() || borrowed_ < std::max<std::size_t>(options_.readers, 1);
+  };
+  if (!given_back_.wait_for(mutex_, longest_wait, may_have_one)) {
     return fail(ErrorCode::unavailable, "all sessions that read are busy; ask again");
   }
   ++borrowed_;
-  if (!readers_.empty()) {
-    auto reader = std::move(readers_.back());
-    readers_.pop_back();
-    return reader;
+  outdated = take_outdated();
+  if (!idle_.empty()) {
+    Session session = std::move(idle_.back());
+    idle_.pop_back();
+    return session;
   }
   lock.unlock();
-  auto reader = std::make_unique<PostgresStore>(options_, clock_, "read");
-  auto opened = reader->open_reader();
-  if (opened) return reader;
-  give_back(nullptr);
+  Session session{.store = std::make_unique<PostgresStore>(options_, clock_, "read"),
+                  .epoch = writer_->server_epoch()};
+  auto opened = session.store->open_reader();
+  if (opened) return session;
+  give_back(std::move(session));  // it knows how long to wait before it tries again
   return std::unexpected(std::move(opened.error()));
 }
 
-void StoreWithReaders::give_back(std::unique_ptr<PostgresStore> reader) {
+void StoreWithReaders::give_back(Session session) {
   {
     const Lock lock(mutex_);
     --borrowed_;
-    if (reader) readers_.push_back(std::move(reader));
+    idle_.push_back(std::move(session));
   }
-  idle_.notify_one();
+  given_back_.notify_one();
 }
 
 template <class Call>
 auto StoreWithReaders::read(const Call& call) -> decltype(call(std::declval<PostgresStore&>())) {
-  auto reader = borrow();
-  if (!reader) return std::unexpected(std::move(reader.error()));
-  auto answer = call(**reader);
-  give_back(std::move(*reader));
+  auto session = borrow();
+  if (!session) return std::unexpected(std::move(session.error()));
+  auto answer = call(*session->store);
+  give_back(std::move(*session));
   return answer;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,9 +30,16 @@ class StoreWithReaders final : public ForwardingStore {
   Traits traits() const override;
 
  private:
-  // A reader for one call: one that is idle, or a new one while there are fewer than allowed.
-  Result<std::unique_ptr<PostgresStore>> borrow();
-  void give_back(std::unique_ptr<PostgresStore> reader);
+  struct Session {
+    std::unique_ptr<PostgresStore> store;
+    std::uint64_t epoch;  // of the writer when it was opened
+  };
+
+  // A session for one call: one that is idle, or a new one while there are fewer than allowed.
+  Result<Session> borrow();
+  void give_back(Session session);
+  // Sessions that are idle on a server that the writer may have left: they would read what was.
+  std::vector<Session> take_outdated() REQUIRES(mutex_);
   template <class Call>
   auto read(const Call& call) -> decltype(call(std::declval<PostgresStore&>()));
 
@@ -39,8 +47,8 @@ class StoreWithReaders final : public ForwardingStore {
   const PostgresOptions options_;
   Clock& clock_;
   Mutex mutex_;
-  Condition idle_;
-  std::vector<std::unique_ptr<PostgresStore>> readers_ GUARDED_BY(mutex_);  // that are idle
+  Condition given_back_;
+  std::vector<Session> idle_ GUARDED_BY(mutex_);
   std::size_t borrowed_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <millrace/result.h>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,7 @@ class Session {
       -> Result<typename std::invoke_result_t<Body, postgres::Connection&>::value_type>;
 
   // How often one was opened: what was there before may have been another server.
+  // Any thread may ask.
   std::uint64_t connections() const { return connections_; }
   bool has_connection() const { return connection_ != nullptr && connection_->is_open(); }
 
@@ -59,7 +61,7 @@ class Session {
   postgres::Backoff backoff_;
   std::minstd_rand random_{std::random_device{}()};
   std::string last_failure_;
-  std::uint64_t connections_ = 0;
+  std::atomic<std::uint64_t> connections_ = 0;
 };
 
 template <class Body, class Again>
