@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(rooms core disk process payload postgres store store_embedded store_journal store_postgres
+set(rooms core disk process payload postgres store store_book store_embedded store_journal store_postgres
     store_snapshot broker outgoing worker api_wire api_client access api_server log app)
 add_library(millrace_package STATIC)
 foreach(room IN LISTS rooms)

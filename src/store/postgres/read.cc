@@ -7,6 +7,7 @@
 #include "core/uuid.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/row.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -71,8 +72,9 @@ Result<Task> PostgresStore::find(const TaskRef& task) {
     }
     const postgres::Rows& rows = answer->back();
     if (!rows.empty()) {
-      const Row row = read_row(rows, 0);
-      return task_of(row, queue_name(row.slot.queue));
+      const auto row = read_row(rows, 0);
+      if (!row) return std::unexpected(row.error());
+      return task_of(*row, queue_name(row->slot.queue));
     }
     if (id != nullptr) return Result<Task>(embedded::unknown_task(*id));
     return Result<Task>(fail(ErrorCode::not_found, fmt::format("there is no task number {}",
@@ -130,7 +132,9 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     const postgres::Rows& rows = answer->back();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Row row = read_row(rows, i);
+      const auto read = read_row(rows, i);
+      if (!read) return std::unexpected(read.error());
+      const Row& row = *read;
       if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||
           bytes >= limits::max_taken_bytes) {
         page.next = TaskNumber{row.slot.number + 1};
@@ -186,7 +190,7 @@ Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<Queue
     }
     const postgres::Rows& sums = (*answer)[1];
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      if (sums.get<std::int16_t>(i, 1) >= own_finished) continue;
+      if (sums.get<std::int16_t>(i, 1) >= book::own_finished) continue;
       QueueCounts& to = counts[places.at(sums.get<std::int32_t>(i, 0))];
       to.by[static_cast<std::size_t>(sums.get<std::int16_t>(i, 1))]
            [static_cast<std::size_t>(sums.get<std::int16_t>(i, 2))] = sums.get<std::uint64_t>(i, 3);

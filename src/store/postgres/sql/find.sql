@@ -1,4 +1,4 @@
 -- One task with everything, by id.
-select * from millrace.live_rows where id = $1
+select {{row}} from millrace.live_rows where id = :id
 union all
-select * from millrace.final_rows where id = $1
+select {{row}} from millrace.final_rows where id = :id

@@ -1,3 +1,3 @@
 -- A schedule as it is from now on.
-insert into millrace.schedules (name, next, paused, schedule) values ($1, $2, $3, $4)
-on conflict (name) do update set next = $2, paused = $3, schedule = $4
+insert into millrace.schedules (name, next, paused, schedule) values (:name, :next, :paused, :schedule)
+on conflict (name) do update set next = :next, paused = :paused, schedule = :schedule
