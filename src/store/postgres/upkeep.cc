@@ -10,6 +10,7 @@
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/row.h"
 #include "store/postgres/sql.h"
+#include "store/postgres/write.h"
 
 namespace millrace::store_postgres {
 namespace {
@@ -243,7 +244,7 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
   return {};
 }
 
-// Queues that are being removed.
+// Queues that are being removed. What goes is gone at once: next_moment() must not see it.
 PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection, std::size_t& left,
                                                          std::size_t& removed,
                                                          std::vector<std::uint16_t>& to_lift,
@@ -256,6 +257,12 @@ PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection,
     removed += *count;
     to_lift.push_back(index);
   }
+  Batch batch;
+  write_changes(book_, book_.changes(), batch);
+  if (batch.size() == 0) return {};
+  auto gone = connection.send(batch.statements());
+  if (!gone) return std::unexpected(std::move(gone.error()));
+  book_.close();
   return {};
 }
 
