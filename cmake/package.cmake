@@ -3,8 +3,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(rooms core disk process payload postgres store store_embedded store_journal store_postgres
-    store_snapshot broker outgoing worker api_wire api_client transfer access api_server log app)
+set(rooms core disk process payload postgres store store_book store_embedded store_journal
+    store_postgres store_snapshot broker outgoing worker api_wire api_client transfer access api_server
+    log app)
 add_library(millrace_package STATIC)
 foreach(room IN LISTS rooms)
   target_sources(millrace_package PRIVATE $<TARGET_OBJECTS:millrace_${room}>)

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/random/dice.h"
@@ -39,6 +40,7 @@ class Generator {
   void add_moments(NewTask& task);
   void add_policy(NewTask& task);
   void add_labels(NewTask& task);
+  std::string odd_text();
   void spoil(NewTask& task);
   std::vector<NewTask> follow_ups(std::uint32_t percent);
   PutStep put();

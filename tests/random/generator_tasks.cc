@@ -1,5 +1,6 @@
 // Tasks to put, and what is done to running ones.
 #include <algorithm>
+#include <functional>
 
 #include "core/decide.h"
 #include "core/limits.h"
@@ -69,66 +70,84 @@ void Generator::add_policy(NewTask& task) {
     task.retry.emplace();
     task.retry->max_retries = dice_.below(4);
     if (dice_.percent(50)) task.retry->base = soon();
+    if (dice_.percent(20)) task.retry->backoff = static_cast<Backoff>(dice_.below(2));
+    if (dice_.percent(20)) task.retry->factor = 1 + dice_.share();
+    if (dice_.percent(20)) task.retry->cap = 1s + soon();
+    if (dice_.percent(20)) task.retry->jitter = static_cast<Jitter>(dice_.below(3));
+    if (dice_.percent(20)) task.retry->jitter_share = dice_.share();
+    if (dice_.percent(20)) task.retry->cap_after_jitter = dice_.percent(50);
+    if (dice_.percent(20)) task.retry->retryable = static_cast<Retryable>(dice_.below(2));
   }
-  if (dice_.percent(20)) task.callback = Callback{.url = "https://example.org/done"};
+  if (dice_.percent(20)) {
+    task.callback = Callback{.url = "https://example.org/done"};
+    if (dice_.percent(50)) task.callback->events = static_cast<std::uint8_t>(1 + dice_.below(31));
+    if (dice_.percent(50)) task.callback->max_attempts = 1 + dice_.below(9);
+  }
   if (dice_.percent(40)) {
     const std::vector<Duration> keeps = {0ms, 10ms, 1s, 1min, 1h};
     task.keep_for = dice_.pick(keeps);
   }
 }
 
+// Text that means something to SQL, JSON or a terminal, and has to come back as it was.
+std::string Generator::odd_text() {
+  static const std::vector<std::string> texts = {
+      "null",    "NULL", "{a,b}", "a\"b", "a\\b", "a,b", " a ", "'; --", "%s $1 :now {{x}}",
+      "\xC3\xA9"};
+  return dice_.pick(texts);
+}
+
 void Generator::add_labels(NewTask& task) {
+  const auto label = [&](const std::string& usual) {
+    return dice_.percent(10) ? odd_text() : dice_.word(usual, 3);
+  };
   task.type = dice_.word("type", 3);
   task.payload = dice_.word("payload", 100);
+  if (dice_.percent(10)) task.payload = std::string("\0\xFF\0", 3) + odd_text();
   if (dice_.percent(30)) task.content_type = "text/plain";
-  if (dice_.percent(50)) task.client_id = dice_.word("client", 3);
-  if (dice_.percent(20)) task.request_id = dice_.word("request", 3);
-  if (dice_.percent(50)) task.group = dice_.word("group", 3);
+  if (dice_.percent(50)) task.client_id = label("client");
+  if (dice_.percent(20)) task.request_id = label("request");
+  if (dice_.percent(50)) task.group = label("group");
   if (dice_.percent(20)) task.metadata = "{\"a\":1}";
-  while (dice_.percent(40)) task.tags.push_back(dice_.word("tag", 3));
+  while (dice_.percent(40)) task.tags.push_back(label("tag"));
   if (dice_.percent(20)) task.parent = some_task();
 }
 
-// Nonsense that has to be refused.
+// Nonsense that has to be refused: a way for each refusal of core/validate.
 void Generator::spoil(NewTask& task) {
-  switch (dice_.below(12)) {
-    case 0:
-      task.id = {};
-      break;
-    case 1:
-      task.priority = 10;
-      break;
-    case 2:
-      task.start = now_, task.delay = 1s;
-      break;
-    case 3:
-      task.delay = -1ms, task.start.reset();
-      break;
-    case 4:
-      task.delay = limits::max_delay + 1ms, task.start.reset();
-      break;
-    case 5:
-      task.type = std::string(limits::max_name + 1, 'x');
-      break;
-    case 6:
-      task.type = "no spaces";
-      break;
-    case 7:
-      task.tags.assign(limits::max_tags + 1, "tag");
-      break;
-    case 8:
-      task.unique = UniqueKey{.key = std::string(limits::max_unique_key + 1, 'k')};
-      break;
-    case 9:
-      task.keep_for = -1ms;
-      break;
-    case 10:
-      task.payload = std::string(limits::max_payload + 1, 'p');
-      break;
-    default:
-      task.queue = std::string("bad name");
-      break;
-  }
+  const auto too_long = [&](std::size_t most) { return std::string(most + 1, 'x'); };
+  const std::vector<std::function<void()>> ways = {
+      [&] { task.id = {}; },
+      [&] { task.priority = limits::max_priority + 1; },
+      [&] { task.start = now_, task.delay = 1s; },
+      [&] { task.delay = -1ms, task.start.reset(); },
+      [&] { task.delay = limits::max_delay + 1ms, task.start.reset(); },
+      [&] { task.start = now_ + limits::max_delay + 1ms, task.delay.reset(); },
+      [&] { task.start_by = now_ + limits::max_delay + 1ms; },
+      [&] { task.start = now_ + 5s, task.delay.reset(), task.start_by = now_ + 4999ms; },
+      [&] { task.type = too_long(limits::max_name); },
+      [&] { task.type = "no spaces"; },
+      [&] { task.tags.assign(limits::max_tags + 1, "tag"); },
+      [&] { task.tags = {""}; },
+      [&] { task.tags = {too_long(limits::max_tag)}; },
+      [&] { task.tags = {"line\nbreak"}; },
+      [&] { task.unique = UniqueKey{.key = too_long(limits::max_unique_key)}; },
+      [&] { task.unique = UniqueKey{.key = ""}; },
+      [&] { task.unique = UniqueKey{.key = "k", .scope = UniqueScope::window}; },
+      [&] { task.keep_for = -1ms; },
+      [&] { task.keep_for = limits::max_delay + 1ms; },
+      [&] { task.timeout = 0ms; },
+      [&] { task.payload = too_long(limits::max_payload); },
+      [&] { task.metadata = too_long(limits::max_metadata); },
+      [&] { task.client_id = too_long(limits::max_label); },
+      [&] { task.request_id = "\x7F"; },
+      [&] { task.group = too_long(limits::max_label); },
+      [&] { task.content_type = "text\tplain"; },
+      [&] { task.client_id = "\xFF no text"; },
+      [&] { task.callback = Callback{.url = "ftp://example.org"}; },
+      [&] { task.queue = std::string("bad name"); },
+  };
+  dice_.pick(ways)();
 }
 
 std::vector<NewTask> Generator::follow_ups(std::uint32_t percent) {

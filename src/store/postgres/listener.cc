@@ -7,6 +7,7 @@
 
 #include "core/mutex.h"
 #include "core/seed.h"
+#include "store/postgres/batch.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -148,9 +149,8 @@ bool Listener::speak() {
     if (words.size() >= longest_words) words += " e";
   }
   spoke_ = clock_.steady();
-  postgres::Params params;
-  params.add(channel_), params.add(words);
-  const auto said = connection_->transact(sql::notify, params, {.durable = false});
+  const Batch notify = batch_of(sql::Notify{.channel = channel_, .words = words});
+  const auto said = connection_->transact(notify.statements(), {.durable = false});
   if (connection_->is_read_only()) return false;  // the others have left it, or will
   return said.has_value() || !said.error().lost;
 }

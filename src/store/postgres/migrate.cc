@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "postgres/schema.h"
+#include "store/postgres/batch.h"
 #include "store/postgres/migration_sql.h"
 #include "store/postgres/server_check.h"
 #include "store/postgres/sql.h"
@@ -63,9 +64,9 @@ postgres::Answer<void> apply(Connection& connection, const Migration& migration)
     done.error().message += fmt::format(" (migration {})", migration.name);
     return done;
   }
-  postgres::Params params;
-  params.add(std::int32_t{migration.version}), params.add(migration.name);
-  auto noted = connection.send(sql::add_migration, params);
+  const Batch note = batch_of(
+      sql::AddMigration{.version = std::int32_t{migration.version}, .name = migration.name});
+  auto noted = connection.send(note.statements());
   if (!noted) return std::unexpected(std::move(noted.error()));
   return {};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "core/transition.h"
 #include "core/uuid.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
@@ -15,7 +16,9 @@
 #include "store/postgres/open.h"
 #include "store/postgres/rates.h"
 #include "store/postgres/readers.h"
+#include "store/postgres/row.h"
 #include "store/postgres/sql.h"
+#include "store/postgres/write.h"
 
 namespace millrace {
 
@@ -166,20 +169,20 @@ bool PostgresStore::is_another_server() {
 PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
                                                       const std::vector<Uuid>& ids) {
   if (ids.empty()) return {};
-  postgres::Params params;
   postgres::Array<Uuid> array;
   for (const Uuid& id : ids) array.push(id);
-  params.add(array);
-  const std::array statements = {postgres::Statement{&sql::load_tasks, &params},
-                                 postgres::Statement{&sql::load_finished, &params}};
-  auto answer = connection.send(statements);
+  Batch batch;
+  batch.add(sql::LoadTasks{.ids = array});
+  batch.add(sql::LoadFinished{.ids = array});
+  auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   for (const postgres::Rows& rows : *answer) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Row row = read_row(rows, i);
+      const auto row = read_row(rows, i);
+      if (!row) return std::unexpected(row.error());
       // Its queue has come since the queues were read.
-      if (!state().has_queue_at(row.slot.queue)) return std::unexpected(stale());
-      book_.enter(row);
+      if (!state().has_queue_at(row->slot.queue)) return std::unexpected(stale());
+      book_.enter(*row);
     }
   }
   return {};
@@ -193,11 +196,11 @@ PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading 
   if (!reading.limited.empty()) {
     postgres::Array<std::int32_t> queues;
     for (const auto queue : reading.limited) queues.push(queue);
-    batch.add(sql::lock_queues).add(queues);
-    batch.add(sql::used).add(queues);
+    batch.add(sql::LockQueues{.queues = queues});
+    batch.add(sql::Used{.queues = queues});
   }
   if (reading.numbers != 0) {
-    batch.add(sql::reserve_numbers).add(static_cast<std::int64_t>(reading.numbers));
+    batch.add(sql::ReserveNumbers{.count = static_cast<std::int64_t>(reading.numbers)});
   }
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
@@ -208,7 +211,7 @@ PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading 
       book_.use_number(numbers.get<std::uint64_t>(i, 0));
     }
   }
-  for (const Book::Key& key : reading.keys) book_.looked_at(key);
+  for (const book::Key& key : reading.keys) book_.looked_at(key);
   if (auto got = read_tasks(connection, reading.ids); !got) return got;
   for (const std::uint16_t target : reading.targets) book_.look_for_keys_in(target);
   if (auto got = read_holders(connection); !got) return got;
@@ -220,24 +223,22 @@ PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading 
 // The keys of the tasks that were read and of those that come, and the tasks that hold them.
 PostgresStore::Answer<void> PostgresStore::read_holders(Connection& connection) {
   if (book_.keys().empty()) return {};
-  postgres::Params params;
   postgres::Array<std::int32_t> queues;
   postgres::Array<std::string_view> keys;
   for (const auto& [queue, key] : book_.keys()) queues.push(queue), keys.push(key);
-  params.add(queues), params.add(keys);
-  const postgres::Statement statement{&sql::load_holders, &params};
-  auto answer = connection.send({&statement, 1});
+  const Batch batch = batch_of(sql::LoadHolders{.queues = queues, .keys = keys});
+  auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   const postgres::Rows& rows = answer->front();
   std::vector<Uuid> others;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    using At = sql::HolderColumns;
     const embedded::Holder holder{
-        .id = {rows.get<Uuid>(i, 2)},
-        .number = {rows.get<std::uint64_t>(i, 3)},
-        .until = rows.get<std::optional<TimePoint>>(i, 4).value_or(never)};
-    book_.enter(
-        {static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0)), rows.get<std::string>(i, 1)},
-        holder);
+        .id = {rows.get<Uuid>(i, At::task)},
+        .number = {rows.get<std::uint64_t>(i, At::number)},
+        .until = rows.get<std::optional<TimePoint>>(i, At::until).value_or(never)};
+    const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, At::queue));
+    book_.enter({queue, rows.get<std::string>(i, At::key)}, holder);
     if (!book_.has(holder.id)) others.push_back(holder.id.value);
   }
   sort_and_deduplicate(others);
@@ -248,27 +249,32 @@ PostgresStore::Answer<void> PostgresStore::read_holders(Connection& connection) 
 // -------------------------------------------------------------------------------------
 
 PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& batch, TimePoint) {
-  book_.write_tasks(batch);
-  book_.write_keys(batch);
+  const book::Changes changes = book_.changes();
+  write_changes(book_, changes, batch);
   for (const auto& change : state().changes.small) {
     if (change.thing != embedded::Thing::queue) continue;
     if (state().has_queue_at(change.queue)) write_used(state().queue_at(change.queue), batch);
   }
   auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  lower_marks();
+  lower_marks(changes);
   return {};
 }
 
 // Something may be taken there, by this process and by others.
-void PostgresStore::lower_marks() {
-  for (const Book::Place& place : book_.ready_again()) {
-    marks_.lower(place.queue, place.priority, {place.start, place.number});
-    if (listener_) listener_->tell_work(queue_name(place.queue));
-  }
-  for (const Book::Ended& ended : book_.ended_before()) {
-    const auto mark = pruned_.find({ended.queue, ended.dead});
-    if (mark != pruned_.end()) mark->second = std::min(mark->second, ended.at);
+void PostgresStore::lower_marks(const book::Changes& changes) {
+  for (const book::TaskChange& change : changes.tasks) {
+    if (change.now == nullptr) continue;
+    const embedded::Slot& slot = *change.now;
+    if (is_waiting(slot.state)) {
+      marks_.lower(slot.queue, slot.priority, {slot.start, slot.number});
+      if (listener_) listener_->tell_work(queue_name(slot.queue));
+    }
+    // One that did not end just now: pruning may have to look again where it is.
+    const bool ended_before = !change.before || is_final(change.before->state);
+    if (!is_final(slot.state) || !ended_before) continue;
+    const auto mark = pruned_.find({slot.queue, book::is_dead_letter(slot.state)});
+    if (mark != pruned_.end()) mark->second = std::min(mark->second, slot.moment);
   }
 }
 
@@ -301,11 +307,10 @@ Traits PostgresStore::traits() const {
 
 Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
   return look("look for work", [&](Connection& connection) -> Answer<std::vector<std::string>> {
-    postgres::Params params;
-    params.add(now);
-    const std::array statements = {postgres::Statement{.sql = &sql::version},
-                                   postgres::Statement{&sql::with_work, &params}};
-    auto answer = connection.commit(statements);
+    Batch batch;
+    batch.add(sql::version);
+    batch.add(sql::WithWork{.now = now});
+    auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     std::vector<std::string> found;

@@ -14,7 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/postgres/book.h"
+#include "store/book/book.h"
+#include "store/postgres/batch.h"
 #include "store/postgres/lease_looks.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/marks.h"
@@ -103,7 +104,7 @@ class PostgresStore final : public Store {
   // What a call has to read before the state machine can decide.
   struct Reading {
     std::vector<Uuid> ids = {};               // tasks
-    std::vector<Book::Key> keys = {};         // unique keys
+    std::vector<book::Key> keys = {};         // unique keys
     std::vector<std::uint16_t> limited = {};  // queues whose limits count
     std::set<std::uint16_t> targets = {};     // queues that tasks may move to
     std::size_t numbers = 0;                  // tasks that may be added
@@ -124,7 +125,7 @@ class PostgresStore final : public Store {
   Answer<void> read_holders(Connection& connection);
   // Sends what changed, and commits.
   Answer<void> write(Connection& connection, Batch& batch, TimePoint now);
-  void lower_marks();
+  void lower_marks(const book::Changes& changes);
   // For verbs that touch known tasks: read, decide each, write.
   // `what()` says what to read; it is asked again when queues have changed.
   template <class T, class Item, class What, class Verb>
@@ -138,7 +139,7 @@ class PostgresStore final : public Store {
   Answer<void> check_version(const postgres::Rows& rows) const;
   // Tables for what ends today, in every class that a queue has.
   Result<void> make_partitions(TimePoint now);
-  void enter_queues(const postgres::Rows& rows);
+  Answer<void> enter_queues(const postgres::Rows& rows);
   void write_queues(Batch& batch);
   Answer<void> lock_queues(Connection& connection);
   struct Erasable {
@@ -157,7 +158,18 @@ class PostgresStore final : public Store {
   std::string queue_name(std::uint16_t index);
 
   // put.cc
+  struct PlainAnswer {
+    std::vector<Result<Put>> results = {};
+    std::vector<std::size_t> left = {};  // places of those that something may stand in the way of
+    std::vector<std::pair<std::size_t, std::size_t>> twins = {};  // places with the same id
+  };
   Result<std::vector<Result<Put>>> put_plain(std::span<const NewTask> tasks, TimePoint now);
+  Result<std::vector<Result<Put>>> put_by_book(std::span<const NewTask> tasks, TimePoint now);
+  Result<std::optional<PlainAnswer>> add_plain(std::span<const NewTask> tasks, TimePoint now);
+  // As add_plain(), or by the book where that has to be.
+  Result<PlainAnswer> add_any(std::span<const NewTask> tasks, TimePoint now);
+  std::vector<std::size_t> answer_left(std::span<const NewTask> tasks, PlainAnswer& answer,
+                                       TimePoint now);
   bool is_plain(std::span<const NewTask> tasks);
   void add_reading(const NewTask& task, Reading& reading);
   // The same of a task that limits do not concern.
@@ -166,8 +178,7 @@ class PostgresStore final : public Store {
   static Reading reading_of(std::span<const TaskId> tasks);
 
   // upkeep.cc
-  static Answer<std::size_t> count_of(Connection& connection, const postgres::Sql& sql,
-                                      const postgres::Params& params);
+  static Answer<std::size_t> count_of(Connection& connection, const Batch& one);
   Answer<Advanced> advance(Connection& connection, TimePoint now, std::size_t limit,
                            std::vector<std::uint16_t>& to_lift);
   Answer<void> prune(Connection& connection, TimePoint now, std::size_t& left, std::size_t& removed,
@@ -199,7 +210,7 @@ class PostgresStore final : public Store {
   std::optional<Uuid> boot_;                // as the last flush saw it
   std::atomic<std::uint64_t> crashes_ = 0;  // that flushes saw; they have a thread of their own
   std::pair<std::uint64_t, std::uint64_t> known_by_;  // connections and crashes, when last looked
-  Book book_;
+  book::Book book_;
   Marks marks_;
   LeaseLooks lease_looks_;
   std::map<std::string_view, Pace> step_paces_;  // of upkeep, by statement
@@ -220,13 +231,13 @@ class PostgresStore final : public Store {
 // The book is closed at the end, however that comes.
 class Closing {
  public:
-  explicit Closing(Book& book) : book_(book) { book_.close(); }
+  explicit Closing(book::Book& book) : book_(book) { book_.close(); }
   Closing(const Closing&) = delete;
   Closing& operator=(const Closing&) = delete;
   ~Closing() { book_.close(); }
 
  private:
-  Book& book_;
+  book::Book& book_;
 };
 
 template <class Body>

@@ -10,6 +10,7 @@
 #include "core/validate.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/row.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -28,62 +29,25 @@ TimePoint made_at(const Uuid& id, TimePoint now) {
   return std::min(TimePoint(Duration(ms)), now);
 }
 
-// Columns of put.sql.
-class PlainColumns {
- public:
-  void push(const NewTask& task, std::uint16_t queue, TaskState state, TimePoint start) {
-    ids_.push(task.id.value);
-    queue_.push(queue);
-    state_.push(static_cast<std::int16_t>(state));
-    priority_.push(task.priority);
-    start_.push(start);
-    type_.push(task.type);
-    payload_.push(postgres::Bytes{task.payload});
-    keep_for_.push(task.keep_for ? std::optional(task.keep_for->count()) : std::nullopt);
-    start_by_.push(task.start_by);
-    push(client_id_, task.client_id);
-    push(group_, task.group);
-    if (const auto tags = tags_text(task.tags)) {
-      tags_.push(*tags);
-    } else {
-      tags_.push_null();
-    }
-    if (const auto more = more_of(task)) {
-      more_.push(postgres::Bytes{*more});
-    } else {
-      more_.push_null();
-    }
-  }
-
-  void add_to(postgres::Params& params) const {
-    params.add(ids_), params.add(queue_), params.add(state_), params.add(priority_);
-    params.add(start_), params.add(type_), params.add(payload_), params.add(keep_for_);
-    params.add(start_by_), params.add(client_id_), params.add(group_), params.add(tags_);
-    params.add(more_);
-  }
-
-  const postgres::Array<Uuid>& ids() const { return ids_; }
-  bool empty() const { return ids_.size() == 0; }
-
- private:
-  template <class T>
-  using Array = postgres::Array<T>;
-
-  static void push(Array<std::string_view>& to, const std::string& text) {
-    to.push(text.empty() ? std::nullopt : std::optional<std::string_view>(text));
-  }
-
-  Array<Uuid> ids_;
-  Array<std::int32_t> queue_;
-  Array<std::int16_t> state_, priority_;
-  Array<TimePoint> start_;
-  Array<std::string_view> type_;
-  Array<postgres::Bytes> payload_;
-  Array<std::int64_t> keep_for_;
-  Array<TimePoint> start_by_;
-  Array<std::string_view> client_id_, group_, tags_;
-  Array<postgres::Bytes> more_;
-};
+void push_plain(sql::PlainArrays& to, const NewTask& task, std::uint16_t queue, TaskState state,
+                TimePoint start) {
+  const auto some = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+  };
+  to.id.push(task.id.value);
+  to.queue.push(queue);
+  to.state.push(static_cast<std::int16_t>(state));
+  to.priority.push(task.priority);
+  to.start.push(start);
+  to.type.push(task.type);
+  to.payload.push(postgres::Bytes{task.payload});
+  to.keep_for.push(task.keep_for ? std::optional(task.keep_for->count()) : std::nullopt);
+  to.start_by.push(task.start_by);
+  to.client_id.push(some(task.client_id));
+  to.group.push(some(task.group));
+  push_text(to.tags, tags_text(task.tags));
+  push_bytes(to.more, more_of(task));
+}
 
 // Puts that can be decided by what is known of queues.
 struct PlainPut {
@@ -100,23 +64,23 @@ struct PlainPut {
     const NewTask& task = tasks[place];
     if (auto good = validate(task, now); !good) return std::unexpected(std::move(good.error()));
     Put put{.id = task.id};
-    if (places.contains(task.id)) {
-      again.push_back(place);
+    if (const auto first = places.find(task.id); first != places.end()) {
+      twins.emplace_back(place, first->second);
       return put;
     }
     const QueueEntry* queue = queues.find(task.queue);
     if (queue == nullptr) {
-      again.push_back(place);  // unless it is there already
+      refused.push_back(place);
       return embedded::unknown_queue(task.queue);
     }
     if (auto open = embedded::check_open(*queue); !open) {
-      again.push_back(place);
+      refused.push_back(place);
       return std::unexpected(std::move(open.error()));
     }
     places.emplace(task.id, place);
     const TimePoint start = embedded::ready_moment(task, now);
     put.state = task.held ? TaskState::created : waiting_state(start, now);
-    columns.push(task, queue->index, *put.state, start);
+    push_plain(columns, task, queue->index, *put.state, start);
     since = std::min(since, made_at(task.id.value, now));
     return put;
   }
@@ -130,19 +94,20 @@ struct PlainPut {
     return {tasks[place], *results[place]};
   }
 
-  // Those that stood in nobody's answer: something with their id is there.
+  // Those that the answer did not have: something with their id is there, or may be.
   std::vector<std::size_t> left() const {
-    std::vector<std::size_t> all = again;
+    std::vector<std::size_t> all = refused;
     for (const auto& [id, place] : places) all.push_back(place);
     return all;
   }
 
   std::span<const NewTask> tasks;
   std::vector<Result<Put>> results;
-  PlainColumns columns;
+  sql::PlainArrays columns;
   TimePoint since;                                           // none of them can have ended before
   std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
-  std::vector<std::size_t> again;  // the same id once more, or refused unless it is there
+  std::vector<std::pair<std::size_t, std::size_t>> twins;    // the same id once more, and the first
+  std::vector<std::size_t> refused;                          // unless it is there already
 };
 
 std::set<Uuid> ids_of(const postgres::Rows& rows) {
@@ -181,7 +146,11 @@ void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
 
 Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tasks, TimePoint now) {
   if (auto good = check_batch(tasks.size()); !good) return std::unexpected(good.error());
-  if (is_plain(tasks)) return put_plain(tasks, now);
+  return is_plain(tasks) ? put_plain(tasks, now) : put_by_book(tasks, now);
+}
+
+Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewTask> tasks,
+                                                            TimePoint now) {
   return change("put tasks", now, [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
     Reading reading;
     for (const NewTask& task : tasks) add_reading(task, reading);
@@ -198,28 +167,29 @@ Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tas
   });
 }
 
-Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTask> tasks,
-                                                          TimePoint now) {
-  return change("put tasks", now, [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
+// Adds what can be added, and commits. nullopt: nothing is done, since queues have limits by now.
+Result<std::optional<PostgresStore::PlainAnswer>> PostgresStore::add_plain(
+    std::span<const NewTask> tasks, TimePoint now) {
+  using Done = std::optional<PlainAnswer>;
+  return change("put tasks", now, [&](Connection& connection) -> Answer<Done> {
+    if (!is_plain(tasks)) return Done();
     PlainPut plain(state(), tasks, now);
     Batch batch;
     batch.add(sql::version);
-    if (!plain.columns.empty()) {
-      postgres::Params& params = batch.add(sql::put);
-      params.add(version_);
-      plain.columns.add_to(params);
-      params.add(now);
-      postgres::Params& ended = batch.add(sql::take_back);
-      ended.add(plain.columns.ids());
-      ended.add(std::max(first_time, later(plain.since, -clock_difference)));
+    const bool adds = plain.columns.id.size() != 0;
+    if (adds) {
+      batch.add(sql::Put{.plain = plain.columns, .version = version_, .now = now});
+      batch.add(
+          sql::TakeBack{.ids = plain.columns.id,
+                        .since = std::max(first_time, later(plain.since, -clock_difference))});
     }
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     const QueueEntry* told = nullptr;
     std::set<Uuid> ended;
-    if (!plain.columns.empty()) ended = ids_of(answer->back());
-    for (std::size_t i = 0; !plain.columns.empty() && i < (*answer)[1].size(); ++i) {
+    if (adds) ended = ids_of(answer->back());
+    for (std::size_t i = 0; adds && i < (*answer)[1].size(); ++i) {
       if (ended.contains((*answer)[1].get<Uuid>(i, 0))) continue;
       const auto& [task, put] = plain.added((*answer)[1], i);
       const QueueEntry& queue = *state().queue(task.queue);
@@ -229,23 +199,78 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
       told = &queue;
       listener_->tell_work(queue.settings().name);
     }
-    const std::vector<std::size_t> left = plain.left();
-    if (left.empty()) return std::move(plain.results);
-    // What stands in the way of the others is read once this is committed.
+    return PlainAnswer{
+        .results = std::move(plain.results), .left = plain.left(), .twins = std::move(plain.twins)};
+  });
+}
+
+Result<PostgresStore::PlainAnswer> PostgresStore::add_any(std::span<const NewTask> tasks,
+                                                          TimePoint now) {
+  auto added = add_plain(tasks, now);
+  if (!added) return std::unexpected(std::move(added.error()));
+  if (*added) return std::move(**added);
+  auto results = put_by_book(tasks, now);
+  if (!results) return std::unexpected(std::move(results.error()));
+  return PlainAnswer{.results = std::move(*results)};
+}
+
+// Answers those that are left with the task that stands in their way. Returns those that nothing
+// stands in the way of any more.
+std::vector<std::size_t> PostgresStore::answer_left(std::span<const NewTask> tasks,
+                                                    PlainAnswer& answer, TimePoint now) {
+  std::vector<std::size_t> gone;
+  const auto read = change("put tasks", now, [&](Connection& connection) -> Answer<bool> {
+    gone.clear();
     std::set<Uuid> ids;
-    for (const std::size_t place : left) ids.insert(tasks[place].id.value);
-    connection.begin();
+    for (const std::size_t place : answer.left) ids.insert(tasks[place].id.value);
     auto got = read_tasks(connection, {ids.begin(), ids.end()});
     if (!got) return std::unexpected(std::move(got.error()));
-    for (const std::size_t place : left) {
+    for (const std::size_t place : answer.left) {
       if (const auto existing = embedded::find_id(state(), tasks[place].id)) {
-        plain.results[place] = *existing;
-      } else if (plain.results[place]) {
-        return std::unexpected(stale());  // it is gone by now
+        answer.results[place] = *existing;
+      } else if (answer.results[place]) {
+        gone.push_back(place);
       }
     }
-    return std::move(plain.results);
+    return true;
   });
+  if (read) return gone;
+  for (const std::size_t place : answer.left) {
+    answer.results[place] = std::unexpected(read.error());
+  }
+  return {};
+}
+
+// Once the first step is committed nothing of it is done again, and nothing may fail as a whole:
+// the caller has to hear what was added.
+Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTask> tasks,
+                                                          TimePoint now) {
+  constexpr int most_attempts = 10;
+  auto answer = add_any(tasks, now);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  for (int attempt = 1; !answer->left.empty(); ++attempt) {
+    const std::vector<std::size_t> gone = answer_left(tasks, *answer, now);
+    answer->left.clear();
+    if (gone.empty()) break;
+    std::vector<NewTask> again;
+    for (const std::size_t place : gone) again.push_back(tasks[place]);
+    auto more = add_any(again, now);
+    if (more && attempt == most_attempts && !more->left.empty()) {
+      more = std::unexpected(Error{ErrorCode::unavailable,
+                                   "cannot put tasks: others put and remove the same all the time",
+                                   std::chrono::seconds(1)});
+    }
+    for (std::size_t i = 0; i < gone.size(); ++i) {
+      answer->results[gone[i]] = more ? std::move(more->results[i]) : std::unexpected(more.error());
+    }
+    if (!more) break;
+    for (const std::size_t i : more->left) answer->left.push_back(gone[i]);
+  }
+  for (const auto& [place, first] : answer->twins) {
+    answer->results[place] = answer->results[first];
+    if (answer->results[place]) answer->results[place]->existing = true;
+  }
+  return std::move(answer->results);
 }
 
 }  // namespace millrace::store_postgres

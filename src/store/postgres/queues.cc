@@ -4,10 +4,13 @@
 #include <array>
 
 #include "core/limits.h"
+#include "core/transition.h"
 #include "core/uuid.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
 #include "store/embedded/verbs.h"
+#include "store/postgres/format.h"
+#include "store/postgres/keeping.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/sql.h"
 
@@ -18,7 +21,7 @@ using embedded::QueueEntry;
 using embedded::Thing;
 using postgres::Rows;
 
-constexpr std::uint8_t format = 1;
+using At = sql::QueueColumns;
 
 std::optional<Duration> duration_at(const Rows& rows, std::size_t at, std::size_t column) {
   const auto ms = rows.get<std::optional<std::int64_t>>(at, column);
@@ -30,87 +33,127 @@ std::optional<std::uint32_t> number_at(const Rows& rows, std::size_t at, std::si
   return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
 }
 
-std::optional<Rate> rate_at(const Rows& rows, std::size_t at, std::size_t column) {
-  const auto max = number_at(rows, at, column);
+std::optional<Rate> rate_at(const Rows& rows, std::size_t at, std::size_t max_column,
+                            std::size_t per_column) {
+  const auto max = number_at(rows, at, max_column);
   if (!max) return std::nullopt;
-  return Rate{.max = *max, .per = duration_at(rows, at, column + 1).value_or(Duration(1))};
+  return Rate{.max = *max, .per = duration_at(rows, at, per_column).value_or(Duration(1))};
 }
 
-// Columns of queues.sql: the version, then as in put_queue.sql.
-Queue queue_at(const Rows& rows, std::size_t at) {
+postgres::Answer<void> read_policies(std::string_view bytes, QueueSettings& settings) {
+  const auto name = [&] { return fmt::format("policies of queue \"{}\"", settings.name); };
+  return read_value(bytes, name, [&](embedded::Reader& in) {
+    embedded::read(in, settings.retry), embedded::read(in, settings.types);
+  });
+}
+
+postgres::Answer<Queue> queue_at(const Rows& rows, std::size_t at) {
   Queue queue;
   QueueSettings& settings = queue.settings;
-  settings.name = rows.get<std::string>(at, 2);
-  if (const auto number = rows.get<std::optional<std::int64_t>>(at, 3)) {
+  settings.name = rows.get<std::string>(at, At::name);
+  if (const auto number = rows.get<std::optional<std::int64_t>>(at, At::number)) {
     settings.number = QueueNumber{*number};
   }
-  settings.id = rows.get<Uuid>(at, 4);
-  settings.description = rows.get<std::string>(at, 5);
-  settings.active = rows.get<bool>(at, 6);
-  settings.draining = rows.get<bool>(at, 7);
-  queue.removing = rows.get<bool>(at, 8);
-  settings.paused_until = rows.get<std::optional<TimePoint>>(at, 9);
-  settings.max_concurrent = number_at(rows, at, 10);
-  if (const auto depth = rows.get<std::optional<std::int64_t>>(at, 11)) {
+  settings.id = rows.get<Uuid>(at, At::id);
+  settings.description = rows.get<std::string>(at, At::description);
+  settings.active = rows.get<bool>(at, At::active);
+  settings.draining = rows.get<bool>(at, At::draining);
+  queue.removing = rows.get<bool>(at, At::removing);
+  settings.paused_until = rows.get<std::optional<TimePoint>>(at, At::paused_until);
+  settings.max_concurrent = number_at(rows, at, At::max_concurrent);
+  if (const auto depth = rows.get<std::optional<std::int64_t>>(at, At::max_depth)) {
     settings.max_depth = static_cast<std::uint64_t>(*depth);
   }
-  settings.put_rate = rate_at(rows, at, 12);
-  settings.process_rate = rate_at(rows, at, 14);
-  settings.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, 16));
-  settings.weight = number_at(rows, at, 17);
-  settings.ageing = duration_at(rows, at, 18);
-  settings.lease = duration_at(rows, at, 19).value_or(settings.lease);
-  settings.timeout = duration_at(rows, at, 20);
-  settings.batch_size = number_at(rows, at, 21).value_or(settings.batch_size);
-  settings.max_lost = number_at(rows, at, 22);
-  settings.dead_letters = rows.get<bool>(at, 23);
-  settings.keep_completed = {duration_at(rows, at, 24), number_at(rows, at, 25)};
-  settings.keep_dead = {duration_at(rows, at, 26), number_at(rows, at, 27)};
-  embedded::Reader in(rows.get<std::string_view>(at, 30));
-  std::uint8_t first = 0;
-  embedded::read(in, first), embedded::read(in, settings.retry), embedded::read(in, settings.types);
-  queue.created_at = rows.get<TimePoint>(at, 31);
-  queue.updated_at = rows.get<TimePoint>(at, 32);
+  settings.put_rate = rate_at(rows, at, At::put_max, At::put_per);
+  settings.process_rate = rate_at(rows, at, At::process_max, At::process_per);
+  settings.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, At::priority));
+  settings.weight = number_at(rows, at, At::weight);
+  settings.ageing = duration_at(rows, at, At::ageing);
+  settings.lease = duration_at(rows, at, At::lease).value_or(settings.lease);
+  settings.timeout = duration_at(rows, at, At::timeout);
+  settings.batch_size = number_at(rows, at, At::batch_size).value_or(settings.batch_size);
+  settings.max_lost = number_at(rows, at, At::max_lost);
+  settings.dead_letters = rows.get<bool>(at, At::dead_letters);
+  settings.keep_completed = {duration_at(rows, at, At::keep_completed_for),
+                             number_at(rows, at, At::keep_completed_last)};
+  settings.keep_dead = {duration_at(rows, at, At::keep_dead_for),
+                        number_at(rows, at, At::keep_dead_last)};
+  queue.created_at = rows.get<TimePoint>(at, At::created_at);
+  queue.updated_at = rows.get<TimePoint>(at, At::updated_at);
+  auto read = read_policies(rows.get<std::string_view>(at, At::policies), settings);
+  if (!read) return std::unexpected(std::move(read.error()));
   return queue;
 }
 
 template <class T>
-void add_number(postgres::Params& params, const std::optional<T>& number) {
-  params.add(number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt);
+std::optional<std::int64_t> number_of(const std::optional<T>& number) {
+  return number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;
 }
-void add_duration(postgres::Params& params, const std::optional<Duration>& duration) {
-  params.add(duration ? std::optional(std::int64_t{duration->count()}) : std::nullopt);
+std::optional<std::int64_t> ms_of(const std::optional<Duration>& duration) {
+  return duration ? std::optional(std::int64_t{duration->count()}) : std::nullopt;
 }
-void add_rate(postgres::Params& params, const std::optional<Rate>& rate) {
-  add_number(params, rate ? std::optional(rate->max) : std::nullopt);
-  add_duration(params, rate ? std::optional(rate->per) : std::nullopt);
+std::optional<std::int64_t> max_of(const std::optional<Rate>& rate) {
+  return rate ? std::optional(std::int64_t{rate->max}) : std::nullopt;
+}
+std::optional<std::int64_t> per_of(const std::optional<Rate>& rate) {
+  return rate ? std::optional(std::int64_t{rate->per.count()}) : std::nullopt;
+}
+
+postgres::Array<std::int16_t> states_where(bool (*wanted)(TaskState)) {
+  postgres::Array<std::int16_t> states;
+  for (std::size_t i = 0; i < state_count; ++i) {
+    if (wanted(static_cast<TaskState>(i))) states.push(static_cast<std::int16_t>(i));
+  }
+  return states;
+}
+
+std::string policies_of(const QueueSettings& settings) {
+  std::string bytes;
+  embedded::Appender out(bytes);
+  embedded::write(out, newest_format);
+  embedded::write(out, settings.retry), embedded::write(out, settings.types);
+  return bytes;
 }
 
 void write_queue(const QueueEntry& entry, Batch& batch) {
   const Queue& queue = entry.queue;
   const QueueSettings& settings = queue.settings;
-  postgres::Params& params = batch.add(sql::put_queue);
-  params.add(std::int32_t{entry.index}), params.add(settings.name);
-  params.add(settings.number ? std::optional(settings.number->value) : std::nullopt);
-  params.add(settings.id), params.add(settings.description);
-  params.add(settings.active), params.add(settings.draining), params.add(queue.removing);
-  params.add(settings.paused_until);
-  add_number(params, settings.max_concurrent), add_number(params, settings.max_depth);
-  add_rate(params, settings.put_rate), add_rate(params, settings.process_rate);
-  params.add(std::int16_t{settings.priority}), add_number(params, settings.weight);
-  add_duration(params, settings.ageing), params.add(std::int64_t{settings.lease.count()});
-  add_duration(params, settings.timeout), params.add(std::int64_t{settings.batch_size});
-  add_number(params, settings.max_lost), params.add(settings.dead_letters);
-  for (const Keep& keep : {settings.keep_completed, settings.keep_dead}) {
-    add_duration(params, keep.for_time), add_number(params, keep.last);
-  }
-  params.add(class_of(settings.keep_completed)), params.add(class_of(settings.keep_dead));
-  std::string policies;
-  embedded::Appender out(policies);
-  embedded::write(out, format);
-  embedded::write(out, settings.retry), embedded::write(out, settings.types);
-  params.add_bytes(policies);
-  params.add(queue.created_at), params.add(queue.updated_at);
+  const Keep& completed = settings.keep_completed;
+  const Keep& dead = settings.keep_dead;
+  const std::string policies = policies_of(settings);
+  batch.add(sql::PutQueue{
+      .queue = std::int32_t{entry.index},
+      .name = settings.name,
+      .number = settings.number ? std::optional(settings.number->value) : std::nullopt,
+      .id = settings.id,
+      .description = settings.description,
+      .active = settings.active,
+      .draining = settings.draining,
+      .removing = queue.removing,
+      .paused_until = settings.paused_until,
+      .max_concurrent = number_of(settings.max_concurrent),
+      .max_depth = number_of(settings.max_depth),
+      .put_max = max_of(settings.put_rate),
+      .put_per = per_of(settings.put_rate),
+      .process_max = max_of(settings.process_rate),
+      .process_per = per_of(settings.process_rate),
+      .priority = std::int16_t{settings.priority},
+      .weight = number_of(settings.weight),
+      .ageing = ms_of(settings.ageing),
+      .lease = std::int64_t{settings.lease.count()},
+      .timeout = ms_of(settings.timeout),
+      .batch_size = std::int64_t{settings.batch_size},
+      .max_lost = number_of(settings.max_lost),
+      .dead_letters = settings.dead_letters,
+      .keep_completed_for = ms_of(completed.for_time),
+      .keep_completed_last = number_of(completed.last),
+      .keep_dead_for = ms_of(dead.for_time),
+      .keep_dead_last = number_of(dead.last),
+      .completed_class = class_of(completed),
+      .dead_class = class_of(dead),
+      .policies = postgres::Bytes{policies},
+      .created_at = queue.created_at,
+      .updated_at = queue.updated_at});
 }
 
 }  // namespace
@@ -131,29 +174,40 @@ PostgresStore::Answer<bool> PostgresStore::read_queues(Connection& connection) {
   const postgres::Statement statement{.sql = &sql::queues};
   auto answer = connection.send({&statement, 1});
   if (!answer) return std::unexpected(std::move(answer.error()));
-  enter_queues(answer->front());
+  if (auto entered = enter_queues(answer->front()); !entered) {
+    return std::unexpected(std::move(entered.error()));
+  }
   return true;
 }
 
-void PostgresStore::enter_queues(const Rows& rows) {
+PostgresStore::Answer<void> PostgresStore::enter_queues(const Rows& rows) {
   constexpr std::size_t most_hints = 100;
+  constexpr std::size_t version_column = At::updated_at + 1;
+  std::vector<std::pair<std::uint16_t, Queue>> there;
+  std::int64_t version = version_;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    version = rows.get<std::int64_t>(i, version_column);
+    if (rows.is_null(i, At::queue)) continue;  // there is no queue
+    auto queue = queue_at(rows, i);
+    if (!queue) return std::unexpected(std::move(queue.error()));
+    there.emplace_back(static_cast<std::uint16_t>(rows.get<std::int32_t>(i, At::queue)),
+                       std::move(*queue));
+  }
+  version_ = version;
   book_.close();
   keeping_nothing_.clear();
   std::vector<std::uint16_t> gone;
   for (const auto& [name, index] : state().queue_names()) gone.push_back(index);
   for (const std::uint16_t index : gone) state().erase_queue(state().queue_at(index));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    version_ = rows.get<std::int64_t>(i, 0);
-    if (rows.is_null(i, 1)) continue;  // there is no queue
-    const auto index = rows.get<std::int32_t>(i, 1);
-    Queue queue = queue_at(rows, i);
+  for (auto& [index, queue] : there) {
     if (class_of(queue.settings.keep_completed) == kept_nowhere &&
         keeping_nothing_.size() < most_hints) {
       keeping_nothing_.push_back(index);
     }
-    state().put_queue_at(static_cast<std::uint16_t>(index), std::move(queue));
+    state().put_queue_at(index, std::move(queue));
   }
   book_.close();
+  return {};
 }
 
 Result<void> PostgresStore::read_queues() {
@@ -174,7 +228,7 @@ void PostgresStore::write_queues(Batch& batch) {
     if (state().has_queue_at(index)) {
       write_queue(state().queue_at(index), batch);
     } else {
-      batch.add(sql::erase_queue).add(std::int32_t{index});
+      batch.add(sql::EraseQueue{.queue = std::int32_t{index}});
     }
   }
 }
@@ -185,8 +239,7 @@ PostgresStore::Answer<void> PostgresStore::lock_queues(Connection& connection) {
                                  postgres::Statement{.sql = &sql::queues}};
   auto answer = connection.send(statements);
   if (!answer) return std::unexpected(std::move(answer.error()));
-  enter_queues(answer->back());
-  return {};
+  return enter_queues(answer->back());
 }
 
 // ---- Verbs
@@ -216,12 +269,11 @@ Result<std::vector<Queue>> PostgresStore::queues(const std::optional<QueueRef>& 
 
 PostgresStore::Answer<PostgresStore::Erasable> PostgresStore::may_erase(Connection& connection,
                                                                         std::uint16_t queue) {
-  postgres::Params params;
-  params.add(std::int32_t{queue});
-  const std::array statements = {postgres::Statement{.sql = &sql::lock_removal},
-                                 postgres::Statement{&sql::close_queue, &params},
-                                 postgres::Statement{&sql::has_tasks, &params}};
-  auto answer = connection.send(statements);
+  Batch batch;
+  batch.add(sql::lock_removal);
+  batch.add(sql::CloseQueue{.queue = std::int32_t{queue}});
+  batch.add(sql::HasTasks{.queue = std::int32_t{queue}});
+  auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   return Erasable{.closed = (*answer)[1].get<bool>(0, 0), .empty = !(*answer)[2].get<bool>(0, 0)};
 }
@@ -245,9 +297,8 @@ Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, Time
                           entry->settings().name)));
         }
         if (!force) {
-          postgres::Params params;
-          params.add(std::int32_t{entry->index});
-          auto total = count_of(connection, sql::total, params);
+          auto total =
+              count_of(connection, batch_of(sql::Total{.queue = std::int32_t{entry->index}}));
           if (!total) return std::unexpected(std::move(total.error()));
           return Result<bool>(
               fail(ErrorCode::conflict,
@@ -291,18 +342,15 @@ PostgresStore::Answer<std::size_t> PostgresStore::remove_oldest(Connection& conn
                                                                 bool waiting_only,
                                                                 std::size_t limit) {
   if (limit == 0) return 0;
-  const auto add = [&](Batch& batch, const postgres::Sql& sql, std::initializer_list<int> states) {
-    postgres::Array<std::int16_t> array;
-    for (const int state : states) array.push(static_cast<std::int16_t>(state));
-    postgres::Params& params = batch.add(sql);
-    params.add(std::int32_t{queue}), params.add(array);
-    params.add(static_cast<std::int64_t>(limit));
-  };
+  const auto most = static_cast<std::int64_t>(limit);
+  const std::int32_t index = queue;
   Batch batch;
-  add(batch, sql::oldest_of, {0, 1, 2, 4});
+  batch.add(sql::OldestOf{.states = states_where(is_waiting), .queue = index, .most = most});
   if (!waiting_only) {
-    add(batch, sql::oldest_of, {3});
-    add(batch, sql::oldest_finished_of, {5, 6, 7, 8});
+    const auto is_running = [](TaskState state) { return state == TaskState::processing; };
+    batch.add(sql::OldestOf{.states = states_where(is_running), .queue = index, .most = most});
+    batch.add(
+        sql::OldestFinishedOf{.states = states_where(is_final), .queue = index, .most = most});
   }
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));

@@ -25,13 +25,13 @@ void write_window(const embedded::QueueEntry& queue, std::int16_t kind, const Ra
   std::string bytes;
   embedded::Appender out(bytes);
   fields(window, [&](const auto& field) { embedded::write(out, field); });
-  postgres::Params& params = batch.add(sql::use_rate);
-  params.add(std::int32_t{queue.index}), params.add(kind), params.add_bytes(bytes);
+  batch.add(sql::UseRate{
+      .queue = std::int32_t{queue.index}, .kind = kind, .used = postgres::Bytes{bytes}});
 }
 
 }  // namespace
 
-void read_used(const postgres::Rows& rows, Book& book) {
+void read_used(const postgres::Rows& rows, book::Book& book) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto index = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
     book.use_counts(index, rows.get<std::uint64_t>(i, 1), rows.get<std::uint64_t>(i, 2));
@@ -42,8 +42,9 @@ void read_used(const postgres::Rows& rows, Book& book) {
 }
 
 void write_used(const embedded::QueueEntry& queue, Batch& batch) {
-  if (queue.settings().put_rate) write_window(queue, 0, queue.puts, batch);
-  if (queue.settings().process_rate) write_window(queue, 1, queue.takes, batch);
+  if (queue.settings().put_rate) write_window(queue, sql::words::put_rate, queue.puts, batch);
+  if (queue.settings().process_rate)
+    write_window(queue, sql::words::process_rate, queue.takes, batch);
 }
 
 }  // namespace millrace::store_postgres

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "postgres/rows.h"
+#include "store/book/book.h"
 #include "store/embedded/state.h"
-#include "store/postgres/book.h"
+#include "store/postgres/batch.h"
 
 namespace millrace::store_postgres {
 
 // Rows of used.sql: from now on the queues count with what all processes have used.
-void read_used(const postgres::Rows& rows, Book& book);
+void read_used(const postgres::Rows& rows, book::Book& book);
 // As they are by now; nothing where the queue has no rates.
 void write_used(const embedded::QueueEntry& queue, Batch& batch);
 

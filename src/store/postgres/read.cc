@@ -7,6 +7,7 @@
 #include "core/uuid.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/row.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -72,11 +73,10 @@ void leave_out(Task& task) {
 
 Result<Task> PostgresStore::find_number(TaskNumber number) {
   return flat(look("find a task", [&](Connection& connection) -> Answer<Result<Task>> {
-    postgres::Params params;
-    params.add(static_cast<std::int64_t>(number.value));
-    const std::array statements = {postgres::Statement{.sql = &sql::version},
-                                   postgres::Statement{&sql::find_number, &params}};
-    auto answer = connection.commit(statements);
+    Batch batch;
+    batch.add(sql::version);
+    batch.add(sql::FindNumber{.number = static_cast<std::int64_t>(number.value)});
+    auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) {
       return std::unexpected(fresh.error());
@@ -86,8 +86,9 @@ Result<Task> PostgresStore::find_number(TaskNumber number) {
       return Result<Task>(
           fail(ErrorCode::not_found, fmt::format("there is no task number {}", number.value)));
     }
-    const Row row = read_row(rows, 0);
-    return task_of(row, queue_name(row.slot.queue));
+    const auto row = read_row(rows, 0);
+    if (!row) return std::unexpected(row.error());
+    return task_of(*row, queue_name(row->slot.queue));
   }));
 }
 
@@ -103,19 +104,18 @@ PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
     if (id != nullptr) places.emplace(id->value, found.size());
     found.emplace_back(embedded::unknown_task(id != nullptr ? *id : TaskId{}));
   }
-  postgres::Params params;
-  params.add(ids);
   const bool heads = !parts.payload && !parts.notes;
-  const std::array statements = {
-      postgres::Statement{.sql = &sql::version},
-      postgres::Statement{heads ? &sql::find_heads : &sql::find, &params}};
-  auto answer = connection.commit(statements);
+  Batch batch;
+  batch.add(sql::version);
+  batch.add(sql::Find{.ids = ids}, heads ? sql::find_heads : sql::find);
+  auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
   const postgres::Rows& rows = answer->back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row row = read_row(rows, i);
-    Task task = task_of(row, queue_name(row.slot.queue));
+    const auto row = read_row(rows, i);
+    if (!row) return std::unexpected(row.error());
+    Task task = task_of(*row, queue_name(row->slot.queue));
     leave_out(task, parts);
     const auto [first, last] = places.equal_range(task.id.value);
     for (auto at = first; at != last; ++at) found[at->second] = task;
@@ -178,19 +178,22 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
   std::uint32_t step = has_filter(request) ? walked_at_once : request.limit + 1;
   if (request.full) step = std::min(step, first_full_step);
   for (;;) {
-    postgres::Params params;
-    params.add(queues), params.add(states), params.add(before);
-    params.add(static_cast<std::int64_t>(request.from.value));
-    params.add(static_cast<std::int64_t>(step));
-    const std::array statements = {
-        postgres::Statement{.sql = &sql::version},
-        postgres::Statement{request.full ? &sql::list_full : &sql::list, &params}};
-    auto answer = connection.send(statements);
+    Batch batch;
+    batch.add(sql::version);
+    batch.add(sql::List{.queues = queues,
+                        .states = states,
+                        .before = before,
+                        .from = static_cast<std::int64_t>(request.from.value),
+                        .most = static_cast<std::int64_t>(step)},
+              request.full ? sql::list_full : sql::list);
+    auto answer = connection.send(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     const postgres::Rows& rows = answer->back();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Row row = read_row(rows, i);
+      const auto read = read_row(rows, i);
+      if (!read) return std::unexpected(read.error());
+      const Row& row = *read;
       if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||
           bytes >= limits::max_taken_bytes) {
         page.next = TaskNumber{row.slot.number + 1};
@@ -234,20 +237,18 @@ Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<Queue
       const QueueSettings& settings = state().queue_at(index).settings();
       counts.push_back({.queue = settings.name, .number = settings.number});
     }
-    postgres::Params params;
-    postgres::Params with_now;
-    params.add(queues), with_now.add(queues), with_now.add(now);
-    const std::array statements = {postgres::Statement{.sql = &sql::version},
-                                   postgres::Statement{&sql::counts, &params},
-                                   postgres::Statement{&sql::oldest, &with_now}};
-    auto answer = connection.commit(statements);
+    Batch batch;
+    batch.add(sql::version);
+    batch.add(sql::Counts{.queues = queues});
+    batch.add(sql::Oldest{.queues = queues, .now = now});
+    auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version((*answer)[0]); !fresh) {
       return std::unexpected(fresh.error());
     }
     const postgres::Rows& sums = (*answer)[1];
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      if (sums.get<std::int16_t>(i, 1) >= own_finished) continue;
+      if (sums.get<std::int16_t>(i, 1) >= book::own_finished) continue;
       QueueCounts& to = counts[places.at(sums.get<std::int32_t>(i, 0))];
       to.by[static_cast<std::size_t>(sums.get<std::int16_t>(i, 1))]
            [static_cast<std::size_t>(sums.get<std::int16_t>(i, 2))] = sums.get<std::uint64_t>(i, 3);

@@ -3,8 +3,11 @@
 #include <utility>
 
 #include "core/transition.h"
+#include "core/uuid.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
+#include "store/embedded/verbs.h"
+#include "store/postgres/format.h"
 
 namespace millrace::store_postgres {
 namespace {
@@ -14,11 +17,11 @@ using embedded::no_moment;
 using embedded::Notes;
 using embedded::Reader;
 using embedded::Slot;
+using postgres::Answer;
 using postgres::Bytes;
 using postgres::Rows;
-
-// The first byte of every value made here, should it ever have to be read differently.
-constexpr std::uint8_t format = 1;
+using sql::RowColumns;
+using sql::TakenColumns;
 
 // What is rarely given and never looked for by SQL. The order numbers the bits and must not change.
 void rare_fields(auto& of, const auto& visit) {
@@ -37,15 +40,16 @@ bool is_given(const std::optional<T>& value) {
   return value.has_value();
 }
 
-void read_more(std::string_view bytes, NewTask& task) {
-  Reader in(bytes);
-  std::uint8_t first = 0;
-  std::uint8_t given = 0;
-  embedded::read(in, first), embedded::read(in, given);
-  unsigned bits = given;
-  rare_fields(task, [&](auto& field) {
-    if ((bits & 1U) != 0) embedded::read(in, field);
-    bits >>= 1U;
+Answer<void> read_more(std::string_view bytes, const TaskId& id, NewTask& task) {
+  const auto name = [&] { return "fields of task " + to_text(id.value); };
+  return read_value(bytes, name, [&](Reader& in) {
+    std::uint8_t given = 0;
+    embedded::read(in, given);
+    unsigned bits = given;
+    rare_fields(task, [&](auto& field) {
+      if ((bits & 1U) != 0) embedded::read(in, field);
+      bits >>= 1U;
+    });
   });
 }
 
@@ -66,7 +70,7 @@ void note_fields(auto& of, const auto& visit) {
 std::string write_notes(const Notes& notes, bool whole) {
   std::string bytes;
   Appender out(bytes);
-  embedded::write(out, format), embedded::write(out, whole);
+  embedded::write(out, newest_format), embedded::write(out, whole);
   note_fields(notes, [&](const auto& field) { embedded::write(out, field); });
   if (!whole) embedded::write(out, notes.result);
   if (notes.error) {
@@ -76,88 +80,63 @@ std::string write_notes(const Notes& notes, bool whole) {
   return bytes;
 }
 
-StoredNotes read_notes(std::string_view bytes, std::optional<std::string> error_code,
-                       std::optional<std::string> error_message) {
+Answer<StoredNotes> read_notes(const Rows& rows, std::size_t at, const TaskId& id) {
   StoredNotes stored;
-  Reader in(bytes);
-  std::uint8_t first = 0;
-  if (!bytes.empty()) {
-    embedded::read(in, first), embedded::read(in, stored.whole);
-    note_fields(stored.notes, [&](auto& field) { embedded::read(in, field); });
-    if (!stored.whole) embedded::read(in, stored.notes.result);
+  Notes& notes = stored.notes;
+  if (auto code = rows.get<std::optional<std::string>>(at, RowColumns::error_code)) {
+    auto message = rows.get<std::optional<std::string>>(at, RowColumns::error_message);
+    notes.error = TaskError{.code = std::move(*code), .message = std::move(message).value_or("")};
   }
-  if (!error_code) return stored;
-  TaskError& error = stored.notes.error.emplace();
-  error.code = std::move(*error_code);
-  error.message = std::move(error_message).value_or("");
-  if (in.left() == 0) return stored;
-  embedded::read(in, error.details), embedded::read(in, error.stack);
-  embedded::read(in, error.failed_at);
+  const auto bytes = rows.field(at, RowColumns::notes);
+  if (!bytes) return stored;
+  const auto name = [&] { return "notes of task " + to_text(id.value); };
+  auto read = read_value(*bytes, name, [&](Reader& in) {
+    embedded::read(in, stored.whole);
+    note_fields(notes, [&](auto& field) { embedded::read(in, field); });
+    if (!stored.whole) embedded::read(in, notes.result);
+    if (!notes.error || in.left() == 0) return;
+    embedded::read(in, notes.error->details), embedded::read(in, notes.error->stack);
+    embedded::read(in, notes.error->failed_at);
+  });
+  if (!read) return std::unexpected(std::move(read.error()));
   return stored;
 }
 
-// Where the columns are of what a caller has given.
-struct GivenPlaces {
-  std::size_t priority, start_by, keep_for, unique_window, unique_scope, type, client_id, group,
-      tags, unique_key, payload, more;
-};
-constexpr GivenPlaces in_view = {.priority = 4,
-                                 .start_by = 16,
-                                 .keep_for = 19,
-                                 .unique_window = 20,
-                                 .unique_scope = 21,
-                                 .type = 23,
-                                 .client_id = 24,
-                                 .group = 25,
-                                 .tags = 26,
-                                 .unique_key = 27,
-                                 .payload = 28,
-                                 .more = 29};
-constexpr GivenPlaces in_take = {.priority = 3,
-                                 .start_by = 11,
-                                 .keep_for = 13,
-                                 .unique_window = 14,
-                                 .unique_scope = 15,
-                                 .type = 16,
-                                 .client_id = 17,
-                                 .group = 18,
-                                 .tags = 19,
-                                 .unique_key = 20,
-                                 .payload = 21,
-                                 .more = 22};
-
-void read_given(const Rows& rows, std::size_t at, const GivenPlaces& places, NewTask& given) {
-  given.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, places.priority));
-  given.start_by = rows.get<std::optional<TimePoint>>(at, places.start_by);
-  if (const auto keep = rows.get<std::optional<std::int64_t>>(at, places.keep_for)) {
+// What a caller has given, where the columns are those of Columns.
+template <class Columns>
+Answer<void> read_given(const Rows& rows, std::size_t at, const TaskId& id, NewTask& given) {
+  given.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, Columns::priority));
+  given.start_by = rows.get<std::optional<TimePoint>>(at, Columns::start_by);
+  if (const auto keep = rows.get<std::optional<std::int64_t>>(at, Columns::keep_for)) {
     given.keep_for = Duration(*keep);
   }
-  if (auto key = rows.get<std::optional<std::string>>(at, places.unique_key)) {
-    const auto window = rows.get<std::optional<std::int64_t>>(at, places.unique_window);
+  if (auto key = rows.get<std::optional<std::string>>(at, Columns::unique_key)) {
+    const auto window = rows.get<std::optional<std::int64_t>>(at, Columns::unique_window);
     given.unique = UniqueKey{
         .key = std::move(*key),
-        .scope = static_cast<UniqueScope>(rows.get<std::int16_t>(at, places.unique_scope)),
+        .scope = static_cast<UniqueScope>(rows.get<std::int16_t>(at, Columns::unique_scope)),
         .window = Duration(window.value_or(0))};
   }
-  given.type = rows.get<std::string>(at, places.type);
-  given.client_id = rows.get<std::optional<std::string>>(at, places.client_id).value_or("");
-  given.group = rows.get<std::optional<std::string>>(at, places.group).value_or("");
-  given.tags = rows.get<std::optional<std::vector<std::string>>>(at, places.tags)
+  given.type = rows.get<std::string>(at, Columns::type);
+  given.client_id = rows.get<std::optional<std::string>>(at, Columns::client_id).value_or("");
+  given.group = rows.get<std::optional<std::string>>(at, Columns::group).value_or("");
+  given.tags = rows.get<std::optional<std::vector<std::string>>>(at, Columns::tags)
                    .value_or(std::vector<std::string>());
-  given.payload = rows.get<std::string>(at, places.payload);
-  if (const auto more = rows.field(at, places.more)) read_more(*more, given);
+  given.payload = rows.get<std::string>(at, Columns::payload);
+  const auto more = rows.field(at, Columns::more);
+  return more ? read_more(*more, id, given) : Answer<void>();
 }
 
 std::uint32_t count_at(const Rows& rows, std::size_t at, std::size_t column) {
   return static_cast<std::uint32_t>(rows.get<std::int32_t>(at, column));
 }
 
-// Four columns that stand together.
-Counters read_counters(const Rows& rows, std::size_t at, std::size_t first) {
-  return {.deliveries = count_at(rows, at, first),
-          .attempts = count_at(rows, at, first + 1),
-          .retries = count_at(rows, at, first + 2),
-          .lost = count_at(rows, at, first + 3)};
+template <class Columns>
+Counters read_counters(const Rows& rows, std::size_t at) {
+  return {.deliveries = count_at(rows, at, Columns::deliveries),
+          .attempts = count_at(rows, at, Columns::attempts),
+          .retries = count_at(rows, at, Columns::retries),
+          .lost = count_at(rows, at, Columns::lost)};
 }
 
 TimePoint moment_at(const Rows& rows, std::size_t at, std::size_t column) {
@@ -178,37 +157,38 @@ std::optional<std::int64_t> ms(const std::optional<Duration>& duration) {
 
 }  // namespace
 
-Row read_row(const Rows& rows, std::size_t at) {
+Answer<Row> read_row(const Rows& rows, std::size_t at) {
+  using At = RowColumns;
   Row row;
   Slot& slot = row.slot;
-  slot.number = rows.get<std::uint64_t>(at, 0);
-  slot.id = {rows.get<Uuid>(at, 1)};
-  slot.queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(at, 2));
-  slot.state = static_cast<TaskState>(rows.get<std::int16_t>(at, 3));
-  slot.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, 4));
-  slot.cancel_requested = rows.get<bool>(at, 5);
-  slot.version = count_at(rows, at, 6);
-  slot.counters = read_counters(rows, at, 7);
-  slot.start = rows.get<TimePoint>(at, 11);
-  row.created_at = rows.get<TimePoint>(at, 12);
-  slot.updated_at = rows.get<TimePoint>(at, 13);
-  slot.previous_start = moment_at(rows, at, 14);
-  slot.started_at = moment_at(rows, at, 15);
-  slot.moment = moment_at(rows, at, 17);
-  slot.token = rows.get<std::optional<std::uint64_t>>(at, 18).value_or(0);
-  row.worker = rows.get<std::optional<std::string>>(at, 22).value_or("");
-  read_given(rows, at, in_view, row.given);
+  slot.number = rows.get<std::uint64_t>(at, At::number);
+  slot.id = {rows.get<Uuid>(at, At::id)};
+  slot.queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(at, At::queue));
+  slot.state = static_cast<TaskState>(rows.get<std::int16_t>(at, At::state));
+  slot.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, At::priority));
+  slot.cancel_requested = rows.get<bool>(at, At::cancel_requested);
+  slot.version = count_at(rows, at, At::version);
+  slot.counters = read_counters<At>(rows, at);
+  slot.start = rows.get<TimePoint>(at, At::start);
+  row.created_at = rows.get<TimePoint>(at, At::created_at);
+  slot.updated_at = rows.get<TimePoint>(at, At::updated_at);
+  slot.previous_start = moment_at(rows, at, At::previous_start);
+  slot.started_at = moment_at(rows, at, At::started_at);
+  slot.moment = moment_at(rows, at, At::moment);
+  slot.token = rows.get<std::optional<std::uint64_t>>(at, At::token).value_or(0);
+  row.worker = rows.get<std::optional<std::string>>(at, At::worker).value_or("");
+  auto given = read_given<At>(rows, at, slot.id, row.given);
+  if (!given) return std::unexpected(std::move(given.error()));
   slot.has_unique = row.given.unique.has_value();
   slot.has_start_by = row.given.start_by.has_value();
   slot.keeps_itself = row.given.keep_for.has_value();
-  auto stored = read_notes(rows.field(at, 32).value_or(std::string_view()),
-                           rows.get<std::optional<std::string>>(at, 30),
-                           rows.get<std::optional<std::string>>(at, 31));
-  row.notes = std::move(stored.notes);
+  auto stored = read_notes(rows, at, slot.id);
+  if (!stored) return std::unexpected(std::move(stored.error()));
+  row.notes = std::move(stored->notes);
   if (is_final(slot.state)) {
-    row.notes.result = rows.get<std::optional<std::string>>(at, 33).value_or("");
+    row.notes.result = rows.get<std::optional<std::string>>(at, At::result).value_or("");
   }
-  if (slot.state == TaskState::completed && !stored.whole) {
+  if (slot.state == TaskState::completed && !stored->whole) {
     embedded::add_to_history(row.notes,
                              {.started_at = slot.started_at,
                               .ended_at = slot.moment,
@@ -220,18 +200,20 @@ Row read_row(const Rows& rows, std::size_t at) {
 }
 
 Row read_taken(const Rows& rows, std::size_t at) {
+  using At = TakenColumns;
   Row row;
   Slot& slot = row.slot;
-  slot.number = rows.get<std::uint64_t>(at, 0);
-  slot.id = {rows.get<Uuid>(at, 1)};
-  slot.queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(at, 2));
+  slot.number = rows.get<std::uint64_t>(at, At::number);
+  slot.id = {rows.get<Uuid>(at, At::id)};
+  slot.queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(at, At::queue));
   slot.state = TaskState::processing;
-  slot.counters = read_counters(rows, at, 4);
-  slot.start = rows.get<TimePoint>(at, 8);
-  row.created_at = rows.get<TimePoint>(at, 9);
-  slot.previous_start = moment_at(rows, at, 10);
-  slot.token = rows.get<std::uint64_t>(at, 12);
-  read_given(rows, at, in_take, row.given);
+  slot.counters = read_counters<At>(rows, at);
+  slot.start = rows.get<TimePoint>(at, At::start);
+  row.created_at = rows.get<TimePoint>(at, At::created_at);
+  slot.previous_start = moment_at(rows, at, At::previous_start);
+  slot.token = rows.get<std::uint64_t>(at, At::token);
+  // Newer formats are left alone by take.sql. The task is leased by now and has to be handed out.
+  (void)read_given<At>(rows, at, slot.id, row.given);
   slot.priority = row.given.priority;
   return row;
 }
@@ -246,7 +228,7 @@ std::optional<std::string> more_of(const NewTask& task) {
   if (given == 0) return std::nullopt;
   std::string bytes;
   Appender out(bytes);
-  embedded::write(out, format), embedded::write(out, given);
+  embedded::write(out, newest_format), embedded::write(out, given);
   rare_fields(task, [&](const auto& field) {
     if (is_given(field)) embedded::write(out, field);
   });
@@ -266,6 +248,22 @@ std::optional<std::string> tags_text(const std::vector<std::string>& tags) {
   }
   text += '}';
   return text;
+}
+
+void push_text(postgres::Array<std::string_view>& to, const std::optional<std::string>& text) {
+  if (text) {
+    to.push(*text);
+  } else {
+    to.push_null();
+  }
+}
+
+void push_bytes(postgres::Array<Bytes>& to, const std::optional<std::string>& bytes) {
+  if (bytes) {
+    to.push(Bytes{*bytes});
+  } else {
+    to.push_null();
+  }
 }
 
 Task task_of(const Row& row, const std::string& queue) {
@@ -347,86 +345,65 @@ Lease lease_of(Row row, const std::string& queue) {
   return lease;
 }
 
-void MutableColumns::push(const Slot& slot, std::optional<TimePoint> start_by, const Notes& notes,
-                          std::string_view worker, const Keeping& keeping) {
-  ids_.push(slot.id.value);
-  queue_.push(slot.queue);
-  state_.push(static_cast<std::int16_t>(slot.state));
-  priority_.push(slot.priority);
-  cancel_requested_.push(slot.cancel_requested);
-  version_.push(static_cast<std::int32_t>(slot.version));
-  deliveries_.push(static_cast<std::int32_t>(slot.counters.deliveries));
-  attempts_.push(static_cast<std::int32_t>(slot.counters.attempts));
-  retries_.push(static_cast<std::int32_t>(slot.counters.retries));
-  lost_.push(static_cast<std::int32_t>(slot.counters.lost));
-  start_.push(slot.start);
-  updated_at_.push(slot.updated_at);
-  previous_start_.push(given_moment(slot.previous_start));
-  started_at_.push(given_moment(slot.started_at));
-  start_by_.push(start_by);
-  moment_.push(given_moment(slot.moment));
-  token_.push(slot.token == 0 ? std::nullopt
-                              : std::optional(static_cast<std::int64_t>(slot.token)));
-  worker_.push(worker.empty() ? std::nullopt : std::optional(worker));
+void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping) {
+  const Slot& slot = row.slot;
+  const Notes& notes = row.notes;
+  to.id.push(slot.id.value);
+  to.queue.push(slot.queue);
+  to.state.push(static_cast<std::int16_t>(slot.state));
+  to.priority.push(slot.priority);
+  to.cancel_requested.push(slot.cancel_requested);
+  to.version.push(static_cast<std::int32_t>(slot.version));
+  to.deliveries.push(static_cast<std::int32_t>(slot.counters.deliveries));
+  to.attempts.push(static_cast<std::int32_t>(slot.counters.attempts));
+  to.retries.push(static_cast<std::int32_t>(slot.counters.retries));
+  to.lost.push(static_cast<std::int32_t>(slot.counters.lost));
+  to.start.push(slot.start);
+  to.updated_at.push(slot.updated_at);
+  to.previous_start.push(given_moment(slot.previous_start));
+  to.started_at.push(given_moment(slot.started_at));
+  to.start_by.push(row.given.start_by);  // none in a second life
+  to.moment.push(given_moment(slot.moment));
+  to.token.push(slot.token == 0 ? std::nullopt
+                                : std::optional(static_cast<std::int64_t>(slot.token)));
+  to.worker.push(some(row.worker));
   if (notes.error) {
-    error_code_.push(Bytes{notes.error->code});
-    error_message_.push(Bytes{notes.error->message});
+    to.error_code.push(Bytes{notes.error->code});
+    to.error_message.push(Bytes{notes.error->message});
   } else {
-    error_code_.push_null();
-    error_message_.push_null();
+    to.error_code.push_null();
+    to.error_message.push_null();
   }
   if (notes == Notes{}) {
-    notes_.push_null();
+    to.notes.push_null();
   } else {
-    notes_.push(Bytes{write_notes(notes, is_final(slot.state))});
+    to.notes.push(Bytes{write_notes(notes, is_final(slot.state))});
   }
-  result_.push(notes.result.empty() ? std::nullopt : std::optional(Bytes{notes.result}));
-  class_.push(keeping.task_class);
-  goes_at_.push(keeping.goes_at);
+  to.result.push(notes.result.empty() ? std::nullopt : std::optional(Bytes{notes.result}));
+  to.class_.push(keeping.task_class);
+  to.goes_at.push(keeping.goes_at);
 }
 
-void MutableColumns::add_to(postgres::Params& params) const {
-  params.add(ids_), params.add(queue_), params.add(state_), params.add(priority_);
-  params.add(cancel_requested_), params.add(version_), params.add(deliveries_);
-  params.add(attempts_), params.add(retries_), params.add(lost_), params.add(start_);
-  params.add(updated_at_), params.add(previous_start_), params.add(started_at_);
-  params.add(start_by_), params.add(moment_), params.add(token_), params.add(worker_);
-  params.add(error_code_), params.add(error_message_), params.add(notes_), params.add(result_);
-  params.add(class_), params.add(goes_at_);
-}
-
-void GivenColumns::push(std::uint64_t number, const NewTask& task, TimePoint created_at) {
-  number_.push(static_cast<std::int64_t>(number));
-  created_at_.push(created_at);
-  keep_for_.push(ms(task.keep_for));
+void NewRows::push(const Row& row, const Keeping& keeping) {
+  const NewTask& task = row.given;
+  push_changed(changed, row, keeping);
+  given.number.push(static_cast<std::int64_t>(row.slot.number));
+  given.created_at.push(row.created_at);
+  given.keep_for.push(ms(task.keep_for));
   if (task.unique) {
-    unique_window_.push(task.unique->window.count());
-    unique_scope_.push(static_cast<std::int16_t>(task.unique->scope));
-    unique_key_.push(task.unique->key);
+    given.unique_window.push(task.unique->window.count());
+    given.unique_scope.push(static_cast<std::int16_t>(task.unique->scope));
+    given.unique_key.push(task.unique->key);
   } else {
-    unique_window_.push_null(), unique_scope_.push_null(), unique_key_.push_null();
+    given.unique_window.push_null(), given.unique_scope.push_null();
+    given.unique_key.push_null();
   }
-  type_.push(task.type);
-  client_id_.push(some(task.client_id));
-  group_.push(some(task.group));
-  if (const auto tags = tags_text(task.tags)) {
-    tags_.push(*tags);
-  } else {
-    tags_.push_null();
-  }
-  payload_.push(Bytes{task.payload});
-  if (const auto more = more_of(task)) {
-    more_.push(Bytes{*more});
-  } else {
-    more_.push_null();
-  }
-}
-
-void GivenColumns::add_to(postgres::Params& params) const {
-  params.add(number_), params.add(created_at_), params.add(keep_for_);
-  params.add(unique_window_), params.add(unique_scope_), params.add(type_);
-  params.add(client_id_), params.add(group_), params.add(tags_), params.add(unique_key_);
-  params.add(payload_), params.add(more_);
+  given.type.push(task.type);
+  given.client_id.push(some(task.client_id));
+  given.group.push(some(task.group));
+  push_text(tags, tags_text(task.tags));
+  given.payload.push(Bytes{task.payload});
+  push_bytes(given.more, more_of(task));
 }
 
 }  // namespace millrace::store_postgres

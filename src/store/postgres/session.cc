@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "store/postgres/format.h"
+
 namespace millrace::store_postgres {
 namespace {
 
@@ -28,6 +30,11 @@ postgres::Failure demoted() {
 
 bool is_demoted(const postgres::Failure& failure) {
   return failure.state == read_only_state;
+}
+
+Error to_error(const postgres::Failure& failure, std::string_view doing) {
+  if (!is_unreadable(failure)) return postgres::error_of(failure, doing);
+  return {ErrorCode::corrupt, fmt::format("cannot {}: {}", doing, failure.message)};
 }
 
 Result<postgres::Connection*> Session::connection() {

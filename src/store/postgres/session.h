@@ -27,6 +27,9 @@ bool is_stale(const postgres::Failure& failure);
 postgres::Failure demoted();
 bool is_demoted(const postgres::Failure& failure);
 
+// As postgres::error_of, and `corrupt` for what is unreadable (format.h).
+Error to_error(const postgres::Failure& failure, std::string_view doing);
+
 class Session {
  public:
   Session(postgres::ConnectOptions options, Clock& clock)
@@ -79,7 +82,7 @@ auto Session::transact(std::string_view doing, const postgres::TransactOptions& 
     if (answer) return std::move(*answer);
     if (!how.read_only && is_demoted(answer.error())) return std::unexpected(give_up(doing));
     if (!repeats(answer.error(), attempt)) {
-      return std::unexpected(postgres::error_of(answer.error(), doing));
+      return std::unexpected(to_error(answer.error(), doing));
     }
     if (auto read = again(); !read) return std::unexpected(std::move(read.error()));
   }

@@ -8,6 +8,7 @@
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
 #include "store/embedded/verbs.h"
+#include "store/postgres/format.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/sql.h"
 
@@ -16,23 +17,27 @@ namespace {
 
 using postgres::Rows;
 
-constexpr std::uint8_t format = 1;
-
-Schedule schedule_of(std::string_view bytes) {
+// A row of schedules.sql or load_schedule.sql.
+postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
   Schedule schedule;
-  embedded::Reader in(bytes);
-  std::uint8_t first = 0;
-  embedded::read(in, first), embedded::read(in, schedule);
+  const auto name = [&] {
+    return fmt::format("fields of schedule \"{}\"", rows.get<std::string>(at, 1));
+  };
+  auto read = read_value(rows.get<std::string_view>(at, 0), name,
+                         [&](embedded::Reader& in) { embedded::read(in, schedule); });
+  if (!read) return std::unexpected(std::move(read.error()));
   return schedule;
 }
 
 void write_schedule(const postgres::Sql& how, const Schedule& schedule, Batch& batch) {
   std::string bytes;
   embedded::Appender out(bytes);
-  embedded::write(out, format), embedded::write(out, schedule);
-  postgres::Params& params = batch.add(how);
-  params.add(schedule.name), params.add(schedule.next), params.add(schedule.paused);
-  params.add_bytes(bytes);
+  embedded::write(out, newest_format), embedded::write(out, schedule);
+  batch.add(sql::AddSchedule{.name = schedule.name,
+                             .next = schedule.next,
+                             .paused = schedule.paused,
+                             .schedule = postgres::Bytes{bytes}},
+            how);
 }
 
 // Whether one more schedule may be added.
@@ -61,16 +66,16 @@ std::optional<std::string> end_of(std::string prefix) {
 
 PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
                                                          std::string_view name) {
-  postgres::Params params;
-  params.add(name);
-  const std::array statements = {postgres::Statement{.sql = &sql::version},
-                                 postgres::Statement{&sql::load_schedule, &params}};
-  auto answer = connection.send(statements);
+  Batch batch;
+  batch.add(sql::version);
+  batch.add(sql::LoadSchedule{.name = name});
+  auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (auto fresh = check_version(answer->front()); !fresh) return fresh;
   if (!answer->back().empty()) {
-    Schedule schedule = schedule_of(answer->back().get<std::string_view>(0, 0));
-    state().schedules.insert_or_assign(schedule.name, std::move(schedule));
+    auto schedule = schedule_at(answer->back(), 0);
+    if (!schedule) return std::unexpected(std::move(schedule.error()));
+    state().schedules.insert_or_assign(schedule->name, std::move(*schedule));
   }
   return {};
 }
@@ -112,7 +117,7 @@ Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now
           return Result<bool>(std::unexpected(std::move(gone.error())));
         }
         Batch batch;
-        batch.add(sql::remove_schedule).add(name);
+        batch.add(sql::RemoveSchedule{.name = name});
         if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
         return Result<bool>(true);
       }));
@@ -123,15 +128,15 @@ Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now
 Result<std::vector<Schedule>> PostgresStore::schedules(const std::optional<std::string>& name) {
   auto all =
       look("read the schedules", [&](Connection& connection) -> Answer<std::vector<Schedule>> {
-        postgres::Params params;
-        params.add(name);
-        const postgres::Statement statement{&sql::schedules, &params};
-        auto answer = connection.commit({&statement, 1});
+        const Batch batch = batch_of(sql::Schedules{.name = name});
+        auto answer = connection.commit(batch.statements());
         if (!answer) return std::unexpected(std::move(answer.error()));
         std::vector<Schedule> found;
         const Rows& rows = answer->front();
         for (std::size_t i = 0; i < rows.size(); ++i) {
-          found.push_back(schedule_of(rows.get<std::string_view>(i, 0)));
+          auto schedule = schedule_at(rows, i);
+          if (!schedule) return std::unexpected(std::move(schedule.error()));
+          found.push_back(std::move(*schedule));
         }
         return found;
       });
@@ -167,10 +172,8 @@ Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
 
 Result<Memo> PostgresStore::remember(const Remember& request, TimePoint now) {
   return flat(change("remember", now, [&](Connection& connection) -> Answer<Result<Memo>> {
-    postgres::Params params;
-    params.add_bytes(request.key);
-    const postgres::Statement statement{&sql::load_memo, &params};
-    auto answer = connection.send({&statement, 1});
+    const Batch load = batch_of(sql::LoadMemo{.key = postgres::Bytes{request.key}});
+    auto answer = connection.send(load.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     const Rows& rows = answer->front();
     if (!rows.is_null(0, 1)) {
@@ -184,11 +187,12 @@ Result<Memo> PostgresStore::remember(const Remember& request, TimePoint now) {
     if (!memo) return memo;
     Batch batch;
     if (memo->version == 0) {
-      batch.add(sql::remove_memo).add_bytes(request.key);
+      batch.add(sql::RemoveMemo{.key = postgres::Bytes{request.key}});
     } else {
-      postgres::Params& put = batch.add(sql::put_memo);
-      put.add_bytes(memo->key), put.add_bytes(memo->value);
-      put.add(static_cast<std::int64_t>(memo->version)), put.add(memo->expires);
+      batch.add(sql::PutMemo{.key = postgres::Bytes{memo->key},
+                             .value = postgres::Bytes{memo->value},
+                             .version = static_cast<std::int64_t>(memo->version),
+                             .expires = memo->expires});
     }
     if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
     return memo;
@@ -201,13 +205,14 @@ Result<std::vector<Memo>> PostgresStore::recall(const Recall& request, TimePoint
                 fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
   }
   return look("recall", [&](Connection& connection) -> Answer<std::vector<Memo>> {
-    postgres::Params params;
-    params.add_bytes(request.prefix), params.add_bytes(request.after);
     const auto end = end_of(request.prefix);
-    params.add(end ? std::optional(postgres::Bytes{*end}) : std::nullopt);
-    params.add(now), params.add(static_cast<std::int64_t>(request.limit));
-    const postgres::Statement statement{&sql::memos, &params};
-    auto answer = connection.commit({&statement, 1});
+    const Batch batch =
+        batch_of(sql::Memos{.from = postgres::Bytes{request.prefix},
+                            .after = postgres::Bytes{request.after},
+                            .before = end ? std::optional(postgres::Bytes{*end}) : std::nullopt,
+                            .now = now,
+                            .most = static_cast<std::int64_t>(request.limit)});
+    auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     std::vector<Memo> found;
     const Rows& rows = answer->front();

@@ -50,6 +50,14 @@ TEST_F(StaleSettings, a_limit_that_somebody_else_has_set_holds_at_once) {
   EXPECT_THAT(one.take("q"), SizeIs(1));
 }
 
+TEST_F(StaleSettings, a_depth_that_somebody_else_has_set_holds_at_once) {
+  other.make_queue(queue("q", {.max_depth = 1}));
+  const auto put = first->put(std::vector<NewTask>{task("q"), task("q")}, one.now);
+  ASSERT_THAT(put, IsOk());
+  EXPECT_THAT((*put)[0], IsOk());
+  EXPECT_THAT((*put)[1], IsLimited());
+}
+
 // By the new rule it goes to a table of days that nobody has needed before.
 TEST_F(StaleSettings, a_task_ends_by_a_rule_that_somebody_else_has_made_longer_meanwhile) {
   one.put(task("q"));

@@ -106,13 +106,19 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   }
   take.next = end;
   if (queues.size() == 0) return write(index, version, batch);
-  const bool ageing = !ageings.all_null();
-  postgres::Params& params = batch.add(ageing ? sql::take_ageing : sql::take);
-  params.add(version), params.add(now_), params.add(take.request->worker);
-  params.add(static_cast<std::int64_t>(limits::max_taken_bytes - take.bytes));
-  params.add(queues), params.add(mosts), params.add(leases);
-  params.add(mark_queues), params.add(priorities), params.add(starts), params.add(numbers);
-  if (ageing) params.add(ageings);
+  batch.add(sql::Take{.queues = queues,
+                      .mosts = mosts,
+                      .ageings = ageings,
+                      .version = version,
+                      .mark_queues = mark_queues,
+                      .mark_priorities = priorities,
+                      .mark_starts = starts,
+                      .mark_numbers = numbers,
+                      .now = now_,
+                      .bytes = static_cast<std::int64_t>(limits::max_taken_bytes - take.bytes),
+                      .leases = leases,
+                      .worker = take.request->worker},
+            ageings.all_null() ? sql::take : sql::take_ageing);
   take.asked = true;
   return true;
 }

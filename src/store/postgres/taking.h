@@ -11,7 +11,7 @@
 
 #include "postgres/rows.h"
 #include "store/embedded/state.h"
-#include "store/postgres/book.h"
+#include "store/postgres/batch.h"
 #include "store/postgres/marks.h"
 #include "store/postgres/row.h"
 

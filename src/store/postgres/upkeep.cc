@@ -4,9 +4,13 @@
 #include <array>
 
 #include "core/limits.h"
+#include "core/transition.h"
 #include "store/embedded/verbs.h"
+#include "store/postgres/keeping.h"
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/row.h"
 #include "store/postgres/sql.h"
+#include "store/postgres/write.h"
 
 namespace millrace::store_postgres {
 namespace {
@@ -41,14 +45,13 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
   }
   return look(
       "look for overdue tasks", [&](Connection& connection) -> Answer<std::vector<Overdue>> {
-        postgres::Params params;
-        params.add(now), params.add(static_cast<std::int64_t>(limit));
-        postgres::Params leases = params;
-        leases.add(lease_looks_.begin(now, clock_.steady()));
-        const std::array statements = {postgres::Statement{.sql = &sql::version},
-                                       postgres::Statement{&sql::due_leases, &leases},
-                                       postgres::Statement{&sql::due_waits, &params}};
-        auto answer = connection.commit(statements);
+        const auto most = static_cast<std::int64_t>(limit);
+        Batch batch;
+        batch.add(sql::version);
+        batch.add(sql::DueLeases{
+            .now = now, .after = lease_looks_.begin(now, clock_.steady()), .most = most});
+        batch.add(sql::DueWaits{.now = now, .most = most});
+        auto answer = connection.commit(batch.statements());
         if (!answer) {
           lease_looks_.failed(clock_.steady());
           return std::unexpected(std::move(answer.error()));
@@ -66,14 +69,15 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
         for (std::size_t kind = 1; kind <= 2; ++kind) {
           const Rows& rows = (*answer)[kind];
           for (std::size_t i = 0; i < rows.size(); ++i) {
-            Row row = read_row(rows, i);
-            const embedded::Slot slot = row.slot;
-            const TimePoint at = kind == 1 ? slot.moment : row.given.start_by.value();
+            auto row = read_row(rows, i);
+            if (!row) return std::unexpected(std::move(row.error()));
+            const embedded::Slot slot = row->slot;
+            const TimePoint at = kind == 1 ? slot.moment : row->given.start_by.value();
             Expectation expect = Unchanged{{slot.version}};
             if (kind == 1) expect = Lost{{slot.token}, slot.moment};
             found.push_back({.at = at,
                              .number = slot.number,
-                             .overdue = {.lease = lease_of(std::move(row), queue_name(slot.queue)),
+                             .overdue = {.lease = lease_of(std::move(*row), queue_name(slot.queue)),
                                          .expect = expect,
                                          .cancel_requested = slot.cancel_requested}});
           }
@@ -94,10 +98,8 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
 
 // One statement that counts what it did.
 PostgresStore::Answer<std::size_t> PostgresStore::count_of(Connection& connection,
-                                                           const postgres::Sql& sql,
-                                                           const postgres::Params& params) {
-  const postgres::Statement statement{&sql, &params};
-  auto answer = connection.send({&statement, 1});
+                                                           const Batch& one) {
+  auto answer = connection.send(one.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
 }
@@ -129,14 +131,13 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
   Advanced done;
   std::size_t left = limit;
-  const auto step = [&](const postgres::Sql& sql, std::size_t* counts) -> Answer<void> {
-    Pace& pace =
-        step_paces_.try_emplace(sql.name, Duration::zero(), 20, noticed_step).first->second;
+  const auto most = [&] { return static_cast<std::int64_t>(left); };
+  const auto step = [&](const auto& call, std::size_t* counts) -> Answer<void> {
+    const std::string_view name = call.its_sql().name;
+    Pace& pace = step_paces_.try_emplace(name, Duration::zero(), 20, noticed_step).first->second;
     const auto began = clock_.steady();
     if (left == 0 || !pace.may_begin(began)) return {};
-    postgres::Params params;
-    params.add(now), params.add(static_cast<std::int64_t>(left));
-    auto count = count_of(connection, sql, params);
+    auto count = count_of(connection, batch_of(call));
     // It looked at all there is, or was stopped before.
     if (!count || *count < left) pace.ended(began, clock_.steady());
     if (!count) return std::unexpected(std::move(count.error()));
@@ -144,8 +145,10 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
     if (counts != nullptr) *counts += *count;
     return {};
   };
-  if (auto ok = step(sql::promote, &done.promoted); !ok) return std::unexpected(ok.error());
-  if (auto ok = step(sql::remove_by_own_rule, &done.removed); !ok) {
+  if (auto ok = step(sql::Promote{.now = now, .most = most()}, &done.promoted); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = step(sql::RemoveByOwnRule{.now = now, .most = most()}, &done.removed); !ok) {
     return std::unexpected(ok.error());
   }
   if (auto ok = prune(connection, now, left, done.removed, to_lift); !ok) {
@@ -154,8 +157,12 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   if (auto ok = empty_removed(connection, left, done.removed, to_lift, now); !ok) {
     return std::unexpected(ok.error());
   }
-  if (auto ok = step(sql::end_windows, nullptr); !ok) return std::unexpected(ok.error());
-  if (auto ok = step(sql::end_memos, nullptr); !ok) return std::unexpected(ok.error());
+  if (auto ok = step(sql::EndWindows{.now = now, .most = most()}, nullptr); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = step(sql::EndMemos{.now = now, .most = most()}, nullptr); !ok) {
+    return std::unexpected(ok.error());
+  }
   done.more = left == 0;
   if (const auto began = clock_.steady(); next_looks_.may_begin(began)) {
     auto next = next_moment(connection, now);
@@ -178,11 +185,10 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
                                                  std::vector<std::uint16_t>& to_lift) {
   postgres::Array<std::int32_t> queues;
   for (const auto& [name, index] : state().queue_names()) queues.push(index);
-  postgres::Params params;
-  params.add(queues);
-  const std::array statements = {postgres::Statement{.sql = &sql::lock_pruning},
-                                 postgres::Statement{&sql::counts, &params}};
-  auto answer = connection.send(statements);
+  Batch batch;
+  batch.add(sql::lock_pruning);
+  batch.add(sql::Counts{.queues = queues});
+  auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   const bool alone = answer->front().get<bool>(0, 0);
   std::map<std::uint16_t, std::array<std::uint64_t, 2>> finished;  // dead letters second
@@ -192,12 +198,12 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
     const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
     const auto state = rows.get<std::int16_t>(i, 1);
     const auto count = rows.get<std::uint64_t>(i, 3);
-    if (state < 5) {
-      busy[queue] += count;
-    } else if (state < own_finished) {
-      finished[queue][state == 6 || state == 7 ? 1 : 0] += count;
+    if (state == book::own_finished || state == book::own_dead) {
+      finished[queue][state == book::own_dead ? 1 : 0] -= count;
+    } else if (is_final(static_cast<TaskState>(state))) {
+      finished[queue][book::is_dead_letter(static_cast<TaskState>(state)) ? 1 : 0] += count;
     } else {
-      finished[queue][state == own_dead ? 1 : 0] -= count;
+      busy[queue] += count;
     }
   }
   const bool look_back = clock_.steady() - looked_back_ >= std::chrono::minutes(1);
@@ -218,13 +224,14 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
         until = later(now, -*keep.for_time - a_day);
       }
       if (excess == 0 && until == first_time) continue;
-      postgres::Params rule;
-      rule.add(std::int32_t{index}), rule.add(dead), rule.add(static_cast<std::int64_t>(excess));
-      rule.add(std::max(until, first_time)), rule.add(static_cast<std::int64_t>(left));
       TimePoint& mark = pruned_.try_emplace({index, dead}, first_time).first->second;
-      rule.add(mark);
-      const postgres::Statement statement_of_rule{&sql::prune, &rule};
-      auto gone = connection.send({&statement_of_rule, 1});
+      const Batch rule = batch_of(sql::Prune{.queue = std::int32_t{index},
+                                             .dead = dead,
+                                             .since = mark,
+                                             .most = static_cast<std::int64_t>(left),
+                                             .excess = static_cast<std::int64_t>(excess),
+                                             .until = std::max(until, first_time)});
+      auto gone = connection.send(rule.statements());
       if (!gone) return std::unexpected(std::move(gone.error()));
       const auto count = static_cast<std::size_t>(gone->front().get<std::int64_t>(0, 0));
       const auto last = gone->front().get<std::optional<TimePoint>>(0, 1);
@@ -237,7 +244,7 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
   return {};
 }
 
-// Queues that are being removed.
+// Queues that are being removed. What goes is gone at once: next_moment() must not see it.
 PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection, std::size_t& left,
                                                          std::size_t& removed,
                                                          std::vector<std::uint16_t>& to_lift,
@@ -250,6 +257,12 @@ PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection,
     removed += *count;
     to_lift.push_back(index);
   }
+  Batch batch;
+  write_changes(book_, book_.changes(), batch);
+  if (batch.size() == 0) return {};
+  auto gone = connection.send(batch.statements());
+  if (!gone) return std::unexpected(std::move(gone.error()));
+  book_.close();
   return {};
 }
 
@@ -259,16 +272,14 @@ Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
       "end a pause", [&](Connection& connection) -> Answer<Result<std::size_t>> {
         if (!state().has_queue_at(queue)) return Result<std::size_t>(0);
         QueueEntry& entry = state().queue_at(queue);
-        postgres::Params params;
-        params.add(std::int32_t{queue});
         if (entry.queue.removing) {
           auto can = may_erase(connection, queue);
           if (!can) return std::unexpected(std::move(can.error()));
           if (can->closed && can->empty) state().erase_queue(entry);
           return Result<std::size_t>(0);
         }
-        const postgres::Statement statement{&sql::is_busy, &params};
-        auto answer = connection.send({&statement, 1});
+        const Batch busy = batch_of(sql::IsBusy{.queue = std::int32_t{queue}});
+        auto answer = connection.send(busy.statements());
         if (!answer) return std::unexpected(std::move(answer.error()));
         const QueueSettings& settings = entry.settings();
         const bool unpause = settings.paused_until && *settings.paused_until <= now;
@@ -306,10 +317,9 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
     }
   }
   Batch batch;
-  batch.add(sql::next).add(now);
+  batch.add(sql::Next{.now = now});
   if (!keeps.empty()) {
-    postgres::Params& params = batch.add(sql::first_end);
-    params.add(queues), params.add(kinds), params.add(after);
+    batch.add(sql::FirstEnd{.queues = queues, .dead = kinds, .after = after});
   }
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
@@ -343,10 +353,9 @@ Result<void> PostgresStore::make_partitions(TimePoint now) {
           // Durable at once: it is remembered as there, and a crash must not make that untrue.
           "make a table for finished tasks", {}, [] { return Result<void>(); },
           [&](Connection& connection) -> Answer<bool> {
-            postgres::Params params;
-            params.add(std::int32_t{task_class}), params.add(text_of(day));
-            const postgres::Statement statement{&sql::make_partition, &params};
-            auto answer = connection.commit({&statement, 1});
+            const Batch make = batch_of(sql::MakePartition{
+                .class_of_table = std::int32_t{task_class}, .day = text_of(day)});
+            auto answer = connection.commit(make.statements());
             if (!answer) return std::unexpected(std::move(answer.error()));
             return true;
           });
@@ -385,10 +394,9 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
          .durable = false},
         [] { return Result<void>(); },
         [&](Connection& connection) -> Answer<std::size_t> {
-          postgres::Params params;
-          params.add(days), params.add(text_of(day));
-          const postgres::Statement statement{&sql::drop_partition, &params};
-          auto answer = connection.commit({&statement, 1});
+          const Batch drop =
+              batch_of(sql::DropPartition{.class_of_table = days, .day = text_of(day)});
+          auto answer = connection.commit(drop.statements());
           if (!answer) return std::unexpected(std::move(answer.error()));
           return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
         });

@@ -70,6 +70,15 @@ TEST_F(Upkeep, only_one_prunes_at_a_time) {
   EXPECT_EQ(counts("few").of(TaskState::completed), 2U);
 }
 
+// A restored task leaves by itself; once its queue is emptied there is nothing to come back for.
+TEST_F(Upkeep, what_a_removed_queue_had_is_no_reason_to_come_back) {
+  make_queue(queue("gone", {.keep_dead = {.for_time = 30 * 24h}}));
+  restore(old_task("gone", {.state = TaskState::dead}));
+  ASSERT_TRUE(store().advance(now, 1000)->next.has_value());
+  ASSERT_THAT(store().remove_queue("gone", true, now), IsOk());
+  EXPECT_EQ(store().advance(now, 1000)->next, std::nullopt);
+}
+
 // ---- Tables of days ----------------------------------------------------------------------------
 
 // As after a failover to a standby that had not heard of them yet.

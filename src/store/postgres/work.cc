@@ -10,6 +10,7 @@
 #include "store/postgres/rates.h"
 #include "store/postgres/sql.h"
 #include "store/postgres/taking.h"
+#include "store/postgres/write.h"
 
 namespace millrace::store_postgres {
 namespace {
@@ -63,11 +64,10 @@ void add_done(std::span<const Settlement> settlements, const std::vector<std::si
     results.push(settlement.result.empty() ? std::nullopt
                                            : std::optional(postgres::Bytes{settlement.result}));
   }
-  postgres::Params& params = batch.add(sql::done);
-  params.add(ids), params.add(tokens), params.add(results), params.add(now);
   postgres::Array<std::int32_t> queues;
   for (const std::int32_t queue : keeping_nothing) queues.push(queue);
-  params.add(queues);
+  batch.add(sql::Done{
+      .ids = ids, .tokens = tokens, .results = results, .now = now, .keeping_nothing = queues});
 }
 
 // Why a lease cannot be settled: the contract of Held. nullopt: it looks as if it could.
@@ -122,7 +122,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     WorkResult result;
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
-    batch.add(sql::guard).add(version_);
+    batch.add(sql::Guard{.version = version_});
     add_done(settlements, parts.plain, keeping_nothing_, now, batch);
     if (!parts.others.empty() || !extensions.empty()) {
       Reading reading;
@@ -135,9 +135,9 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       for (const Extension& extension : extensions) {
         result.extended.push_back(embedded::extend(state(), extension, now));
       }
-      book_.write_tasks(batch);
-      book_.write_keys(batch);
-      lower_marks();  // what was given back may be taken at once
+      const book::Changes changes = book_.changes();
+      write_changes(book_, changes, batch);
+      lower_marks(changes);  // what was given back may be taken at once
     }
     Taking taking(takes, state(), marks_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
@@ -163,7 +163,7 @@ void PostgresStore::look_again(Connection& connection, std::span<const Settlemen
   const auto got = read_tasks(connection, ids);
   for (const std::size_t place : places) {
     if (!got) {
-      result.settled[place] = std::unexpected(postgres::error_of(got.error(), "settle a task"));
+      result.settled[place] = std::unexpected(to_error(got.error(), "settle a task"));
       continue;
     }
     const TaskId& id = settlements[place].id;
@@ -212,8 +212,8 @@ PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connectio
     // A limit that is checked in the statement that takes would be exceeded: others take meanwhile.
     postgres::Array<std::int32_t> queues;
     for (const auto queue : limited) queues.push(queue);
-    batch.add(sql::lock_queues).add(queues);
-    batch.add(sql::used).add(queues);
+    batch.add(sql::LockQueues{.queues = queues});
+    batch.add(sql::Used{.queues = queues});
     if (auto sent = send(false); !sent) return std::unexpected(sent.error());
     read_used(answers.back(), book_);
   }

@@ -1,2 +1,2 @@
 -- Notes that a migration was applied.
-insert into millrace.migrations (version, name) values ($1, $2)
+insert into millrace.migrations (version, name) values (:version, :name)

@@ -1,8 +1,8 @@
 -- How many tasks these queues have, by state and priority.
 select queue, state, priority, sum(n)::bigint
   from (select queue, state, priority, count as n from millrace.counts
-         where queue = any ($1::integer[])
+         where queue = any (:queues::integer[])
          union all
         select queue, state, priority, change from millrace.count_changes
-         where queue = any ($1::integer[])) c
+         where queue = any (:queues::integer[])) c
  group by queue, state, priority having sum(n) <> 0

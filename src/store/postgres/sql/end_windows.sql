@@ -1,6 +1,6 @@
 -- Unique keys whose window is over; how many.
-with due as (select queue, key from millrace.holders where until <= $1 order by until limit $2),
+with due as (select queue, key from millrace.holders where until <= :now order by until limit :most),
      gone as (delete from millrace.holders h using due d
-               where h.queue = any(array[d.queue]) and h.key = any(array[d.key]) and h.until <= $1
+               where h.queue = any(array[d.queue]) and h.key = any(array[d.key]) and h.until <= :now
               returning 1)
 select count(*) from gone

@@ -1,3 +1,3 @@
 -- Whether a queue has any task.
-select exists (select from millrace.tasks where queue = $1)
-    or exists (select from millrace.finished where queue = $1)
+select exists (select from millrace.tasks where queue = :queue)
+    or exists (select from millrace.finished where queue = :queue)

@@ -1,3 +1,4 @@
 -- Unique keys that nobody held. A key that somebody took meanwhile fails, and the call begins again.
-insert into millrace.holders (queue, key, task, number, until)
-select * from unnest($1::integer[], $2::text[], $3::uuid[], $4::bigint[], $5::timestamptz[])
+insert into millrace.holders ({{holder}})
+select * from unnest(:queues::integer[], :keys::text[], :tasks::uuid[], :numbers::bigint[],
+                     :until::timestamptz[])

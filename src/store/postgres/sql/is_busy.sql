@@ -1,2 +1,2 @@
 -- Whether anything waits or runs in a queue.
-select exists (select from millrace.tasks where queue = $1)
+select exists (select from millrace.tasks where queue = :queue)

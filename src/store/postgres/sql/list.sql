@@ -1,19 +1,19 @@
 -- Tasks by number, newest first: one walk a queue and state, merged.
---   $1 queues   $2 states   $3 before this number   $4 from this one on   $5 how many at most
+--   :queues   :states   :before this number   :from this one on   :most, how many at most
 with walks as (
   select q.queue, s.state::smallint as state
-    from unnest($1::integer[]) as q(queue) cross join unnest($2::smallint[]) as s(state)
+    from unnest(:queues::integer[]) as q(queue) cross join unnest(:states::smallint[]) as s(state)
 ), found as (
-  select r.* from walks w cross join lateral (
-    select * from millrace.live_heads r
-     where r.queue = w.queue and r.state = w.state and r.number < $3 and r.number >= $4
-     order by r.number desc limit $5) r
-   where w.state < 5
+  select {{r.row}} from walks w cross join lateral (
+    select {{row}} from millrace.live_heads r
+     where r.queue = w.queue and r.state = w.state and r.number < :before and r.number >= :from
+     order by r.number desc limit :most) r
+   where w.state in ({{live_states}})
   union all
-  select r.* from walks w cross join lateral (
-    select * from millrace.final_heads r
-     where r.queue = w.queue and r.state = w.state and r.number < $3 and r.number >= $4
-     order by r.number desc limit $5) r
-   where w.state >= 5
+  select {{r.row}} from walks w cross join lateral (
+    select {{row}} from millrace.final_heads r
+     where r.queue = w.queue and r.state = w.state and r.number < :before and r.number >= :from
+     order by r.number desc limit :most) r
+   where w.state in ({{final_states}})
 )
-select * from found order by number desc limit $5
+select {{row}} from found order by number desc limit :most

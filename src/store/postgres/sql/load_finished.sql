@@ -1,2 +1,2 @@
 -- Finished tasks by id, locked.
-select * from millrace.final_heads where id = any ($1::uuid[]) order by id for update
+select {{row}} from millrace.final_heads where id = any (:ids::uuid[]) order by id for update

@@ -1,2 +1,2 @@
 -- One schedule, locked.
-select schedule from millrace.schedules where name = $1 for update
+select schedule, name from millrace.schedules where name = :name for update

@@ -1,5 +1,6 @@
 -- Memos by prefix, in order of their keys.
---   $1 from this key on   $2 after this one   $3 before this one, if any   $4 now   $5 at most
+--   :from this key on   :after this one   :before this one, if any   :now   :most, how many at most
 select key, value, version, expires from millrace.memos
- where key >= $1 and key > $2 and ($3::bytea is null or key < $3) and (expires is null or expires > $4)
- order by key limit $5
+ where key >= :from and key > :after and (:before::bytea is null or key < :before)
+   and (expires is null or expires > :now)
+ order by key limit :most

@@ -1,2 +1,2 @@
 -- Tells whoever listens.
-select pg_notify($1, $2)
+select pg_notify(:channel, :words)

@@ -1,8 +1,8 @@
 -- The ready moment of the task that has been takeable for longest, a queue.
-select q.queue, min(t.start) from unnest($1::integer[]) as q(queue)
- cross join generate_series(0, 9) as p(priority)
+select q.queue, min(t.start) from unnest(:queues::integer[]) as q(queue)
+ cross join generate_series({{lowest_priority}}, {{highest_priority}}) as p(priority)
  cross join lateral (select start from millrace.tasks t
-                      where t.queue = q.queue and t.priority = p.priority and t.state in (1, 2, 4)
-                        and t.start <= $2
+                      where t.queue = q.queue and t.priority = p.priority and t.state in ({{ready_states}})
+                        and t.start <= :now
                       order by t.start, t.number limit 1) t
  group by q.queue

@@ -5,7 +5,7 @@ with counted as (
     from (select queue, state, priority, count as n from millrace.counts
            union all
           select queue, state, priority, change from millrace.count_changes) c
-   where state <= 8
+   where state in ({{live_states}}, {{final_states}})
    group by queue, state, priority
 ), there as (
   select queue, state, priority, count(*) as n from millrace.tasks group by queue, state, priority

@@ -1,6 +1,6 @@
 -- Finished tasks that say themselves how long they stay; how many went.
 with due as (
-  select id from millrace.finished where goes_at <= $1 order by goes_at, number limit $2
+  select id from millrace.finished where goes_at <= :now order by goes_at, number limit :most
      for update skip locked
 ), gone as (
   delete from millrace.finished f using due d where f.id = any(array[d.id])
@@ -9,7 +9,7 @@ with due as (
   insert into millrace.count_changes (queue, state, priority, change)
   select queue, state, priority, -count(*) from gone group by queue, state, priority
    union all
-  select queue, case when state in (6, 7) then 10 else 9 end, 0, -count(*) from gone
-   where keep_for is not null group by 1, 2
+  select queue, case when state in ({{dead_letter_states}}) then {{own_dead}} else {{own_finished}} end, 0,
+         -count(*) from gone where keep_for is not null group by 1, 2
 )
 select count(*) from gone

@@ -1,2 +1,2 @@
 -- Finished tasks that are gone for good.
-delete from millrace.finished where id = any ($1::uuid[])
+delete from millrace.finished where id = any (:ids::uuid[])

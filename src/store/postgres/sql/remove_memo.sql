@@ -1,2 +1,2 @@
 -- A memo that is forgotten.
-delete from millrace.memos where key = $1
+delete from millrace.memos where key = :key

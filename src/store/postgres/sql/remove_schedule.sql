@@ -1,2 +1,2 @@
 -- A schedule that is gone.
-delete from millrace.schedules where name = $1
+delete from millrace.schedules where name = :name

@@ -1,2 +1,2 @@
 -- Waiting and running tasks that are gone for good.
-delete from millrace.tasks where id = any ($1::uuid[])
+delete from millrace.tasks where id = any (:ids::uuid[])

@@ -1,55 +1,90 @@
 -- Gives tasks to a worker, in the order of the contract; the answer itself is in no order.
---   $1 version of settings, see put.sql   $2 now   $3 worker   $4 bytes of payload that it ends with
---   $5 queues, $6 how many of each at most, $7 lease in ms
---   $8 queue, $9 priority, $10 start, $11 number: where to begin looking, highest priorities first.
+-- variants: take, take_ageing. The second is for where one of the queues raises the priority of those
+-- that wait: the first of each priority are looked at, and the best of them are locked. It is a
+-- statement of its own since a plan with both would cost a take of one task a quarter more.
+--   :version of settings, see put.sql   :now   :worker   :bytes of payload that it ends with
+--   :queues, :mosts how many of each at most, :leases in ms, :ageings in ms, null where nothing ages
+--   :mark_queues, :mark_priorities, :mark_starts, :mark_numbers where to begin looking, highest priorities
+--   first.
 -- Everything before that is known to be taken: with an old snapshot open, dead index entries pile up
 -- there, and to walk them again with every take would be most of the work.
+-- Tasks that a newer program has written, in a format that this one cannot read, are left to it.
 -- A task that was taken and given back since the statement began is locked as it is now, which the
 -- update does not see. Then nothing is done, and the caller begins again.
 with wants as (
-  select * from unnest($5::integer[], $6::integer[], $7::bigint[])
-    as w(queue, most, lease)
-   where (select version from millrace.settings) = $1
+  select * from unnest(:queues::integer[], :mosts::integer[], :ageings::bigint[])
+    with ordinality as w(queue, most, ageing, place)
+   where (select version from millrace.settings) = :version
+), marks as (
+  select * from unnest(:mark_queues::integer[], :mark_priorities::smallint[], :mark_starts::timestamptz[],
+                       :mark_numbers::bigint[])
+    as m(queue, priority, start, number)
 ), picked as materialized (
+--only take
   select x.*
     from wants w
    cross join lateral (
      select y.*
-       from unnest($8::integer[], $9::smallint[], $10::timestamptz[], $11::bigint[])
-         as m(queue, priority, start, number)
+       from marks m
       cross join lateral (
         select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size
           from millrace.tasks t
-         where t.queue = w.queue and t.priority = m.priority and t.state in (1, 2, 4)
-           and t.start <= $2 and (t.start, t.number) >= (m.start, m.number)
+         where t.queue = w.queue and t.priority = m.priority and t.state in ({{ready_states}})
+           and t.start <= :now and (t.start, t.number) >= (m.start, m.number)
+           and (t.more is null or t.more < set_byte('\x00', 0, {{newest_format}} + 1))
          order by t.start, t.number
          limit w.most
            for update skip locked) y
       where m.queue = w.queue
       limit w.most) x
+--end take
+--only take_ageing
+  select x.*
+    from wants w
+   cross join lateral (
+     select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size,
+            w.place, z.effective, z.start, z.number
+       from (select y.*
+               from marks m
+              cross join lateral (
+                select t.id, t.start, t.number,
+                       least({{highest_priority}}, m.priority + coalesce(
+                         floor(extract(epoch from :now - t.start) * 1000 / w.ageing), 0)) as effective
+                  from millrace.tasks t
+                 where t.queue = w.queue and t.priority = m.priority and t.state in ({{ready_states}})
+                   and t.start <= :now
+                   and (t.more is null or t.more < set_byte('\x00', 0, {{newest_format}} + 1))
+                 order by t.start, t.number
+                 limit w.most) y
+              where m.queue = w.queue
+              order by y.effective desc, y.start, y.number
+              limit w.most) z
+       join millrace.tasks t on t.id = any(array[z.id])
+      where t.state in ({{ready_states}})
+        for update of t skip locked) x
+   order by x.place, x.effective desc, x.start, x.number
+--end take_ageing
 ), chosen as materialized (
   select * from (select *, sum(size) over w - size as before from picked
                  window w as (rows unbounded preceding)) n
-   where before < $4
+   where before < :bytes
 ), leased as (
   update millrace.tasks t
-     set state = 3, token = nextval('millrace.tokens'), started_at = $2, updated_at = $2,
-         lease_until = $2 + ($7::bigint[])[array_position($5::integer[], t.queue)]
-                          * interval '1 millisecond',
-         version = t.version + 1, deliveries = t.deliveries + 1, worker = $3
+     set state = {{processing}}, token = nextval('millrace.tokens'), started_at = :now, updated_at = :now,
+         lease_until = :now + (:leases::bigint[])[array_position(:queues::integer[], t.queue)]
+                            * interval '1 millisecond',
+         version = t.version + 1, deliveries = t.deliveries + 1, worker = :worker
    where t.ctid = any(array(select at from chosen))
-  returning t.number, t.id, t.queue, t.priority, t.deliveries, t.attempts, t.retries, t.lost, t.start,
-            t.created_at, t.previous_start, t.start_by, t.token, t.keep_for, t.unique_window,
-            t.unique_scope, t.type, t.client_id, t."group", t.tags, t.unique_key, t.payload, t.more
+  returning {{t.taken}}
 ), freed as (
   delete from millrace.holders h using leased l
-   where l.unique_scope = 0 and h.queue = any(array[l.queue]) and h.key = any(array[l.unique_key])
-     and h.number = l.number
+   where l.unique_scope = {{until_started}} and h.queue = any(array[l.queue])
+     and h.key = any(array[l.unique_key]) and h.number = l.number
 ), counted as (
   insert into millrace.count_changes (queue, state, priority, change)
   select queue, c.state, priority, c.change
     from (select queue, state, priority, count(*) as n from chosen group by queue, state, priority) g
-   cross join lateral (values (g.state, -g.n), (3::smallint, g.n)) as c(state, change)
+   cross join lateral (values (g.state, -g.n), ({{processing}}::smallint, g.n)) as c(state, change)
    where millrace.same_number((select count(*) from chosen), (select count(*) from leased))
 )
 select * from leased

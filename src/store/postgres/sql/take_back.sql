@@ -1,11 +1,11 @@
 -- Takes back what put.sql has added although the task with that id has ended; the answer has those.
 -- It is a statement of its own since put.sql could not know: if a task ends meanwhile, the insert waits
 -- for that and finds the id free, and does not see what is finished since the statement began.
---   $1 ids   $2 nothing with one of these ids can have ended before that
+--   :ids   :since, nothing with one of these ids can have ended before that
 with twice as (
-  select n.id from unnest($1::uuid[]) as n(id)
+  select n.id from unnest(:ids::uuid[]) as n(id)
    cross join lateral (select from millrace.finished f
-                        where f.id = any(array[n.id]) and f.finished_at >= $2 limit 1) f
+                        where f.id = any(array[n.id]) and f.finished_at >= :since limit 1) f
 ), gone as (
   delete from millrace.tasks t using twice w where t.id = any(array[w.id])
   returning t.id, t.queue, t.state, t.priority

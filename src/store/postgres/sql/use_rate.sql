@@ -1,3 +1,3 @@
 -- What a rate has used up by now.
-insert into millrace.rates (queue, kind, used) values ($1, $2, $3)
+insert into millrace.rates (queue, kind, used) values (:queue, :kind, :used)
 on conflict (queue, kind) do update set used = excluded.used

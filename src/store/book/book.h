@@ -1,0 +1,91 @@
+// What one call works on: the tasks and keys that it has read, inside of the same state machine
+// that the embedded stores are. The verbs of store/embedded decide; the book knows what was there
+// before and so what has to be written.
+#pragma once
+
+#include <millrace/task.h>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/book/row.h"
+#include "store/book/tally.h"
+#include "store/embedded/state.h"
+
+namespace millrace::book {
+
+using Key = std::pair<std::uint16_t, std::string>;  // a queue and a unique key
+
+// A task as it was when the call began.
+struct Before {
+  TaskId id;
+  std::uint16_t queue;
+  TaskState state;
+  std::uint8_t priority;
+  bool keeps_itself;
+};
+
+struct TaskChange {
+  std::optional<Before> before;         // nullopt: it is new
+  const embedded::Slot* now = nullptr;  // null: it is gone; good until the book is closed
+};
+
+struct KeyChange {
+  Key key;
+  bool was_held = false;
+  std::optional<embedded::Holder> now;  // nullopt: it is held no longer
+};
+
+// What the verbs of one call have changed.
+struct Changes {
+  std::vector<TaskChange> tasks;
+  std::vector<KeyChange> keys;
+  Tally tally;
+};
+
+class Book {
+ public:
+  Book();
+
+  // All queues, always; tasks, keys, schedules and memos only while a call works on them.
+  embedded::State& state() { return state_; }
+  const embedded::State& state() const { return state_; }
+
+  void enter(const Row& row);
+  void enter(const Key& key, const embedded::Holder& holder);
+  void looked_at(const Key& key) { keys_.insert(key); }
+  bool has(const TaskId& id) const { return state_.find(id) != embedded::no_slot; }
+  // The same keys as the tasks have, in another queue.
+  void look_for_keys_in(std::uint16_t queue);
+  // Those of the tasks that were entered, and those that were looked at.
+  const std::set<Key>& keys() const { return keys_; }
+  // How many wait and run in a queue, here and elsewhere.
+  void use_counts(std::uint16_t queue, std::uint64_t waiting, std::uint64_t running);
+  // For a task that is added.
+  void use_number(std::uint64_t number) { numbers_.push_back(number); }
+
+  Changes changes();
+  // A task of the book as a row.
+  Row row_of(const embedded::Slot& slot, bool with_payload) const;
+
+  // Forgets everything but the queues.
+  void close();
+
+ private:
+  void add_task_changes(Changes& changes) const;
+  void add_key_changes(Changes& changes);
+
+  embedded::State state_;
+  std::deque<std::uint64_t> numbers_;
+  std::map<std::uint64_t, Before> before_;  // by number
+  std::map<Key, embedded::Holder> holders_before_;
+  std::set<Key> keys_;
+  std::set<std::uint16_t> counted_;
+};
+
+}  // namespace millrace::book

@@ -1,0 +1,56 @@
+// Statements with their parameters, in the order in which they are to be sent.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "postgres/connection.h"
+#include "postgres/params.h"
+#include "postgres/sql.h"
+
+namespace millrace::store_postgres {
+
+class Batch {
+ public:
+  // One call of a statement: sql::Done{.ids = ids, ...}.
+  template <class Call>
+    requires requires(const Call& call, postgres::Params& params) { call.add_to(params); }
+  void add(const Call& call) {
+    add(call, call.its_sql());
+  }
+  // The same of another variant of it.
+  template <class Call>
+  void add(const Call& call, const postgres::Sql& variant) {
+    call.add_to(parts_.emplace_back(Part{.sql = &variant, .params = {}}).params);
+  }
+  // A statement that has no parameters.
+  void add(const postgres::Sql& sql) { parts_.push_back({.sql = &sql, .params = {}}); }
+
+  // Good until the next change.
+  std::vector<postgres::Statement> statements() const {
+    std::vector<postgres::Statement> all;
+    all.reserve(parts_.size());
+    for (const Part& part : parts_) all.push_back({.sql = part.sql, .params = &part.params});
+    return all;
+  }
+  std::size_t size() const { return parts_.size(); }
+  void clear() { parts_.clear(); }
+
+ private:
+  struct Part {
+    const postgres::Sql* sql;
+    postgres::Params params;
+  };
+  std::deque<Part> parts_;
+};
+
+// A batch of one.
+template <class Call>
+Batch batch_of(const Call& call) {
+  Batch batch;
+  batch.add(call);
+  return batch;
+}
+
+}  // namespace millrace::store_postgres

@@ -1,0 +1,113 @@
+#include "store/postgres/write.h"
+
+#include "core/transition.h"
+#include "core/uuid.h"
+#include "store/postgres/keeping.h"
+#include "store/postgres/row.h"
+#include "store/postgres/sql.h"
+
+namespace millrace::store_postgres {
+namespace {
+
+using postgres::Array;
+
+// One kind of change a member, as there is one statement for each.
+struct Kinds {
+  sql::ChangedArrays changed, finished, revived, noted;
+  NewRows added, added_finished;
+  Array<Uuid> removed, removed_finished;
+};
+
+void add_gone(const book::Before& before, Kinds& kinds) {
+  (is_final(before.state) ? kinds.removed_finished : kinds.removed).push(before.id.value);
+}
+
+void add_task(const book::Book& book, const book::TaskChange& change, Kinds& kinds) {
+  const bool is_new = !change.before;
+  const bool ends = is_final(change.now->state);
+  const bool ended = change.before && is_final(change.before->state);
+  const book::Row row = book.row_of(*change.now, is_new);
+  const QueueSettings& settings = book.state().queue_at(row.slot.queue).settings();
+  const Keeping keeping = keeping_of(row.slot, row.given, settings, !is_new && !ended);
+  if (is_new) {
+    (ends ? kinds.added_finished : kinds.added).push(row, keeping);
+  } else if (ends) {
+    push_changed(ended ? kinds.noted : kinds.finished, row, keeping);
+  } else {
+    push_changed(ended ? kinds.revived : kinds.changed, row, keeping);
+  }
+}
+
+void write_tasks(const book::Book& book, const book::Changes& changes, Batch& batch) {
+  Kinds kinds;
+  for (const book::TaskChange& change : changes.tasks) {
+    if (change.now == nullptr) {
+      add_gone(*change.before, kinds);
+    } else {
+      add_task(book, change, kinds);
+    }
+  }
+  const auto any = [](const auto& arrays) { return arrays.id.size() != 0; };
+  if (kinds.removed.size() != 0) batch.add(sql::RemoveTasks{.ids = kinds.removed});
+  if (kinds.removed_finished.size() != 0) {
+    batch.add(sql::RemoveFinished{.ids = kinds.removed_finished});
+  }
+  if (any(kinds.changed)) batch.add(sql::ChangeTasks{.changed = kinds.changed});
+  if (any(kinds.finished)) batch.add(sql::FinishTasks{.changed = kinds.finished});
+  if (any(kinds.revived)) batch.add(sql::ReviveTasks{.changed = kinds.revived});
+  if (any(kinds.noted)) batch.add(sql::ChangeFinished{.changed = kinds.noted});
+  if (const NewRows& rows = kinds.added; any(rows.changed)) {
+    batch.add(sql::AddTasks{.changed = rows.changed, .given = rows.given, .tags = rows.tags});
+  }
+  if (const NewRows& rows = kinds.added_finished; any(rows.changed)) {
+    batch.add(sql::AddFinished{.changed = rows.changed, .given = rows.given, .tags = rows.tags});
+  }
+}
+
+void write_tally(const book::Tally& tally, Batch& batch) {
+  Array<std::int32_t> queues;
+  Array<std::int16_t> states;
+  Array<std::int16_t> priorities;
+  Array<std::int64_t> changes;
+  for (const auto& [key, change] : tally.changes()) {
+    if (change == 0) continue;
+    queues.push(key.queue);
+    states.push(key.state);
+    priorities.push(key.priority);
+    changes.push(change);
+  }
+  if (queues.size() == 0) return;
+  batch.add(
+      sql::Count{.queues = queues, .states = states, .priorities = priorities, .changes = changes});
+}
+
+void write_keys(const book::Changes& changes, Batch& batch) {
+  Array<std::int32_t> freed_queues;
+  Array<std::int32_t> queues;
+  Array<std::string_view> freed;
+  Array<std::string_view> keys;
+  Array<Uuid> tasks;
+  Array<std::int64_t> numbers;
+  Array<TimePoint> until;
+  for (const auto& [key, was_held, now] : changes.keys) {
+    if (was_held) freed_queues.push(key.first), freed.push(key.second);
+    if (!now) continue;
+    queues.push(key.first), keys.push(key.second), tasks.push(now->id.value);
+    numbers.push(static_cast<std::int64_t>(now->number.value));
+    until.push(now->until == never ? std::nullopt : std::optional(now->until));
+  }
+  if (freed.size() != 0) batch.add(sql::Free{.queues = freed_queues, .keys = freed});
+  if (keys.size() == 0) return;
+  batch.add(sql::Hold{
+      .queues = queues, .keys = keys, .tasks = tasks, .numbers = numbers, .until = until});
+}
+
+}  // namespace
+
+void write_changes(const book::Book& book, const book::Changes& changes, Batch& batch) {
+  write_tasks(book, changes, batch);
+  write_tally(changes.tally, batch);
+  write_keys(changes, batch);
+}
+
+}  // namespace millrace::store_postgres
