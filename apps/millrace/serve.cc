@@ -148,13 +148,18 @@ class Server {
     return error.code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
   }
 
+  // The role `scheduler`: whoever looks after processes can ask how it is, and nothing else.
+  bool only_upkeep() const { return settings_.role == "scheduler"; }
+
   config::Address address() const { return {settings_.listen.host, listener_->port()}; }
 
   std::optional<Exit> listen() {
     if (const auto files = api::raise_open_files(); !files) {
       log_(LogLevel::warning, files.error().message);
     }
-    auto started = api::Listener::start(listener_options(settings_), api_.handler(), clock_, log_);
+    auto started =
+        api::Listener::start(listener_options(settings_),
+                             only_upkeep() ? api_.metrics_handler() : api_.handler(), clock_, log_);
     if (!started) return fail(started.error(), cli::listen_advice(started.error(), settings_));
     listener_ = std::move(*started);
     if (settings_.address_file.empty()) return std::nullopt;
@@ -225,7 +230,7 @@ class Server {
 
   // Nobody may come in from outside as long as nobody needs a key.
   std::optional<Exit> guard() {
-    if (settings_.role == "scheduler" && !store_->traits().several_processes) {
+    if (only_upkeep() && !store_->traits().several_processes) {
       return fail(cli::alone_error(settings_), cli::alone_advice());
     }
     const auto memos = access::all_memos(access::memo_prefix, [this](const Recall& recall) {
@@ -251,17 +256,16 @@ class Server {
                      .compose = wire::compose_notice,
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
-                     .manager = settings_.manager_enabled,
+                     .manager = settings_.manager_enabled && !only_upkeep(),
                      .priority_figures = settings_.metrics_compat,
                      .history = true,
                      .seed = random_seed(),
                      .log = log_};
     options.watch = watch_options(settings_);
+    // A store of its own has nobody else to look after it.
+    options.upkeep = settings_.role != "api" || !traits.several_processes;
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
-    deliverer_options_.name = inner_worker("deliver", traits);
-    if (settings_.webhooks_concurrency != 0)
-      deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
-    bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
+    if (!only_upkeep()) begin_inner_workers(traits);
     api_.start(*broker_);
     const cli::Place place{.address = address(),
                            .tls = !settings_.tls_key.empty(),
@@ -273,7 +277,19 @@ class Server {
           {"tasks", tasks},
           {"opened_ms", ms(opened_in_)},
           {"keys", place.needs_key ? "needed" : "not needed: only this machine can come in"}});
-    if (settings_.log_format == "text") writer_.plain(cli::first_steps(place));
+    if (!options.upkeep) {
+      log_(LogLevel::info,
+           "no upkeep here: schedules, lost workers and old tasks are left to a server with the "
+           "role scheduler or all on the same store");
+    }
+    if (settings_.log_format == "text" && !only_upkeep()) writer_.plain(cli::first_steps(place));
+  }
+
+  void begin_inner_workers(const Traits& traits) {
+    deliverer_options_.name = inner_worker("deliver", traits);
+    if (settings_.webhooks_concurrency != 0)
+      deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
+    bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
   }
 
   // Worker processes come in from this machine, without TLS.

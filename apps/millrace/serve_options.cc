@@ -47,8 +47,10 @@ api::ListenerOptions listener_options(const config::Settings& settings) {
 
 WatchOptions watch_options(const config::Settings& settings) {
   WatchOptions options;
-  options.limits.depth = settings.alerts_depth;
-  options.limits.no_take_after = settings.alerts_no_take_after;
+  // No worker asks a scheduler for tasks: what becomes of queues is seen by those that are asked.
+  const bool asked = settings.role != "scheduler";
+  options.limits.depth = asked ? settings.alerts_depth : 0;
+  options.limits.no_take_after = asked ? settings.alerts_no_take_after : Duration::zero();
   options.limits.lost.reset();
   if (settings.alerts_lost.value != unlimited) options.limits.lost = settings.alerts_lost.value;
   options.limits.disk_free = settings.alerts_disk_free.bytes;

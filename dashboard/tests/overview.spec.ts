@@ -46,6 +46,7 @@ test.describe('a fresh server', () => {
   });
 });
 
+// S3-012
 test('a queue is shown with all its figures', async ({ page, server }) => {
   await server.must('PUT', '/v1/queues/emails', { max_concurrent: 20 });
   await server.put_many('emails', 12_345);

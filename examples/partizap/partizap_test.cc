@@ -61,7 +61,7 @@ TEST_F(PartizapTest, a_verification_sms_is_put_as_the_shop_wants_it) {
                           R"("template":"verification"})");
 }
 
-// S3-034, S3-042, S3-043, S3-056
+// S3-003, S3-009, S3-034, S3-042, S3-043, S3-056
 TEST_F(PartizapTest, an_sms_that_fails_twice_goes_out_at_the_third_attempt) {
   fail_first(2);
   const Put put = s_.shop().send_verification_sms("+7 900", "4711");
@@ -122,7 +122,7 @@ TEST_F(PartizapTest, the_provider_never_gets_more_than_ten_in_a_second) {
   EXPECT_LE(s_.sms.back().at - t0, 6s);  // nor much fewer
 }
 
-// S3-037
+// S3-004, S3-037
 TEST_F(PartizapTest, a_welcome_email_waits_for_five_seconds) {
   const Put put = s_.shop().send_welcome_email("ann@example.com", "Ann");
   EXPECT_EQ(put.state, TaskState::delayed);
@@ -137,7 +137,7 @@ TEST_F(PartizapTest, a_welcome_email_waits_for_five_seconds) {
   EXPECT_EQ(s_.email_jobs[0].data.at("name"), millrace::Value{"Ann"});
 }
 
-// S3-057, S3-060, S3-061, S3-062, D-22
+// C-08, S3-057, S3-060, S3-062, D-22
 TEST_F(PartizapTest, an_email_that_fails_five_times_is_a_dead_letter_with_an_alert) {
   fail_first(99);
   const Put put = s_.shop().send_welcome_email("ann@example.com", "Ann");
@@ -162,6 +162,20 @@ TEST_F(PartizapTest, an_email_that_fails_five_times_is_a_dead_letter_with_an_ale
               HasSubstr(R"("data":{"jobId":")" + millrace::to_text(put.id)));
 }
 
+// S3-061, C-08
+TEST_F(PartizapTest, a_dead_letter_has_the_stack_that_its_handler_gave) {
+  s_.provider = [](millrace::Context&) {
+    throw millrace::TaskFailure({.message = "no route", .stack = "send_email\ndeliver"});
+  };
+  s_.shop().send_welcome_email("ann@example.com", "Ann");
+  s_.step(1h);
+  const auto letters = s_.dead("notifications");
+  ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters[0].error->message, "no route");
+  EXPECT_EQ(letters[0].error->stack, "send_email\ndeliver");
+  EXPECT_EQ(letters[0].error->failed_at, t0 + 35s);
+}
+
 TEST_F(PartizapTest, a_dead_letter_can_be_sent_again) {
   fail_first(5);
   const Put put = s_.shop().send_welcome_email("ann@example.com", "Ann");
@@ -174,7 +188,7 @@ TEST_F(PartizapTest, a_dead_letter_can_be_sent_again) {
   EXPECT_THAT(s_.dead("notifications"), IsEmpty());
 }
 
-// S3-034, S3-037
+// S3-010, S3-034, S3-037
 TEST_F(PartizapTest, an_sms_goes_before_an_email) {
   s_.options.processors = 1;
   s_.shop().notifications.send_email({.to = "ann@example.com"}, {.priority = 8});
@@ -270,7 +284,7 @@ TEST_F(PartizapTest, a_crowd_in_a_queue_raises_one_alert) {
 
 // ---- images ------------------------------------------------------------------------------------
 
-// S3-025, S3-045, S3-046, S3-047, S3-048
+// S3-002, S3-025, S3-045, S3-046, S3-047, S3-048
 TEST_F(PartizapTest, a_picture_becomes_three) {
   upload_original("originals/7/42.ppm", stripes(1600, 900, {red, green, blue}));
   const Put put = s_.shop().process_image({"42", "7", "originals/7/42.ppm"});
@@ -365,7 +379,7 @@ TEST_F(PartizapTest, pictures_are_removed) {
 
 // ---- analytics, cleanup, reports ---------------------------------------------------------------
 
-// S3-027
+// S3-005, S3-027
 TEST_F(PartizapTest, counters_are_summed_up) {
   for (int i = 0; i < 3; ++i) s_.services.database.add_event(Counter::product_views, "7");
   s_.shop().analytics.update_counters({Counter::product_views, "7"});
@@ -395,7 +409,7 @@ TEST_F(PartizapTest, cleaning_is_not_tried_again) {
   EXPECT_EQ(s_.alerts[0].message, "Job permanently failed: cleanup-sessions");
 }
 
-// S3-022
+// S3-007, S3-022
 TEST_F(PartizapTest, a_report_lists_the_counters) {
   s_.services.database.add_event(Counter::seller_rating, "ann");
   s_.services.database.update_counter(Counter::seller_rating, "ann");

@@ -61,7 +61,7 @@ TEST_F(SchedulesTest, delayed_tasks_wait_in_every_queue_without_anything_beside_
   }
 }
 
-// S3-050, S3-051, S3-052, S3-053, D-23
+// S3-006, S3-050, S3-051, S3-052, S3-053, D-23
 TEST_F(SchedulesTest, each_tick_of_two_days_comes_once_although_the_shop_restarts) {
   fill_tables(48);
   s_.stay_away_until(midnight + 30s);

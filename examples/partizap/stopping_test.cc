@@ -1,4 +1,5 @@
 // The shop with real threads: how many work at once, and how it stops.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <future>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "partizap.h"
@@ -111,8 +113,17 @@ TEST_F(StoppingTest, each_queue_has_its_processors) {
   App app("memory:", options_);
   const Partizap shop(app, services_);
   ASSERT_THAT(app.start(), IsOk());
+  for (const auto& [queue, most] : {std::pair{"notifications", 5},
+                                    {"images", 3},
+                                    {"analytics", 2},
+                                    {"cleanup", 1},
+                                    {"reports", 1}}) {
+    EXPECT_THAT(
+        app.metrics_text(),
+        HasSubstr(fmt::format("millrace_worker_concurrency{{queue=\"{}\"}} {}\n", queue, most)));
+  }
   EXPECT_EQ(app.stop(), 0);
-  EXPECT_THAT(lines_, Contains(HasSubstr("12 processors, 5 queues")));  // 5 + 3 + 2 + 1 + 1
+  EXPECT_THAT(lines_, Contains(HasSubstr("12 processors, 5 queues")));
 }
 
 // S3-018, S3-040

@@ -273,7 +273,7 @@ TEST_F(PlannerTest, every_status_of_the_table_is_seen) {
   EXPECT_EQ(p_.row(later.id).status, Status::cancelled);
 }
 
-// S4-015, S4-016, S4-018, S4-022, S4-024…028, S4-037, S4-041
+// S4-015, S4-016, S4-018, S4-022, S4-024…028, S4-037
 TEST_F(PlannerTest, a_task_has_every_column_of_the_table) {
   const Put put = p_.planner().plan({"A shed", {"Roof"}}, {.priority = 7});
   p_.step(1s);

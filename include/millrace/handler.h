@@ -104,13 +104,13 @@ struct TypeOptions {
   bool critical = false;
 };
 
-// The statistics of batches (S1). LastError is the text of the last failure.
+// The statistics of batches.
 struct HandlerStats {
-  std::uint64_t processed = 0;
-  std::uint64_t errors = 0;
-  std::uint64_t retried = 0;
-  Duration duration{};
-  std::string last_error = {};
+  std::uint64_t processed = 0;  // tasks that succeeded; their end is stored
+  std::uint64_t errors = 0;     // runs that failed
+  std::uint64_t retried = 0;    // tasks sent back to be tried again
+  Duration duration{};          // spent in handlers
+  std::string last_error = {};  // the text of the last failure
 
   friend bool operator==(const HandlerStats&, const HandlerStats&) = default;
 };

@@ -157,9 +157,9 @@ QueueMetrics App::metrics(const std::string& queue) const {
   QueueMetrics metrics{.completed = figures.completed,
                        .failed = figures.stats.errors,
                        .retried = figures.stats.retried};
-  if (figures.stats.processed != 0) {
+  if (figures.handled != 0) {
     metrics.avg_seconds = std::chrono::duration<double>(figures.stats.duration).count() /
-                          static_cast<double>(figures.stats.processed);
+                          static_cast<double>(figures.handled);
   }
   return metrics;
 }

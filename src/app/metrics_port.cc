@@ -73,7 +73,7 @@ std::string App::Parts::metrics_text() const {
   using Of = worker::RunFigures;
   const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
   family("millrace_worker_processed_total", MetricKind::counter, "Tasks whose handler ended.",
-         [](const Of& of) { return of.stats.processed; });
+         [](const Of& of) { return of.handled; });
   family("millrace_worker_completed_total", MetricKind::counter, "Tasks completed.",
          [](const Of& of) { return of.completed; });
   family("millrace_worker_errors_total", MetricKind::counter, "Runs that did not succeed.",
@@ -89,6 +89,9 @@ std::string App::Parts::metrics_text() const {
          [](const Of& of) { return of.slow_cycles; });
   by_number("queue_tasks_in_progress", MetricKind::gauge, "Tasks being processed.",
             [&](const Of& of) { return number(of.running); });
+  family("millrace_worker_concurrency", MetricKind::gauge,
+         "Calls of its handlers that may run at once.",
+         [&](const Of& of) { return number(of.concurrency); });
   family("millrace_worker_prefetched", MetricKind::gauge, "Tasks taken ahead.",
          [&](const Of& of) { return number(of.waiting); });
   family("millrace_worker_abandoned", MetricKind::gauge,

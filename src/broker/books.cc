@@ -158,8 +158,8 @@ void log_settled(const Log& log, const std::string& queue, const Settlement& set
       text = fmt::format("task {} done", task);
       break;
     case Event::retry:
-      text = fmt::format("retry #{} for task {} at {}", settlement.counters.retries, task,
-                         format_time(settlement.ready));
+      text = fmt::format("Scheduling retry #{} for task {} at {}", settlement.counters.retries,
+                         task, format_time(settlement.ready));
       break;
     case Event::fail:
       text = fmt::format("task {} failed", task);

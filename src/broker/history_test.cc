@@ -85,7 +85,7 @@ class HistoryTest : public ::testing::Test {
   BrokerDriver d{with_history()};
 };
 
-// S0-184
+// S0-028, S0-184
 TEST_F(HistoryTest, a_minute_tells_how_many_how_long_and_how_much_is_left) {
   d.broker->run_services();
   life("q", "a", 200ms, 1s);

@@ -39,8 +39,10 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       time_jumps_(options.time_jumps) {
   const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
   sweeper_.on_awaited = wake_waiters;
-  runner_.add("upkeep", sweeper_);
-  runner_.add("schedules", scheduler_);
+  if (options.upkeep) {
+    runner_.add("upkeep", sweeper_);
+    runner_.add("schedules", scheduler_);
+  }
   runner_.add("waiting for results", books_.waiters);
   if (options.watch) runner_.add("looking for alerts", watch_.emplace(books_, *options.watch));
   if (books_.options.manager) runner_.add("manager", manager_);

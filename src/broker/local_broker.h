@@ -51,6 +51,9 @@ struct LocalBrokerOptions {
   std::optional<WatchOptions> watch = std::nullopt;
   // False: nothing happens by itself; call run_services().
   bool keep_time = true;
+  // False: another process over the same store promotes, prunes, settles what is overdue and fires
+  // schedules.
+  bool upkeep = true;
   // With keep_time off: time goes from next_due() to next_due(), however far that is.
   bool time_jumps = false;
 };

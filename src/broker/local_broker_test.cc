@@ -323,11 +323,13 @@ TEST(LocalBroker, retries_and_failures_are_logged) {
   d.settle(d.take_one("q"), Failed{error("no")});
   const std::string id = to_text(put.id.value);
   EXPECT_THAT(d.logged.lines(),
-              ::testing::IsSupersetOf({"retry #1 for task " + id + " at 2030-01-01T00:00:30.000Z",
-                                       "task " + id + " failed and has no retry left",
-                                       std::string("1 delayed or retrying tasks are due")}));
+              ::testing::IsSupersetOf(
+                  {"Scheduling retry #1 for task " + id + " at 2030-01-01T00:00:30.000Z",
+                   "task " + id + " failed and has no retry left",
+                   std::string("1 delayed or retrying tasks are due")}));
 }
 
+// S0-142
 // Whatever is to start in a moment is started in that moment, not with the next sweep.
 TEST(LocalBroker, delays_end_to_the_millisecond) {
   BrokerDriver d;

@@ -160,6 +160,7 @@ TEST(Scheduler, two_brokers_over_one_store_fire_a_tick_once) {
   EXPECT_THAT(ticks(d), SizeIs(10));
 }
 
+// S2-030
 TEST(Scheduler, the_overlap_rule_is_kept) {
   BrokerDriver d;
   d.put_schedule(every(1min));

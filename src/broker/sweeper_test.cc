@@ -48,6 +48,7 @@ TEST_F(SweeperTest, promotes_what_is_due_and_says_when_to_come_again) {
   EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
 }
 
+// S0-032, S1-087
 TEST_F(SweeperTest, an_overdue_lease_is_lost_and_its_task_queued_again) {
   driver_.make_queue("q");
   live(31s);

@@ -61,7 +61,7 @@ QueueLook ready(std::uint64_t tasks, std::uint64_t taken) {
   return {.name = "q", .waiting = tasks, .ready = tasks, .taken = taken};
 }
 
-// S3-074
+// S0-031, S3-074
 TEST_F(ConditionsTest, a_queue_over_its_depth_alerts_once_and_says_when_that_is_over) {
   EXPECT_THAT(look({depth(1000)}), IsEmpty());
   EXPECT_THAT(look({depth(1001)}), ElementsAre("queue_deep q"));
@@ -127,6 +127,7 @@ TEST_F(ConditionsTest, a_queue_that_is_gone_is_no_condition_any_more) {
   EXPECT_THAT(look({}), IsEmpty());
 }
 
+// S0-031
 TEST_F(ConditionsTest, ready_tasks_that_nobody_takes_alert_after_five_minutes) {
   EXPECT_THAT(look({ready(3, 7)}), IsEmpty());
   EXPECT_THAT(after(5min - 1ms, ready(3, 7)), IsEmpty());
@@ -152,6 +153,7 @@ TEST_F(ConditionsTest, a_queue_that_is_worked_empty_or_stopped_is_no_alert) {
   EXPECT_THAT(after(1min, slow), ElementsAre("no_take q"));
 }
 
+// S0-031
 TEST_F(ConditionsTest, lost_leases_alert_with_their_number) {
   const auto lost = [](std::uint64_t n) { return QueueLook{.name = "q", .running = 1, .lost = n}; };
   EXPECT_THAT(look({lost(5)}), IsEmpty());  // before anybody looked
@@ -166,6 +168,7 @@ TEST_F(ConditionsTest, lost_leases_alert_with_their_number) {
   EXPECT_EQ(last[0].count, 2U);
 }
 
+// S0-031
 TEST_F(ConditionsTest, a_disk_that_fills_up_alerts) {
   const auto disk = [&](std::uint64_t free, std::uint64_t total) {
     return look({}, DiskSpace{free, total});
@@ -257,6 +260,7 @@ TEST(Watch, a_paused_queue_may_wait) {
   EXPECT_THAT(d.all("$alerts"), IsEmpty());
 }
 
+// S0-032
 TEST(Watch, a_worker_that_vanishes_alerts) {
   BrokerDriver d(watching());
   d.put({.queue = "q"});

@@ -3,21 +3,29 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <variant>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/session.h"
+#include "core/quote.h"
 #include "transfer/export.h"
 #include "transfer/line.h"
+#include "transfer/queue_state_writer.h"
 
 namespace millrace::cli {
 namespace {
+
+constexpr std::string_view lines_format = "lines";
+constexpr std::string_view queue_state_format = "queue-state";
 
 struct Options {
   std::string source = {};
   std::string output = {};  // empty: standard output
   bool force = false;       // replace the output file
+  std::string format = std::string(lines_format);
+  std::string queue = {};  // of a queue-state.json; empty: the only one
   ServerOptions server = {};
 };
 
@@ -28,10 +36,21 @@ std::string summary(const transfer::Counts& counts) {
                      counted(counts.tasks, "task", "tasks"));
 }
 
+using ExportTo = std::function<Result<transfer::ExportReport>(std::ostream&)>;
+
+Result<transfer::ExportReport> as_queue_state(const Options& options, std::ostream& out,
+                                              const ExportTo& export_to) {
+  std::stringstream lines;
+  if (auto report = export_to(lines); !report) return report;
+  return transfer::write_queue_state(lines, out, options.queue);
+}
+
 // What is written to: a file that is there whole or not at all, or standard output.
-Result<transfer::ExportReport> write(
-    const Options& options, Surroundings& with,
-    const std::function<Result<transfer::ExportReport>(std::ostream&)>& export_to) {
+Result<transfer::ExportReport> write(const Options& options, Surroundings& with,
+                                     const ExportTo& lines_to) {
+  const ExportTo export_to = [&](std::ostream& out) {
+    return options.format == lines_format ? lines_to(out) : as_queue_state(options, out, lines_to);
+  };
   if (options.output.empty()) return export_to(with.out);
   OutputFile file(options.output);
   if (auto opened = file.open(options.force); !opened) {
@@ -137,7 +156,25 @@ Exit export_server(const Options& options, Session& session) {
   return tell(report, options, session.with(), session.console());
 }
 
+Result<void> check(const Options& options) {
+  const bool lines = options.format == lines_format;
+  if (!lines && options.format != queue_state_format) {
+    return fail(ErrorCode::invalid,
+                fmt::format("--format is {}; allowed are {} and {}", in_quotes(options.format),
+                            lines_format, queue_state_format));
+  }
+  if (lines && !options.queue.empty()) {
+    return fail(ErrorCode::invalid, fmt::format("--queue is for --format {}; lines have all queues",
+                                                queue_state_format));
+  }
+  return {};
+}
+
 Exit export_from(const Options& options, Surroundings& with, Console& console) {
+  if (const auto good = check(options); !good) {
+    console.fail(good.error());
+    return Exit::usage;
+  }
   if (!is_server(options.source)) return export_store(options, with, console);
   ServerOptions server = options.server;
   server.server = options.source;
@@ -154,6 +191,10 @@ void add_export(Command& millrace) {
             "The store: a directory, journal:DIR or memory:?snapshot=FILE; or a server, http://...")
       .value("-o,--output", options->output, "FILE", "Where to (default: standard output)")
       .flag("-f,--force", options->force, "Replace the file if it is there")
+      .value("--format", options->format, "lines|queue-state",
+             "Lines, or the document {queues, tasks} of one queue")
+      .value("--queue", options->queue, "NAME",
+             "Whose tasks, with queue-state; not needed where only one queue has any")
       .value("--key-file", options->server.key_file, "FILE",
              "A file with the key of the server (else MILLRACE_KEY)")
       .explain(
@@ -163,6 +204,7 @@ void add_export(Command& millrace) {
       .example("millrace export ./data --output backup.jsonl")
       .example("millrace export http://127.0.0.1:7070 --output backup.jsonl", "of a running server")
       .example("millrace export ./data | gzip > backup.gz")
+      .example("millrace export ./data --format queue-state -o queue-state.json")
       .does([options](Surroundings& with, Console& console) {
         return export_from(*options, with, console);
       });

@@ -97,14 +97,14 @@ bool nothing_ready(Broker& broker, const std::vector<config::HandlerSettings>& h
   return true;  // or the key may not look; then that nothing came has to do
 }
 
-bool busy(const worker::Worker& worker, std::uint64_t& processed) {
+bool busy(const worker::Worker& worker, std::uint64_t& handled) {
   std::uint64_t sum = 0;
   bool running = false;
   for (const auto& queue : worker.figures()) {
-    sum += queue.stats.processed;
+    sum += queue.handled;
     running = running || queue.running != 0 || queue.waiting != 0;
   }
-  return running || std::exchange(processed, sum) != sum;
+  return running || std::exchange(handled, sum) != sum;
 }
 
 }  // namespace
@@ -134,10 +134,10 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
        {"worker", name},
        {"queues", static_cast<std::int64_t>(program.handlers.size())}});
   worker.start();
-  std::uint64_t processed = 0;
+  std::uint64_t handled = 0;
   auto last_busy = clock.steady();
   while (signals.wait(look) != Told::stop) {
-    if (busy(worker, processed)) last_busy = clock.steady();
+    if (busy(worker, handled)) last_busy = clock.steady();
     const bool rests = clock.steady() - last_busy >= empty_for;
     if (program.until_empty && rests && nothing_ready(broker, program.handlers)) break;
   }

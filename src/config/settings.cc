@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "core/limits.h"
 #include "core/plain_path.h"
 #include "core/quote.h"
+#include "core/retry_presets.h"
 #include "core/store_url.h"
 
 namespace millrace::config {
@@ -17,6 +19,14 @@ constexpr double hour = 3600 * second;
 constexpr double kib = 1024;
 constexpr double mib = 1024 * kib;
 constexpr double ten_years = static_cast<double>(limits::max_delay.count());
+
+constexpr std::string_view no_preset = "none";
+
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names{no_preset};
+  for (const presets::Named& preset : presets::all) names.push_back(preset.name);
+  return names;
+}
 
 const std::array settings_table = {
     Setting{.key = "listen",
@@ -129,6 +139,11 @@ const std::array settings_table = {
             .field = &Settings::queues_create_unknown,
             .help = "A put into a queue that is not there creates it",
             .example = "false"},
+    Setting{.key = "retry.preset",
+            .field = &Settings::retry_preset,
+            .help = "The policy of another system as a whole, instead of the other retry settings",
+            .example = "claude-proxy-plain",
+            .choices = preset_names()},
     Setting{.key = "retry.backoff",
             .field = &Settings::retry_backoff,
             .help = "How delays grow where neither task, type nor queue says otherwise",
@@ -284,6 +299,16 @@ std::string with_prefix(std::string_view prefix, std::string_view key, char betw
   return name;
 }
 
+bool says_own_retry(const Settings& settings) {
+  const Settings without{};
+  const auto own = [](const Settings& of) {
+    return std::tie(of.retry_backoff, of.retry_base, of.retry_factor, of.retry_cap, of.retry_jitter,
+                    of.retry_jitter_share, of.retry_cap_after_jitter, of.retry_max_retries,
+                    of.retry_retryable);
+  };
+  return own(settings) != own(without);
+}
+
 std::size_t chosen(const std::string& text, std::string_view key) {
   const auto& choices = find_setting(key)->choices;
   return static_cast<std::size_t>(std::ranges::find(choices, text) - choices.begin());
@@ -314,6 +339,8 @@ LogLevel log_level_of(const Settings& settings) {
 }
 
 RetryPolicy retry_policy_of(const Settings& settings) {
+  const auto preset = std::ranges::find(presets::all, settings.retry_preset, &presets::Named::name);
+  if (preset != presets::all.end()) return preset->policy;
   return {.backoff = static_cast<Backoff>(chosen(settings.retry_backoff, "retry.backoff")),
           .base = settings.retry_base,
           .factor = settings.retry_factor,
@@ -327,6 +354,12 @@ RetryPolicy retry_policy_of(const Settings& settings) {
 
 std::vector<Disagreement> disagreements(const Settings& settings) {
   std::vector<Disagreement> found;
+  if (settings.retry_preset != no_preset && says_own_retry(settings)) {
+    found.push_back({"retry.preset",
+                     fmt::format("retry.preset is {}, which is a whole policy; take it out, or the "
+                                 "other retry settings",
+                                 in_quotes(settings.retry_preset))});
+  }
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     const bool key_missing = settings.tls_key.empty();
     found.push_back({key_missing ? "tls.certificate" : "tls.key",

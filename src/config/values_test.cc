@@ -4,11 +4,15 @@
 #include "config/address.h"
 #include "config/settings.h"
 #include "config/size.h"
+#include "core/retry.h"
+#include "tests/support/matchers.h"
 
 namespace millrace::config {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Size, numbers_with_and_without_units) {
@@ -215,6 +219,47 @@ TEST(Settings, the_retry_policy_by_default_is_the_built_in_one) {
   EXPECT_EQ(policy.retryable, Retryable::listed);
   EXPECT_EQ(policy.max_retries, unlimited);
   EXPECT_EQ(log_level_of({.log_level = "warning"}), LogLevel::warning);
+}
+
+std::vector<Duration> delays_of(const RetryPolicy& policy, std::uint32_t retries) {
+  std::vector<Duration> delays;
+  for (std::uint32_t i = 0; i < retries; ++i) delays.push_back(retry_delay(policy, i, 0.5));
+  return delays;
+}
+
+// S0-097, S2-025, S3-056…059, S4-046, C-03
+TEST(Settings, a_retry_preset_is_the_policy_of_another_system) {
+  const auto with = [](std::string preset) {
+    Settings settings;
+    EXPECT_THAT(assign(settings, *find_setting("retry.preset"), preset), test::IsOk());
+    EXPECT_TRUE(disagreements(settings).empty());
+    return retry_policy_of(settings);
+  };
+  EXPECT_THAT(delays_of(with("claude-proxy-plain"), 4), ElementsAre(30s, 60s, 120s, 240s));
+  EXPECT_EQ(with("claude-proxy-plain").retryable, Retryable::listed);
+  EXPECT_THAT(delays_of(with("claude-proxy"), 3), ElementsAre(30s, 60s, 120s));
+  EXPECT_EQ(with("claude-proxy").jitter_share, 0.2);
+  EXPECT_THAT(delays_of(with("contract-queue"), 4), ElementsAre(1s, 2s, 4s, 8s));
+  EXPECT_EQ(with("contract-queue").max_retries, unlimited);
+  EXPECT_THAT(delays_of(with("mtask"), 3), ElementsAre(1050ms, 2100ms, 4200ms));
+  EXPECT_THAT(delays_of(with("bullmq-sms"), 2), ElementsAre(1s, 2s));
+  EXPECT_EQ(with("bullmq-sms").max_retries, 2U);
+  EXPECT_THAT(delays_of(with("bullmq-email"), 4), ElementsAre(2s, 4s, 8s, 16s));
+  EXPECT_EQ(with("bullmq-email").max_retries, 4U);
+  EXPECT_THAT(delays_of(with("bullmq-image"), 1), ElementsAre(5s));
+  EXPECT_EQ(with("bullmq-image").max_retries, 1U);
+  EXPECT_EQ(with("bullmq-cleanup").max_retries, 0U);
+  EXPECT_THAT(delays_of(with("postgres-manager"), 3), ElementsAre(10s, 20s, 40s));
+  EXPECT_EQ(delays_of(with("postgres-manager"), 10).back(), 1h);
+  EXPECT_EQ(with("none"), RetryPolicy{});
+}
+
+TEST(Settings, a_retry_preset_is_a_whole_policy) {
+  const auto found = disagreements({.retry_preset = "mtask", .retry_base = 2s});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].message, AllOf(HasSubstr("\"mtask\""), HasSubstr("take it out")));
+  Settings settings;
+  EXPECT_FALSE(assign(settings, *find_setting("retry.preset"), "fast"));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(Classify, a_policy_for_all_errors_retries_the_unknown_ones_too) {
   EXPECT_TRUE(retried(everything, "claude_api_404"));
 }
 
-// S0-154 S0-156 S0-123 C-04
+// S0-123 C-04
 TEST(Classify, what_can_only_fail_again_is_never_retried_whatever_the_policy) {
   for (const std::string_view code :
        {"authentication_error", "claude_api_401", "invalid_request", "invalid_request_error",

@@ -92,7 +92,7 @@ TEST(Decide, zero_retries_mean_that_the_first_failure_is_the_last) {
   EXPECT_EQ(decided(Failed{.error = an_error()}, a_queue(), lease).event, Event::exhaust);
 }
 
-// S0-154: failed, not dead, and however much budget there is.
+// C-04: failed, not dead, and however much budget there is.
 TEST(Decide, an_error_that_cannot_pass_fails_at_once) {
   const Settlement s = decided(Failed{.error = an_error("authentication_error")});
   EXPECT_EQ(s.event, Event::fail);

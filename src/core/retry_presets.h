@@ -2,8 +2,10 @@
 #pragma once
 
 #include <millrace/retry.h>
+#include <array>
 #include <chrono>
 #include <optional>
+#include <string_view>
 
 namespace millrace::presets {
 
@@ -93,5 +95,21 @@ inline constexpr RetryPolicy postgres_manager{.backoff = Backoff::exponential,
                                               .jitter = Jitter::none,
                                               .jitter_share = 0,
                                               .max_retries = 3};
+
+struct Named {
+  std::string_view name;
+  RetryPolicy policy;
+};
+
+// By the names that settings know them by.
+inline constexpr std::array all{Named{"claude-proxy", claude_proxy},
+                                Named{"claude-proxy-plain", claude_proxy_plain},
+                                Named{"contract-queue", contract_queue},
+                                Named{"mtask", mtask},
+                                Named{"bullmq-sms", bullmq_sms},
+                                Named{"bullmq-email", bullmq_email},
+                                Named{"bullmq-image", bullmq_image},
+                                Named{"bullmq-cleanup", bullmq_cleanup},
+                                Named{"postgres-manager", postgres_manager}};
 
 }  // namespace millrace::presets

@@ -32,7 +32,6 @@ TEST(Uuid, ids_carry_time_version_and_variant) {
   EXPECT_EQ(id.bytes[8] >> 6, 2);
 }
 
-// S0-010
 TEST(Uuid, ids_increase_while_the_clock_stands_still) {
   UuidSource source(2);
   Uuid last = source.next(some_time);

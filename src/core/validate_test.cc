@@ -128,7 +128,7 @@ TEST(ValidateTask, a_type_is_a_name) {
               HasSubstr("task type \"send/sms\" has '/' at position 5"));
 }
 
-// S2-051
+// S0-009, S2-051
 TEST(ValidateTask, sizes_have_their_limits) {
   EXPECT_EQ(task_with([](NewTask& t) { t.payload.resize(limits::max_payload + 1); }),
             "too_large: payload has 1048577 bytes; at most 1048576 are allowed");

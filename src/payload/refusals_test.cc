@@ -76,6 +76,7 @@ TEST(Refusals, name_what_is_there_twice) {
   EXPECT_EQ(refusal<millrace::Value>(R"([{"x":{"a":1,"a":2}}])"), "payload[0].x.a is given twice");
 }
 
+// S2-059
 TEST(Refusals, name_what_has_the_wrong_type) {
   EXPECT_EQ(refusal<Letter>(R"({"to":"a","subject":"b","address":{"lines":["x","y",7]}})"),
             "payload.address.lines[2] must be text, but is 7");

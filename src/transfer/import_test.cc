@@ -102,7 +102,7 @@ void expect_same(Store& first, Store& second, TimePoint now) {
   EXPECT_EQ(memos(first), memos(second));
 }
 
-// S0-075, S0-076
+// S0-076
 TEST(Import, makes_an_equal_store_of_an_export) {
   const auto first = open_model();
   StoreDriver driver(*first);

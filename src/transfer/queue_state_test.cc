@@ -99,7 +99,7 @@ class QueueState : public ::testing::Test, private OwnStore, protected StoreDriv
   }
 };
 
-// S0-075, S0-076
+// S0-076
 TEST_F(QueueState, comes_in_with_every_field_in_its_place) {
   const ImportReport report = run(example);
   ASSERT_FALSE(report.error) << report.error->message;
@@ -139,7 +139,7 @@ TEST_F(QueueState, gives_every_task_the_state_that_lets_it_go_on) {
   EXPECT_EQ(state_of(id(7)), TaskState::retrying);
 }
 
-// S0-071, S0-073
+// S0-073
 TEST_F(QueueState, is_taken_in_the_order_of_its_lines) {
   run(example);
   EXPECT_THAT(test::ids_of(take("default")), ElementsAre(id(3), id(2), id(1), id(4)))

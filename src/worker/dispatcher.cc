@@ -216,7 +216,7 @@ void Dispatcher::count(Line& line, const Run& run) {
     if (std::holds_alternative<GiveBack>(ending.outcome)) ++given_back_;
     return;
   }
-  ++line.stats.processed;
+  ++line.handled;
   const TaskError* error = nullptr;
   if (const auto* failed = std::get_if<Failed>(&ending.outcome)) error = &failed->error;
   if (const auto* retry = std::get_if<RetryAt>(&ending.outcome)) error = &retry->error;

@@ -28,6 +28,7 @@ TEST_F(DispatcherTest, asks_at_first_for_as_many_as_can_run) {
   EXPECT_THAT(wanted(core().next_order(now_)), ElementsAre(Pair("a", 3), Pair("b", 20)));
 }
 
+// S0-118
 TEST_F(DispatcherTest, one_order_at_a_time) {
   queue("a", 3);
   auto order = core().next_order(now_);
@@ -241,7 +242,7 @@ TEST_F(DispatcherTest, an_end_is_sent_once_although_it_is_collected_twice) {
   EXPECT_THAT(core().next_order(now_)->reports, SizeIs(1));
 }
 
-// S1-054, S1-055, S1-061, S1-065
+// S1-087, S1-054, S1-055, S1-061, S1-065
 TEST_F(DispatcherTest, an_assignment_holds_from_the_next_batch_on) {
   queue("a", 3, 10);
   queue("b", 3, 10);

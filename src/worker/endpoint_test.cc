@@ -113,7 +113,7 @@ TEST_F(EndpointTest, other_refusals_are_final_and_show_why) {
   EXPECT_EQ(task.error->message, "the endpoint answered 404: no such user");
 }
 
-// S0-154, S0-155
+// S0-155
 TEST(Endpoint, a_key_that_is_not_taken_is_an_authentication_error) {
   const Outcome outcome = outcome_of(outgoing::HttpReply{.status = 401}, t0);
   EXPECT_EQ(std::get<Failed>(outcome).error.code, "authentication_error");
@@ -141,7 +141,6 @@ TEST_F(EndpointTest, an_answer_that_is_no_result_any_more_is_final) {
   EXPECT_EQ(run().state, TaskState::completed);
 }
 
-// S0-132
 TEST_F(EndpointTest, a_request_lasts_as_long_as_its_task_may) {
   EXPECT_EQ(request_of(options, {}, 1, std::nullopt, t0).timeout, 30s);
   EXPECT_EQ(request_of(options, {}, 1, t0 + 5s, t0).timeout, 5s);

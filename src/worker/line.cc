@@ -58,6 +58,7 @@ const HandlerFunction* Line::handler_of(const std::string& type) const {
 RunFigures Line::figures() const {
   return {.queue = how.queue,
           .stats = stats,
+          .handled = handled,
           .completed = completed,
           .failed = failed,
           .timed_out = timed_out,
@@ -65,6 +66,7 @@ RunFigures Line::figures() const {
           .refused = refused,
           .left = left,
           .slow_cycles = slow_cycles,
+          .concurrency = how.concurrency,
           .running = busy,
           .waiting = static_cast<std::uint32_t>(waiting.size()),
           .abandoned = abandoned};

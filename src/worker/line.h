@@ -37,6 +37,7 @@ struct Line {
 
   // ---- Figures ----
   HandlerStats stats = {};
+  std::uint64_t handled = 0;
   Moment rest{};  // of its duration, less than a millisecond
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;

@@ -265,7 +265,7 @@ void Dispatcher::settled(const RunPtr& run, const Result<Settled>& result, std::
   Line& line = lines_[run->line];
   if (result) {
     const bool given_back = std::holds_alternative<GiveBack>(run->ending().outcome);
-    if (result->state == TaskState::completed) ++line.completed;
+    if (result->state == TaskState::completed) ++line.completed, ++line.stats.processed;
     if (result->state == TaskState::failed || result->state == TaskState::dead) ++line.failed;
     if (result->state == TaskState::retrying) ++line.stats.retried;
     run->answered(result);

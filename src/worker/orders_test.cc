@@ -21,7 +21,7 @@ using ::testing::SizeIs;
 // ---- Sending
 // -------------------------------------------------------------------------------------
 
-// S2-047
+// S0-119, S2-047
 TEST_F(DispatcherTest, keeps_what_ended_while_the_broker_is_away_and_takes_no_more) {
   queue("a", 2, 0);
   answer(core().next_order(now_), {{"a", 2}});

@@ -65,17 +65,22 @@ class StepTest : public ::testing::Test {
   }
 };
 
-// S2-019, S2-022
+// S0-023, S2-019, S2-022
 TEST_F(StepTest, a_return_is_done) {
   std::string payload;
-  handle("q", [&](Context& task) { payload = task.task().payload; });
+  handle("q", [&](Context& task) {
+    payload = task.task().payload;
+    EXPECT_EQ(d_.find(task.id()).state, TaskState::processing);
+  });
   const TaskId id = put("q", {.payload = "7"});
+  EXPECT_EQ(d_.find(id).state, TaskState::queued);
   EXPECT_EQ(step(), 1U);
   EXPECT_EQ(payload, "7");
   EXPECT_EQ(d_.find(id).state, TaskState::completed);
   EXPECT_EQ(step(), 0U);
 }
 
+// S0-021
 TEST_F(StepTest, a_result_is_stored) {
   handle("q", [&](Context& task) {
     EXPECT_FALSE(task.settled());
@@ -88,7 +93,7 @@ TEST_F(StepTest, a_result_is_stored) {
   EXPECT_EQ(d_.find(id).result, "42");
 }
 
-// S1-070, S2-023, S3-042, D-08
+// S0-004, S0-021, S0-022, S1-070, S2-023, S3-042, D-08
 TEST_F(StepTest, an_exception_is_a_failure_and_the_next_task_runs) {
   handle("q", [&](Context& task) {
     if (task.task().payload == "1") throw std::runtime_error("broken");
@@ -129,7 +134,7 @@ TEST_F(StepTest, retries_end_in_dead) {
   EXPECT_EQ(figures().failed, 1U);
 }
 
-// S0-115
+// S0-123
 TEST_F(StepTest, types_have_their_own_handlers) {
   std::string ran;
   queues_.push_back({.queue = "q"});
@@ -146,7 +151,7 @@ TEST_F(StepTest, types_have_their_own_handlers) {
   EXPECT_EQ(failed.error->message, "Unsupported task type: c");
 }
 
-// S2-021, C-12
+// S2-062, S2-021, C-12
 TEST_F(StepTest, a_handler_that_waits_too_long_is_told_so) {
   handle("q", [&](Context& task) {
     EXPECT_EQ(task.deadline(), t0 + 30s);
@@ -305,7 +310,22 @@ TEST_F(StepTest, an_end_that_cannot_be_stored_is_a_failure) {
   EXPECT_EQ(after.error->code, "settlement_refused");
   EXPECT_THAT(after.error->message, ::testing::StartsWith("done task: "));
   EXPECT_EQ(figures().refused, 1U);
+  EXPECT_EQ(figures().stats.processed, 0U);
+  EXPECT_EQ(figures().handled, 1U);
   EXPECT_THAT(figures().stats.last_error, ::testing::StartsWith("done task: "));
+}
+
+// S1-073
+TEST_F(StepTest, a_retry_that_cannot_be_stored_says_so) {
+  handle("q", [&](Context& task) {
+    EXPECT_THAT(task.put({.queue = QueueNumber{99}}), IsOk());  // there is none
+    EXPECT_THAT(task.settle(RetryAt{t0 + 30s, {.message = "later"}}), IsOk());
+  });
+  const TaskId id = put("q");
+  step();
+  EXPECT_EQ(d_.find(id).error->code, "settlement_refused");
+  EXPECT_THAT(d_.find(id).error->message, ::testing::StartsWith("retry task: "));
+  EXPECT_THAT(figures().stats.last_error, ::testing::StartsWith("retry task: "));
 }
 
 // C-13
@@ -351,7 +371,7 @@ TEST_F(StepTest, of_a_batch_each_task_may_be_settled_and_the_rest_is_done) {
   EXPECT_EQ(largest, 10U);
   EXPECT_EQ(d_.find(ids[0]).state, TaskState::completed);
   EXPECT_EQ(d_.find(ids[1]).state, TaskState::retrying);
-  EXPECT_EQ(figures().stats, (HandlerStats{10, 1, 1, 250ms, "later"}));
+  EXPECT_EQ(figures().stats, (HandlerStats{9, 1, 1, 250ms, "later"}));
 }
 
 // S1-070
@@ -429,7 +449,7 @@ TEST_F(StepTest, hooks_hear_what_is_stored) {
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("a hook of queue q failed: a hook that fails")));
 }
 
-// S1-066, S1-078
+// S1-087, S1-066, S1-078
 TEST_F(StepTest, long_cycles_are_counted_and_logged) {
   handle("q", [&](Context& task) { task.wait_for(task.attempt() == 1 ? 11s : 1s); });
   put("q");

@@ -249,7 +249,7 @@ WorkerReport Dispatcher::report() const {
                              .processors = line.limit(),
                              .most = line.how.concurrency,
                              .busy = line.busy,
-                             .processed = line.stats.processed,
+                             .processed = line.handled,
                              .errors = line.stats.errors,
                              .retried = line.stats.retried,
                              .busy_time = line.stats.duration,

@@ -69,6 +69,7 @@ struct WorkerOptions {
 struct RunFigures {
   std::string queue = {};
   HandlerStats stats = {};
+  std::uint64_t handled = 0;    // tasks whose handler ended, well or not
   std::uint64_t completed = 0;  // tasks that ended so
   std::uint64_t failed = 0;     // tasks that ended failed or dead
   std::uint64_t timed_out = 0;  // runs whose time was up
@@ -76,9 +77,10 @@ struct RunFigures {
   std::uint64_t refused = 0;    // ends that could not be stored
   std::uint64_t left = 0;       // by handlers that acknowledge themselves and did not
   std::uint64_t slow_cycles = 0;
-  std::uint32_t running = 0;    // calls of handlers
-  std::uint32_t waiting = 0;    // prefetched
-  std::uint32_t abandoned = 0;  // threads whose handler does not come back
+  std::uint32_t concurrency = 0;  // calls of handlers that may run at once
+  std::uint32_t running = 0;      // that do
+  std::uint32_t waiting = 0;      // prefetched
+  std::uint32_t abandoned = 0;    // threads whose handler does not come back
 };
 
 struct Stopped {

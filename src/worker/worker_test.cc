@@ -22,7 +22,7 @@ using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// S1-051, S1-063, S1-085…087, S2-018
+// S1-086, S0-120, S0-117, S0-180, S1-005, S1-051, S1-063, S2-018
 TEST_F(WorkerTest, runs_what_is_put) {
   handle("q", [](Context&) {}).concurrency = 2;
   Worker& worker = start();
@@ -37,6 +37,7 @@ TEST_F(WorkerTest, runs_what_is_put) {
   EXPECT_EQ(worker.cycles("q").count, 5000U);
   EXPECT_EQ(worker.running_processors(), 0U);
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("worker $local-test started: 2 processors")));
+  EXPECT_THAT(logged_.lines(), Contains("task " + to_text(ids.back().value) + " started"));
   EXPECT_THAT(logged_.lines(), Contains("Shutting down workers..."));
   EXPECT_THAT(logged_.lines(), Contains("Workers stopped"));
 }
@@ -199,7 +200,7 @@ TEST_F(WorkerTest, a_cancel_reaches_the_handler) {
   EXPECT_LE(steady() - before, 900ms) << "with the next heartbeat";
 }
 
-// S2-021, C-12
+// S2-062, S2-021, C-12
 TEST_F(WorkerTest, a_handler_that_heeds_its_timeout_keeps_its_thread) {
   handle("q", [&](Context& task) {
     EXPECT_FALSE(task.wait_for(30s));
@@ -249,7 +250,7 @@ TEST_F(WorkerTest, one_that_ignores_it_is_given_up_and_its_place_taken) {
 // ---- The broker
 // ----------------------------------------------------------------------------------
 
-// S2-046, S2-047, S0-119
+// S2-046, S2-047
 TEST_F(WorkerTest, what_ended_while_the_broker_was_away_is_settled_when_it_is_back) {
   options_.error_pause = 5ms;
   options_.longest_pause = 20ms;

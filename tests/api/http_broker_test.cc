@@ -33,6 +33,7 @@ TEST_F(HttpTwins, a_task_with_everything_is_the_same_wherever_it_was_put) {
   must(find(task.number));
 }
 
+// S1-013
 TEST_F(HttpTwins, puts_have_a_result_each) {
   const TaskId id = fresh_id();
   put({task("emails", {.id = id}), task("emails", {.id = id, .priority = 3}),
@@ -58,6 +59,7 @@ TEST_F(HttpTwins, payloads_arrive_byte_for_byte) {
   }
 }
 
+// S0-010, S0-013
 TEST_F(HttpTwins, a_task_without_an_id_gets_one) {
   const auto puts = must(ask<std::vector<Result<Put>>>(*http, [](Broker& broker, auto done) {
     std::vector<NewTask> tasks(3, NewTask{.queue = std::string("emails")});
@@ -66,6 +68,11 @@ TEST_F(HttpTwins, a_task_without_an_id_gets_one) {
   ASSERT_EQ(puts.size(), 3U);
   EXPECT_NE(puts[0]->id, puts[1]->id);
   EXPECT_FALSE(puts[0]->existing);
+  for (const auto& put : puts) {
+    const Task there = must(ask<Task>(
+        *http, [&](Broker& broker, auto done) { broker.find(me, put->id, std::move(done)); }));
+    EXPECT_EQ(there.id, put->id);
+  }
 }
 
 TEST_F(HttpTwins, no_tasks_are_put_without_a_request) {
@@ -98,6 +105,7 @@ TEST_F(HttpTwins, more_than_a_request_can_hold_is_put_in_several) {
   EXPECT_EQ(must(find(leases[11].id)).result.size(), std::size_t{1} << 20);
 }
 
+// S1-011, S1-012
 TEST_F(HttpTwins, every_outcome_means_the_same) {
   for (int i = 0; i < 7; ++i) put_one();
   const auto leases = take();
@@ -134,6 +142,7 @@ TEST_F(HttpTwins, leases_are_extended) {
   EXPECT_TRUE(must(work(order)).extended[0]->cancel_requested);
 }
 
+// S1-010
 TEST_F(HttpTwins, several_takes_are_answered_each) {
   put({task("emails"), task("texts"), task("texts")});
   WorkOrder order;

@@ -192,9 +192,9 @@ TEST(Watching, there_are_so_many_streams_and_no_more) {
   EXPECT_EQ(server.ask({.method = "HEAD", .target = "/v1/events"}).status, 200U);
 }
 
-// S0-179, S0-177
+// S3-069, S0-179, S0-177
 TEST(Watching, metrics_are_as_they_are_at_the_moment) {
-  ApiServer server;
+  ApiServer server({.api = {.metrics_compat = true}});
   Reply reply = server.ask({.target = "/metrics"});
   EXPECT_EQ(reply.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_THAT(reply.body, Not(HasSubstr("emails")));
@@ -202,6 +202,7 @@ TEST(Watching, metrics_are_as_they_are_at_the_moment) {
   server.put();
   reply = server.ask({.target = "/metrics"});
   EXPECT_THAT(reply.body, HasSubstr("millrace_queue_tasks{queue=\"emails\",state=\"queued\"} 2\n"));
+  EXPECT_THAT(reply.body, HasSubstr("bullmq_queue_size{queue=\"emails\",status=\"waiting\"} 2\n"));
   EXPECT_THAT(reply.body, HasSubstr("millrace_http_request_duration_seconds_count{operation="
                                     "\"putTasks\",status=\"2xx\"} 2\n"));
   server.driver.pass(30s);
@@ -209,6 +210,7 @@ TEST(Watching, metrics_are_as_they_are_at_the_moment) {
   server.ask({.target = "/nowhere"});
   server.must_post("/v1/take", R"({"worker":"w","queue":"emails","wait_ms":1000})");
   reply = server.ask({.target = "/metrics"});
+  EXPECT_THAT(reply.body, HasSubstr("bullmq_queue_size{queue=\"emails\",status=\"active\"} 1\n"));
   EXPECT_THAT(reply.body, HasSubstr("millrace_queue_oldest_ready_seconds{queue=\"emails\"} 30\n"));
   EXPECT_THAT(reply.body, HasSubstr("{operation=\"putTasks\",status=\"4xx\"} 1\n"));
   EXPECT_THAT(reply.body, HasSubstr("{operation=\"none\",status=\"4xx\"} 1\n"));

@@ -15,7 +15,7 @@ using ::testing::SizeIs;
 
 // ---- Take --------------------------------------------------------------------------------------
 
-// S1-010, S0-060, S0-015
+// S0-074, S1-010, S0-060, S0-015
 TEST_P(StoreConformance, a_take_gives_up_to_the_number_asked_for) {
   for (int i = 0; i < 5; ++i) put(task("q"));
   EXPECT_THAT(take("q", 3), SizeIs(3));
@@ -230,6 +230,7 @@ TEST_P(StoreConformance, a_waiting_task_has_no_token_at_all) {
   EXPECT_EQ(state_of(id), TaskState::queued);
 }
 
+// S0-095
 TEST_P(StoreConformance, settling_or_extending_a_task_that_is_not_there_is_not_found) {
   put(task("q", {.keep_for = 0s}));
   const Lease lease = take_one("q");
@@ -296,6 +297,7 @@ TEST_P(StoreConformance, the_timeout_counts_from_the_start_of_this_run) {
   EXPECT_EQ(extend(second, 12h).until, now + 1min + 30s);
 }
 
+// S0-025
 TEST_P(StoreConformance, an_extend_records_progress_and_keeps_it_when_none_is_given) {
   const TaskId id = put(task("q")).id;
   const Lease lease = take_one("q");

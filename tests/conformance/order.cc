@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// S2-007
+// S0-006, S0-011, S0-019, S2-006, S2-007
 TEST_P(StoreConformance, priority_nine_comes_first_and_zero_last) {
   NEEDS_TRAIT(exact_order);
   std::vector<TaskId> expected(10);
@@ -21,6 +21,7 @@ TEST_P(StoreConformance, priority_nine_comes_first_and_zero_last) {
   EXPECT_THAT(ids_of(take("q")), ElementsAreArray(expected));
 }
 
+// S0-072
 TEST_P(StoreConformance, the_default_priority_is_five) {
   EXPECT_EQ(find(put(task("q")).id).priority, 5);
 }

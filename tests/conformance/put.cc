@@ -31,7 +31,7 @@ NewTask task_with_everything(TimePoint now) {
           .parent = fresh_id()};
 }
 
-// S1-013, S1-017, S1-019, S1-023, S2-006, S0-015
+// S0-024, S2-012, S2-013, S1-013, S1-017, S1-019, S1-023, S0-015
 TEST_P(StoreConformance, a_put_task_is_found_with_everything_it_was_given) {
   const NewTask given = task_with_everything(now);
   const Put answer = put(given);
@@ -76,6 +76,7 @@ TEST_P(StoreConformance, a_payload_is_opaque_bytes) {
   EXPECT_EQ(take_one("q").payload, bytes);
 }
 
+// S1-015
 // Design 2.1: the store's own increasing number is the order of arrival.
 TEST_P(StoreConformance, numbers_are_the_order_of_arrival) {
   const auto first = put_all({task("q"), task("q")});
@@ -87,13 +88,14 @@ TEST_P(StoreConformance, numbers_are_the_order_of_arrival) {
   EXPECT_LT(second.at(0).number, second.at(1).number);
 }
 
+// S1-015
 TEST_P(StoreConformance, a_number_is_never_given_twice) {
   const Put gone = put(task("q"));
   remove(gone.id);
   EXPECT_GT(put(task("q")).number, gone.number);
 }
 
-// S0-059
+// S0-072, S0-059
 TEST_P(StoreConformance, a_task_without_a_start_is_queued_and_ready_now) {
   const Put answer = put(task("q"));
   EXPECT_EQ(answer.state, TaskState::queued);

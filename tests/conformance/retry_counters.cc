@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// S1-032, S1-018, S1-021
+// S2-015, S1-032, S1-018, S1-021
 TEST_P(StoreConformance, a_new_task_has_all_counters_at_zero_and_no_previous_start) {
   const TaskId id = put(task("q")).id;
   EXPECT_EQ(find(id).counters, Counters{});
@@ -19,7 +19,7 @@ TEST_P(StoreConformance, a_new_task_has_all_counters_at_zero_and_no_previous_sta
   EXPECT_EQ(first.previous_start, std::nullopt);
 }
 
-// S1-012, S1-022, S1-031, S1-033, S1-037, S1-040, S0-017
+// S2-017, S1-012, S1-022, S1-031, S1-033, S1-037, S1-040, S0-017
 TEST_P(StoreConformance, a_retry_counts_as_attempt_and_as_retry_and_moves_the_start) {
   const TaskId id = put(task("q")).id;
   pass(1s);
@@ -36,7 +36,7 @@ TEST_P(StoreConformance, a_retry_counts_as_attempt_and_as_retry_and_moves_the_st
   EXPECT_EQ(take_one("q").id, id);
 }
 
-// S1-034, S1-020, S1-035
+// S1-034, S1-020
 TEST_P(StoreConformance, the_second_take_shows_the_first_attempt_and_the_previous_start) {
   put(task("q"));
   settle(retry_at(take_one("q"), now + 30s));

@@ -12,7 +12,7 @@ using ::testing::SizeIs;
 
 // ---- Every event -------------------------------------------------------------------------------
 
-// S0-061, S0-066, S1-011
+// S0-026, S0-094, S0-061, S0-066, S1-011
 TEST_P(StoreConformance, done_completes_the_task_and_keeps_its_result) {
   const TaskId id = put(task("q")).id;
   const Lease lease = take_one("q");
@@ -40,7 +40,7 @@ TEST_P(StoreConformance, retry_sends_the_task_back_with_its_error) {
   EXPECT_EQ(found.lease_until, std::nullopt);
 }
 
-// S0-062
+// S0-027, S0-098, S0-062
 TEST_P(StoreConformance, fail_ends_the_task_as_failed) {
   const TaskId id = put(task("q")).id;
   TaskError why = error("no such user", "bad_request");
@@ -51,7 +51,7 @@ TEST_P(StoreConformance, fail_ends_the_task_as_failed) {
   EXPECT_EQ(find(id).finished_at, now);
 }
 
-// S0-065, S0-067
+// S0-098, S0-065, S0-067
 TEST_P(StoreConformance, exhaust_ends_the_task_as_dead) {
   const TaskId id = put(task("q")).id;
   EXPECT_EQ(settle(exhausted(take_one("q"), error("third time"))), TaskState::dead);
@@ -114,6 +114,7 @@ TEST_P(StoreConformance, a_final_task_is_never_given_out_again) {
 
 // ---- History -----------------------------------------------------------------------------------
 
+// S0-025
 TEST_P(StoreConformance, the_history_has_a_line_for_every_attempt_that_ended) {
   const TaskId id = put(task("q")).id;
   const Lease first = take_one("q");

@@ -112,6 +112,7 @@ class Crash : public ::testing::Test {
   Ledger ledger_;
 };
 
+// S0-191, S1-001
 TEST_F(Crash, nothing_acknowledged_is_lost) {
   Dice dice(std::random_device{}());
   constexpr int look_at_all_every = 10;

@@ -85,6 +85,7 @@ class AppEverywhere : public ::testing::TestWithParam<const char*> {
 
 const RetryRules quick{.base = 10ms, .jitter = Jitter::none, .max_retries = 2};
 
+// S0-186, S0-187, S0-188
 TEST_P(AppEverywhere, puts_works_retries_and_gives_up) {
   std::atomic<int> tries = 0;
   HandlerOptions options{.concurrency = 2, .timeout = 30s, .retry = quick};
@@ -153,7 +154,7 @@ TEST_P(AppEverywhere, batches_schedules_pauses_and_cancellation) {
   EXPECT_EQ(app_->stop(), 0) << log_;
 }
 
-// S1-069, C-13
+// S1-007, S1-069, C-13
 TEST_P(AppEverywhere, a_handler_that_acknowledges_itself_is_told_what_is_stored) {
   const auto emails = app_->handle<Email>(
       "emails", {.acknowledge = Acknowledge::manual}, [&](const Email&, Context& task) {

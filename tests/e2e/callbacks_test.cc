@@ -39,7 +39,7 @@ class Callbacks : public ::testing::Test {
   HttpPeer peer{[](const PeerRequest&, PeerConnection& connection) { connection.answer("ok"); }};
 };
 
-// S0-121, S0-122, S0-136
+// S0-117, S0-121, S0-122, S0-136
 TEST_F(Callbacks, are_delivered_noted_and_delivered_again_at_wish) {
   ServerProcess server(
       {"--store", "memory:", "--log-level", "debug"},

@@ -130,6 +130,7 @@ class LostWorkers : public ::testing::Test {
   ServerProcess server_{{"--store", directory_ / "data"}};
 };
 
+// S2-048
 TEST_F(LostWorkers, the_task_of_one_that_is_killed_is_worked_again) {
   WorkProcess first(server_.port(), "first", script("first"));
   const std::string id = put();

@@ -15,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::StartsWith;
 
 std::unique_ptr<Store> open_data(const std::string& path) {
   return must(open_journal(must(open_directory(path, DirectoryMode::make)), {}));
@@ -103,7 +104,7 @@ TEST_F(MovingData, an_interrupted_import_goes_on_when_it_is_run_again) {
   EXPECT_EQ(comparable(StoreDriver(*copy).list({.full = true})), comparable(tasks_));
 }
 
-// S0-075, S0-076
+// S0-076
 TEST_F(MovingData, a_queue_state_comes_into_the_queue_that_is_named) {
   write_file(directory_ / "queue-state.json", R"({
   "queues": { "high": [], "medium": ["task-00000000-0000-4000-8000-000000000001"], "low": [] },
@@ -115,6 +116,41 @@ TEST_F(MovingData, a_queue_state_comes_into_the_queue_that_is_named) {
   EXPECT_EQ(imported.exit, 0) << imported.err;
   const auto copy = open_data(directory_ / "copy");
   EXPECT_EQ(StoreDriver(*copy).take_one("claude").payload, R"({"a":0.5})");
+}
+
+// S0-075
+TEST_F(MovingData, a_queue_state_is_written_where_that_is_asked_for) {
+  {
+    const auto data = open_data(directory_ / "claude");
+    StoreDriver driver(*data);
+    driver.make_queue("claude");
+    for (int i = 0; i < 5; ++i) {
+      driver.put(task("claude", {.type = "claude-query", .payload = R"({"a": 0.50})"}));
+    }
+    must(data->flush());
+  }
+  const std::string file = directory_ / "queue-state.json";
+  const Ran exported =
+      run_program({"export", directory_ / "claude", "--format", "queue-state", "-o", file});
+  EXPECT_EQ(exported.exit, 0) << exported.err;
+  EXPECT_EQ(exported.err, "exported 1 queue, no schedules, no memos and 5 tasks to " + file + "\n");
+  const std::string text = read_file(file);
+  EXPECT_THAT(text, AllOf(StartsWith("{\n  \"queues\": {\n    \"high\": [],\n    \"medium\": [\n"),
+                          HasSubstr("\n  \"tasks\": [\n    {\n      \"id\": \"task-"),
+                          HasSubstr("\n      \"payload\": {\n        \"a\": 0.50\n      },\n")));
+  const Ran imported = run_program({"import", file, "--into", directory_ / "copy"});
+  EXPECT_EQ(imported.exit, 0) << imported.err;
+  EXPECT_EQ(imported.err, "added 1 queue, no schedules, no memos and 5 tasks\n");
+}
+
+TEST_F(MovingData, a_queue_state_that_cannot_be_is_refused) {
+  const std::string data = directory_ / "data";
+  const Ran bytes = run_program({"export", data, "--format", "queue-state"});
+  EXPECT_EQ(bytes.exit, 1);
+  EXPECT_THAT(bytes.err, HasSubstr("bytes that are no text"));
+  EXPECT_EQ(bytes.out, "");
+  EXPECT_EQ(run_program({"export", data, "--format", "xml"}).exit, 2);
+  EXPECT_EQ(run_program({"export", data, "--queue", "mail"}).exit, 2);
 }
 
 TEST_F(MovingData, a_journal_is_verified_and_damage_is_found) {

@@ -95,6 +95,7 @@ TEST_F(PostgresFaults, no_connection_is_left) {
   ends_well();
 }
 
+// S0-007, S0-191
 // Last of those with three servers: from here on there are two.
 TEST_F(PostgresFaults, the_death_of_one_of_three_servers) {
   servers()[2].signal(SIGKILL);

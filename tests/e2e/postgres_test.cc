@@ -107,7 +107,61 @@ TEST_F(Postgres, tasks_are_put_worked_counted_and_exported) {
   EXPECT_EQ(run_program({"verify", other}).exit, 3);
 }
 
-// S4-002, S4-048, S4-050
+// Takes the task of a queue and fails it, so that its retry is due after 100 ms.
+void fail_once(const ServerProcess& server, const std::string& queue) {
+  const Reply taken = server.ask({.method = "POST",
+                                  .path = "/v1/take",
+                                  .body = fmt::format(R"({{"worker":"w","queue":"{}"}})", queue)});
+  const Reply settled =
+      server.ask({.method = "POST",
+                  .path = fmt::format("/v1/tasks/{}/settle", field(taken.body, "id")),
+                  .body = fmt::format(R"({{"token":"{}","outcome":"retry","delay_ms":100}})",
+                                      field(taken.body, "token"))});
+  EXPECT_EQ(settled.status, 200U) << settled.body;
+}
+
+// What a worker gets that waits so long for a task.
+Reply taken_within(const ServerProcess& server, const std::string& queue, int ms) {
+  return server.ask(
+      {.method = "POST",
+       .path = "/v1/take",
+       .body = fmt::format(R"({{"worker":"w","queue":"{}","wait_ms":{}}})", queue, ms)});
+}
+
+// S0-033, S0-141, C-22: one process keeps the time for all, and does nothing else.
+TEST_F(Postgres, a_scheduler_does_the_upkeep_and_api_servers_none) {
+  ServerProcess api({"--store", store(), "--role", "api"});
+  ASSERT_TRUE(api.ready()) << api.said();
+  EXPECT_TRUE(api.says("no upkeep here")) << api.said();
+  const std::string retried = put(api, "words", "1");
+  fail_once(api, "words");
+  EXPECT_EQ(api.ask({.method = "POST",
+                     .path = "/v1/schedules",
+                     .body = R"({"name":"often","rule":{"every_ms":1000},
+                                 "task":{"queue":"ticks"}})"})
+                .status,
+            201U);
+  EXPECT_THAT(taken_within(api, "ticks", 2500).body, HasSubstr(R"("tasks":[])")) << "no tick fires";
+  EXPECT_EQ(state_of(api, retried), "retrying") << "due, but nobody moves it";
+
+  ServerProcess scheduler({"--store", store(), "--role", "scheduler"});
+  ASSERT_TRUE(scheduler.ready()) << scheduler.said();
+  EXPECT_THAT(taken_within(api, "ticks", 30'000).body, HasSubstr(R"("queue":"ticks")"));
+  for (int i = 0; i < 100 && state_of(api, retried) != "queued"; ++i) {
+    taken_within(api, "nothing", 100);
+  }
+  EXPECT_EQ(state_of(api, retried), "queued") << scheduler.said();
+
+  EXPECT_EQ(scheduler.ask({.path = "/health"}).status, 200U);
+  EXPECT_EQ(scheduler.ask({.path = "/ready"}).status, 200U);
+  EXPECT_THAT(scheduler.ask({.path = "/metrics"}).body, HasSubstr("millrace_"));
+  EXPECT_EQ(scheduler.ask({.path = "/v1/tasks/" + retried}).status, 404U);
+  EXPECT_EQ(scheduler.ask(put_request("words", "2")).status, 404U);
+  scheduler.signal(SIGTERM);
+  EXPECT_EQ(scheduler.exit(), 0) << scheduler.said();
+}
+
+// S0-007, S4-002, S4-048, S4-050
 TEST_F(Postgres, servers_on_one_database_have_the_same_queues_and_tasks) {
   ServerProcess one({"--store", store()});
   ASSERT_TRUE(one.ready()) << one.said();
@@ -206,6 +260,7 @@ TEST_F(Postgres, commands_work_it_without_a_server) {
   }
 }
 
+// S3-011
 // Programs that embed Millrace, and a server, on the same database.
 TEST_F(Postgres, programs_share_it_with_servers) {
   ServerProcess server({"--store", store()});
@@ -233,6 +288,7 @@ TEST_F(Postgres, programs_share_it_with_servers) {
 
 // ---- Its tables --------------------------------------------------------------------------------
 
+// S4-047
 TEST_F(Postgres, tables_are_made_by_a_command_of_their_own) {
   ServerProcess early({"--store", store("?migrate=off")});
   EXPECT_EQ(early.exit(), 1);

@@ -70,6 +70,7 @@ class Restart : public ::testing::TestWithParam<int> {
   std::vector<TaskId> ids_;
 };
 
+// S0-005, S1-001, S2-048
 TEST_P(Restart, of_a_server_loses_no_task) {
   serve();
   // What was given to a worker whose answer never came is free again when its lease ends.

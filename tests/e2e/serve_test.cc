@@ -38,6 +38,7 @@ Asked settle(const std::string& id, const std::string& token) {
           .body = R"({"token":")" + token + R"(","outcome":"done","result":{"ok":true}})"};
 }
 
+// S0-005
 TEST_F(Serve, puts_takes_and_settles_and_keeps_tasks_and_leases_over_a_restart) {
   std::string id;
   std::string held;
@@ -71,6 +72,34 @@ TEST_F(Serve, puts_takes_and_settles_and_keeps_tasks_and_leases_over_a_restart) 
   EXPECT_THAT(done.body, HasSubstr(R"("result":{"ok":true})"));
   EXPECT_EQ(field(server.ask(take()).body, "tasks"), "[]") << "the lease lives";
   EXPECT_EQ(server.ask(settle(held, token)).status, 200U);
+}
+
+// S2-026, S2-049: its next run is as safe as the task itself.
+TEST_F(Serve, a_task_that_backs_off_outlives_a_crash) {
+  std::string id;
+  std::string before;
+  {
+    ServerProcess server(on_data());
+    ASSERT_TRUE(server.ready()) << server.said();
+    server.ask(put());
+    const Reply taken = server.ask(take());
+    id = field(taken.body, "id");
+    const std::string token = field(taken.body, "token");
+    EXPECT_EQ(
+        server
+            .ask({.method = "POST",
+                  .path = "/v1/tasks/" + id + "/settle",
+                  .body = R"({"token":")" + token + R"(","outcome":"retry","delay_ms":3600000})"})
+            .status,
+        200U);
+    before = server.ask({.path = "/v1/tasks/" + id}).body;
+    EXPECT_EQ(field(before, "state"), "retrying");
+    server.signal(SIGKILL);
+    EXPECT_EQ(server.exit(), 128 + SIGKILL);
+  }
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  EXPECT_EQ(server.ask({.path = "/v1/tasks/" + id}).body, before);
 }
 
 // S3-063…066, C-23
@@ -141,6 +170,7 @@ TEST_F(Serve, a_port_in_use_is_told_the_next_one) {
                                    HasSubstr("--listen 127.0.0.1:")));
 }
 
+// S1-049, S0-080, S0-079
 TEST_F(Serve, memory_is_served_too_and_forgotten) {
   for (int life = 0; life < 2; ++life) {
     ServerProcess server({"--store", "memory:"});
@@ -152,6 +182,7 @@ TEST_F(Serve, memory_is_served_too_and_forgotten) {
   }
 }
 
+// S0-183, S0-185
 TEST_F(Serve, a_snapshot_is_saved_when_it_stops) {
   const std::string store = "memory:?snapshot=" + (directory_ / "tasks");
   {

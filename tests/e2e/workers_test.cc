@@ -192,7 +192,7 @@ TEST_F(Workers, in_python_and_node_need_nothing_but_http) {
 
 // ---- The server's own processes ----------------------------------------------------------------
 
-// S0-139, S0-140, S0-141
+// S0-139, S0-140
 TEST_F(Workers, of_the_settings_run_in_processes_that_are_replaced_when_they_die) {
   ServerProcess server(
       with_settings("[handlers.echo]\nexec = [\"cat\"]\nconcurrency = 2\n", {"--processes", "2"}));
@@ -236,7 +236,7 @@ TEST_F(Workers, that_are_told_to_stop_with_their_server_finish_what_they_have) {
   EXPECT_EQ(field(task, "state"), "completed") << task << server.said();
 }
 
-// S4-040
+// S3-011, S4-040
 TEST_F(Workers, grow_and_shrink_in_number_while_the_server_runs) {
   ServerProcess server(with_settings("processes = 1\n[handlers.echo]\nexec = [\"cat\"]\n"));
   ASSERT_TRUE(server.ready()) << server.said();

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/tidy/cpp_text.h"
+#include "tests/tidy/scripts.h"
 
 namespace millrace::tidy {
 
@@ -126,7 +127,97 @@ std::string test_name(std::string_view declaration) {
 
 bool speaks_of_requirements(const File& file) {
   // Tidy's own tests would be full of ids that are examples.
-  return file.is_cpp() && file.is_test() && !file.path.starts_with("tests/tidy/");
+  if (file.path.starts_with("tests/tidy/")) return false;
+  return file.is_cpp() ? file.is_test() : is_test_script(file.path);
+}
+
+// Gives each mention its test while a file is read line by line.
+class Collector {
+ public:
+  explicit Collector(const File& file) : path_(file.path) {}
+
+  void begin_test(std::string name) { test_ = std::move(name); }
+  void end_test() { test_.clear(); }
+
+  void read(std::string_view code, std::string_view comment) {
+    ++line_;
+    for (std::string& id : ids_in(comment)) {
+      mentions_.push_back({std::move(id), path_, line_, {}});
+    }
+    // A comment on a line of its own waits for the code that follows it.
+    if (!trim(code).empty()) settle();
+  }
+
+  std::vector<Mention> finish() {
+    settle();
+    return std::move(mentions_);
+  }
+
+ private:
+  void settle() {
+    for (; waiting_ < mentions_.size(); ++waiting_) mentions_[waiting_].test = test_;
+  }
+
+  std::string path_;
+  std::string test_;
+  std::size_t line_ = 0;
+  std::size_t waiting_ = 0;  // mentions from here on wait for the test below them
+  std::vector<Mention> mentions_;
+};
+
+std::vector<Mention> mentions_in_cpp(const File& file) {
+  Collector collector(file);
+  const std::vector<std::string_view> code = lines_of(file.cpp.code);
+  const std::vector<std::string_view> comments = lines_of(file.cpp.comments);
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const std::string visible(trim(code[i]));
+    if (opens_test(visible)) {
+      const bool whole = visible.find(')') != npos || i + 1 == code.size();
+      collector.begin_test(test_name(whole ? visible : visible + std::string(code[i + 1])));
+    }
+    collector.read(code[i], comments[i]);
+    if (code[i].starts_with('}')) collector.end_test();
+  }
+  return collector.finish();
+}
+
+std::vector<Mention> mentions_in_script(const File& file) {
+  Collector collector(file);
+  ScriptReader reader(file.path);
+  for (const std::string_view line : lines_of(file.text)) {
+    const auto [code, comment] = reader.read(line);
+    // Indented code belongs to the test it stands in.
+    const bool outside = !code.empty() && code.front() != ' ' && code.front() != '\t';
+    const bool closes = outside && (code.front() == '}' || code.front() == ')');
+    if (auto name = script_test_name(code)) {
+      collector.begin_test(std::move(*name));
+    } else if (outside && !closes) {
+      collector.end_test();
+    }
+    collector.read(code, comment);
+    if (closes) collector.end_test();
+  }
+  return collector.finish();
+}
+
+std::map<std::string, std::vector<Mention>> mentions_by_id(const Tree& tree) {
+  std::map<std::string, std::vector<Mention>> by_id;
+  for (const File& file : tree.files) {
+    if (!speaks_of_requirements(file)) continue;
+    for (Mention& mention : mentions_in(file)) by_id[mention.id].push_back(std::move(mention));
+  }
+  return by_id;
+}
+
+// Who names it: the id once, then a line for each test.
+std::string named_rows(std::string_view id, const std::vector<Mention>& mentions) {
+  std::string rows;
+  for (const Mention& mention : mentions) {
+    fmt::format_to(std::back_inserter(rows), "{:6}  {}:{} {}\n", id, mention.path, mention.line,
+                   mention.test.empty() ? "(the whole file)" : mention.test);
+    id = "";
+  }
+  return rows;
 }
 
 }  // namespace
@@ -148,73 +239,78 @@ std::vector<std::string> ids_in(std::string_view comment) {
 }
 
 std::vector<Mention> mentions_in(const File& file) {
-  std::vector<Mention> mentions;
-  std::size_t pending = 0;  // mentions from here on wait for the test below them
-  std::string test;
-  const auto settle = [&] {
-    for (; pending < mentions.size(); ++pending) mentions[pending].test = test;
-  };
-  const std::vector<std::string_view> code = lines_of(file.cpp.code);
-  const std::vector<std::string_view> comments = lines_of(file.cpp.comments);
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    const std::string_view visible = trim(code[i]);
-    if (opens_test(visible)) {
-      const bool whole = visible.find(')') != npos || i + 1 == code.size();
-      test =
-          test_name(whole ? std::string(visible) : std::string(visible) + std::string(code[i + 1]));
+  return file.is_cpp() ? mentions_in_cpp(file) : mentions_in_script(file);
+}
+
+std::vector<Plan> plans_of(const Tree& tree) {
+  std::vector<Plan> result;
+  const File* file = tree.find(plans_path);
+  if (file == nullptr) return result;
+  const std::vector<std::string_view> lines = lines_of(file->text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t tab = lines[i].find('\t');
+    if (lines[i].starts_with('#') || tab == npos) continue;
+    for (std::string& id : ids_in(lines[i].substr(0, tab))) {
+      result.push_back({std::move(id), std::string(trim(lines[i].substr(tab))), i + 1});
     }
-    for (std::string& id : ids_in(comments[i])) {
-      mentions.push_back({std::move(id), file.path, i + 1, {}});
-    }
-    // A comment on a line of its own waits for the code that follows it.
-    if (!visible.empty()) settle();
-    if (code[i].starts_with('}')) test.clear();
   }
-  settle();
-  return mentions;
+  return result;
 }
 
 void check_requirements(const Tree& tree, Complaints& complaints) {
   std::set<std::string> known;
   for (const Requirement& requirement : requirements_of(tree)) known.insert(requirement.id);
-  for (const File& file : tree.files) {
-    if (!speaks_of_requirements(file)) continue;
-    for (const Mention& mention : mentions_in(file)) {
-      if (known.contains(mention.id)) continue;
-      complaints.push_back({mention.path, mention.line,
-                            fmt::format("{} is not in {}; correct the id, or add its row",
-                                        mention.id, requirements_path)});
+  const auto by_id = mentions_by_id(tree);
+  for (const auto& [id, mentions] : by_id) {
+    if (known.contains(id)) continue;
+    for (const Mention& mention : mentions) {
+      complaints.push_back(
+          {mention.path, mention.line,
+           fmt::format("{} is not in {}; correct the id, or add its row", id, requirements_path)});
+    }
+  }
+  for (const Plan& plan : plans_of(tree)) {
+    const std::string where(plans_path);
+    if (!known.contains(plan.id)) {
+      complaints.push_back(
+          {where, plan.line,
+           fmt::format("{} is not in {}; correct the id", plan.id, requirements_path)});
+    } else if (const auto named = by_id.find(plan.id); named != by_id.end()) {
+      const Mention& by = named->second.front();
+      complaints.push_back({where, plan.line,
+                            fmt::format("{} is named at {}:{}; if it is built, take it out of the "
+                                        "plan, otherwise take its name off the test",
+                                        plan.id, by.path, by.line)});
     }
   }
 }
 
 std::string requirements_report(const Tree& tree) {
-  std::map<std::string, std::vector<Mention>> by_id;
-  for (const File& file : tree.files) {
-    if (!speaks_of_requirements(file)) continue;
-    for (Mention& mention : mentions_in(file)) by_id[mention.id].push_back(std::move(mention));
-  }
+  const auto by_id = mentions_by_id(tree);
+  std::map<std::string, std::string> plans;
+  for (Plan& plan : plans_of(tree)) plans[plan.id] = std::move(plan.waits_for);
   const std::vector<Requirement> requirements = requirements_of(tree);
   std::string report;
-  std::string unnamed;
-  std::size_t named = 0;
+  std::string planned;
+  std::string without;
+  std::size_t named_count = 0;
+  std::size_t planned_count = 0;
   for (const auto& [id, statement] : requirements) {
-    const auto found = by_id.find(id);
-    if (found == by_id.end()) {
-      unnamed += fmt::format("{}  {}\n", id, statement);
-      continue;
-    }
-    ++named;
-    std::string_view label = id;
-    for (const Mention& mention : found->second) {
-      fmt::format_to(std::back_inserter(report), "{:6}  {}:{} {}\n", label, mention.path,
-                     mention.line, mention.test.empty() ? "(the whole file)" : mention.test);
-      label = "";
+    if (const auto named = by_id.find(id); named != by_id.end()) {
+      ++named_count;
+      report += named_rows(id, named->second);
+    } else if (const auto plan = plans.find(id); plan != plans.end()) {
+      ++planned_count;
+      planned += fmt::format("{}  {} [{}]\n", id, statement, plan->second);
+    } else {
+      without += fmt::format("{}  {}\n", id, statement);
     }
   }
   return fmt::format(
-      "{}\nNamed by no test yet:\n{}\n{} requirements: {} named by tests, {} not yet\n", report,
-      unnamed, requirements.size(), named, requirements.size() - named);
+      "{}\nPlanned, with what it waits for:\n{}\nWithout a test:\n{}\n"
+      "{} requirements: {} named by tests, {} planned, {} without\n",
+      report, planned, without, requirements.size(), named_count, planned_count,
+      requirements.size() - named_count - planned_count);
 }
 
 }  // namespace millrace::tidy

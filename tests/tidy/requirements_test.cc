@@ -11,14 +11,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> mentions(std::string text) {
-  Tree tree;
-  tree.add("src/core/a_test.cc", std::move(text));
+// "id line test" of each mention.
+std::vector<std::string> told(const File& file) {
   std::vector<std::string> result;
-  for (const Mention& mention : mentions_in(tree.files[0])) {
+  for (const Mention& mention : mentions_in(file)) {
     result.push_back(mention.id + " " + std::to_string(mention.line) + " " + mention.test);
   }
   return result;
+}
+
+std::vector<std::string> mentions(std::string text) {
+  Tree tree;
+  tree.add("src/core/a_test.cc", std::move(text));
+  return told(tree.files[0]);
 }
 
 }  // namespace
@@ -82,13 +87,48 @@ TEST(Requirements, tests_name_only_ids_that_exist) {
   EXPECT_THAT(complaints[0].message, HasSubstr("S1-999 is not in docs/requirements.tsv"));
 }
 
-TEST(Requirements, the_report_says_what_is_named_and_what_is_not) {
+TEST(Requirements, scripts_name_them_too) {
   Tree tree;
-  tree.add(std::string(requirements_path), "S1-001\tTasks are put\nS1-002\tTasks are taken\n");
+  tree.add("dashboard/tests/a.spec.ts",
+           "// S1-001\ntest('the page opens', () => {\n  f('// S1-009'); // S1-002\n});\n// "
+           "S1-003\nconst x = 1;\n");
+  EXPECT_THAT(told(tree.files[0]),
+              ElementsAre("S1-001 1 the page opens", "S1-002 3 the page opens", "S1-003 5 "));
+  Tree python;
+  python.add("examples/python/worker_test.py",
+             "# S1-001\ndef test_runs():\n    f('# S1-009')\n    # S1-002\n    g()\n\n# "
+             "S1-003\nif main:\n    run()\n");
+  EXPECT_THAT(told(python.files[0]),
+              ElementsAre("S1-001 1 test_runs", "S1-002 4 test_runs", "S1-003 7 "));
+}
+
+TEST(Requirements, tests_name_none_that_is_planned) {
+  Tree tree;
+  tree.add(std::string(requirements_path), "S1-001\tA\nS1-002\tB\n");
+  tree.add(std::string(plans_path), "# ids\twhat\nS1-001...002, S1-009\tRedis store\n");
+  tree.add("tests/conformance/put.cc", "// S1-001\nTEST(A, b) {}\n");
+  Complaints complaints;
+  check_requirements(tree, complaints);
+  ASSERT_EQ(complaints.size(), 2U);
+  EXPECT_EQ(complaints[0].path, plans_path);
+  EXPECT_EQ(complaints[0].line, 2U);
+  EXPECT_THAT(complaints[0].message, HasSubstr("S1-001 is named at tests/conformance/put.cc:1"));
+  EXPECT_THAT(complaints[1].message, HasSubstr("S1-009 is not in docs/requirements.tsv"));
+}
+
+TEST(Requirements, the_report_says_what_is_named_what_is_planned_and_what_is_neither) {
+  Tree tree;
+  tree.add(std::string(requirements_path),
+           "S1-001\tTasks are put\nS1-002\tTasks are taken\nS1-003\tTasks are in Redis\n");
+  tree.add(std::string(plans_path), "S1-003\tRedis store\n");
   tree.add("tests/conformance/put.cc", "// S1-001\nTEST(Put, stores) {}\n");
+  tree.add("dashboard/tests/a.spec.ts", "// S1-001\ntest('puts', () => {});\n");
   EXPECT_EQ(requirements_report(tree),
-            "S1-001  tests/conformance/put.cc:1 Put.stores\n\nNamed by no test yet:\n"
-            "S1-002  Tasks are taken\n\n2 requirements: 1 named by tests, 1 not yet\n");
+            "S1-001  dashboard/tests/a.spec.ts:1 puts\n"
+            "        tests/conformance/put.cc:1 Put.stores\n\n"
+            "Planned, with what it waits for:\nS1-003  Tasks are in Redis [Redis store]\n\n"
+            "Without a test:\nS1-002  Tasks are taken\n\n"
+            "3 requirements: 1 named by tests, 1 planned, 1 without\n");
 }
 
 }  // namespace millrace::tidy

@@ -29,9 +29,10 @@ bool Tree::has_folder(std::string_view path) const {
 }
 
 Tree read_tree(const fs::path& root) {
-  static constexpr std::array folders{"include", "src", "apps", "tests", "bench", "examples"};
+  static constexpr std::array folders{"include", "src",    "apps",     "tests",
+                                      "bench",   "deploy", "examples", "dashboard/tests"};
   static constexpr std::array documents{"CMakeLists.txt", "docs/architecture.md",
-                                        "docs/requirements.tsv"};
+                                        "docs/requirements.tsv", "docs/requirements-planned.tsv"};
   Tree tree;
   const auto read = [&](const fs::path& path) {
     std::ifstream in(path, std::ios::binary);

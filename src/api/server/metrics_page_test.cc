@@ -204,7 +204,7 @@ TEST(MetricsPage, the_family_queue_is_as_described) {
   EXPECT_THAT(cycles, Not(HasSubstr("webhooks")));
 }
 
-// S3-067, S3-068, S3-069, C-25, D-12
+// S3-067, S3-068, C-25, D-12
 TEST(MetricsPage, the_family_bullmq_is_as_described) {
   const std::string text = text_of(shown(true));
   const std::string sizes = of(text, "bullmq_queue_size");

@@ -47,7 +47,7 @@ TEST_F(QueueTasks, has_the_columns_of_the_plan) {
       "timestamp with time zone, lease_expires_at timestamp with time zone");
 }
 
-// S4-018, S4-029, C-09: the mapping of part C.
+// S2-014, S4-018, S4-029, C-09: the mapping of part C.
 TEST_F(QueueTasks, each_state_has_its_status) {
   const std::map<TaskState, std::string> expected = {
       {TaskState::created, "created|pending"},
@@ -92,7 +92,7 @@ TEST_F(QueueTasks, a_task_that_came_back_is_queued) {
   EXPECT_EQ(of(id, "state, status, next_retry_at is null"), "queued|queued|t");
 }
 
-// S4-024, S4-025, S4-027, S4-028
+// S4-041, S4-024, S4-025, S4-027, S4-028
 TEST_F(QueueTasks, shows_who_works_on_it_and_when) {
   const TaskId id = put(task("q", {.type = "t", .priority = 7})).id;
   const Lease lease =
@@ -363,8 +363,16 @@ TEST_F(QueueTasks, those_of_millrace_itself_are_not_shown) {
   EXPECT_FALSE(find_queue("$webhooks").removing);
 }
 
-// S4-031...034: filters find their rows by an index, on 100,000 tasks that wait or run and as many
-// that have ended.
+// Tables that are empty may be read as a whole.
+std::string without_empty(const std::string& plan) {
+  const std::regex of_empty("Seq Scan on [^\n]*cost=0.00..0.00[^\n]*");
+  return std::regex_replace(plan, of_empty, "");
+}
+
+const auto scans_it_all = AnyOf(HasSubstr("Seq Scan on tasks"), HasSubstr("Seq Scan on finished"));
+
+// S4-033, S4-034: filters find their rows by an index, on 100,000 tasks that wait or run and as
+// many that have ended.
 TEST_F(QueueTasks, filters_use_indexes) {
   sql(R"(insert into millrace.task_queues (name) select 'q' || i from generate_series(1, 99) i;
     select millrace.make_partition(1, current_date);
@@ -378,14 +386,9 @@ TEST_F(QueueTasks, filters_use_indexes) {
     select i, millrace.uuid_v7(), i % 100, 5 + (i / 100) % 4, 5, now(), now(), now(), 't', '{}',
            now(), i % 2 from generate_series(1, 100000) i;
     analyze)");
-  // Tables that are empty may be read as a whole.
   const auto plan = [&](const std::string& where) {
-    const std::regex of_empty("Seq Scan on [^\n]*cost=0.00..0.00[^\n]*");
-    return std::regex_replace(sql("explain select * from millrace.queue_tasks where " + where),
-                              of_empty, "");
+    return without_empty(sql("explain select * from millrace.queue_tasks where " + where));
   };
-  const auto scans_it_all =
-      AnyOf(HasSubstr("Seq Scan on tasks"), HasSubstr("Seq Scan on finished"));
   const std::string in_queue = "queue_id = '" + queue_id() + "'";
   for (const std::string status : {"pending", "queued", "processing"}) {
     const std::string of_status = plan(in_queue + " and status = '" + status + "'");
@@ -407,6 +410,45 @@ TEST_F(QueueTasks, filters_use_indexes) {
   EXPECT_THAT(plan("lease_expires_at < now() + interval '1 minute'"),
               AllOf(HasSubstr("Index Cond: (lease_until <"), Not(scans_it_all),
                     Not(HasSubstr("finished"))));
+}
+
+// S4-031, S4-032, D-27: a status or a priority alone, where it picks few of 40,000 that wait or run
+// and as many that have ended.
+TEST_F(QueueTasks, a_status_or_a_priority_alone_uses_an_index) {
+  sql(R"(insert into millrace.task_queues (name) select 'q' || i from generate_series(1, 99) i;
+    select millrace.make_partition(1, current_date);
+    insert into millrace.tasks (id, queue, state, priority, start, created_at, updated_at, type,
+                                payload, attempts, lease_until)
+    select millrace.uuid_v7(), i % 100, case i % 200 when 7 then 3 when 13 then 4 else 1 end,
+           case i % 250 when 3 then 9 when 4 then 2 else 5 end, now() + i * interval '1 second',
+           now(), now(), 't', '{}', case i % 300 when 5 then 1 else 0 end,
+           now() + i * interval '1 second' from generate_series(1, 40000) i;
+    insert into millrace.finished (number, id, queue, state, priority, start, created_at,
+                                   updated_at, type, payload, finished_at, class)
+    select i, millrace.uuid_v7(), i % 100, case i % 200 when 7 then 6 when 9 then 7 when 13 then 8
+           else 5 end, case i % 250 when 3 then 9 when 4 then 2 else 5 end, now(), now(), now(),
+           't', '{}', now(), i % 2 from generate_series(1, 40000) i;
+    analyze)");
+  const auto plan = [&](const std::string& where) {
+    return without_empty(sql("explain select * from millrace.queue_tasks where " + where));
+  };
+  EXPECT_THAT(plan("status = 'processing'"), AllOf(HasSubstr("tasks_leases"), Not(scans_it_all)));
+  EXPECT_THAT(plan("status = 'queued'"),
+              AllOf(HasSubstr("tasks_returned"), HasSubstr("tasks_later"), Not(scans_it_all)));
+  for (const char* status : {"failed", "cancelled"}) {
+    EXPECT_THAT(plan(fmt::format("status = '{}'", status)),
+                AllOf(HasSubstr("_state_number_idx"), Not(scans_it_all)));
+  }
+  for (const char* some : {"priority = 9", "priority >= 8", "priority < 3"}) {
+    EXPECT_THAT(plan(some), AllOf(HasSubstr("tasks_by_priority"), HasSubstr("_priority_number_idx"),
+                                  Not(scans_it_all)));
+  }
+  // Those that most tasks have are found by their queues, once they are few.
+  sql("update millrace.tasks set state = 3 where number % 400 <> 1; update millrace.finished set "
+      "state = 6 where number % 400 <> 1; analyze");
+  EXPECT_THAT(plan("status = 'pending'"), AllOf(HasSubstr("tasks_by_state"), Not(scans_it_all)));
+  EXPECT_THAT(plan("status = 'completed'"),
+              AllOf(HasSubstr("_queue_state_number_idx"), Not(scans_it_all)));
 }
 
 }  // namespace
