@@ -132,7 +132,7 @@ TEST_F(HttpTrouble, a_key_goes_with_every_request_and_into_no_message) {
       {.key = "mr_secret"});
   EXPECT_EQ(error().code, ErrorCode::invalid);
   EXPECT_THAT(error().message,
-              AllOf(HasSubstr("does not let us: no such key"), Not(HasSubstr("mr_secret"))));
+              AllOf(HasSubstr("refused the request: no such key"), Not(HasSubstr("mr_secret"))));
 }
 
 TEST_F(HttpTrouble, a_server_that_is_slow) {
