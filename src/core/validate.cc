@@ -44,7 +44,7 @@ inline std::size_t bad_character(std::string_view name, std::size_t from) {
   } else if (name.size() > limits::max_name) {
     problem = fmt::format("{} {} has {} characters", what, in_quotes(name), name.size());
   } else if (from > 0) {
-    problem = fmt::format("{} {} has nothing behind its '$'", what, in_quotes(name));
+    problem = fmt::format("{} {} has nothing after its '$'", what, in_quotes(name));
   }
   return fail(ErrorCode::invalid,
               fmt::format("{}; allowed are A-Z a-z 0-9 . _ : - (1 to {} of them)", problem,
@@ -191,10 +191,9 @@ Result<void> validate_name(std::string_view what, std::string_view name, bool in
 Result<void> check_new_queue_name(std::string_view name) {
   const bool digits = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
   if (!digits && name != "." && name != ".." && !uuid_from_text(name)) return {};
-  return fail(
-      ErrorCode::invalid,
-      fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
-                  in_quotes(name)));
+  return fail(ErrorCode::invalid,
+              fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
+                          in_quotes(name)));
 }
 
 Result<void> validate(const NewTask& task, TimePoint now) {
@@ -273,7 +272,7 @@ Result<void> validate(const Settlement& settlement) {
   }
   if (!suits(settlement.event, settlement.expect)) {
     return fail(ErrorCode::invalid,
-                fmt::format("{} is no way to settle this; {}", name_of(settlement.event),
+                fmt::format("{} is not a way to settle this; {}", name_of(settlement.event),
                             allowed_for(settlement.expect)));
   }
   if (settlement.ready > last_time) {
