@@ -77,7 +77,7 @@ void add_figures(Sheet& sheet, const QueueFigures& figures, TimePoint now) {
   sheet.add("last asked for", figures.last_asked ? age(*figures.last_asked, now) : "never");
 }
 
-// A bar a minute, the newest last.
+// One bar per minute, the newest last.
 std::string hour_of(const History& history, std::uint64_t HistoryPoint::* what, TimePoint now,
                     const Look& look) {
   constexpr std::size_t minutes = 60;

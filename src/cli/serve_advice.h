@@ -8,14 +8,14 @@
 
 namespace millrace::cli {
 
-// Another program listens there, or this one may not; empty: the error says it all.
+// Another program listens there, or this one has no permission; empty: the error is enough.
 std::string listen_advice(const Error& error, const config::Settings& settings);
 
-// Another process has the store; empty: the error says it all.
+// Another process has the store; empty: the error is enough.
 std::string store_advice(const Error& error, const config::Settings& settings);
 
-// Other machines reach this address, and nobody would need a key there.
-// The role scheduler, where there can be no other process to do the rest.
+// Other machines can reach this address without a key.
+// The role scheduler, for a store that belongs to one process.
 Error alone_error(const config::Settings& settings);
 std::string alone_advice();
 
