@@ -96,7 +96,7 @@ struct QueueCounts {
     for (auto count : by[static_cast<std::size_t>(state)]) sum += count;
     return sum;
   }
-  // Totals by what a task waits for.
+  // Totals over all priorities, as the API and the console show them.
   std::uint64_t ready() const { return of(TaskState::queued); }
   std::uint64_t taken() const { return of(TaskState::processing); }
   std::uint64_t later() const { return of(TaskState::delayed) + of(TaskState::retrying); }

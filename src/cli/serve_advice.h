@@ -14,11 +14,11 @@ std::string listen_advice(const Error& error, const config::Settings& settings);
 // Another process has the store; empty: the error is enough.
 std::string store_advice(const Error& error, const config::Settings& settings);
 
-// Other machines can reach this address without a key.
-// The role scheduler, for a store that belongs to one process.
+// The role scheduler makes no sense for a store that belongs to one process.
 Error alone_error(const config::Settings& settings);
 std::string alone_advice();
 
+// Other machines can reach this address without a key.
 bool too_open(const config::Settings& settings, bool guarded);
 Error too_open_error(const config::Settings& settings);
 std::string too_open_advice(const config::Settings& settings);

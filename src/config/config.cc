@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view prefix = "MILLRACE_";
 
-// Variables of other tools with the same meaning.
+// Other variables with the same meaning: of the Claude proxy, and of the commands of the console.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_names = {
     {{"NUM_WORKERS", "processes"}, {"MILLRACE_URL", "server"}, {"MILLRACE_KEY", "server_key"}}};
 

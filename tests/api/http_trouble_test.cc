@@ -164,7 +164,7 @@ TEST_F(HttpTrouble, who_waits_is_in_nobodys_way) {
 
 TEST_F(HttpTrouble, a_heartbeat_that_hangs_leaves_time_for_another) {
   serve([](const PeerRequest&, PeerConnection& connection) { connection.wait_until_gone(); },
-        {.timeout = 1h, .pulse_timeout = 30ms});
+        {.timeout = 1h, .heartbeat_timeout = 30ms});
   WorkOrder order;
   order.extensions = {{.id = fresh_id(), .token = {1}}};
   const auto result = wait_for_answer<WorkResult>(

@@ -52,7 +52,7 @@ struct HttpBrokerOptions {
   std::string key = {};                         // empty: none is sent
   Duration timeout = std::chrono::seconds(30);  // of every call, in addition to the wait of a take
   // Of calls that only extend leases, if shorter: a second try must fit before the leases end.
-  Duration pulse_timeout = std::chrono::seconds(10);
+  Duration heartbeat_timeout = std::chrono::seconds(10);
   std::string ca_file = {};  // empty: the system's
 };
 

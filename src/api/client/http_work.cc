@@ -168,7 +168,7 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
   Request request{
       .method = "POST", .target = std::string(work_target), .wait = wait, .as_it_is = true};
   request.waits = order.wait > Duration{};  // all of the order, whichever part it is that waits
-  if (order.reports.empty() && order.takes.empty()) request.timeout = options_.pulse_timeout;
+  if (order.reports.empty() && order.takes.empty()) request.timeout = options_.heartbeat_timeout;
   request.body = wire::work_text(settled, extended, takes ? &order.takes[taken] : nullptr, wait);
   const wire::WorkCounts asked{
       .reports = settled.size(), .extensions = extended.size(), .take = takes};
