@@ -14,9 +14,9 @@ Result<std::size_t> Worker::Parts::step() {
   core.begin_step();
   if (next_beat <= clock->steady()) {
     next_beat = clock->steady() + options.beat;
-    const auto instructions = wait_for_answer<Instructions>(
+    const auto answer = wait_for_answer<Instructions>(
         [&](auto done) { broker->beat(ask(beat_caller), core.report(), std::move(done)); });
-    if (instructions && instructions->assignments) core.assign(*instructions->assignments);
+    if (answer && answer->assignments) core.assign(*answer->assignments);
   }
   std::size_t runs = 0;
   // Where processors are few, some queues are asked only when others turned out to be empty.
