@@ -28,7 +28,7 @@ TEST_F(DispatcherTest, asks_at_first_for_as_many_as_can_run) {
   EXPECT_THAT(wanted(core().next_request(now_)), ElementsAre(Pair("a", 3), Pair("b", 20)));
 }
 
-TEST_F(DispatcherTest, one_order_at_a_time) {
+TEST_F(DispatcherTest, one_request_at_a_time) {
   queue("a", 3);
   auto request = core().next_request(now_);
   EXPECT_FALSE(core().next_request(now_));
@@ -76,7 +76,7 @@ TEST_F(DispatcherTest, prefetches_what_is_handled_in_100_ms) {
     const auto counts = wanted(request);
     answer(std::move(request), counts);
   }
-  EXPECT_EQ(queue().most_ahead(), 20U);
+  EXPECT_EQ(worker_queue().most_ahead(), 20U);
 }
 
 TEST_F(DispatcherTest, prefetches_nothing_of_slow_tasks_and_grows_step_by_step_with_fast_ones) {
@@ -111,7 +111,7 @@ TEST_F(DispatcherTest, prefetches_what_is_said) {
   EXPECT_THAT(wanted(core().next_request(now_)), ElementsAre(Pair("a", 1)));
 }
 
-TEST_F(DispatcherTest, never_wants_more_than_an_order_may) {
+TEST_F(DispatcherTest, never_wants_more_than_a_request_may) {
   for (const char* name : {"a", "b", "c"}) queue(name, 1, 900);
   Counts counts = wanted(core().next_request(now_));
   EXPECT_EQ(counts["a"] + counts["b"] + counts["c"], 1000U);
@@ -187,8 +187,8 @@ TEST_F(DispatcherTest, runs_no_more_than_it_may) {
   while (auto chunk = core().next_chunk(now_)) chunks.push_back(chunk);
   EXPECT_THAT(chunks, SizeIs(3));
   EXPECT_EQ(core().busy(), 3U);
-  EXPECT_LE(queue(0).busy, 2U);
-  EXPECT_LE(queue(1).busy, 2U);
+  EXPECT_LE(worker_queue(0).busy, 2U);
+  EXPECT_LE(worker_queue(1).busy, 2U);
 }
 
 TEST_F(DispatcherTest, short_tasks_are_handed_out_together_and_shared) {
@@ -200,8 +200,8 @@ TEST_F(DispatcherTest, short_tasks_are_handed_out_together_and_shared) {
   first = core().next_chunk(now_);
   EXPECT_THAT(first->runs, SizeIs(100)) << "about a millisecond";
   run(first, 1us);
-  while (queue().waiting.size() > 40) run(core().next_chunk(now_), 1us);
-  const std::size_t left = queue().waiting.size();
+  while (worker_queue().waiting.size() > 40) run(core().next_chunk(now_), 1us);
+  const std::size_t left = worker_queue().waiting.size();
   EXPECT_THAT(core().next_chunk(now_)->runs, SizeIs((left + 1) / 2)) << "half for each of two";
 }
 
@@ -212,7 +212,7 @@ TEST_F(DispatcherTest, a_slow_task_does_not_hold_up_those_in_the_same_chunk) {
   answer(core().next_request(now_));
   const auto chunk = core().next_chunk(now_);
   const std::size_t size = chunk->runs.size();
-  const std::size_t waiting = queue().waiting.size();
+  const std::size_t waiting = worker_queue().waiting.size();
   ASSERT_GT(size, 10U);
   const RunPtr first = begin(chunk);
   EXPECT_TRUE(chunk->returned());
@@ -224,8 +224,9 @@ TEST_F(DispatcherTest, a_slow_task_does_not_hold_up_those_in_the_same_chunk) {
   now_ += 5ms;
   core().collect(now_, false);
   EXPECT_TRUE(core().has_reports()) << "what has ended is sent";
-  EXPECT_EQ(queue().waiting.size(), waiting + size - 2) << "what has not begun is for others";
-  EXPECT_EQ(queue().waiting.front()->lease.number.value, first->lease.number.value + 2);
+  EXPECT_EQ(worker_queue().waiting.size(), waiting + size - 2)
+      << "what has not begun is for others";
+  EXPECT_EQ(worker_queue().waiting.front()->lease.number.value, first->lease.number.value + 2);
   EXPECT_EQ(core().next_collect(), no_moment);
 }
 
@@ -250,7 +251,7 @@ TEST_F(DispatcherTest, an_assignment_holds_from_the_next_batch_on) {
   const auto b1 = core().next_chunk(now_);
   core().assign({{"a", 0}, {"b", 1}, {"unknown", 7}});
   EXPECT_FALSE(core().next_chunk(now_)) << "b has its one, a none";
-  EXPECT_TRUE(queue(0).waiting.empty()) << "no processor here will run them";
+  EXPECT_TRUE(worker_queue(0).waiting.empty()) << "no processor here will run them";
   run(a1, 1s);
   EXPECT_FALSE(core().next_chunk(now_));
   run(b1, 1s);
@@ -273,8 +274,8 @@ TEST_F(DispatcherTest, what_comes_for_a_queue_that_lost_its_processors_is_given_
   core().assign({{"a", 0}});
   EXPECT_TRUE(core().should_replace_poll(now_));
   answer(poll, {{"a", 1}, {"b", 1}});
-  EXPECT_TRUE(queue(0).waiting.empty());
-  EXPECT_EQ(queue(1).waiting.size(), 1U);
+  EXPECT_TRUE(worker_queue(0).waiting.empty());
+  EXPECT_EQ(worker_queue(1).waiting.size(), 1U);
   EXPECT_EQ(core().given_back(), 1U);
 }
 
@@ -332,7 +333,7 @@ TEST_F(DispatcherTest, an_exception_after_a_request_to_stop_is_no_failure) {
   run->end_by_failure({.error = {.message = "interrupted"}});
   core().finished(chunk);
   EXPECT_TRUE(std::holds_alternative<GiveBack>(run->ending().outcome));
-  EXPECT_EQ(queue().stats.errors, 0U);
+  EXPECT_EQ(worker_queue().stats.errors, 0U);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_F(DispatcherTest, keeps_what_ended_while_the_broker_is_away_and_takes_no_mo
               ElementsAre("Error in worker loop: no route", "the broker answers again"));
 }
 
-TEST_F(DispatcherTest, two_orders_may_be_on_their_way_and_each_brings_a_part) {
+TEST_F(DispatcherTest, two_requests_may_be_under_way_and_each_brings_a_part) {
   options_.requests = 2;
   queue("a", 2, 10);
   const auto first = core().next_request(now_);
@@ -65,7 +65,7 @@ TEST_F(DispatcherTest, two_orders_may_be_on_their_way_and_each_brings_a_part) {
   answer(first, {{"a", 5}});
   EXPECT_EQ(wanted(core().next_request(now_)), (Counts{{"a", 2}})) << "what the two leave";
   answer(second, {{"a", 5}});
-  EXPECT_EQ(queue().waiting.size(), 10U);
+  EXPECT_EQ(worker_queue().waiting.size(), 10U);
   run(core().next_chunk(now_), 1ms);
   EXPECT_TRUE(core().has_reports());
   EXPECT_TRUE(core().sending());
@@ -125,7 +125,7 @@ TEST_F(DispatcherTest, nothing_is_due_that_only_an_answer_can_change) {
   EXPECT_EQ(core().next_request_due(now_), no_moment);
 }
 
-TEST_F(DispatcherTest, an_order_that_is_too_large_is_sent_in_pieces) {
+TEST_F(DispatcherTest, a_request_that_is_too_large_is_sent_in_pieces) {
   queue("a", 4, 0);
   answer(core().next_request(now_), {{"a", 4}});
   for (int i = 0; i < 4; ++i) run(core().next_chunk(now_), 1s);
@@ -147,10 +147,10 @@ TEST_F(DispatcherTest, an_order_that_is_too_large_is_sent_in_pieces) {
   answer(core().next_request(now_));
   answer(core().next_request(now_));
   EXPECT_FALSE(core().sending());
-  EXPECT_EQ(queue().refused, 2U);
+  EXPECT_EQ(worker_queue().refused, 2U);
 }
 
-TEST_F(DispatcherTest, results_of_one_order_are_bounded_in_bytes) {
+TEST_F(DispatcherTest, results_of_one_request_are_bounded_in_bytes) {
   queue("a", 10, 0);
   answer(core().next_request(now_), {{"a", 10}});
   for (int i = 0; i < 10; ++i) run(core().next_chunk(now_), 1s, Done{std::string(1 << 20, 'x')});
@@ -197,7 +197,7 @@ TEST_F(DispatcherTest, a_settlement_of_a_lost_lease_is_counted_and_forgotten) {
   result.taken.emplace_back();
   answer(*core().next_request(now_), std::move(result));
   EXPECT_FALSE(core().sending());
-  EXPECT_EQ(queue().lost, 1U);
+  EXPECT_EQ(worker_queue().lost, 1U);
   EXPECT_THAT(stored_, IsEmpty());
 }
 

@@ -138,7 +138,7 @@ TEST_F(DispatcherTest, a_waiting_task_that_was_cancelled_is_not_run) {
   for (int i = 0; i < 2; ++i) result->extended.emplace_back(Extended{.cancel_requested = true});
   core().heartbeats_answered(*heartbeats, result, now_, due);
   EXPECT_THAT(due.stops, ElementsAre(Pair(running, StopReason::cancelled)));
-  EXPECT_TRUE(queue().waiting.empty());
+  EXPECT_TRUE(worker_queue().waiting.empty());
   const auto request = core().next_request(now_);
   ASSERT_THAT(request->reports, SizeIs(1));
   EXPECT_TRUE(std::holds_alternative<Cancel>(request->reports.front()->ending().outcome));
@@ -157,13 +157,13 @@ TEST_F(DispatcherTest, of_a_lost_lease_nothing_is_sent) {
   for (int i = 0; i < 2; ++i) result->extended.emplace_back(fail(ErrorCode::lease_lost, "gone"));
   core().heartbeats_answered(*heartbeats, result, now_, due);
   EXPECT_THAT(due.stops, Contains(Pair(running, StopReason::lease_lost)));
-  EXPECT_TRUE(queue().waiting.empty());
+  EXPECT_TRUE(worker_queue().waiting.empty());
   EXPECT_TRUE(chunk->returned());
   EXPECT_FALSE(running->end(Done{}, true));
   core().finished(chunk);
   EXPECT_FALSE(core().has_reports());
-  EXPECT_EQ(queue().lost, 2U);
-  EXPECT_EQ(queue().left, 0U);
+  EXPECT_EQ(worker_queue().lost, 2U);
+  EXPECT_EQ(worker_queue().left, 0U);
 }
 
 TEST_F(DispatcherTest, time_is_up_then_grace_then_the_call_is_abandoned) {
@@ -197,7 +197,7 @@ TEST_F(DispatcherTest, time_is_up_then_grace_then_the_call_is_abandoned) {
   ASSERT_TRUE(request);
   EXPECT_EQ(std::get<Failed>(request->reports.front()->ending().outcome).error.message,
             "timed out after 30 s");
-  EXPECT_EQ(queue().timed_out, 1U);
+  EXPECT_EQ(worker_queue().timed_out, 1U);
 }
 
 TEST_F(DispatcherTest, a_queue_whose_handlers_do_not_come_back_is_left_alone) {
@@ -213,9 +213,9 @@ TEST_F(DispatcherTest, a_queue_whose_handlers_do_not_come_back_is_left_alone) {
   ASSERT_THAT(chunks, SizeIs(3));
   now_ += 1s;
   look();
-  EXPECT_EQ(queue(0).abandoned, 2U);
-  EXPECT_TRUE(queue(0).stuck);
-  EXPECT_TRUE(queue(0).waiting.empty()) << "given back";
+  EXPECT_EQ(worker_queue(0).abandoned, 2U);
+  EXPECT_TRUE(worker_queue(0).stuck);
+  EXPECT_TRUE(worker_queue(0).waiting.empty()) << "given back";
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("queue a: 2 handlers do not return; nothing "
                                                   "is taken from it until one does")));
   auto request = core().next_request(now_);
@@ -237,17 +237,17 @@ TEST_F(DispatcherTest, no_more_calls_are_abandoned_than_may_run_at_once) {
   begin(second);
   now_ += 500ms;
   look();
-  ASSERT_EQ(queue().abandoned, 1U);
+  ASSERT_EQ(worker_queue().abandoned, 1U);
   answer(core().next_request(now_), {{"a", 1}});
   const auto third = core().next_chunk(now_);
   begin(third);
   now_ += 500ms;
   look();
-  EXPECT_TRUE(queue().stuck);
+  EXPECT_TRUE(worker_queue().stuck);
   answer(core().next_request(now_));
   now_ += 500ms;
   look();
-  EXPECT_EQ(queue().abandoned, 2U);
+  EXPECT_EQ(worker_queue().abandoned, 2U);
   EXPECT_EQ(core().busy(), 1U) << "it keeps its thread";
   auto request = core().next_request(now_);
   ASSERT_TRUE(request);
@@ -256,7 +256,7 @@ TEST_F(DispatcherTest, no_more_calls_are_abandoned_than_may_run_at_once) {
   answer(std::move(request));
   core().came_back(*first);
   look();
-  EXPECT_EQ(queue().abandoned, 2U) << "now there is room for it";
+  EXPECT_EQ(worker_queue().abandoned, 2U) << "now there is room for it";
   EXPECT_EQ(core().busy(), 0U);
 }
 
@@ -289,14 +289,14 @@ TEST_F(DispatcherTest, what_waits_although_it_should_not_is_given_back) {
   }
   const auto chunk = core().next_chunk(now_);
   begin(chunk);
-  EXPECT_FALSE(queue().waiting.empty());
+  EXPECT_FALSE(worker_queue().waiting.empty());
   now_ += 1999ms;
   look();
-  EXPECT_FALSE(queue().waiting.empty());
+  EXPECT_FALSE(worker_queue().waiting.empty());
   now_ += 1ms;
   look();
-  EXPECT_TRUE(queue().waiting.empty());
-  EXPECT_EQ(queue().most_ahead(), 0U) << "its tasks are slower than it seemed";
+  EXPECT_TRUE(worker_queue().waiting.empty());
+  EXPECT_EQ(worker_queue().most_ahead(), 0U) << "its tasks are slower than it seemed";
 }
 
 TEST_F(DispatcherTest, a_task_whose_lease_would_not_last_is_given_back_instead_of_run) {

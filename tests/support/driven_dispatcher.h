@@ -43,7 +43,7 @@ class DispatcherTest : public ::testing::Test {
     if (!core_) core_ = std::make_unique<Dispatcher>(options_, queues_, host_);
     return *core_;
   }
-  WorkerQueue& queue(std::size_t i = 0) { return core().queues()[i]; }
+  WorkerQueue& worker_queue(std::size_t i = 0) { return core().queues()[i]; }
 
   static Counts wanted(const Dispatcher& core, const std::optional<Request>& request) {
     Counts counts;
