@@ -125,17 +125,18 @@ TEST(StoreUrl, of_a_database_may_have_a_question_mark_in_its_password) {
 
 TEST(StoreUrl, of_a_database_that_makes_no_sense_is_told_without_its_password) {
   const std::string base = "postgres://u:hunter2@h/d?";
-  for (const auto& [wrong, told] : {std::pair<const char*, const char*>{
-                                        "prepare=no", "prepare is \"no\"; allowed are on and off"},
-                                    {"migrate=", "?migrate=off"},
-                                    {"migrate", "allowed are on and off"},
-                                    {"schema=", "?schema=jobs"},
-                                    {"wait=soon", "wait: "},
-                                    {"wait=2h", "wait is \"2h\"; it is at most 1h"},
-                                    {"schema=%4", "schema has a %"},
-                                    {"listen_url=hunter2", "postgres%3A%2F%2F"},
-                                    {"listen_url=http%3A%2F%2Fhunter2", "listen_url is not the URL"},
-                                    {"listen_url=%hunter2", "listen_url has a %"}}) {
+  for (const auto& [wrong, told] :
+       {std::pair<const char*, const char*>{"prepare=no",
+                                            "prepare is \"no\"; allowed are on and off"},
+        {"migrate=", "?migrate=off"},
+        {"migrate", "allowed are on and off"},
+        {"schema=", "?schema=jobs"},
+        {"wait=soon", "wait: "},
+        {"wait=2h", "wait is \"2h\"; it is at most 1h"},
+        {"schema=%4", "schema has a %"},
+        {"listen_url=hunter2", "postgres%3A%2F%2F"},
+        {"listen_url=http%3A%2F%2Fhunter2", "listen_url is not the URL"},
+        {"listen_url=%hunter2", "listen_url has a %"}}) {
     EXPECT_THAT(error(base + wrong), AllOf(HasSubstr(told), Not(HasSubstr("hunter2"))));
   }
   EXPECT_THAT(error("postgres:app"), HasSubstr("postgres://millrace@localhost/app"));

@@ -191,9 +191,10 @@ Result<void> validate_name(std::string_view what, std::string_view name, bool in
 Result<void> check_new_queue_name(std::string_view name) {
   const bool digits = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
   if (!digits && name != "." && name != ".." && !uuid_from_text(name)) return {};
-  return fail(ErrorCode::invalid,
-              fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
-                          in_quotes(name)));
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
+                  in_quotes(name)));
 }
 
 Result<void> validate(const NewTask& task, TimePoint now) {

@@ -192,8 +192,7 @@ TEST(Refusals, depth_is_bounded) {
   for (int i = 0; i < 100'000; ++i) deep += "{\"c\":[";
   const std::string message = refusal<Chain>(deep);
   EXPECT_TRUE(message.starts_with("payload.c[0].c[0]")) << message;
-  EXPECT_TRUE(
-      message.ends_with("is nested too deeply: more than 512 levels of lists and objects"));
+  EXPECT_TRUE(message.ends_with("is nested too deeply: more than 512 levels of lists and objects"));
   EXPECT_LT(message.size(), 600U);
   EXPECT_TRUE(refusal<millrace::Value>(std::string(100'000, '[')).contains("nested too deeply"));
   // Side by side is not deep.

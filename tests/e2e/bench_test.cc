@@ -44,10 +44,11 @@ TEST_F(BenchTest, puts_works_tells_and_cleans_up) {
   const Ran ran = bench({"--tasks", "1050", "--batch", "100", "--connections", "3"});
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.err, IsEmpty());
-  EXPECT_THAT(ran.out, AllOf(StartsWith("1,050 tasks of 200 bytes, 100 per request, 3 connections\n"),
-                             HasSubstr("memory, lost with the process"), HasSubstr("\nput "),
-                             HasSubstr("\nwork "), HasSubstr("one at a time: start"),
-                             HasSubstr("kept in memory only"), HasSubstr("Measured from ")));
+  EXPECT_THAT(ran.out,
+              AllOf(StartsWith("1,050 tasks of 200 bytes, 100 per request, 3 connections\n"),
+                    HasSubstr("memory, lost with the process"), HasSubstr("\nput "),
+                    HasSubstr("\nwork "), HasSubstr("one at a time: start"),
+                    HasSubstr("kept in memory only"), HasSubstr("Measured from ")));
   EXPECT_TRUE(is_gone("bench"));
   EXPECT_THAT(server_.ask({.path = "/v1/tasks"}).body, HasSubstr(R"("tasks":[])"));
 }
