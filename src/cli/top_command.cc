@@ -108,15 +108,13 @@ void add_top(Command& millrace) {
   takes_server(command, options->server);
   command
       .explain(
-          "A full screen on a terminal; elsewhere what --once prints. Keys: arrows or j and k "
-          "select,\n"
-          "Tab goes to the next pane, s and S sort, / filters, p pauses or resumes the selected "
-          "queue,\n"
-          "r retries dead letters, ? explains, q quits. Every change asks first.\n"
+          "A full screen on a terminal; elsewhere what --once prints. Keys: arrows or j and k\n"
+          "select, Tab goes to the next pane, s and S sort, / filters, p pauses or resumes the\n"
+          "selected queue, r retries dead letters, ? explains, q quits. Every change asks first.\n"
           "\n"
-          "Rates are of the last minute. WAITED is from ready to taken, RAN from taken to ended; "
-          "both are\n"
-          "means since the server started. A refresh is five requests, however many tasks there\n"
+          "Rates are of the last minute. WAITED is from ready to taken, RAN from taken to ended;\n"
+          "both are means since the server started. A refresh is five requests, however many tasks "
+          "there\n"
           "are; only as many running tasks and dead letters are read as fit, those put last.")
       .example("millrace top")
       .example("millrace top --server http://queue.internal:7070 --every 5s")
