@@ -104,9 +104,9 @@ void HttpBroker::change_schedule(Ask ask, std::string name, ScheduleChange chang
     if (!found) return done(std::move(found));
     if (auto good = change(*found); !good) return done(std::unexpected(std::move(good.error())));
     if (found->name != name) {
-      return done(
-          fail(ErrorCode::invalid,
-               fmt::format("schedule {} cannot be renamed; create a new one", in_quotes(name))));
+      return done(fail(
+          ErrorCode::invalid,
+          fmt::format("schedule {} cannot get another name; create a new one", in_quotes(name))));
     }
     put_schedule(ask, std::move(*found), PutQueue::replace, std::move(done));
   };
