@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds least_again(100);
 
 std::unexpected<Error> bad_url(std::string_view url, std::string_view why) {
   return fail(ErrorCode::invalid,
-              fmt::format("{} is no address of a server: {}; allowed are http://host:port and "
+              fmt::format("{} is not the address of a server: {}; allowed are http://host:port and "
                           "https://host:port",
                           url.contains('@') ? "the URL" : in_quotes(url), why));
 }
