@@ -42,7 +42,7 @@ Result<std::string> decoded(std::string_view text) {
   return out;
 }
 
-// "journal" of "journal:./data"; empty if there is none. One letter is no scheme.
+// "journal" of "journal:./data"; empty if there is none. One letter is not a scheme.
 std::string_view scheme_of(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == npos || colon < 2) return {};
@@ -119,7 +119,7 @@ std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view 
                     scheme));
   }
   return bad(
-      fmt::format("{}: is no kind of store; there are journal:DIR, memory:?snapshot=FILE and "
+      fmt::format("{}: is not a kind of store; there are journal:DIR, memory:?snapshot=FILE and "
                   "postgres://USER@HOST/DATABASE. A directory of that name is written ./{}",
                   scheme, without_password(text)));
 }
@@ -159,7 +159,8 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
   if (key == "listen_url") {
     if (!is_postgres(scheme_of(value)) || !value.contains("://")) {
       return bad(
-          "listen_url is no URL of a PostgreSQL server; write it with %XX for its : / ? & and @, "
+          "listen_url is not the URL of a PostgreSQL server; write it with %XX for its : / ? & and "
+          "@, "
           "as in listen_url=postgres%3A%2F%2Fmillrace%40db.example.org%2Fapp");
     }
     url.listen_url = value;
@@ -281,8 +282,8 @@ std::string without_password(std::string_view url) {
   for (const auto* option : {"password=", "sslpassword=", "listen_url="}) {
     hide_option(shown, option);
   }
-  // Up to the last @ of all: a password that should have been written with %XX may have any
-  // character. Rather too much is hidden than too little.
+  // Up to the last @: a password that should have been written with %XX may contain any character.
+  // It is better to hide too much than too little.
   const std::size_t at = shown.rfind('@');
   const std::size_t colon = shown.find(':', slashes + 3);
   if (at != npos && colon < at) shown.replace(colon + 1, at - colon - 1, "***");

@@ -47,7 +47,6 @@ outgoing::HttpRequest request_of(const EndpointOptions& options, const Lease& ta
   return request;
 }
 
-// S0-154
 Outcome outcome_of(const Result<outgoing::HttpReply>& reply, TimePoint now) {
   Outcome outcome = judge(reply, "the endpoint", now);
   if (reply && reply->status == 401) std::get<Failed>(outcome).error.code = "authentication_error";
