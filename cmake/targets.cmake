@@ -79,33 +79,42 @@ function(millrace_test name)
     NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT ${limit})
 endfunction()
 
-# Headers that nearly every file reads are read once: what `product` and `test` hold is in src/precompiled.h and
-# tests/precompiled.h. Tests are compiled with -O1: most of them wait for something else than the processor. g++ only:
-# clang serves clang-tidy and the fuzzers, and so finds the includes that a file forgot.
+# What nearly every file includes is compiled once. No file may count on it: each includes what it uses, and clang-tidy, which
+# compiles without these, says so where one does not.
+set(millrace_common_headers
+  <fmt/format.h>
+  <millrace/ids.h> <millrace/queue.h> <millrace/result.h> <millrace/schedule.h> <millrace/task.h> <millrace/time.h>
+  <millrace/work.h>
+  <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <deque> <expected> <functional> <map> <memory> <mutex>
+  <optional> <ranges> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
+set(millrace_test_headers <gmock/gmock.h> <gtest/gtest.h>)
+
+# The headers that `product` or `test` sources share come precompiled. Tests are compiled with -O1: most of them wait for
+# something else than the processor. g++ only: clang serves clang-tidy and the fuzzers.
 #
 #   millrace_precompiled(millrace_test_support test)
 function(millrace_precompiled target kind)
+  set(quick "")
   if(kind STREQUAL "test" AND CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${target} PRIVATE -O1)
+    set(quick -O1)
   endif()
+  target_compile_options(${target} PRIVATE ${quick})
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
-  if(NOT TARGET millrace_precompiled_${kind})
+  set(shared millrace_precompiled_${kind})
+  if(NOT TARGET ${shared})
     file(WRITE ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc "")
-    add_library(millrace_precompiled_${kind} OBJECT ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc)
-    target_link_libraries(millrace_precompiled_${kind} PRIVATE millrace_warnings millrace_headers fmt::fmt)
+    add_library(${shared} OBJECT ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc)
+    target_link_libraries(${shared} PRIVATE millrace_warnings millrace_headers fmt::fmt)
+    target_compile_options(${shared} PRIVATE ${quick})
+    target_precompile_headers(${shared} PRIVATE ${millrace_common_headers})
     if(kind STREQUAL "test")
-      target_link_libraries(millrace_precompiled_${kind} PRIVATE GTest::gmock)
-      target_precompile_headers(millrace_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/tests/precompiled.h)
-      if(CMAKE_BUILD_TYPE STREQUAL "Release")
-        target_compile_options(millrace_precompiled_${kind} PRIVATE -O1)
-      endif()
-    else()
-      target_precompile_headers(millrace_precompiled_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.h)
+      target_link_libraries(${shared} PRIVATE GTest::gmock)
+      target_precompile_headers(${shared} PRIVATE ${millrace_test_headers})
     endif()
   endif()
-  target_precompile_headers(${target} REUSE_FROM millrace_precompiled_${kind})
+  target_precompile_headers(${target} REUSE_FROM ${shared})
 endfunction()
 
 # A benchmark: build/<preset>/bench/<name>_bench, run by `./dev bench <name>`. ctest runs it with

@@ -91,7 +91,7 @@ class Tour {
   // Sending mail: the newsletter's address does not exist, and the invoice works the third time.
   static Outcome handle(const Lease& lease) {
     if (lease.type == "newsletter") return Failed{{.message = "mailbox is full"}};
-    if (lease.type == "to-nobody") {
+    if (lease.type == "to-no-one") {
       return Failed{{.code = "invalid_request", .message = "no such address"}, false};
     }
     if (lease.type == "invoice" && lease.counters.retries < 2) {
@@ -132,12 +132,12 @@ int main() {
   tour.put("invoice", 5);
   tour.put("password-reset", 9);
   tour.put("reminder", 5, 30s);
-  tour.put("to-nobody", 5);
+  tour.put("to-no-one", 5);
   fmt::print("\n");
   tour.run();
   tour.sum_up();
   fmt::print(
       "\nHigher priorities went first, failures waited 10, 20, 40 s, `newsletter` used up its\n"
-      "three retries and is a dead letter, `to-nobody` could not succeed and failed at once.\n");
+      "three retries and is a dead letter, `to-no-one` could not succeed and failed at once.\n");
   return 0;
 }

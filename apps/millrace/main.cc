@@ -32,19 +32,19 @@ std::vector<std::pair<std::string, std::string>> environment() {
   return variables;
 }
 
-// Of the terminal that standard output is; 0: it is none.
+// The width of the terminal on standard output; 0: it is not a terminal.
 std::size_t columns() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// Whoever read standard output has closed it.
+// Whether the reader of standard output has closed it.
 bool out_gone() {
   pollfd file{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&file, 1, 0) == 1 && (file.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// Something can be read from standard input, which is a pipe or a file; it is not waited for.
+// Whether standard input, a pipe or a file, has data now; does not wait.
 bool in_waits() {
   struct stat file{};
   if (fstat(STDIN_FILENO, &file) != 0) return false;

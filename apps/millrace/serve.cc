@@ -40,16 +40,17 @@ namespace {
 using cli::Exit;
 using namespace std::chrono_literals;
 
-constexpr Duration tick = 500ms;     // how often it looks whether the store has failed
-constexpr Duration keys_every = 5s;  // how often keys of a shared store are read anew
+constexpr Duration tick = 500ms;     // how often it checks whether the store has failed
+constexpr Duration keys_every = 5s;  // how often the keys of a shared store are read again
 constexpr Duration without_end = std::chrono::days(365);
 constexpr Duration last_words = 5s;           // for answers after the store has failed
 constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
-constexpr Duration bulk_patience = 5s;  // for the page it is at; it goes on after the next start
-constexpr Duration handlers_patience = 5s;  // for those that were given up
-constexpr Duration log_patience = 5s;       // for whoever reads the log
+constexpr Duration bulk_patience =
+    5s;  // for the current page; the operation continues after the next start
+constexpr Duration handlers_patience = 5s;  // for abandoned handlers
+constexpr Duration log_patience = 5s;       // for the reader of the log
 
-// Sums over all queues and states.
+// The sum over all queues and states.
 std::int64_t tasks_in(Store& store, TimePoint now) {
   std::int64_t tasks = 0;
   const auto counts = store.counts(std::nullopt, now);
@@ -66,12 +67,12 @@ std::int64_t ms(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
-// For its own worker processes, as long as this process lives.
+// The key of its own worker processes, valid as long as this process lives.
 access::MadeKey key_of_workers(TimePoint now) {
   access::Scopes scopes;
   scopes.add(access::Scope::work);
   auto made = access::make_key({.name = "worker processes", .scopes = scopes}, now);
-  // Without random numbers there is no key, and nobody can come in with it.
+  // Without random numbers there is no key, and no worker process can connect.
   return made ? std::move(*made) : access::MadeKey{};
 }
 
@@ -137,7 +138,7 @@ class Server {
             .log = log_};
   }
 
-  // For people as people like it, for machines as an entry.
+  // As text for people, as an entry for machines.
   Exit fail(const Error& error, const std::string& advice) {
     if (settings_.log_format == "text") {
       writer_.plain(
@@ -169,19 +170,18 @@ class Server {
       file.stream() << config::to_text(address()) << '\n';
       written = file.finish();
     }
-    if (!written)
-      return fail(written.error(), "address_file must name a file that can be written.");
+    if (!written) return fail(written.error(), "address_file must name a writable file.");
     return std::nullopt;
   }
 
-  // From the start, so that it can be watched how the store is opened.
+  // From the start, so that metrics show how the store is opened.
   std::optional<Exit> listen_for_metrics() {
     if (settings_.metrics_listen.empty()) return std::nullopt;
     const auto where = *config::parse_address(settings_.metrics_listen);
     auto started = api::Listener::start({.address = where.host, .port = where.port, .threads = 1},
                                         api_.metrics_handler(), clock_, log_);
     if (!started) {
-      return fail(started.error(), "metrics.listen must be an address that is free.");
+      return fail(started.error(), "metrics.listen must be a free address.");
     }
     metrics_ = std::move(*started);
     log_(LogLevel::info, "metrics can be read",
@@ -189,7 +189,7 @@ class Server {
     return std::nullopt;
   }
 
-  // On another thread, so that signals are heard and /ready tells how far it is.
+  // On another thread, so that signals are handled and /ready shows the progress.
   std::optional<Exit> open() {
     log_(LogLevel::info, "starting",
          {{"version", context_.version},
@@ -221,14 +221,14 @@ class Server {
                               total == 0 ? 100 : done * 100 / total));
   }
 
-  // Opening cannot be interrupted, and may be left at any moment as a crash may.
+  // Opening cannot be interrupted, but may be left at any moment, like in a crash.
   [[noreturn]] void leave_while_opening() {
     log_(LogLevel::info, "stopped while the store was being opened");
     writer_.stop(log_patience);
     _exit(0);
   }
 
-  // Nobody may come in from outside as long as nobody needs a key.
+  // Refuses to listen for other machines while no key is needed.
   std::optional<Exit> guard() {
     if (only_upkeep() && !store_->traits().several_processes) {
       return fail(cli::alone_error(settings_), cli::alone_advice());
@@ -276,7 +276,7 @@ class Server {
           {"durability", durability_of(traits)},
           {"tasks", tasks},
           {"opened_ms", ms(opened_in_)},
-          {"keys", place.needs_key ? "needed" : "not needed: only this machine can come in"}});
+          {"keys", place.needs_key ? "needed" : "not needed: only this machine can connect"}});
     if (!options.upkeep) {
       log_(LogLevel::info,
            "no upkeep here: schedules, lost workers and old tasks are left to a server with the "
@@ -292,7 +292,7 @@ class Server {
     bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
   }
 
-  // Worker processes come in from this machine, without TLS.
+  // Worker processes connect from this machine, without TLS.
   Result<std::string> inner_address() {
     if (settings_.tls_key.empty() && config::is_loopback(settings_.listen.host)) {
       return config::to_text(address());
@@ -322,7 +322,7 @@ class Server {
          {{"processes", static_cast<std::int64_t>(workers_->count())}});
   }
 
-  // While the API still answers them: they settle or give back what they have.
+  // While the API still answers: worker processes settle or give back their tasks.
   bool end_workers(Duration most) {
     if (!workers_) return true;
     workers_->stop();
@@ -336,7 +336,7 @@ class Server {
     return in_time;
   }
 
-  // False: the store has failed. One that recovers is waited for, and /ready tells.
+  // False: the store has failed. It waits for a store that recovers, and /ready says so.
   bool wait() {
     auto keys_read = clock_.steady();
     const bool shared = store_->traits().several_processes;
@@ -364,14 +364,14 @@ class Server {
     if (settings_.tls_key.empty()) {
       log_(LogLevel::info, "there are no TLS files to read again");
     } else if (const auto read = listener_->reload_tls(); !read) {
-      log_(LogLevel::error, "TLS files were not read again; the old ones stay in use",
+      log_(LogLevel::error, "the new TLS files cannot be used; the old ones stay in use",
            {{"error", read.error().message}});
     } else {
       log_(LogLevel::info, "TLS files read again");
     }
   }
 
-  // What is under way is answered; those who wait for work are told that there will be none.
+  // Answers the calls under way; waiting takes are told that there will be no tasks.
   bool drain(Duration most) {
     const auto began = clock_.steady();
     const auto left = [&] { return most - std::chrono::floor<Duration>(clock_.steady() - began); };
@@ -385,13 +385,14 @@ class Server {
     return listener_->drain(std::max(left(), Duration::zero()));
   }
 
-  // A handler that was given up while it waited for the broker has been answered by now, and may be
-  // on its way out. If it is not, what it refers to stays until the process ends.
+  // A handler that was abandoned while it waited for the broker has its answer by now, and may be
+  // about to return. If it does not, what it refers to stays until the process ends.
   void let_go() {
     const bool left = (!bulk_ || bulk_->wait_until_left(handlers_patience)) &&
                       (!deliverer_ || deliverer_->wait_until_left(handlers_patience));
     if (!left) {
-      log_(LogLevel::warning, "a handler of the server itself has not returned; it is left alone");
+      log_(LogLevel::warning,
+           "an internal handler of the server has not returned; the server exits without it");
       (void)bulk_.release();
       (void)deliverer_.release();
       (void)broker_.release();
@@ -430,7 +431,7 @@ class Server {
     }
     let_go();
     log_(in_time ? LogLevel::info : LogLevel::warning,
-         in_time ? "stopped" : "stopped; some connections were cut after shutdown.timeout",
+         in_time ? "stopped" : "stopped; some connections were closed at shutdown.timeout",
          {{"took_ms", ms(clock_.steady() - began)}});
     if (!healthy) return Exit::store;
     return in_time && workers_in_time ? Exit::ok
@@ -456,8 +457,9 @@ class Server {
   std::unique_ptr<worker::BulkWorker> bulk_;
   std::unique_ptr<api::Listener> listener_;
   std::unique_ptr<api::Listener> metrics_;
-  std::unique_ptr<api::Listener> inner_;  // for worker processes, where the other is not for them
-  std::optional<Supervisor> workers_;     // last, so that it goes first
+  std::unique_ptr<api::Listener>
+      inner_;  // for worker processes, if the other listener cannot serve them
+  std::optional<Supervisor> workers_;  // last, so that it is destroyed first
   std::chrono::nanoseconds opened_in_{};
 };
 

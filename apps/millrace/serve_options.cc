@@ -22,7 +22,7 @@ constexpr unsigned most_threads = 4;  // of the listener, unless told otherwise
 
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
-  // The other half is for applying, flushing and whoever else lives here.
+  // The other half is for the applier, the syncer and everything else in this process.
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, most_threads);
 }
 

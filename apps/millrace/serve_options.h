@@ -1,4 +1,4 @@
-// What the parts of a server are told, from its settings.
+// Turns the settings of a server into the options of its parts.
 #pragma once
 
 #include <millrace/result.h>
@@ -23,14 +23,14 @@ WatchOptions watch_options(const config::Settings& settings);
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log);
 worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log);
-// Of a worker inside this server: one name in a store of one's own, and one for each process that
-// shares a store, so that people can tell who holds a task.
+// The name of a worker inside this server: fixed if the store has one owner, unique per process if
+// several share the store, so that people can tell who holds a task.
 std::string inner_worker(std::string_view what, const Traits& traits);
 
-// What browsers are shown; empty: nothing.
+// What browsers are served; empty: nothing.
 api::Pages pages_of(const config::Settings& settings, const std::string& version);
 
-// In words, for the log.
+// A sentence for the log.
 std::string durability_of(const Traits& traits);
 
 }  // namespace millrace

@@ -12,9 +12,9 @@
 namespace millrace {
 namespace {
 
-constexpr Duration log_patience = std::chrono::seconds(5);  // for whoever reads the log
+constexpr Duration log_patience = std::chrono::seconds(5);  // for the reader of the log
 
-// What names a server must not be taken for a directory.
+// The name of a server must not be taken for a directory.
 Result<Opened> open(const cli::WorkerProgram& program, Clock& clock, const Log& log) {
   if (program.on_store) return open_broker(clock, program.server, {.log = log});
   auto remote = connect(clock, {.url = program.server, .key = program.key});

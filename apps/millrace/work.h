@@ -9,7 +9,7 @@ namespace millrace {
 
 cli::Exit work(const cli::WorkerProgram& program, const ServeContext& context);
 
-// As `role = worker` of the settings says.
+// Works with `role = worker` of the settings.
 cli::Exit serve_as_worker(const config::Config& config, const ServeContext& context);
 
 }  // namespace millrace

@@ -24,7 +24,7 @@ SupervisorOptions worker_processes(const config::Config& config, const std::stri
                       "--server", server, "--config", config.file, "--log-level",
                       settings.log_level, "--log-format", settings.log_format, "--shutdown-timeout",
                       format_duration(settings.shutdown_timeout)},
-          // Keys are no arguments, which everybody could read; and they need no other.
+          // Keys are not passed as arguments, which every user of the machine could read.
           .environment = {{"MILLRACE_SERVER_KEY", key},
                           {"MILLRACE_KEY", key},
                           {"MILLRACE_ADMIN_KEY", ""},

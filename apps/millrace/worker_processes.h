@@ -10,10 +10,10 @@
 
 namespace millrace {
 
-// How many there are by default: one less than there are cores, and one at least (S0-139).
+// The default number: one fewer than there are cores, and at least one.
 std::size_t processes_of(const config::Settings& settings);
 
-// What runs them. They come in at `server` with `key`.
+// The options of their supervisor. They connect to `server` with `key`.
 SupervisorOptions worker_processes(const config::Config& config, const std::string& server,
                                    const std::string& key, Log log);
 

@@ -97,7 +97,7 @@ for (const theme of themes) {
     await page.goto(`${busy.url}/dead`);
     await page.getByRole('button', { name: 'Remove these 312' }).click();
     await expect(page.getByRole('dialog')).toBeVisible();
-    // Whoever presses Enter too early destroys nothing.
+    // Pressing Enter too early destroys nothing.
     await expect(page.getByRole('button', { name: 'Cancel' })).toBeFocused();
     await expect_accessible(page);
     await page.keyboard.press('Escape');

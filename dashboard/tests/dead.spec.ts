@@ -52,7 +52,7 @@ test('what ends before it is seen is told of, too', async ({ page, server }) => 
   });
   await page.getByRole('button', { name: 'Retry them' }).click();
   await expect(page.getByText('Done: 3 tasks')).toBeVisible();
-  await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No dead letters' })).toBeVisible();
 });
 
 test('a group is removed, once it is confirmed', async ({ page, server }) => {
@@ -102,12 +102,12 @@ test('filters are in the address, and all that is shown can be retried', async (
   await expect(page.locator('[data-group]')).toHaveCount(1);
   await page.getByRole('button', { name: 'Retry all 2' }).click();
   await page.getByRole('button', { name: 'Retry them' }).click();
-  await expect(page.getByRole('heading', { name: 'Nothing here has died' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No dead letters match the filter' })).toBeVisible();
   expect((await server.must('GET', '/v1/queues/emails/stats')).states.failed).toBe(3);
   await page.getByLabel('Queue').selectOption('');
   await page.getByLabel('Type').fill('monthly');
   await expect(page).toHaveURL(`${server.url}/dead?type=monthly`);
-  await expect(page.getByRole('heading', { name: 'Nothing here has died' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No dead letters match the filter' })).toBeVisible();
 });
 
 test('another queue shows nothing of the one before', async ({ page, server }) => {
@@ -132,7 +132,7 @@ test('a question names the queue, says where counts are not exact, and wants a w
   const dialog = page.getByRole('dialog');
   await page.goto(`${server.url}/dead`);
   await page.getByRole('button', { name: 'Remove all' }).click();
-  await expect(dialog).toContainText('Remove 5 tasks for good?');
+  await expect(dialog).toContainText('Remove 5 tasks permanently?');
   await expect(dialog).toContainText('In all queues.');
   await expect(dialog.getByRole('button', { name: 'Remove them' })).toBeDisabled();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -142,7 +142,7 @@ test('a question names the queue, says where counts are not exact, and wants a w
   });
   await page.goto(`${server.url}/dead?queue=emails&type=welcome`);
   await page.getByRole('button', { name: 'Remove these ≥ 3' }).click();
-  await expect(dialog).toContainText('Remove at least 3 tasks for good?');
+  await expect(dialog).toContainText('Remove at least 3 tasks permanently?');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Retry all ≥ 3' }).click();
   await expect(dialog).toContainText('Retry at least 3 tasks?');
@@ -173,7 +173,7 @@ test('how old the groups are is said where they are not of now', async ({ page, 
 
 test('new ones show up without a reload; keys lead through the groups', async ({ page, server }) => {
   await page.goto(`${server.url}/dead`);
-  await expect(page.getByRole('heading', { name: 'Nothing has died' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No dead letters' })).toBeVisible();
   await kill(server, 'emails', 'welcome', 2, refused);
   await kill(server, 'reports', '', 1, () => 'no month 13');
   await expect(page.locator('[data-group]')).toHaveCount(2, { timeout: 15_000 });

@@ -14,7 +14,7 @@ test('events come as they happen', async ({ page, server }) => {
   await server.settle(lease!, { outcome: 'failed', retryable: false, error: { code: 'exit_65', message: 'm' } });
   // Newest first.
   await expect(rows).toHaveCount(4);
-  await expect(rows.nth(0)).toContainText('failed for good');
+  await expect(rows.nth(0)).toContainText('failed, not retried');
   await expect(rows.nth(0)).toContainText('exit_65');
   await expect(rows.nth(1)).toContainText('40% done');
   await expect(rows.nth(2)).toContainText('w1');
@@ -45,7 +45,7 @@ test('a queue, a type, a client, a task and kinds can be chosen, in the address'
   await server.must('POST', `/v1/tasks/${id}/cancel`);
   await expect(rows).toHaveCount(1);
   await expect(rows).toHaveAttribute('data-event', 'cancelled');
-  await page.getByRole('button', { name: 'Trouble only' }).click();
+  await page.getByRole('button', { name: 'Problems only' }).click();
   await expect(page).toHaveURL(/event=retrying%2Cfailed%2Cdead%2Clost%2Cexpired/);
   await page.getByRole('button', { name: 'All', exact: true }).click();
   await expect(page).toHaveURL(`${server.url}/events?id=${id}`);
@@ -61,11 +61,11 @@ test('a pause keeps what comes, and no more than 500 are shown', async ({ page, 
   await server.put_many('emails', 30);
   await expect(page.getByText('30 new events')).toBeVisible();
   await expect(rows).toHaveCount(1);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await expect(rows).toHaveCount(31);
   // 500 a second at most are told; the rest is passed over, and that is said.
   await server.put_many('emails', 3000);
-  await expect(page.getByText('passed over')).toBeVisible();
+  await expect(page.getByText('skipped: there are too many')).toBeVisible();
   await expect.poll(() => page.locator('tbody tr').count()).toBe(500);
   await page.getByRole('button', { name: 'Clear' }).click();
   await expect(rows).toHaveCount(0);

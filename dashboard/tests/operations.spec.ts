@@ -78,5 +78,5 @@ test('the same act again is counted', async ({ page, server }) => {
   await page.goto(`${server.url}/actions`);
   const row = page.locator('[data-operation=pauseQueue]');
   await expect(row).toContainText('3 times');
-  await expect(row).toContainText('anybody');
+  await expect(row).toContainText('anonymous');
 });

@@ -24,14 +24,14 @@ test.describe('a fresh server', () => {
   test('then teaches the first worker, and lets it be when one has come', async ({ page, server }) => {
     await server.put('mail:first', { payload: { to: 'ann' } });
     await page.goto(server.url);
-    await expect(page.getByRole('heading', { name: 'Now let somebody work' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Now start a worker' })).toBeVisible();
     await expect(row_of(page, 'mail:first').locator('[data-condition]')).toHaveText('no worker yet');
     const worker = spawn('sh', ['-ec', `exec ${(await page.locator('.command code').innerText()).split('\n')[1]}`], {
       env: { ...env, MILLRACE_URL: server.url },
       stdio: 'ignore',
     });
     await expect(row_of(page, 'mail:first').locator('[data-column=ready]')).toHaveText('0');
-    await expect(page.getByRole('heading', { name: 'Now let somebody work' })).toHaveCount(0);
+    await expect(page.getByRole('heading', { name: 'Now start a worker' })).toHaveCount(0);
     await expect(page.getByText('Nothing needs attention.')).toBeVisible();
     worker.kill();
   });
@@ -63,7 +63,7 @@ test('a queue is shown with all its figures', async ({ page, server }) => {
   await expect(row.locator('[data-column=failing]')).toContainText('100%');
   await expect(row.locator('[data-column=oldest]')).toHaveText(/^\d+\ss$/);
   await expect(row.getByRole('img', { name: /Tasks by state: queued 12,342, delayed 1, running 3, failed 1/ })).toBeVisible();
-  await expect(row.getByRole('img', { name: /Done a second in the last hour/ })).toBeVisible();
+  await expect(row.getByRole('img', { name: /Done per second in the last hour/ })).toBeVisible();
   await expect(page.locator('[data-total=ready]')).toHaveText('12.3K');
   await expect(page.locator('[data-total=running]')).toHaveText('3');
   await expect(page.locator('[data-total=dead]')).toHaveText('1');
@@ -78,9 +78,9 @@ test('what needs attention is on top, with a link to the cause', async ({ page, 
   await server.put('exports');
   for (let i = 0; i < 6; ++i) await server.fail('invoices', { message: 'no route' });
   const items = page.locator('[data-attention]');
-  await expect(page.locator('[data-attention="failing invoices"]')).toContainText('100% of what ended in the last minute failed for good');
+  await expect(page.locator('[data-attention="failing invoices"]')).toContainText('100% of the tasks that ended in the last minute failed without a retry');
   await expect(page.locator('[data-attention="paused imports"]')).toContainText('paused; 7 tasks wait');
-  await expect(page.locator('[data-attention="no_worker exports"]')).toContainText('no worker has come yet; 1 task is ready');
+  await expect(page.locator('[data-attention="no_worker exports"]')).toContainText('no worker yet; 1 task is ready');
   await expect(row_of(page, 'imports').locator('[data-condition]')).toHaveText(/^paused for (9|10)\sm/);
   // The server looks every ten seconds.
   await expect(page.locator('[data-attention="dead_growing invoices"]')).toContainText('6 more dead letters in 5 minutes', { timeout: 25_000 });
@@ -146,12 +146,12 @@ test('the past is drawn, of an hour and of a day', async ({ page, server }) => {
   for (const task of await server.take('emails', 20)) await server.settle(task, { outcome: 'done' });
   await page.goto(server.url);
   await expect(page.locator('[data-sum]')).toContainText('50 put, 20 completed, 0 failed.');
-  const flow = page.getByRole('img', { name: /^Tasks a minute: Put (50|0), Completed (20|0),/ });
+  const flow = page.getByRole('img', { name: /^Tasks per minute: Put (50|0), Completed (20|0),/ });
   await expect(flow.locator('canvas')).toBeVisible();
   await expect(page.getByRole('img', { name: 'Waiting and running: Waiting 30, Running 0' })).toBeVisible();
   await page.getByRole('button', { name: 'Day' }).click();
   await expect(page).toHaveURL(`${server.url}/?range=day`);
-  await expect(page.getByRole('img', { name: /^Tasks an hour: Put 50, Completed 20/ }).locator('canvas')).toBeVisible();
+  await expect(page.getByRole('img', { name: /^Tasks per hour: Put 50, Completed 20/ }).locator('canvas')).toBeVisible();
   // Something is drawn in the colour of completed tasks.
   const drawn = await page.locator('figure canvas').first().evaluate((canvas: HTMLCanvasElement) => {
     const pixels = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];

@@ -32,7 +32,7 @@ test('a type gets a policy, all by keyboard', async ({ server, page }) => {
   await server.put('payments', { type: 'report.daily' });
   await server.must('PATCH', '/v1/queues/payments', { timeout_ms: 90_000, retry: { max_retries: 2, backoff: 'fixed' } });
   await page.goto(`${server.url}/queues/payments`);
-  await expect(page.getByText('No type of task does anything differently from its queue.')).toBeVisible();
+  await expect(page.getByText('All types follow the settings of the queue.')).toBeVisible();
   await page.getByRole('button', { name: 'Add a type' }).press('Enter');
   const form = page.getByRole('form', { name: 'Policy of a type' });
   await expect(form.getByLabel('Type', { exact: true })).toBeFocused();
@@ -45,7 +45,7 @@ test('a type gets a policy, all by keyboard', async ({ server, page }) => {
   await expect(box(page, 'Lost leases until dead')).toHaveAttribute('placeholder', '3');
   await expect(form.getByLabel('Delay grows').locator('option').first()).toHaveText('not at all (queue)');
   // Only what a type may have for itself.
-  for (const label of ['Lease', 'Batch size', 'Waiting at most']) await expect(box(page, label)).toHaveCount(0);
+  for (const label of ['Lease', 'Batch size', 'Most waiting']) await expect(box(page, label)).toHaveCount(0);
   await expect(save(page)).toBeDisabled();
   await page.keyboard.press('Tab');
   await page.keyboard.type('5m');
@@ -73,9 +73,9 @@ test('only what was changed is sent, and what others did meanwhile stays', async
   // Of another type it is no news; of this one it is.
   await server.must('PATCH', '/v1/queues/payments', { types: { refund: { max_lost: 9 } } });
   await expect(row(page, 'refund')).toContainText('Lost leases until dead 9');
-  await expect(page.getByText('Somebody has changed')).toHaveCount(0);
+  await expect(page.getByText('was changed by another user')).toHaveCount(0);
   await server.must('PATCH', '/v1/queues/payments', { types: { charge: { max_lost: 4 } } });
-  await expect(page.getByText('Somebody has changed this policy meanwhile.')).toBeVisible();
+  await expect(page.getByText('This policy was changed by another user meanwhile.')).toBeVisible();
   await expect(box(page, 'First delay')).toHaveValue('2s');
   expect(await sent_by(page, () => save(page).click())).toEqual({ types: { charge: { retry: { max_retries: null, base_ms: 2000 } } } });
   await expect(row(page, 'charge')).toContainText('First delay 2s');
@@ -86,12 +86,12 @@ test('only what was changed is sent, and what others did meanwhile stays', async
   ]);
 });
 
-test('one that somebody else removes meanwhile is told', async ({ server, page }) => {
+test('one that another user removes meanwhile is reported', async ({ server, page }) => {
   await show(server, page, [charge]);
   await page.getByRole('button', { name: 'Edit charge' }).click();
   await box(page, 'Timeout of a run').fill('5s');
   await server.must('PATCH', '/v1/queues/payments', { types: { charge: null } });
-  await expect(page.getByText('Somebody has removed this policy meanwhile.')).toBeVisible();
+  await expect(page.getByText('This policy was removed by another user meanwhile.')).toBeVisible();
   await expect(box(page, 'Timeout of a run')).toHaveValue('5s');
   await page.getByRole('button', { name: 'Start over' }).click();
   await expect(box(page, 'Timeout of a run')).toHaveValue('');
@@ -110,7 +110,7 @@ test('the settings of the queue and a policy do not get into each other\'s way',
   await policy.getByRole('textbox', { name: 'Retries' }).fill('8');
   await policy.getByRole('button', { name: 'Save' }).click();
   await expect(row(page, 'charge')).toContainText('Retries 8');
-  await expect(page.getByText('Somebody has changed')).toHaveCount(0);
+  await expect(page.getByText('was changed by another user')).toHaveCount(0);
   await settings.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('button', { name: 'Edit', exact: true })).toBeFocused();
   expect(await server.must('GET', '/v1/queues/payments')).toMatchObject({ batch_size: 20, types: [{ retry: { max_retries: 8 } }] });

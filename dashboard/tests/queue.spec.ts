@@ -111,8 +111,8 @@ test('settings are checked while they are typed and only changes are sent', asyn
   const wrong: [string, string, RegExp][] = [
     ['Lease', '500ms', /from 1s to 12h/],
     ['Priority among queues', '10', /from 0 to 9/],
-    ['Waiting at most', 'many', /whole number from 1/],
-    ['Running at once', '0', /from 1 on. Or: unlimited/],
+    ['Most waiting', 'many', /whole number from 1/],
+    ['Most running at once', '0', /from 1 on. Or: unlimited/],
     ['Puts', '100', /such as 100\/1s/],
     ['Share of jitter', '1.5', /from 0 to 1/],
   ];
@@ -127,7 +127,7 @@ test('settings are checked while they are typed and only changes are sent', asyn
   }
   await page.getByRole('textbox', { name: 'Lease', exact: true }).fill('1m30s');
   await page.getByRole('textbox', { name: 'Puts', exact: true }).fill('100/s');
-  await page.getByRole('textbox', { name: 'Waiting at most', exact: true }).fill('');
+  await page.getByRole('textbox', { name: 'Most waiting', exact: true }).fill('');
   await page.getByRole('textbox', { name: 'Retries', exact: true }).fill('unlimited');
   await page.getByRole('textbox', { name: 'Description' }).fill('<b>letters</b>');
   await expect(page.getByText('5 changes')).toBeVisible();
@@ -167,16 +167,16 @@ test('what only the server knows to be wrong is told beside its field, and nothi
   forgive(complaints, /422/);
 });
 
-test('a change by somebody else meanwhile is told and does not overwrite what is typed', async ({ server, page }) => {
+test('a change by another user meanwhile is shown and does not overwrite what is typed', async ({ server, page }) => {
   await server.put('emails');
   await page.goto(`${server.url}/queues/emails`);
   await page.getByRole('button', { name: 'Edit' }).click();
   await page.getByRole('textbox', { name: 'Batch size' }).fill('20');
   await server.must('PATCH', '/v1/queues/emails', { max_depth: 77 });
-  await expect(page.getByText('Somebody has changed this queue meanwhile.')).toBeVisible();
+  await expect(page.getByText('This queue was changed by another user meanwhile.')).toBeVisible();
   await expect(page.getByRole('textbox', { name: 'Batch size' })).toHaveValue('20');
   await page.getByRole('button', { name: 'Start over' }).click();
-  await expect(page.getByRole('textbox', { name: 'Waiting at most' })).toHaveValue('77');
+  await expect(page.getByRole('textbox', { name: 'Most waiting' })).toHaveValue('77');
   await expect(page.getByRole('textbox', { name: 'Batch size' })).toHaveValue('10');
 });
 
@@ -243,7 +243,7 @@ test('another queue shows nothing of the one before; one that is not there is sa
   go_on();
   await expect(page.locator('[data-condition]')).toHaveText('active');
   await page.goto(`${server.url}/queues/nowhere`);
-  await expect(page.getByText('There is no such thing')).toBeVisible();
+  await expect(page.getByText('This does not exist, or was removed')).toBeVisible();
   await expect(page.getByRole('button', { name: 'Pause…' })).toHaveCount(0);
   forgive(complaints, /404/);
 });

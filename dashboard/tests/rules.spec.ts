@@ -1,4 +1,4 @@
-// What the sources of the page must not contain, since it would only fail in somebody's browser.
+// What the sources of the page must not contain, since it would only fail in a user's browser.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

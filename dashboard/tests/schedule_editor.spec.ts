@@ -27,7 +27,7 @@ test('a new one is described while it is typed, and mistakes are told', async ({
   await dialog.getByLabel('Cron expression').fill('30 25 * * *');
   await dialog.getByLabel('Payload').fill('{"a":');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await expect(dialog.getByRole('alert')).toHaveText([/One to 100 letters/, /not a cron expression/, /This is needed/, /This is not JSON/]);
+  await expect(dialog.getByRole('alert')).toHaveText([/One to 100 letters/, /not a cron expression/, /This field is required/, /This is not JSON/]);
   await dialog.getByLabel('Name').fill('letters');
   await dialog.getByLabel('Cron expression').fill('0 0 30 2 *'); // only the server knows
   await dialog.getByLabel('Queue').fill('emails');

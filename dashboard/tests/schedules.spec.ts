@@ -98,19 +98,19 @@ test('a search goes through all of them, and says so', async ({ server, page, co
   });
   await page.getByRole('searchbox').fill('every 77 minutes');
   await expect(count).toHaveText('searching…');
-  await expect(page.getByText('No schedule fits')).toHaveCount(0);
+  await expect(page.getByText('No schedule matches')).toHaveCount(0);
   go_on();
   await expect(page.locator(row('job-1149'))).toBeVisible();
   await expect(count).toHaveText('1 schedule');
   await page.getByRole('searchbox').fill('nothing like this');
-  await expect(page.getByText('No schedule fits')).toBeVisible();
+  await expect(page.getByText('No schedule matches')).toBeVisible();
   await expect(count).toHaveText('0 schedules');
 
   await page.unroute(/cursor=/);
   await page.route(/cursor=/, (route) => route.fulfill({ status: 503, json: { code: 'unavailable', detail: 'the disk is gone' } }));
   await page.goto(`${server.url}/schedules?text=job-1149`);
   await expect(page.getByText('the disk is gone')).toBeVisible();
-  await expect(page.getByText('No schedule fits')).toHaveCount(0);
+  await expect(page.getByText('No schedule matches')).toHaveCount(0);
   await page.unroute(/cursor=/);
   await page.getByRole('button', { name: 'Try again' }).click();
   await expect(page.locator(row('job-1149'))).toBeVisible();

@@ -137,7 +137,7 @@ export class Server {
     return task.id;
   }
 
-  // Makes a key; the first one must be for an admin, and everybody needs one from then on.
+  // Makes a key; the first one must be for an admin, and every request needs one from then on.
   async make_key(name: string, scopes: string[], queues: string[] = []): Promise<{ id: string; secret: string }> {
     return this.must('POST', '/v1/keys', { name, scopes, ...(queues.length > 0 && { queues }) });
   }

@@ -85,7 +85,7 @@ test('signs in with a key, under a path, and out again', async ({ page, server, 
   await expect_accessible(page);
   await page.getByLabel('API key').fill('mr_wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await expect(page.getByRole('alert')).toHaveText('This key is unknown, or was revoked.');
+  await expect(page.getByRole('alert')).toHaveText('This key is unknown, has expired or was revoked.');
   await page.getByLabel('API key').fill(reader.secret);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.locator('[data-queue=emails]')).toBeVisible();

@@ -99,7 +99,7 @@ test('a key for some queues sees and touches these only', async ({ page, server,
   await expect(page.getByRole('alert')).toContainText('this key');
   await expect(page.locator('[data-group]')).toHaveCount(0);
   await page.goto(`${server.url}/actions`);
-  await expect(page.getByRole('heading', { name: 'This key may not see the action log' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'This key may not read the action log' })).toBeVisible();
   forgive(complaints, /status of 403/);
 });
 

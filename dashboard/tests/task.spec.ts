@@ -97,14 +97,14 @@ test('why it is not running, in a sentence', async ({ page, server }) => {
   await server.must('POST', '/v1/queues/emails/pause', { for_ms: 3_600_000 });
   await expect(why).toContainText(/The queue emails is paused until .*: for another \d+\sm/);
   await server.must('POST', '/v1/queues/emails/pause', {});
-  await expect(why).toContainText('The queue emails is paused until somebody resumes it.');
+  await expect(why).toContainText('The queue emails is paused until it is resumed.');
   await expect(why.getByRole('link', { name: 'To the queue emails' })).toHaveAttribute('href', '/queues/emails');
   await server.must('PATCH', '/v1/queues/emails', { active: false });
   await expect(why).toContainText('switched off');
   await open(page, server, await server.put('images', { delay_ms: 3_600_000 }));
   await expect(why).toContainText(/It is not due until .*: in (1\sh|59\sm)/);
   await open(page, server, await server.put('images', { held: true }));
-  await expect(why).toContainText('waits for somebody to release it');
+  await expect(why).toContainText('waits to be released');
   const [, running] = [await server.put('sounds'), await take_one(server, 'sounds')];
   await open(page, server, running.id);
   await expect(state(page)).toHaveAttribute('data-state', 'processing');
@@ -119,7 +119,7 @@ test('others before it, and a limit that is reached', async ({ page, server }) =
   await open(page, server, id);
   const why = page.locator('[data-gate]');
   await expect(why).toHaveAttribute('data-gate', 'concurrency');
-  await expect(why).toContainText('As many tasks of the queue emails are running as may at the same time. About 4 tasks are before it.');
+  await expect(why).toContainText('The queue emails has reached its limit of running tasks. About 4 tasks are ahead of it.');
   await server.must('PATCH', '/v1/queues/emails', { max_concurrent: null });
   await expect(why).toHaveAttribute('data-gate', 'behind');
 });
@@ -244,12 +244,12 @@ test.describe('webhooks', () => {
 
 test('a task that is gone, or goes', async ({ page, server, complaints }) => {
   await open(page, server, '01890a5d-ac96-774b-bcce-b302099a8057');
-  await expect(page.getByRole('heading', { name: 'This task is not there' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'This task does not exist' })).toBeVisible();
   const id = await server.put('emails');
   await open(page, server, id);
   await expect(state(page)).toHaveAttribute('data-state', 'queued');
   await server.must('DELETE', `/v1/tasks/${id}`);
-  await expect(page.getByRole('heading', { name: 'This task is not there' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'This task does not exist' })).toBeVisible();
   await open(page, server, 'no-id');
   await expect(page.getByRole('alert')).toBeVisible();
   forgive(complaints, /status of 40[04]/);

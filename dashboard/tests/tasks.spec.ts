@@ -36,7 +36,7 @@ test('filters live in the address, which can be passed on', async ({ page, serve
   await expect(rows(other)).toHaveCount(1);
   await expect(other.getByLabel('Tag')).toHaveValue('vip');
   await other.getByLabel('Tag').fill('nobody');
-  await expect(other.getByRole('heading', { name: 'No task fits' })).toBeVisible();
+  await expect(other.getByRole('heading', { name: 'No task matches' })).toBeVisible();
   await other.getByRole('search').getByRole('button', { name: 'Clear filters' }).click();
   await expect(rows(other)).toHaveCount(4);
   await expect(other).toHaveURL(`${server.url}/tasks`);
@@ -61,7 +61,7 @@ test('by when they were created', async ({ page, server }) => {
   await page.getByLabel('Until').fill('2000-01-02T00:00');
   await page.getByLabel('Until').blur();
   await expect(page).toHaveURL(/until=2000-01-01T23%3A00%3A00/); // of Berlin, as UTC
-  await expect(page.getByRole('heading', { name: 'No task fits' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No task matches' })).toBeVisible();
 });
 
 test('finds a text in payloads among many tasks, and says how far it came', async ({ page, server }) => {
@@ -128,7 +128,7 @@ test('some are selected and retried, after a question', async ({ page, server })
   await page.locator('[data-action=retry]').click();
   const dialog = page.getByRole('dialog');
   await expect(dialog).toContainText('Retry 2 tasks?');
-  await expect(dialog).toContainText('1 of those selected is left alone');
+  await expect(dialog).toContainText('1 selected task is skipped');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   expect((await states(server, 'queue=emails&state=failed')).length).toBe(3);
   await page.locator('[data-action=retry]').click();
@@ -172,7 +172,7 @@ test('all that match are retried, with the progress of the operation', async ({ 
   await expect(page.locator('[data-bulk=completed]')).toBeVisible();
   await expect(page.locator('[data-done="120"]')).toHaveText('120 done');
   await expect(page).toHaveURL(/bulk=/);
-  await expect(page.getByRole('heading', { name: 'No task fits' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No task matches' })).toBeVisible();
   const { states: counts } = await server.must('GET', '/v1/queues/emails/stats');
   expect(counts.queued).toBe(130);
   await page.getByRole('button', { name: 'Close' }).click();

@@ -7,7 +7,7 @@ const report = (queue: string, more: Record<string, unknown> = {}) => ({
   queues: [{ queue, processors: 4, most: 8, busy: 3, processed: 200, errors: 2, retried: 1, busy_ms: 9000, last_error: '<i>no route</i>\u001b[31m', ...more }],
 });
 
-test('nobody yet: how to start one; the first is shown as it comes', async ({ server, page }) => {
+test('no worker yet: how to start one; the first is shown as it comes', async ({ server, page }) => {
   await page.goto(`${server.url}/workers`);
   await expect(page.getByText('millrace work emails -- ./send-email')).toBeVisible();
   await server.put('emails');
@@ -27,7 +27,7 @@ test('what each is doing and for how long', async ({ server, page }) => {
   await expect(page.locator('[data-figure="holding"]')).toHaveText('1');
   await page.getByRole('button', { name: 'Details of mailer-1' }).click();
   await expect(page.getByText(/lease ends in \d+\ss/)).toBeVisible();
-  await expect(page.getByText('does not report how it fares')).toBeVisible();
+  await expect(page.getByText('sends no reports')).toBeVisible();
   if (task) await server.settle(task, { outcome: 'done' });
   await expect(doing).toContainText('waits for tasks');
   await expect(page.locator('[data-figure="holding"]')).toHaveText('0');

@@ -1,4 +1,4 @@
-// SMS and e-mail: the jobs somebody is waiting for.
+// SMS and e-mail: the jobs that a customer waits for.
 #include <fmt/format.h>
 
 #include <exception>

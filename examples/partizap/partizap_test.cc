@@ -200,7 +200,7 @@ TEST_F(PartizapTest, an_sms_goes_before_an_email) {
 }
 
 // S3-074
-TEST_F(PartizapTest, whoever_puts_too_fast_is_told_to_come_later) {
+TEST_F(PartizapTest, a_caller_that_puts_too_fast_is_told_to_come_later) {
   s_.step(0s);
   for (int i = 0; i < 100; ++i) s_.shop().send_verification_sms("+7 900", "4711");
   EXPECT_THAT(s_.shop().notifications.send_sms.put({.phone = "+7", .message = "m"}), IsLimited());
@@ -228,7 +228,7 @@ TEST_F(PartizapTest, queues_are_worked_in_the_order_of_their_priorities) {
 }
 
 // S3-038, S3-039, S3-062, D-22
-TEST_F(PartizapTest, a_job_that_nobody_knows_fails_at_once) {
+TEST_F(PartizapTest, an_unknown_job_fails_at_once) {
   for (const std::string queue : queue_names) {
     s_.alerts.clear();
     const auto put = s_.client().put(queue, 7, {.type = "send-fax"});

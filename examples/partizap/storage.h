@@ -20,7 +20,7 @@ class Storage {
   explicit Storage(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
   millrace::Result<Bytes> download(std::string_view key) const;
-  // Whoever downloads meanwhile gets the old or the new, never a half.
+  // A download meanwhile gets the old file or the new one, never a part.
   millrace::Result<void> upload(std::string_view key, std::span<const std::uint8_t> data) const;
   // False: there was none.
   millrace::Result<bool> remove(std::string_view key) const;

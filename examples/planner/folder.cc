@@ -65,7 +65,7 @@ std::error_code make_directory(const fs::path& path) {
   return error ? error : sync_directory(above.empty() ? fs::path(".") : above);
 }
 
-// Beside its place, under a name that nobody else has, then moved there.
+// Beside its place, under a unique name, then moved there.
 std::error_code write_beside(const fs::path& directory, const fs::path& path,
                              std::string_view text) {
   std::string beside = directory / ".part-XXXXXX";

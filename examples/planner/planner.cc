@@ -128,8 +128,8 @@ void check_paths(const std::string& plan, const std::vector<std::string>& files)
   }
 }
 
-// Whoever writes last sees all files and puts the collection. Two may be last at the same time: the
-// second put finds the first one's key.
+// The step that writes last sees all files and puts the collection. Two may be last at the same
+// time: the second put finds the first one's key.
 Generated generate(const ArtifactGeneration& job, Services& services, Context& task) {
   check_paths(job.plan, job.files);
   check_paths(job.plan, {job.file});

@@ -128,7 +128,7 @@ TEST_F(PlannerTest, a_step_that_fails_twice_succeeds_at_the_third_attempt) {
 }
 
 // S4-004, S4-020, S4-023, S4-039, S4-046, C-08
-TEST_F(PlannerTest, a_plan_that_fails_four_times_is_a_dead_letter_until_somebody_retries_it) {
+TEST_F(PlannerTest, a_plan_that_fails_four_times_is_a_dead_letter_until_it_is_retried) {
   fail_first("walls", 4);
   const Put put = p_.planner().execute(shed());
   p_.step(2h);
@@ -293,7 +293,7 @@ TEST_F(PlannerTest, a_task_has_every_column_of_the_table) {
 }
 
 // S4-015
-TEST_F(PlannerTest, a_type_that_nobody_knows_fails_at_once) {
+TEST_F(PlannerTest, an_unknown_type_fails_at_once) {
   const auto put = p_.client().put("plans", shed(), {.type = "plan_review"});
   ASSERT_THAT(put, IsOk());
   p_.step(1s);

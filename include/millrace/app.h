@@ -1,5 +1,5 @@
-// A program that works: typed handlers for queues, functions on a clock, and everything a Client
-// can do, over any store or server.
+// A worker program: typed handlers for queues, functions on a schedule, and everything a Client can
+// do, over any store or server.
 //
 //   millrace::App app("journal:./data");
 //   auto emails = app.handle<Email>("emails", {.concurrency = 5, .timeout = 30s},
@@ -30,12 +30,12 @@
 
 namespace millrace {
 
-// How the webhooks of tasks are delivered, where this process has the store. Not in virtual time.
+// How the webhooks of tasks are delivered, if this process has the store. Not in virtual time.
 struct WebhookOptions {
   std::vector<std::string> secrets = {};  // whsec_…, to sign with; several while one is replaced
   // Private addresses that may be called: "false", "true", or ranges such as 10.1.0.0/16,fd00::/8.
   std::string allow_private = "false";
-  std::uint32_t concurrency = 16;  // 0: they wait for a process that delivers them
+  std::uint32_t concurrency = 16;  // 0: webhooks wait for another process that delivers them
 };
 
 struct AppOptions {
@@ -43,21 +43,21 @@ struct AppOptions {
   std::string key = {};          // of an http server; empty: MILLRACE_KEY
   std::uint32_t processors = 0;  // threads for handlers; 0: as many as the handlers' concurrency
   QueueOrder order = QueueOrder::round_robin;
-  RetryPolicy retry = {};  // where neither task, type nor queue says; not with a server
-  // A queue that somebody has configured keeps its stored settings, which operators may have
-  // changed; a difference is logged. True: what handlers say is stored at every start.
+  RetryPolicy retry = {};  // unless the task, type or queue says otherwise; not with a server
+  // A queue that an operator or program has configured keeps its stored settings; a difference is
+  // logged. True: the settings of the handlers are stored at every start.
   bool overwrite_settings = false;
-  Duration idle = std::chrono::seconds(1);         // how long to wait where there are no tasks
+  Duration idle = std::chrono::seconds(1);         // how long a take waits while there are no tasks
   Duration error_pause = std::chrono::seconds(5);  // after an error; doubles up to
   Duration longest_pause = std::chrono::seconds(30);
   Duration shutdown_timeout = std::chrono::seconds(30);  // for running handlers; zero: no limit
-  int shutdown_timeout_exit_code = 0;                    // of run(), where that was not enough
-  bool manager = false;  // moves processors to where tasks wait longest; not with a server
+  int shutdown_timeout_exit_code = 0;                    // of run(), if that time runs out
+  bool manager = false;  // moves processors to the queues that wait longest; not with a server
   WebhookOptions webhooks = {};
   std::string metrics = {};  // address and port for Prometheus, such as 127.0.0.1:9100; empty: none
-  // Where lines of the log go; empty: standard error. Safe from any thread.
+  // Where log lines go; empty: standard error. Called from any thread.
   std::function<void(std::string_view line)> log = {};
-  // With it, nothing runs by itself: App::step() lets time pass.
+  // If set, nothing runs by itself: App::step() lets time pass.
   std::optional<TimePoint> virtual_time = std::nullopt;
 };
 
@@ -68,7 +68,7 @@ struct ScheduleOptions {
   Duration jitter{};
 };
 
-// A function that a schedule can call: with the Context or without.
+// A function that a schedule can call, with the Context or without.
 template <class F>
 concept Scheduled = std::invocable<F> || std::invocable<F, Context&>;
 
@@ -82,17 +82,17 @@ struct QueueMetrics {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;  // runs that did not succeed
   std::uint64_t retried = 0;
-  double avg_seconds = 0;  // of a run
+  double avg_seconds = 0;  // per run
 };
 
-// Puts tasks for a handler: calls look like calls of the handler itself (S2-056).
+// Puts tasks for a handler; a call looks like a call of the handler itself.
 template <class T>
 class Handle {
  public:
   Handle(Client& client, std::string queue, std::string type)
       : client_(&client), queue_(std::move(queue)), type_(std::move(type)) {}
 
-  // Throws Failure where the task cannot be put.
+  // Throws Failure if the task cannot be put.
   Put operator()(const T& payload, PutOptions options = {}) const {
     auto result = put(payload, std::move(options));
     if (!result) throw Failure(std::move(result.error()));
@@ -118,17 +118,17 @@ struct Item {
 
 class App {
  public:
-  // Any store by its URL, or http(s)://server. Throws Failure where it cannot be opened.
+  // Any store by its URL, or http(s)://server. Throws Failure if it cannot be opened.
   explicit App(std::string_view url, AppOptions options = {});
   App(const App&) = delete;
   App& operator=(const App&) = delete;
-  ~App();  // as stop(), with the shutdown timeout
+  ~App();  // like stop(), with the shutdown timeout
 
-  // ---- Handlers: all before run(), start() or step() --------------------------------------------
+  // ---- Handlers: all before run(), start() or step() ----
   //
   // A handler is called with (const T&, Context&), (const T&) or (). It returns nothing, an
-  // Outcome, a Result, or a value that becomes the task's result. A payload that is no T ends the
-  // task as `failed`: a retry cannot help.
+  // Outcome, a Result, or a value that becomes the task's result. If the payload is not a T, the
+  // task ends as `failed`: a retry cannot help.
 
   template <class T, class F>
   Handle<T> handle(std::string queue, HandlerOptions options, F handler) {
@@ -140,8 +140,8 @@ class App {
   Handle<T> handle(std::string queue, F handler) {
     return handle<T>(std::move(queue), HandlerOptions{}, std::move(handler));
   }
-  // Of one type of task; queue() sets how the queue is worked. Other types of a queue with such
-  // handlers only end as `failed`: "Unsupported task type: …".
+  // For one type of task; queue() sets the options of the queue. If a queue has only such handlers,
+  // tasks of other types end as `failed`: "Unsupported task type: …".
   template <class T, class F>
   Handle<T> handle_type(std::string queue, std::string type, TypeOptions options, F handler) {
     add(queue, type, std::move(options), single<T>(std::move(handler)));
@@ -151,8 +151,8 @@ class App {
   Handle<T> handle_type(std::string queue, std::string type, F handler) {
     return handle_type<T>(std::move(queue), std::move(type), TypeOptions{}, std::move(handler));
   }
-  // Called with (std::span<Item<T>>), up to batch_size at once. Each item may be settled on its
-  // own; what is not, is done when the handler returns and failed when it throws.
+  // Called with (std::span<Item<T>>), up to batch_size items at once. Each item may be settled on
+  // its own; the others are done when the handler returns and failed when it throws.
   template <class T, class F>
   Handle<T> handle_batch(std::string queue, HandlerOptions options, F handler) {
     set_batch_options(queue, std::move(options));
@@ -164,10 +164,10 @@ class App {
     set_options(std::move(queue), std::move(options));
   }
 
-  // ---- Schedules: stored under their name; all before run(), start() or step()
-  // -------------------
+  // ---- Schedules: stored under their name; all before run(), start() or step() ----
   //
-  // The function is a task of a queue with the schedule's name, so it is retried and seen like one.
+  // The function is a task of a queue with the schedule's name, so it is retried and shown like
+  // one.
 
   template <Scheduled F>
   void every(Duration interval, std::string name, F function) {
@@ -189,7 +189,7 @@ class App {
     add(name, {}, {}, untyped(std::move(function)));
     schedule(std::move(name), {.cron = std::move(expression)}, std::move(options), std::move(task));
   }
-  // A task at each tick, for whichever handler its queue has.
+  // Puts a task at each tick, for the handler of its queue.
   void every(Duration interval, std::string name, ScheduleOptions options, NewTask task) {
     schedule(std::move(name), {.every = interval}, std::move(options), std::move(task));
   }
@@ -197,13 +197,13 @@ class App {
     schedule(std::move(name), {.cron = std::move(expression)}, std::move(options), std::move(task));
   }
 
-  // ---- Working ----------------------------------------------------------------------------------
+  // ---- Working ----
 
-  // Works until SIGTERM, SIGINT or stop(), then drains. The result is for main() to return.
+  // Works until SIGTERM, SIGINT or stop(), then drains. main() returns the result.
   int run();
   // The same in pieces: start() returns when the work has begun, stop() when it has ended.
   Result<void> start();
-  // Takes no more; running handlers go on. Returns at once; from any thread or handler.
+  // Takes nothing more; running handlers go on. Returns at once. From any thread or handler.
   void shutdown();
   int stop();
 
@@ -211,17 +211,17 @@ class App {
   // at its moment: tasks, retries, schedules, lost leases. Not for servers over HTTP.
   Result<Stepped> step(TimePoint now);
 
-  // ---- Operating --------------------------------------------------------------------------------
+  // ---- Operating ----
 
   // Puts, dead letters, pauses.
   //
-  // Where the store is away a put is an error, unless the handler is `critical`: then it runs at
-  // once in the caller's thread, without retries or a record, and the answer is a task that is
-  // completed and was never stored (number 0). It cannot put follow-ups there.
+  // While the store is away a put is an error, unless the handler is `critical`: then the handler
+  // runs at once in the caller's thread, without retries or a record, and the result is a task that
+  // is completed and was never stored (number 0). It cannot put follow-ups.
   Client& client();
   QueueMetrics metrics(const std::string& queue) const;
-  HandlerStats stats(const std::string& queue) const;  // S1's five figures
-  std::string metrics_text() const;                    // as Prometheus reads it
+  HandlerStats stats(const std::string& queue) const;  // counters per queue
+  std::string metrics_text() const;                    // in the text format of Prometheus
 
  private:
   struct Parts;
@@ -243,8 +243,7 @@ class App {
   std::unique_ptr<Parts> parts_;
 };
 
-// ---- From typed handlers to HandlerFunctions
-// -----------------------------------------------------
+// ---- From typed handlers to HandlerFunctions ----
 
 namespace internal {
 
@@ -253,12 +252,12 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// A payload that is not what the handler takes. A retry cannot help.
+// The payload is not what the handler takes. A retry cannot help.
 inline Outcome bad_payload(const Error& error) {
   return Failed{{.code = "invalid_payload", .message = error.message}, false};
 }
 
-// What a handler returned, as an outcome.
+// The return value of a handler, as an outcome.
 template <class R>
 Outcome outcome_of(R&& returned) {
   using T = std::remove_cvref_t<R>;
@@ -276,7 +275,7 @@ Outcome outcome_of(R&& returned) {
   }
 }
 
-// Calls it with as many of the arguments as it takes, and settles with what it returns.
+// Calls the handler with as many arguments as it takes, and settles with what it returns.
 template <class F, class... Arguments>
 void call_and_settle(F& function, Context& task, Arguments&... arguments) {
   const auto settle = [&]<class... With>(With&... with) {

@@ -1,4 +1,4 @@
-// For programs that put tasks and ask what became of them, but run none.
+// For programs that put tasks and ask for their results, but run none.
 //
 //   millrace::Client client("http://127.0.0.1:7070");
 //   auto put = client.put("emails", Email{"someone@example.com", "Hi"}, {.priority = 8});
@@ -22,15 +22,15 @@
 
 namespace millrace {
 
-// Thrown where there is nobody to give a Result to: by constructors and by calls that look like
-// functions.
+// Thrown where a Result cannot be returned: by constructors and by calls that look like function
+// calls.
 struct Failure : std::runtime_error {
   explicit Failure(Error why) : std::runtime_error(why.message), error(std::move(why)) {}
 
   Error error;
 };
 
-// What a put may say beside the payload. The rest of what a task can be: NewTask.
+// Options of a put beside the payload. For everything else a task can have, use NewTask.
 struct PutOptions {
   std::string type = {};
   std::uint8_t priority = default_priority;
@@ -47,7 +47,7 @@ struct PutOptions {
   TaskId id = {};             // nil: one is made
 };
 
-// As everywhere people see it: 0190f0a2-….
+// As people see it everywhere: 0190f0a2-….
 std::string to_text(const TaskId& id);
 
 NewTask new_task(QueueRef queue, std::string payload, PutOptions options);
@@ -60,14 +60,14 @@ struct DeadFilter {
 };
 
 struct ClientOptions {
-  std::string key = {};                         // of an http server; empty: MILLRACE_KEY
+  std::string key = {};                         // for an http server; empty: MILLRACE_KEY
   Duration timeout = std::chrono::seconds(30);  // of every call
 };
 
-// Every call may be made from any thread, and waits for its answer.
+// Thread-safe. Every call blocks until its answer is here.
 class Client {
  public:
-  // Any store by its URL, or http(s)://server. Throws Failure where it cannot be opened.
+  // Any store by its URL, or http(s)://server. Throws Failure if it cannot be opened.
   explicit Client(std::string_view url, ClientOptions options = {});
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
@@ -75,14 +75,14 @@ class Client {
 
   // ---- Tasks ----
   Result<Put> put(NewTask task);
-  // Each has a result of its own.
+  // Each task has a result of its own.
   Result<std::vector<Result<Put>>> put_all(std::vector<NewTask> tasks);
   template <class T>
   Result<Put> put(QueueRef queue, const T& payload, PutOptions options = {}) {
     return put(new_task(std::move(queue), encode(payload), std::move(options)));
   }
   Result<Task> find(TaskId task);
-  // As it is when it has ended, or after `wait`.
+  // The task when it has ended, or as it is after `wait`.
   Result<Task> await(TaskId task, Duration wait);
   Result<TaskState> cancel(TaskId task, std::string reason = {});
 

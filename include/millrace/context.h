@@ -1,4 +1,4 @@
-// What a handler knows of the task it runs, and what it may do with it.
+// What a handler knows about the task it runs, and what it may do with it.
 #pragma once
 
 #include <millrace/fields.h>
@@ -23,10 +23,10 @@ class Run;
 // Why a handler is asked to stop.
 enum class StopReason : std::uint8_t {
   none = 0,
-  cancelled = 1,   // somebody cancelled the task
+  cancelled = 1,   // a caller cancelled the task
   timed_out = 2,   // its time is up
-  lease_lost = 3,  // another worker may have the task by now: whatever is said here is refused
-  stopping = 4,    // the worker stops, and its patience is at an end
+  lease_lost = 3,  // another worker may have the task by now: the outcome of this run is refused
+  stopping = 4,    // the worker stops, and waits no longer
 };
 
 // Valid while the handler runs; its members may be called from several threads.
@@ -40,26 +40,27 @@ class Context {
   // 1 at first.
   std::uint32_t attempt() const { return task().counters.attempts + 1; }
   std::optional<TimePoint> previous_start() const { return task().previous_start; }
-  std::optional<TimePoint> deadline() const;  // when its time is up
+  std::optional<TimePoint> deadline() const;  // when the task times out
 
   // ---- Time and stopping ----
   //
-  // A handler that stops early should throw, or return Failed or GiveBack: a return without a word
-  // says that the work is done, whatever the reason to stop was.
+  // A handler that stops early should throw, or return Failed or GiveBack: a plain return means
+  // that the work is done, whatever the reason to stop was.
   TimePoint now() const;
   bool stop_requested() const { return stop_reason() != StopReason::none; }
   StopReason stop_reason() const;
   // Its callbacks run on the thread of the heartbeats: keep them short.
   std::stop_token stop_token() const;
-  // Waits; false: was asked to stop before the time was over. In App::step() virtual time passes.
+  // Waits; false: the handler was asked to stop before the time was over. In App::step() virtual
+  // time passes.
   bool wait_for(Duration time);
 
-  // ---- Signs of life: sent with the next heartbeat ----
+  // ---- Progress and log lines: sent with the next heartbeat ----
   void progress(double percent);  // 0 to 100
   void log(std::string line);
 
   // ---- Follow-ups: put in the same commit as the end of this task, or not at all ----
-  // `invalid` where the settlement could not hold it.
+  // `invalid` if the settlement cannot hold it.
   Result<void> put(NewTask task);
   template <class T>
   Result<void> put(QueueRef queue, const T& payload, NewTask options = {}) {
@@ -70,7 +71,7 @@ class Context {
 
   // ---- The end ----
   // With automatic acknowledgement a return does this. A second call is a `conflict`. Returns when
-  // the outcome is on its way; with Acknowledge::manual when it is stored, with the state after it.
+  // the outcome is under way; with Acknowledge::manual when it is stored, with the state after it.
   Result<TaskState> settle(Outcome outcome);
   bool settled() const;
 

@@ -1,4 +1,4 @@
-// Typed payloads: one macro tells what a struct consists of, and it can be put and handled.
+// Typed payloads: one macro lists the fields of a struct, which can then be put and handled.
 //
 //   struct Email { std::string to, subject; std::optional<int> tries; };
 //   MILLRACE_FIELDS(Email, to, subject, tries)
@@ -6,8 +6,8 @@
 //   enum class Size { small, large };
 //   MILLRACE_NAMES(Size, small, large)
 //
-// Both stand behind the type, in its namespace. A trailing underscore is not part of a name:
-// `template_` is "template" in JSON. What a field may be, and how it is written:
+// Both follow the type, in its namespace. A trailing underscore is not part of a name: `template_`
+// is "template" in JSON. What a field may be, and how it is written:
 //
 //   bool, whole numbers, double, float       as in JSON
 //   std::string                              text; what is not UTF-8 becomes U+FFFD
@@ -56,23 +56,23 @@
 
 namespace millrace {
 
-// As JSON. Numbers that are none (NaN) and values of enums without a name cannot be read again.
+// As JSON. NaN, and enum values without a name, cannot be read back.
 template <class T>
 std::string encode(const T& value);
 
-// `invalid` names the path of what is missing, unknown, there twice or of the wrong type:
+// `invalid` names the path of what is missing, unknown, duplicate or of the wrong type:
 // `payload.address.lines[2] must be text, but is 7`.
 template <class T>
 Result<T> decode(std::string_view payload, std::string_view content_type = {});
 
-// ---- How it is done: for no one but the macros and templates above -----------------------------
+// ---- Implementation: used by the macros and templates above only ----
 
 namespace json {
 
-// A text on its way into values: the cursor, and the first thing that was wrong.
+// Reads a text into values: a cursor and the first error.
 class Reader;
 
-// Where in the text a value stands; put into words only for an error.
+// The path of a value in the text; turned into words only for an error.
 struct Place {
   enum class Kind : std::uint8_t { root, member, item };
 
@@ -126,7 +126,7 @@ void read_fields(Reader& in, void* object, std::span<const Field> fields, const 
 
 // True: skipped a null.
 bool read_null(Reader& in);
-// Into a list or an object; false: it is none, which is the error now.
+// Enters a list or an object; false: it is another kind of value, which is now the error.
 bool open_list(Reader& in, const Place& at);
 bool open_object(Reader& in, const Place& at);
 // False, nullopt: that was the last, or there was an error. The key may be a part of `scratch`.
@@ -148,7 +148,7 @@ inline constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 template <class T>
 concept WholeNumber =
     std::is_integral_v<T> && !is_one_of<T, bool, char, wchar_t, char8_t, char16_t, char32_t>;
-// Types with a read() of their own above.
+// Types that have a read() above.
 template <class T>
 concept Plain = is_one_of<T, bool, double, float, std::string, std::vector<std::uint8_t>, TimePoint,
                           Duration, Uuid, Value>;
@@ -226,7 +226,7 @@ void write_any(std::string& out, const T& value) {
     out += '[';
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (i != 0) out += ',';
-      // Not by reference: the items of std::vector<bool> have none.
+      // Not by reference: std::vector<bool> has no references to its items.
       write_any<typename T::value_type>(out, value[i]);
     }
     out += ']';
@@ -380,7 +380,7 @@ Result<T> decode(std::string_view payload, std::string_view content_type) {
 
 }  // namespace millrace
 
-// The preprocessor does not recurse; it looks again, as often as it is told to.
+// The preprocessor does not recurse; it rescans, as often as this asks for.
 #define MILLRACE_EXPAND_(...) \
   MILLRACE_EXPAND3_(MILLRACE_EXPAND3_(MILLRACE_EXPAND3_(MILLRACE_EXPAND3_(__VA_ARGS__))))
 #define MILLRACE_EXPAND3_(...) \

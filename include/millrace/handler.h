@@ -1,4 +1,4 @@
-// How tasks of a queue are handled: what a handler is told, and what it may say.
+// How the tasks of a queue are handled: handler options, hooks, statistics.
 #pragma once
 
 #include <millrace/queue.h>
@@ -21,7 +21,7 @@ namespace millrace {
 
 class Context;
 
-// Thrown by a handler, it says more than any other exception: a code, and whether a retry can help.
+// A handler may throw this to give a code, and to say whether a retry can help.
 //
 //   throw millrace::TaskFailure({.code = "no_such_user", .message = "user 7 is gone"}, false);
 struct TaskFailure : std::runtime_error {
@@ -32,21 +32,21 @@ struct TaskFailure : std::runtime_error {
   std::optional<bool> retryable;  // nullopt: as the retry policy says
 };
 
-// Which queue a free processor turns to.
+// Which queue a free processor takes its next batch from.
 enum class QueueOrder : std::uint8_t {
   round_robin = 0,  // one batch of each in turn
   strict = 1,       // the queue of the highest priority that has work
   weighted = 2,     // in proportion to the queues' weights
 };
 
-// Who says that a task is done.
+// How a task is acknowledged.
 enum class Acknowledge : std::uint8_t {
   automatic = 0,  // a return is done, an exception is a failure
   manual = 1,  // the handler, by Context::settle(); what it does not settle keeps its lease until
                // that runs out, and is then worked again
 };
 
-// What became of a task that a handler has run, told when that is stored.
+// What became of a task that a handler has run, reported once it is stored.
 struct TaskEvent {
   const Lease& task;
   TaskState state = TaskState::completed;
@@ -63,18 +63,18 @@ using Hook = std::function<void(const TaskEvent&)>;
 
 inline constexpr Rate no_limit{.max = 0};
 
-// What is left out stays as it is stored, or at the server's default.
+// Options that are not set keep the stored value, or the server's default.
 struct HandlerOptions {
   // ---- In this process ----
   std::uint32_t concurrency = 1;  // handlers that run at the same time
-  // Tasks taken ahead, so that no handler waits for the next. Nullopt: as many as are handled in
-  // about 100 ms, which is none where a task takes longer.
+  // Tasks prefetched, so that no handler waits for the next. Nullopt: as many as are handled in
+  // about 100 ms, which is none if a task takes longer.
   std::optional<std::uint32_t> prefetch = std::nullopt;
   std::optional<std::uint32_t> batch_size = std::nullopt;  // of batch handlers; the queue's
   Acknowledge acknowledge = Acknowledge::automatic;
-  // How long a handler may go on after its timeout or a stop before it is given up.
+  // How long a handler may go on after its timeout or a stop before its thread is abandoned.
   Duration grace = std::chrono::seconds(5);
-  // Where the store is away, run the handler in place of a put. See App::put.
+  // While the store is away, run the handler in place of a put. See App::put.
   bool critical = false;
 
   // ---- Of the queue, for all processes: set when the app creates it ----
@@ -93,8 +93,8 @@ struct HandlerOptions {
   // ---- Hooks: on a thread of the worker; keep them short ----
   Hook on_completed = {};
   Hook on_failed = {};    // ended: a retry cannot help
-  Hook on_requeued = {};  // will be tried again
-  Hook on_dead = {};      // ended: every retry used up
+  Hook on_requeued = {};  // will be retried
+  Hook on_dead = {};      // ended: every retry is used up
 };
 
 // What one type of task does differently from its queue.
@@ -104,7 +104,7 @@ struct TypeOptions {
   bool critical = false;
 };
 
-// The statistics of batches.
+// Statistics of a handler.
 struct HandlerStats {
   std::uint64_t processed = 0;  // tasks that succeeded; their end is stored
   std::uint64_t errors = 0;     // runs that failed
@@ -115,8 +115,8 @@ struct HandlerStats {
   friend bool operator==(const HandlerStats&, const HandlerStats&) = default;
 };
 
-// A handler without its types: runs the tasks it is given and settles each. One that returns
-// without settling, or throws, is spoken for by the worker.
+// A handler without its types: runs the tasks it is given and settles each. If it returns without
+// settling, or throws, the worker settles.
 using HandlerFunction = std::function<void(std::span<Context* const>)>;
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Names for things: strong types, so that a token never passes for a task number.
+// Ids: strong types, so that a token cannot be used as a task number.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ struct Uuid {
   constexpr bool is_nil() const { return *this == Uuid{}; }
 };
 
-// A task's public name: a UUIDv7 made by the broker, or whatever UUID the caller gave.
+// A task's public id: a UUIDv7 made by the broker, or a UUID given by the caller.
 using TaskId = Strong<struct TaskIdTag, Uuid>;
 
-// The order of arrival in one store, from 1; also the int64 id of contract queues (S1).
+// The order of arrival in one store, from 1; a small integer id for systems that need one.
 using TaskNumber = Strong<struct TaskNumberTag, std::uint64_t>;
 
 // Fences a lease. Every take makes a new one; 0 is never given out.

@@ -50,7 +50,8 @@ struct QueueSettings {
   // Order.
   std::uint8_t priority = default_priority;            // among queues
   std::optional<std::uint32_t> weight = std::nullopt;  // default: 1 + priority
-  std::optional<Duration> ageing = std::nullopt;       // one priority up for each such wait
+  std::optional<Duration> ageing =
+      std::nullopt;  // raises the priority by one per this long of waiting
 
   // A run.
   Duration lease = std::chrono::seconds(60);
@@ -61,7 +62,7 @@ struct QueueSettings {
   std::optional<std::uint32_t> max_lost = std::nullopt;  // default 3; unlimited with retries
   RetryRules retry = {};
   std::vector<TypePolicy> types = {};
-  bool dead_letters = true;  // false: the system never gives a task up (S1)
+  bool dead_letters = true;  // false: a task is retried until its handler ends it
 
   // Retention.
   Keep keep_completed = {.for_time = std::chrono::hours(24), .last = 100'000};
@@ -95,7 +96,7 @@ struct QueueCounts {
     for (auto count : by[static_cast<std::size_t>(state)]) sum += count;
     return sum;
   }
-  // The four figures of contract queues (S1).
+  // Totals over all priorities, as the API and the console show them.
   std::uint64_t ready() const { return of(TaskState::queued); }
   std::uint64_t taken() const { return of(TaskState::processing); }
   std::uint64_t later() const { return of(TaskState::delayed) + of(TaskState::retrying); }

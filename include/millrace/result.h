@@ -13,13 +13,13 @@ namespace millrace {
 
 // The numbers are part of the wire format; do not renumber.
 enum class ErrorCode : std::uint8_t {
-  invalid = 1,      // the request makes no sense; sending it again cannot help
+  invalid = 1,      // the request is wrong; sending it again cannot help
   too_large = 2,    // a size limit was exceeded; the message names the limit
   not_found = 3,    // no such task, queue, schedule or memo
   conflict = 4,     // the thing is in a state that forbids the operation
   lease_lost = 5,   // the token is not the one in the task's record
   limited = 6,      // a rate, depth or space limit; see retry_after
-  unavailable = 7,  // the store cannot answer now; nothing is known about the change
+  unavailable = 7,  // the store cannot answer now; it is not known whether the change was made
   corrupt = 8,      // stored data failed a check; it is never skipped
   internal = 9,     // a defect in Millrace
 };
@@ -27,9 +27,9 @@ enum class ErrorCode : std::uint8_t {
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message = {};
-  // With `limited`, and now and then `unavailable`: when the same request may succeed.
+  // With `limited`, and sometimes `unavailable`: when the same request may succeed.
   std::optional<std::chrono::milliseconds> retry_after = std::nullopt;
-  // Only with `limited`: what is lacking is space on the disk.
+  // Only with `limited`: the disk has no space left.
   bool no_space = false;
 
   friend bool operator==(const Error&, const Error&) = default;

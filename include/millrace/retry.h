@@ -31,15 +31,15 @@ struct RetryPolicy {
   std::optional<Duration> cap = std::chrono::hours(1);  // nullopt: ten years, the longest delay
   Jitter jitter = Jitter::symmetric;
   double jitter_share = 0.2;
-  bool cap_after_jitter = false;  // true: not even jitter exceeds the cap
+  bool cap_after_jitter = false;  // true: the cap holds for delay and jitter together
   std::uint32_t max_retries = 3;  // 0 means none
   Retryable retryable = Retryable::all;
 
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
 
-// What a task, a task type or a queue says about retries; what it leaves out comes from the next
-// level: task, then type, then queue, then the server's default.
+// The retry rules of a task, a task type or a queue. What is not set comes from the next level:
+// task, then type, then queue, then the server's default.
 struct RetryRules {
   std::optional<Backoff> backoff = std::nullopt;
   std::optional<Duration> base = std::nullopt;

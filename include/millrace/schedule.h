@@ -15,7 +15,7 @@ enum class Overlap : std::uint8_t {
   allow = 2,
 };
 
-// Ticks that nobody was there to fire.
+// What to do about ticks that were missed while no server ran.
 enum class Missed : std::uint8_t { skip = 0, one = 1, all = 2 };
 
 // Local times that a daylight-saving change makes impossible or double; core/tick.h has the table.

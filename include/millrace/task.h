@@ -47,7 +47,7 @@ enum class UniqueScope : std::uint8_t {
   window = 2,          // held for `window` from the put, whatever becomes of the task
 };
 
-// At most one holder a key and queue; a second put returns the holder.
+// At most one holder per key and queue; a second put returns the holder.
 struct UniqueKey {
   std::string key = {};
   UniqueScope scope = UniqueScope::until_finished;
@@ -56,7 +56,7 @@ struct UniqueKey {
   friend bool operator==(const UniqueKey&, const UniqueKey&) = default;
 };
 
-// Which events call back: bits, so that a set is one byte.
+// The events that cause a callback: bits, so that a set is one byte.
 enum class CallbackOn : std::uint8_t {
   completed = 1,
   failed = 2,
@@ -74,7 +74,7 @@ struct Callback {
   friend bool operator==(const Callback&, const Callback&) = default;
 };
 
-// How long a finished task stays. Both limits may hold; neither means for ever; a limit of zero
+// How long a finished task is kept. Both limits may be set; none means for ever; a limit of zero
 // removes the task at once.
 struct Keep {
   std::optional<Duration> for_time = std::nullopt;
@@ -83,7 +83,7 @@ struct Keep {
   friend bool operator==(const Keep&, const Keep&) = default;
 };
 
-// What is put. Limits and their errors: core/validate.h.
+// A task to be put. Limits and their errors: core/validate.h.
 struct NewTask {
   TaskId id = {};  // nil: the broker makes one; a store refuses nil
   QueueRef queue = {};
@@ -113,11 +113,11 @@ struct NewTask {
   friend bool operator==(const NewTask&, const NewTask&) = default;
 };
 
-// What came of a put.
+// The result of a put.
 struct Put {
-  TaskId id = {};  // of the task that is there now: the new one, or the one that stood in its way
+  TaskId id = {};  // of the new task, or of the existing one
   TaskNumber number = {};
-  // nullopt: that task is gone, but its unique window has outlived it.
+  // nullopt: the existing task is removed, but its unique window has not ended.
   std::optional<TaskState> state = TaskState::queued;
   bool existing = false;  // same id, or its unique key was held: nothing was added
 
@@ -142,7 +142,7 @@ enum class Event : std::uint8_t {
   retry = 4,      // failed, may retry, budget left
   fail = 5,       // failed, final
   exhaust = 6,    // failed or lost, budget used up
-  snooze = 7,     // again later, nothing charged
+  snooze = 7,     // later, nothing charged
   give_back = 8,  // to its old place, nothing charged
   lose = 9,       // the lease ended without its holder
   cancel = 10,    // at once when waiting; the end of a run after a cancel request
@@ -151,7 +151,7 @@ enum class Event : std::uint8_t {
 };
 inline constexpr std::size_t event_count = 13;
 
-// One line of a task's history: an attempt that ended, or an outcome that an operator overruled
+// One entry of a task's history: an attempt that ended, or an outcome that an operator replaced
 // (`revive`: from the old end to the retry). A lease that was given back leaves none.
 struct Attempt {
   TimePoint started_at{};
@@ -171,7 +171,7 @@ struct LogLine {
   friend bool operator==(const LogLine&, const LogLine&) = default;
 };
 
-// How the webhook of a finished task fares.
+// The delivery of the webhook of a finished task.
 struct DeliveryNote {
   std::uint32_t attempts = 0;
   std::string last_status = {};
@@ -196,7 +196,7 @@ struct Task {
   TimePoint updated_at{};
   TimePoint start{};  // the ready moment of this activation
   std::optional<TimePoint> previous_start =
-      std::nullopt;  // of the activation before, nullopt on the first
+      std::nullopt;  // of the previous activation; nullopt on the first
   std::optional<TimePoint> started_at = std::nullopt;  // last take
   std::optional<TimePoint> finished_at = std::nullopt;
   std::optional<TimePoint> start_by = std::nullopt;

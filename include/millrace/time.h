@@ -12,8 +12,7 @@ using TimePoint = std::chrono::sys_time<Duration>;
 // "For ever": a pause without an end, a lease that is never overdue.
 inline constexpr TimePoint never = TimePoint::max();
 
-// Adds without running past either end, so that now + ten years + ten years is a moment, not a
-// crash.
+// Adds without overflow, so that now + ten years + ten years is a moment, not a crash.
 constexpr TimePoint later(TimePoint from, Duration by) {
   if (by > Duration::zero() && from > never - by) return never;
   if (by < Duration::zero() && from < TimePoint::min() - by) return TimePoint::min();

@@ -1,4 +1,4 @@
-// A value as JSON knows it: what a payload or a result is before somebody gives it a type.
+// A JSON value: a payload or a result that has no type yet.
 #pragma once
 
 #include <millrace/result.h>
@@ -14,16 +14,16 @@ struct Value;
 struct Member;
 
 using List = std::vector<Value>;
-// In the order in which they stand; a name stands once.
+// In the order of the text; names are unique.
 using Object = std::vector<Member>;
 
 struct Value {
-  // Whole numbers are std::int64_t, or std::uint64_t where only that holds them.
+  // Whole numbers are std::int64_t, or std::uint64_t if only that holds them.
   using Any = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string,
                            List, Object>;
-  Any any;  // null at first
+  Any any;  // null by default
 
-  // Null: this is no object, or has no such member.
+  // Null: this is not an object, or has no such member.
   const Value* find(std::string_view name) const;
 
   friend bool operator==(const Value&, const Value&) = default;
@@ -36,7 +36,7 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// `invalid` says where the text stops being JSON.
+// `invalid` names the position of the error.
 Result<Value> parse_json(std::string_view text);
 std::string to_json(const Value& value);
 

@@ -1,4 +1,4 @@
-// The values of working on tasks: take, extend, settle.
+// The values of take, extend and settle.
 #pragma once
 
 #include <millrace/ids.h>
@@ -21,19 +21,19 @@ struct Want {
 };
 
 // Names of workers inside the process that owns the store begin with this: their leases end with
-// the process, while those of others go on.
+// the process, while those of other workers continue.
 inline constexpr std::string_view local_worker = "$local";
 
-// Filled in the order given; an empty queue leaves its share to nobody.
+// Filled in the order given; the share of an empty queue is not given to another.
 struct TakeRequest {
   std::string worker = {};
   std::vector<Want> queues = {};
-  std::optional<Duration> lease = std::nullopt;  // instead of the queue's
+  std::optional<Duration> lease = std::nullopt;  // instead of the queue's lease time
 
   friend bool operator==(const TakeRequest&, const TakeRequest&) = default;
 };
 
-// The right to work on a task until a moment, with all that a handler and a decision need.
+// The right to work on a task until a moment, with everything that a handler and a decision need.
 struct Lease {
   TaskId id = {};
   TaskNumber number = {};
@@ -94,7 +94,7 @@ struct Lost {  // the timer's: not extended since, and past
   TimePoint until{};
   friend bool operator==(const Lost&, const Lost&) = default;
 };
-struct Unchanged {  // the timer's: still waiting, and nobody touched it
+struct Unchanged {  // for the timer: still waiting, and unchanged
   Version version = {};
   friend bool operator==(const Unchanged&, const Unchanged&) = default;
 };

@@ -1,4 +1,4 @@
-// What the API needs of a LocalBroker beside the verbs of Broker.
+// What the API needs from a LocalBroker in addition to the verbs of Broker.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-// Nothing is called before there is a broker. `memos_changed`: see Archive; may be empty.
+// The functions are called only once there is a broker. `memos_changed`: see Archive; may be empty.
 api::Archive archive_of(const std::function<LocalBroker&()>& broker,
                         std::function<void(Completion<void> done)> memos_changed = {});
 
-// Metrics, events, history and what needs attention.
+// Metrics, events, history and alerts.
 api::Eyes eyes_of(const std::function<LocalBroker&()>& broker);
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration look = 500ms;  // how often run() looks whether the store has failed
+constexpr Duration look = 500ms;  // how often run() checks whether the store has failed
 
 void must(Result<void> result) {
   if (!result) throw Failure(std::move(result.error()));
@@ -32,14 +32,13 @@ Client& App::client() {
   return parts_->client;
 }
 
-// ---- What there is to do -----------------------------------------------------------------------
+// ---- Handlers, queues, schedules ----
 
 void App::set_options(const std::string& queue, HandlerOptions options) {
   if (parts_->begun) {
     throw Failure({.code = ErrorCode::conflict,
-                   .message = fmt::format("queue {}: handlers and settings come before the app "
-                                          "starts",
-                                          queue)});
+                   .message = fmt::format(
+                       "queue {}: set handlers and settings before the app starts", queue)});
   }
   parts_->plan.queues[queue].options = std::move(options);
 }
@@ -51,7 +50,7 @@ void App::set_batch_options(const std::string& queue, HandlerOptions options) {
 
 void App::add(const std::string& queue, const std::string& type, TypeOptions options,
               HandlerFunction handler) {
-  if (parts_->begun) set_options(queue, {});  // which says why not
+  if (parts_->begun) set_options(queue, {});  // this throws, and says why
   must(parts_->plan.add(queue, type, std::move(options), std::move(handler)));
 }
 
@@ -66,7 +65,7 @@ void App::schedule(std::string name, TickRule rule, ScheduleOptions options, New
                                     .jitter = options.jitter});
 }
 
-// ---- Working -----------------------------------------------------------------------------------
+// ---- Working ----
 
 Result<void> App::start() {
   return parts_->begin(true);
@@ -110,7 +109,7 @@ int App::run() {
     parts_->signals = nullptr;
   }
   if (code == EXIT_SUCCESS) code = ended;
-  // A handler that does not return would use what main() takes down when it returns.
+  // A handler that does not return would use objects that main() destroys.
   if (parts_->stuck) std::_Exit(code);
   return code;
 }
@@ -137,7 +136,7 @@ Result<Stepped> App::step(TimePoint now) {
   }
 }
 
-// ---- Figures -----------------------------------------------------------------------------------
+// ---- Metrics ----
 
 namespace {
 

@@ -21,8 +21,8 @@ constexpr Duration answer_time = 30s;
 constexpr Duration log_patience = 5s;
 constexpr Duration deliveries_patience = 2s;  // the rest is delivered after the next start
 
-// Which worker this is, for people: host and process. Those in the process of the store are marked,
-// so that their leases end with it.
+// The name of this worker: host and process. Workers in the process of the store are marked, so
+// that their leases end with it.
 std::string name_of_worker(const AppOptions& options, bool owns_store) {
   std::string name = options.name;
   if (name.empty()) {
@@ -39,7 +39,7 @@ std::string key_of(const AppOptions& options) {
   return set == nullptr ? std::string() : std::string(set);
 }
 
-// Nobody has configured this queue: the first put into it, perhaps our own, has created it.
+// Whether the queue has only defaults: its first put, perhaps our own, has created it.
 bool as_a_put_made_it(const QueueSettings& settings) {
   return settings ==
          QueueSettings{.name = settings.name, .number = settings.number, .id = settings.id};
@@ -62,9 +62,9 @@ App::Parts::Parts(std::string_view address, AppOptions given)
     : url(address), options(std::move(given)), client(shared) {
   if (options.virtual_time) {
     if (is_server(url)) {
-      throw Failure({.code = ErrorCode::invalid,
-                     .message = "a server keeps time itself; virtual time needs a store, such as "
-                                "memory:"});
+      throw Failure(
+          {.code = ErrorCode::invalid,
+           .message = "a server has its own clock; virtual time needs a store, such as memory:"});
     }
     auto clock = std::make_unique<ManualClock>(*options.virtual_time);
     manual = clock.get();
@@ -87,14 +87,14 @@ App::Parts::Parts(std::string_view address, AppOptions given)
   shared->run_in_place = [this](const NewTask& task) { return run_in_place(task); };
 }
 
-// ---- Beginning ---------------------------------------------------------------------------------
+// ---- Beginning ----
 
 worker::WorkerOptions App::Parts::worker_options() const {
   worker::WorkerOptions with{.name = name_of_worker(options, shared->opened.owns_store()),
                              .internal = shared->opened.owns_store(),
                              .processors = options.processors,
                              .order = options.order,
-                             .orders = shared->opened.owns_store() ? 1U : 4U,
+                             .requests = shared->opened.owns_store() ? 1U : 4U,
                              .polls = shared->opened.owns_store() ? 1U : 8U,
                              .idle = options.idle,
                              .error_pause = options.error_pause,
@@ -119,7 +119,7 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
     queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
       to.put_queue(ask, settings, PutQueue::create, std::move(done));
     });
-    // Another program was quicker by a moment: what it has stored holds.
+    // Another program created it a moment earlier: its settings stay.
     if (!queue && queue.error().code == ErrorCode::conflict) {
       return prepare_queue(name, planned, handlers);
     }
@@ -134,8 +134,8 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
     });
   } else if (settings != queue->settings) {
     log(LogLevel::warning,
-        fmt::format("the stored settings of queue {} are not those of the program, and hold; "
-                    "change the queue, or start once with overwrite_settings",
+        fmt::format("the stored settings of queue {} differ from those of the program, and the "
+                    "stored ones apply; change the queue, or start once with overwrite_settings",
                     name),
         {{"queue", name}});
   }
@@ -191,7 +191,7 @@ Result<void> App::Parts::begin_delivering() {
 Result<void> App::Parts::begin(bool threads) {
   if (begun) return fail(ErrorCode::conflict, "the app has started already");
   if (threads && manual != nullptr) {
-    return fail(ErrorCode::invalid, "an App with virtual time goes step() by step()");
+    return fail(ErrorCode::invalid, "an App with virtual time is driven by step()");
   }
   if (auto good = prepare(); !good) return good;
   if (auto good = listen(); !good) return good;
@@ -218,7 +218,7 @@ Result<void> App::Parts::begin_when_there(Signals& told) {
   }
 }
 
-// ---- Ending ------------------------------------------------------------------------------------
+// ---- Ending ----
 
 int App::Parts::end() {
   const Lock lock(end_mutex);
@@ -240,7 +240,7 @@ int App::Parts::end() {
   return code;
 }
 
-// ---- Virtual time ------------------------------------------------------------------------------
+// ---- Virtual time ----
 
 Result<std::uint64_t> App::Parts::run_ready() {
   std::uint64_t runs = 0;
@@ -256,7 +256,8 @@ Result<std::uint64_t> App::Parts::run_ready() {
 TimePoint App::Parts::next_moment(TimePoint most) {
   const TimePoint now = clock().now();
   TimePoint next = std::min(most, shared->opened.local->next_due());
-  // What waits for a rate is due when the next may start, of which upkeep knows nothing.
+  // Tasks that wait for a rate limit are due when the next may start; upkeep does not know that
+  // moment.
   for (const auto& [name, planned] : plan.queues) {
     if (!planned.has_handler()) continue;
     const auto views = shared->call<std::vector<QueueView>>(
@@ -271,12 +272,12 @@ TimePoint App::Parts::next_moment(TimePoint most) {
   return std::max(next, now);
 }
 
-// ---- Where the store is away -------------------------------------------------------------------
+// ---- While the store is away ----
 
 std::optional<Put> App::Parts::run_in_place(const NewTask& task) {
   const auto* queue = std::get_if<std::string>(&task.queue);
   if (queue == nullptr || !plan.is_critical(*queue, task.type)) return std::nullopt;
-  // A store of its own for this one task, gone when it has ended.
+  // A store for this one task only, which ends with it.
   const auto store = open_memory();
   LocalBrokerOptions rules;
   rules.keep_time = false;
@@ -301,7 +302,8 @@ std::optional<Put> App::Parts::run_in_place(const NewTask& task) {
     alone.find({.caller = alone.new_caller()}, put->front()->id, std::move(done));
   });
   if (!after || after->state != TaskState::completed) return std::nullopt;
-  // What it put would be gone with the store. Nobody can put it now, so it is an error.
+  // What the task put would be lost with the store, and cannot be put elsewhere now, so it is an
+  // error.
   const auto counts = wait_for_answer<std::vector<QueueView>>([&](auto done) {
     alone.queues({.caller = alone.new_caller()}, std::nullopt, std::move(done));
   });
@@ -310,7 +312,7 @@ std::optional<Put> App::Parts::run_in_place(const NewTask& task) {
     left += view.counts.waiting();
   }
   if (left != 0) {
-    log(LogLevel::error, "a critical task was run in place, but what it put is lost",
+    log(LogLevel::error, "a critical task was run in place, but its follow-ups are lost",
         {{"queue", *queue}, {"tasks", static_cast<std::int64_t>(left)}});
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// What is behind an App.
+// The implementation of App.
 #pragma once
 
 #include <millrace/app.h>
@@ -26,26 +26,26 @@ namespace millrace {
 struct App::Parts {
   Parts(std::string_view address, AppOptions given);
 
-  // Settings and schedules into the store, then the worker that goes with them.
+  // Writes settings and schedules to the store, then makes the worker.
   Result<void> prepare();
   Result<void> prepare_queue(const std::string& name, const PlannedQueue& planned,
                              std::vector<worker::QueueHandlers>& handlers);
   Result<void> prepare_schedule(const Schedule& schedule);
   worker::WorkerOptions worker_options() const;
 
-  // Webhooks, where the store is here.
+  // Delivers webhooks, if the store is in this process.
   Result<void> begin_delivering();
-  // Answers /metrics where that was asked for.
+  // Answers /metrics, if the options name a port.
   Result<void> listen();
   std::string metrics_text() const;
-  // What the label `queue_num` says of a queue: its number, or its name.
+  // The value of the label `queue_num` of a queue: its number, or its name.
   std::string number_of(const std::string& queue) const;
 
   // A task that the store cannot take, run at once.
   std::optional<Put> run_in_place(const NewTask& task);
 
   Result<void> begin(bool threads);
-  // The same, as often as it takes for a server that is away; until a signal ends it.
+  // The same, repeated while the server is away, until a signal ends it.
   Result<void> begin_when_there(Signals& told);
   int end();
   // The moment at which something may be due next, at most `most`.
@@ -70,8 +70,8 @@ struct App::Parts {
   Mutex end_mutex;
   std::optional<int> ended GUARDED_BY(end_mutex);     // the code to exit with
   std::atomic<bool> stuck = false;                    // handlers have not returned
-  Mutex told_mutex;                                   // while shutdown() looks for whom to tell
-  Signals* signals GUARDED_BY(told_mutex) = nullptr;  // of run(), to be woken
+  Mutex told_mutex;                                   // guards the search for signals to wake
+  Signals* signals GUARDED_BY(told_mutex) = nullptr;  // of run(), woken by shutdown()
   std::atomic<bool> told_to_stop = false;
 };
 

@@ -177,7 +177,7 @@ TEST(App, no_more_tasks_are_started_than_the_rate_allows) {
 }
 
 // S0-035, S0-123, S3-038
-TEST(App, handlers_by_type_and_what_nobody_knows) {
+TEST(App, handlers_by_type_and_unknown_types) {
   App app("memory:", in_virtual_time());
   std::vector<std::string> seen;
   app.queue("notifications", {.concurrency = 5});
@@ -431,7 +431,7 @@ TEST(App, a_task_that_backs_off_is_stored_and_tried_on_time_after_a_restart) {
 
 // S3-072, C-21
 TEST(App, a_critical_task_runs_in_place_where_the_store_is_away_and_others_are_an_error) {
-  // Nobody listens there.
+  // No server listens there.
   App app("http://127.0.0.1:1", quiet());
   std::vector<std::string> sent;
   bool fails = false;
@@ -490,7 +490,7 @@ TEST(App, a_handler_may_end_it_all) {
   EXPECT_EQ(app.run(), 0);
 }
 
-TEST(App, whoever_does_not_stop_in_time_has_its_task_given_back) {
+TEST(App, a_handler_that_does_not_stop_in_time_has_its_task_given_back) {
   std::promise<void> let_go;
   std::atomic<bool> left = false;
   AppOptions options = quiet();

@@ -75,13 +75,13 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 Client::~Client() {
-  // An App closes its own.
+  // An App closes its own parts.
   if (parts_ && parts_.use_count() == 1) {
     [[maybe_unused]] const auto closed = parts_->opened.close(parts_->clock->now());
   }
 }
 
-// ---- Tasks -------------------------------------------------------------------------------------
+// ---- Tasks ----
 
 Result<std::vector<Result<Put>>> Client::put_all(std::vector<NewTask> tasks) {
   return parts_->call<std::vector<Result<Put>>>([&](Broker& broker, Ask ask, auto done) {
@@ -120,7 +120,7 @@ Result<TaskState> Client::cancel(TaskId task, std::string reason) {
   }));
 }
 
-// ---- Dead letters ------------------------------------------------------------------------------
+// ---- Dead letters ----
 
 Result<std::vector<Task>> Client::dead(DeadFilter filter) {
   std::vector<Task> tasks;
@@ -161,7 +161,7 @@ Result<std::uint64_t> Client::clear_dead(DeadFilter filter) {
   }));
 }
 
-// ---- Queues ------------------------------------------------------------------------------------
+// ---- Queues ----
 
 Result<void> Client::pause(QueueRef queue, std::optional<Duration> time) {
   const TimePoint until = time ? later(parts_->opened.broker().now(), *time) : never;

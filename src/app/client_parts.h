@@ -1,4 +1,4 @@
-// What is behind a Client: the broker, and who asks it.
+// The implementation of Client: the broker and its callers.
 #pragma once
 
 #include <millrace/client.h>
@@ -16,12 +16,12 @@ struct Client::Parts {
   std::unique_ptr<Clock> clock = {};
   Opened opened = {};
   Duration timeout{};
-  // What to do with a task that the store cannot take; nullopt: nothing, the error stands.
+  // Handles a task that the store cannot take; nullopt: the error stands.
   std::function<std::optional<Put>(const NewTask& task)> run_in_place = {};
 
   // call<Task>([&](Broker& broker, Ask ask, auto done) { broker.find(ask, id, std::move(done)); })
   //
-  // One caller a call: calls of several threads do not wait for each other.
+  // Each call is a caller of its own, so calls of several threads do not wait for each other.
   template <class T, class Start>
   Result<T> call(const Start& start) const {
     Broker& broker = opened.broker();

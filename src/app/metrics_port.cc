@@ -1,4 +1,4 @@
-// The figures of an App, and the port they may be read from.
+// The metrics of an App, and the port that serves them.
 #include <charconv>
 #include <memory>
 #include <utility>
@@ -63,7 +63,8 @@ std::string App::Parts::metrics_text() const {
     text.family(name, kind, help);
     for (const auto& queue : all) text.sample({{"queue", queue.queue}}, figure(queue));
   };
-  // Under the names and labels of the source documents: by the queue's number, if it has one.
+  // Under the names and labels of other systems (docs/coming-from-another-system.md): by the number
+  // of the queue, if it has one.
   const auto by_number = [&](std::string_view name, MetricKind kind, std::string_view help,
                              auto figure) {
     text.family(name, kind, help);
@@ -78,12 +79,12 @@ std::string App::Parts::metrics_text() const {
          [](const Of& of) { return of.completed; });
   family("millrace_worker_errors_total", MetricKind::counter, "Runs that did not succeed.",
          [](const Of& of) { return of.stats.errors; });
-  family("millrace_worker_retried_total", MetricKind::counter, "Tasks that will be tried again.",
+  family("millrace_worker_retried_total", MetricKind::counter, "Tasks that will be retried.",
          [](const Of& of) { return of.stats.retried; });
-  family("millrace_worker_timed_out_total", MetricKind::counter, "Runs that took too long.",
+  family("millrace_worker_timed_out_total", MetricKind::counter, "Runs that timed out.",
          [](const Of& of) { return of.timed_out; });
   family("millrace_worker_lost_total", MetricKind::counter,
-         "Leases that were gone before their handler ended.", [](const Of& of) { return of.lost; });
+         "Leases that were lost before their handler ended.", [](const Of& of) { return of.lost; });
   family("millrace_worker_slow_cycles_total", MetricKind::counter,
          "Cycles of take and handling that took longer than 10 s.",
          [](const Of& of) { return of.slow_cycles; });
@@ -92,10 +93,11 @@ std::string App::Parts::metrics_text() const {
   family("millrace_worker_concurrency", MetricKind::gauge,
          "Calls of its handlers that may run at once.",
          [&](const Of& of) { return number(of.concurrency); });
-  family("millrace_worker_prefetched", MetricKind::gauge, "Tasks taken ahead.",
+  family("millrace_worker_prefetched", MetricKind::gauge,
+         "Tasks that are prefetched and not begun.",
          [&](const Of& of) { return number(of.waiting); });
   family("millrace_worker_abandoned", MetricKind::gauge,
-         "Threads whose handler did not come back after its timeout.",
+         "Threads whose handler did not return after its timeout.",
          [&](const Of& of) { return number(of.abandoned); });
   by_number("queue_job_processor_cycle_duration_seconds", MetricKind::histogram,
             "Time of one cycle of a processor: take and handling of a batch.",

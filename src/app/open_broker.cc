@@ -23,7 +23,7 @@ Result<Opened> open_local(Clock& clock, std::string_view url, const OpenOptions&
   broker.rules.compose = wire::compose_notice;
   broker.rules.manager = options.manager;
   broker.rules.log = options.log;
-  // What is tried in virtual time should come out the same every time.
+  // Runs in virtual time are reproducible.
   if (options.virtual_time) broker.rules.seed = 1;
   broker.keep_time = !options.virtual_time;
   broker.time_jumps = options.virtual_time;

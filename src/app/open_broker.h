@@ -1,4 +1,4 @@
-// A broker by its URL: over a store of this process, or of a server somewhere else.
+// Opens a broker by its URL: over a store in this process, or over a remote server.
 #pragma once
 
 #include <millrace/result.h>
@@ -16,11 +16,11 @@
 namespace millrace {
 
 struct OpenOptions {
-  std::string key = {};  // of a server
+  std::string key = {};  // for a server
   Duration timeout = std::chrono::seconds(30);
-  RetryPolicy retry = {};     // the default, of a store
-  bool manager = false;       // of a store
-  bool virtual_time = false;  // of a store: nothing happens by itself, and always the same
+  RetryPolicy retry = {};     // the default, for a store
+  bool manager = false;       // for a store
+  bool virtual_time = false;  // for a store: nothing happens by itself, and every run is the same
   Log log = {};
 };
 
@@ -31,7 +31,7 @@ struct Opened {
 
   Broker& broker() const { return local ? *local : *remote; }
   bool owns_store() const { return store != nullptr; }
-  // Refuses what comes, finishes what was begun, and makes it durable. Again is no error.
+  // Refuses new calls, finishes those under way, and makes them durable. May be called again.
   Result<void> close(TimePoint now);
 
  private:

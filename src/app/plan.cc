@@ -26,7 +26,7 @@ TypePolicy& policy_of(QueueSettings& settings, const std::string& type) {
   return settings.types.back();
 }
 
-// A batch is of one queue, whatever the types of its tasks.
+// A batch holds tasks of one queue, whatever their types.
 std::unexpected<Error> batches_have_no_types(const std::string& queue) {
   return fail(
       ErrorCode::conflict,

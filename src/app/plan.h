@@ -1,4 +1,4 @@
-// What an App was told to do before it starts: queues with their handlers, and schedules.
+// What an App is set up with before it starts: queues with their handlers, and schedules.
 #pragma once
 
 #include <millrace/app.h>
@@ -32,17 +32,17 @@ struct Plan {
   Result<void> add(const std::string& queue, const std::string& type, TypeOptions options,
                    HandlerFunction handler);
 
-  // Its handler gets many tasks at once; a `conflict` where types have handlers of their own.
+  // The handler of this queue gets batches; a `conflict` if types have handlers of their own.
   Result<void> set_batch(const std::string& queue);
 
   // Whether a task of this queue and type may be run in place of a put.
   bool is_critical(const std::string& queue, const std::string& type) const;
 };
 
-// Changes of the settings what the plan says, and leaves the rest alone.
+// Applies what the plan sets, and leaves the other settings alone.
 void apply(const PlannedQueue& planned, QueueSettings& settings);
 
-// Where the settings are what the queue has by now.
+// `settings` are those that the queue has by now.
 worker::QueueHandlers handlers_of(const PlannedQueue& planned, const QueueSettings& settings);
 
 }  // namespace millrace

@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// Reading where nothing was ever written is a mistyped name, not an empty store.
+// A store to be read must exist: an empty one is probably a mistyped name.
 Result<void> check_there_is(Disk& disk, std::string_view what,
                             const std::function<bool(const std::string&)>& wanted) {
   const auto entries = disk.list();
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Store>> open_snapshot_at(const StoreUrl& url, Access acce
 }  // namespace
 
 PostgresOptions postgres_options(const StoreUrl& url) {
-  // The server keeps 63 bytes of a name, and the end of a host's name says least.
+  // PostgreSQL keeps 63 bytes of a name, and the end of a host name says least.
   std::array<char, 33> host = {};
   if (gethostname(host.data(), host.size() - 1) != 0) host = {'?'};
   return {.url = url.server,
@@ -93,7 +93,8 @@ PostgresOptions postgres_options(const StoreUrl& url) {
           .application_name = fmt::format("millrace {} {}", host.data(), getpid()),
           .prepare = url.prepare,
           .migrate = url.migrate,
-          .vacuum = url.vacuum};
+          .vacuum = url.vacuum,
+          .readers = url.readers};
 }
 
 Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Access access,
@@ -109,7 +110,7 @@ Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Acc
   if (!url.path.empty()) return open_snapshot_at(url, access, notice);
   if (access == Access::serve) return open_memory();
   return fail(ErrorCode::invalid,
-              "memory: begins empty and is gone with the process, so there is nothing to move; "
+              "memory: starts empty and ends with its process, so there is nothing to move; "
               "write memory:?snapshot=FILE");
 }
 

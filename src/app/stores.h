@@ -14,16 +14,17 @@
 
 namespace millrace {
 
-// A directory to be read must be there; one to be written is made. So it is with the tables of a
-// database. The clock must outlive the store.
+// A directory to be read must exist; one to be written is created. The same holds for the tables of
+// a database. The clock must outlive the store.
 Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Access access,
                                           const Progress& progress, const OpeningNotice& notice);
 
-// The options of a store on PostgreSQL, of which there may be many: this process says who it is.
+// The options of a PostgreSQL store, with a name by which the server can tell this process from
+// others.
 PostgresOptions postgres_options(const StoreUrl& url);
 
-// How much room there is where a store writes; nullopt: it writes nowhere, or nobody knows, as of
-// the disk of a database.
+// The free space where a store writes; nullopt: it writes to no disk, or the space is not known, as
+// with a database.
 std::optional<DiskSpace> space_of(const StoreUrl& url);
 
 }  // namespace millrace

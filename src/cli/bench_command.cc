@@ -1,4 +1,4 @@
-// `millrace bench`: how fast a server is, from here.
+// `millrace bench`: how fast a server is, as seen from here.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace millrace::cli {
 namespace {
 
-// Queues that have this are ours to fill and to remove.
+// `millrace bench` fills and removes only queues with this description.
 constexpr std::string_view our_mark = "Made by `millrace bench`, which removes it.";
 constexpr std::uint64_t most_tasks = 100'000'000;
 constexpr std::size_t most_connections = 64;
@@ -47,7 +47,7 @@ Result<BenchPlan> plan_of(const Options& options) {
   read("--batch", options.batch, plan.batch, number(1, limits::max_batch));
   read("--connections", options.connections, plan.connections, number(1, most_connections));
   if (options.put_only && options.work_only) {
-    read.refuse({ErrorCode::invalid, "--put-only and --work-only: one of them at most"});
+    read.refuse({ErrorCode::invalid, "--put-only and --work-only exclude each other; give one"});
   }
   if (read.error()) return std::unexpected(*read.error());
   if (options.put_only) plan.mode = BenchMode::put_only;
@@ -55,14 +55,14 @@ Result<BenchPlan> plan_of(const Options& options) {
   return plan;
 }
 
-// ---- The queue ---------------------------------------------------------------------------------
+// ---- The queue ----
 
 struct Refused {
   Error error;
   std::string advice;
 };
 
-// Why the queue that is there is not one for us.
+// Why an existing queue cannot be used.
 std::optional<Refused> refusal(const QueueView& view, const BenchPlan& plan,
                                std::string_view server_flag) {
   const std::string& name = view.queue.settings.name;
@@ -71,18 +71,19 @@ std::optional<Refused> refusal(const QueueView& view, const BenchPlan& plan,
     return Refused{
         {ErrorCode::conflict, fmt::format("queue {} was not made by `millrace bench` and holds {}",
                                           in_quotes(name), counted(tasks, "task", "tasks"))},
-        "Name another one, which is made and removed: --queue NAME."};
+        "Name a queue that does not exist yet: --queue NAME."};
   }
   if (tasks == 0 || plan.mode == BenchMode::work_only) return std::nullopt;
   return Refused{
-      {ErrorCode::conflict, fmt::format("queue {} holds {} of another bench", in_quotes(name),
+      {ErrorCode::conflict, fmt::format("queue {} holds {} of an earlier bench", in_quotes(name),
                                         counted(tasks, "task", "tasks"))},
       fmt::format("Work them (--work-only), remove them (`millrace queues remove {}{} "
                   "--force`), or name another\nqueue: --queue NAME.",
                   name, server_flag)};
 }
 
-// Makes the queue, or sees that it is ours; how many tasks wait in it. Says what is wrong.
+// Creates the queue, or checks that an earlier bench created it. Sets how many tasks wait in it.
+// Prints what is wrong.
 std::optional<Exit> prepare(const BenchPlan& plan, Session& session, std::uint64_t& waiting) {
   const auto views =
       session.ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>(plan.queue));
@@ -98,7 +99,7 @@ std::optional<Exit> prepare(const BenchPlan& plan, Session& session, std::uint64
   if (plan.mode == BenchMode::work_only) {
     return session.fail_missing(views.error(), "Fill it first: millrace bench --put-only --keep.");
   }
-  // Nothing is kept of what is done: whoever measures long must not fill a disk.
+  // No finished task is kept, so that a long measurement does not fill the disk.
   QueueSettings settings{.name = plan.queue, .description = std::string(our_mark)};
   settings.keep_completed = {.for_time = Duration{}};
   settings.keep_dead = {.for_time = Duration{}};
@@ -115,11 +116,11 @@ void clean_up(const BenchPlan& plan, Session& session) {
   const auto removed =
       session.ask<void>(&HttpBroker::remove_queue, QueueRef(plan.queue), /*force=*/true);
   if (removed || removed.error().code == ErrorCode::not_found) return;
-  session.console().warn(
-      fmt::format("queue {} is left behind: {}", in_quotes(plan.queue), removed.error().message));
+  session.console().warn(fmt::format("queue {} could not be removed: {}", in_quotes(plan.queue),
+                                     removed.error().message));
 }
 
-// ---- The run -----------------------------------------------------------------------------------
+// ---- The run ----
 
 std::chrono::nanoseconds cpu_time() {
   rusage used{};
@@ -135,8 +136,8 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
 }
 
-// A client's thread reads and writes JSON: one for every two processors, so that whoever is on the
-// same machine has some, too.
+// Each client has a thread that reads and writes JSON: one per two processors, so that a server on
+// the same machine has some, too.
 Result<std::vector<std::unique_ptr<HttpBroker>>> clients_of(const BenchPlan& plan,
                                                             Session& session) {
   const std::size_t threads = std::max(1U, std::thread::hardware_concurrency() / 2);
@@ -205,29 +206,30 @@ Exit bench(const Options& options, Session& session) {
 
 void add_bench(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("bench", "Measure how fast a server is, from here");
-  command.value("-n,--tasks", options->tasks, "N", "How many to put and work [100000]")
-      .value("--payload", options->payload, "BYTES", "How large each is [200]")
-      .value("--batch", options->batch, "N", "Tasks a request [100]")
-      .value("-c,--connections", options->connections, "N", "Requests at the same time [8]")
-      .value("--queue", options->queue, "QUEUE", "Made for the run, and removed [bench]")
+  auto& command = millrace.add("bench", "Measure how fast a server is, as seen from here");
+  command.value("-n,--tasks", options->tasks, "N", "Number of tasks to put and work [100000]")
+      .value("--payload", options->payload, "BYTES", "Bytes per payload [200]")
+      .value("--batch", options->batch, "N", "Tasks per request [100]")
+      .value("-c,--connections", options->connections, "N", "Concurrent requests [8]")
+      .value("--queue", options->queue, "QUEUE",
+             "Queue to create for the run and remove afterwards [bench]")
       .flag("--put-only", options->put_only, "Do not work them")
-      .flag("--work-only", options->work_only, "Only work what --put-only --keep has left")
-      .flag("--keep", options->keep, "Leave the queue, and what is in it")
-      .flag("--json", options->server.json, "One JSON object, for programs");
+      .flag("--work-only", options->work_only, "Only work tasks left by --put-only --keep")
+      .flag("--keep", options->keep, "Keep the queue and its tasks")
+      .flag("--json", options->server.json, "Print one JSON object, for programs");
   takes_server(command, options->server);
   command
       .explain(
           "Puts tasks, works them with a worker that does nothing, then puts a few one at a time "
           "while a\n"
-          "worker waits, and tells rates and latencies. Everything is measured here: network and "
+          "worker waits, and prints rates and latencies. Everything is measured here: network and "
           "client\n"
           "are part of it. Needs a key with the scope admin, since a queue is made and removed; a "
           "queue\n"
-          "that it did not make is never touched. Ctrl-C stops, cleans up and tells what was "
+          "that it did not make is never touched. Ctrl-C stops, cleans up and prints what was "
           "measured.")
       .example("millrace bench")
-      .example("millrace bench --batch 1 --connections 32", "one task a request, many at a time")
+      .example("millrace bench --batch 1 --connections 32", "one task per request, many at a time")
       .example("millrace bench --server http://queue.internal:7070 --payload 4096 --json")
       .does(in_session(options, bench));
 }

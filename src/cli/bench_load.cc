@@ -14,14 +14,14 @@ namespace {
 using namespace std::chrono_literals;
 using Nanoseconds = std::chrono::nanoseconds;
 
-constexpr Duration tick = 100ms;           // between two looks at how far it is
-constexpr Duration trickle_patience = 5s;  // for a task to come to the worker that waits
+constexpr Duration tick = 100ms;           // between two updates of the progress
+constexpr Duration trickle_patience = 5s;  // for a task to reach the waiting worker
 
 LatencyBook::Microseconds micros(Nanoseconds time) {
   return std::chrono::duration_cast<LatencyBook::Microseconds>(time);
 }
 
-// A JSON text of so many bytes.
+// A JSON text of this many bytes.
 std::string payload_of(std::size_t bytes) {
   return fmt::format("\"{}\"", std::string(bytes - 2, 'x'));
 }
@@ -44,7 +44,7 @@ BenchLoad::BenchLoad(std::vector<std::unique_ptr<HttpBroker>> clients, const Ben
 void BenchLoad::listen(Duration at_most) {
   if (signals_.wait(at_most) != Told::stop) return;
   stop_ = true;
-  signals_.exit_on_the_next();  // who cannot wait need not
+  signals_.exit_on_the_next();  // a second Ctrl-C ends the process at once
 }
 
 BenchPhase BenchLoad::run(std::string_view what, std::uint64_t total,
@@ -72,11 +72,11 @@ void BenchLoad::note_error(const Error& error, std::size_t tasks) {
 }
 
 void BenchLoad::leave() {
-  // Whoever waits cannot go on before the lock is free, so all this is there until then.
+  // The waiting thread continues only when the lock is free, so this object lives until then.
   if (--open_ == 0) signals_.wake();
 }
 
-// ---- Put ---------------------------------------------------------------------------------------
+// ---- Put ----
 
 BenchPhase BenchLoad::put() {
   {
@@ -122,7 +122,7 @@ bool BenchLoad::note_puts(const Result<std::vector<Result<Put>>>& puts, std::siz
   return true;
 }
 
-// ---- Work --------------------------------------------------------------------------------------
+// ---- Work ----
 
 TakeRequest BenchLoad::take_for(std::size_t connection, std::size_t most) const {
   return {.worker = fmt::format("millrace-bench-{}", connection),
@@ -149,7 +149,7 @@ void BenchLoad::work_next(std::size_t connection, std::vector<Report> reports) {
       });
 }
 
-// The reports that are due next; none: there was nothing to take.
+// The reports to send next; none: there was nothing to take.
 std::vector<Report> BenchLoad::note_work(const Result<WorkResult>& result, std::size_t reports,
                                          Nanoseconds sent) {
   std::vector<Report> next;
@@ -178,13 +178,13 @@ std::vector<Report> BenchLoad::note_work(const Result<WorkResult>& result, std::
   return next;
 }
 
-// ---- One at a time -----------------------------------------------------------------------------
+// ---- One at a time ----
 
 BenchTrickle BenchLoad::trickle(std::uint64_t tasks) {
   BenchTrickle trickle;
   for (std::uint64_t i = 0; i < tasks && !stop_; ++i) {
     if (!trickle_one(trickle)) ++trickle.errors;
-    if (trickle.errors > 3) break;  // each costs patience
+    if (trickle.errors > 3) break;  // each one costs trickle_patience
     listen({});
     progressed_("one at a time", i, tasks);
   }
@@ -217,7 +217,7 @@ bool BenchLoad::trickle_one(BenchTrickle& trickle) {
     return false;
   }
   if (result->taken.front()->empty()) {
-    keep_first(trickle.error, {ErrorCode::unavailable, "a task did not come to the worker"});
+    keep_first(trickle.error, {ErrorCode::unavailable, "the worker did not get a task"});
     return false;
   }
   trickle.starts.note(micros(taken_at - sent));

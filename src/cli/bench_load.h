@@ -19,20 +19,20 @@ namespace millrace::cli {
 
 class BenchLoad {
  public:
-  // Told how many of how many are done, now and then.
+  // Called now and then with how many of how many are done.
   using Progressed =
       std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)>;
 
-  // Every client has a thread of its own; connections are shared out among them. All that is
-  // referred to must outlive the load.
+  // Every client has a thread of its own; connections are shared out among them. All arguments must
+  // outlive the load.
   BenchLoad(std::vector<std::unique_ptr<HttpBroker>> clients, const BenchPlan& plan, Clock& clock,
             Signals& signals, Progressed progressed);
   BenchLoad(const BenchLoad&) = delete;
   BenchLoad& operator=(const BenchLoad&) = delete;
 
-  // Each waits until it is over, or until somebody wants to stop.
+  // Each returns when it is finished, or when the user stops it.
   BenchPhase put();
-  // Until the queue is empty; about so many tasks.
+  // Until the queue is empty; `about` is the expected number of tasks.
   BenchPhase work(std::uint64_t about);
   BenchTrickle trickle(std::uint64_t tasks);
 
@@ -44,7 +44,7 @@ class BenchLoad {
                  const std::function<void(std::size_t connection)>& start);
   void put_next(std::size_t connection);
   void work_next(std::size_t connection, std::vector<Report> reports);
-  // What is done with a connection's answer; false: it sends no more.
+  // Handles the answer on a connection; false: it sends no more.
   bool note_puts(const Result<std::vector<Result<Put>>>& puts, std::size_t count,
                  std::chrono::nanoseconds sent);
   std::vector<Report> note_work(const Result<WorkResult>& result, std::size_t reports,
@@ -52,7 +52,7 @@ class BenchLoad {
   void note_error(const Error& error, std::size_t tasks) REQUIRES(mutex_);
   void leave() REQUIRES(mutex_);
   TakeRequest take_for(std::size_t connection, std::size_t most) const;
-  // One task, there and back; false: something went wrong.
+  // One task, there and back; false: it failed.
   bool trickle_one(BenchTrickle& trickle);
   void listen(Duration at_most);
 
@@ -66,8 +66,8 @@ class BenchLoad {
 
   Mutex mutex_;
   BenchPhase phase_ GUARDED_BY(mutex_);
-  std::uint64_t left_ GUARDED_BY(mutex_) = 0;  // tasks that nobody has put yet
-  std::size_t open_ GUARDED_BY(mutex_) = 0;    // connections that go on
+  std::uint64_t left_ GUARDED_BY(mutex_) = 0;  // tasks that are not put yet
+  std::size_t open_ GUARDED_BY(mutex_) = 0;    // connections that still send
 };
 
 }  // namespace millrace::cli

@@ -55,7 +55,7 @@ std::string durability_sentence(const Traits& store) {
   return "synced to disk";
 }
 
-// What the numbers are, and what they are not.
+// What the numbers mean, and what they do not.
 std::string reading(const BenchReport& report) {
   const BenchPlan& plan = report.plan;
   std::string text = fmt::format(
@@ -69,18 +69,18 @@ std::string reading(const BenchReport& report) {
   }
   if (report.work) {
     text +=
-        "work: tasks taken and settled by a worker that does nothing with them; real ones add "
-        "theirs.\n";
+        "work: tasks taken and settled by a worker that does nothing; real handlers add their own "
+        "time.\n";
   }
   if (report.trickle) {
     text +=
-        "one at a time: from sending a put until it was acknowledged, and until a worker that "
-        "waited\nhad the task.\n";
+        "one at a time: from sending a put until it was acknowledged, and until a waiting "
+        "worker\nhad the task.\n";
   }
   return text;
 }
 
-// What the client itself costs, and whether that is what was measured.
+// What the client itself costs, and whether it was the bottleneck.
 std::string client_sentence(const BenchReport& report) {
   Nanoseconds wall{};
   std::uint64_t tasks = 0;
@@ -92,14 +92,14 @@ std::string client_sentence(const BenchReport& report) {
   if (wall <= Nanoseconds{} || tasks == 0) return {};
   const double processors = seconds_of(report.client_cpu) / seconds_of(wall);
   std::string text = fmt::format(
-      "This client used {:.2f} s of processor time, {:.1f} µs for each task it put or worked.\n",
+      "This client used {:.2f} s of processor time, {:.1f} µs per task put or worked.\n",
       seconds_of(report.client_cpu),
       seconds_of(report.client_cpu) * 1e6 / static_cast<double>(tasks));
   if (processors > 0.7) {
     text += fmt::format(
-        "That is {:.1f} processors all the time: the client may have been what was slow, and on "
-        "one\n"
-        "machine it takes from the server. Compare with a run from elsewhere.\n",
+        "That is {:.1f} processors all the time: the client may have been the bottleneck, and on\n"
+        "one machine it takes processor time from the server. Compare with a run from another "
+        "machine.\n",
         processors);
   }
   return text;
@@ -143,7 +143,7 @@ std::uint64_t BenchReport::errors() const {
 std::string text_of(const BenchReport& report, const Look& look) {
   const BenchPlan& plan = report.plan;
   std::string text =
-      fmt::format("{} of {} bytes, {} a request, {}\n{}, millrace {}, {}\n\n",
+      fmt::format("{} of {} bytes, {} per request, {}\n{}, millrace {}, {}\n\n",
                   counted(plan.tasks, "task", "tasks"), grouped(plan.payload), grouped(plan.batch),
                   counted(plan.connections, "connection", "connections"), report.url,
                   report.server.version, store_text(report.server.store));
@@ -162,7 +162,7 @@ std::string text_of(const BenchReport& report, const Look& look) {
     add_row(table, "one at a time: start", report.trickle->starts, 0);
   }
   text += table.text(look) + "\n";
-  if (report.stopped) text += "Stopped before the end: the figures are of what was done.\n";
+  if (report.stopped) text += "Stopped before the end: the figures cover what was done.\n";
   return text + reading(report) + client_sentence(report);
 }
 

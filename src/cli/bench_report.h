@@ -1,4 +1,4 @@
-// What `millrace bench` was told to do, what it measured, and how it tells.
+// The plan, the measurements and the report of `millrace bench`.
 #pragma once
 
 #include <millrace/result.h>
@@ -28,8 +28,8 @@ struct BenchPlan {
 
 // One kind of request, sent over all connections at the same time.
 struct BenchPhase {
-  std::uint64_t tasks = 0;                    // that it was done with
-  std::uint64_t errors = 0;                   // tasks that it was not done with
+  std::uint64_t tasks = 0;                    // that succeeded
+  std::uint64_t errors = 0;                   // tasks that failed
   std::optional<Error> error = std::nullopt;  // the first
   std::chrono::nanoseconds took{};
   LatencyBook round_trips = {};  // of requests
@@ -54,7 +54,7 @@ struct BenchReport {
   std::optional<BenchPhase> work = std::nullopt;
   std::optional<BenchTrickle> trickle = std::nullopt;
   std::chrono::nanoseconds client_cpu{};  // of this process, while it put and worked
-  bool stopped = false;                   // somebody pressed Ctrl-C
+  bool stopped = false;                   // the user pressed Ctrl-C
 
   std::uint64_t errors() const;
 };

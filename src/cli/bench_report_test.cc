@@ -58,7 +58,7 @@ BenchReport example() {
 }
 
 TEST(BenchReport, tells_what_was_measured_and_from_where) {
-  EXPECT_EQ(text_of(example(), {}), R"(100,000 tasks of 200 bytes, 100 a request, 8 connections
+  EXPECT_EQ(text_of(example(), {}), R"(100,000 tasks of 200 bytes, 100 per request, 8 connections
 http://127.0.0.1:7070, millrace 0.1.0, journal, synced
 
                         TASKS    TIME  TASKS/S      P50      P99      MAX  ERRORS
@@ -70,10 +70,10 @@ one at a time: start        1                   0.10 ms  0.10 ms  0.10 ms       
 Measured from laptop over 8 connections, network and client included.
 P50, P99 and MAX are round trips of requests with up to 100 tasks each.
 put: tasks acknowledged, that is synced to disk.
-work: tasks taken and settled by a worker that does nothing with them; real ones add theirs.
-one at a time: from sending a put until it was acknowledged, and until a worker that waited
+work: tasks taken and settled by a worker that does nothing; real handlers add their own time.
+one at a time: from sending a put until it was acknowledged, and until a waiting worker
 had the task.
-This client used 2.00 s of processor time, 10.0 µs for each task it put or worked.
+This client used 2.00 s of processor time, 10.0 µs per task put or worked.
 )");
 }
 

@@ -1,4 +1,4 @@
-// `millrace tasks cancel|retry|remove|priority|move` by filter, and `millrace bulk` to look at such
+// `millrace tasks cancel|retry|remove|priority|move` by filter, and `millrace bulk` to show such
 // operations.
 #include <fmt/format.h>
 #include <functional>
@@ -19,7 +19,7 @@
 namespace millrace::cli {
 namespace {
 
-// How long somebody waits for an operation that was cancelled: a page takes less, mostly.
+// How long to wait for a cancelled operation to stop: a page usually takes less.
 constexpr Duration page_time = std::chrono::seconds(20);
 
 struct Options {
@@ -38,8 +38,8 @@ bool filtered(const BulkFilter& filter) {
   return filter != BulkFilter{};
 }
 
-// The server takes no empty filter, so --all says which states are meant. It moves dead letters and
-// cancelled tasks, too; from here only where they are named.
+// The server refuses an empty filter, so --all names the states. A move could also take dead
+// letters and cancelled tasks; here only if the user names those states.
 void say_states(BulkRequest& request, bool all) {
   if (!all && request.action != BulkAction::move) return;
   auto states = states_of(request);
@@ -63,7 +63,7 @@ Result<BulkRequest> request_of(BulkAction action, const Options& options, TimePo
                       .reason = options.reason};
   if (filtered(request.filter) == options.all) {
     return fail(ErrorCode::invalid, options.all
-                                        ? "--all and a filter say different things; give one"
+                                        ? "--all and a filter exclude each other; give one"
                                         : "which tasks? give a filter (--queue, --state, ...) or "
                                           "--all");
   }
@@ -95,21 +95,20 @@ Command& add(Command& tasks, const std::shared_ptr<Options>& options, const char
   }
   if (action == BulkAction::move) command.word("QUEUE", options->to, "Where to");
   takes_filter(command, options->filter);
-  command.flag("--all", options->all, "All there are, in all queues")
-      .flag("--dry-run", options->dry_run, "Only say how many")
+  command.flag("--all", options->all, "All tasks, in all queues")
+      .flag("--dry-run", options->dry_run, "Only print how many")
       .flag("-y,--yes", options->yes, "Do not ask");
   takes_session(command, options->server);
   command
       .explain(
-          "Counts first and asks; where nobody can be asked, it needs --yes. It is done inside "
-          "the\n"
-          "server and survives everything: Ctrl-C only leaves it alone, and `millrace bulk` shows "
-          "it.")
+          "Counts the tasks and asks first; without a terminal it needs --yes. The operation runs\n"
+          "inside the server and survives restarts: Ctrl-C only stops watching it, and\n"
+          "`millrace bulk` shows it.")
       .does(in_session(options, change<action>));
   return command;
 }
 
-// ---- bulk --------------------------------------------------------------------------------------
+// ---- bulk ----
 
 Result<TaskId> id_of(const std::string& text) {
   const auto task = task_of(text);
@@ -180,7 +179,8 @@ Exit list(const Options&, Session& session) {
     return Exit::ok;
   }
   if (page->operations.empty()) {
-    session.console().say("There are none; `millrace tasks cancel --help` shows how to make one.");
+    session.console().say(
+        "There are no operations; `millrace tasks cancel --help` shows how to start one.");
     return Exit::ok;
   }
   Table table({{"ID"},
@@ -205,7 +205,7 @@ Exit show(const Options& options, Session& session) {
   const auto id = id_of(options.id);
   if (!id) return misused(id.error(), session.console(), "bulk show");
   const auto found = session.ask<BulkOperation>(&HttpBroker::bulk_operation, *id, Duration{});
-  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
+  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists all operations.");
   if (session.json()) {
     session.print_json(wire::view_of(*found));
     return Exit::ok;
@@ -238,7 +238,7 @@ Exit wait(const Options& options, Session& session) {
   const auto id = id_of(options.id);
   if (!id) return misused(id.error(), session.console(), "bulk wait");
   auto found = session.ask<BulkOperation>(&HttpBroker::bulk_operation, *id, Duration{});
-  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
+  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists all operations.");
   return watch_bulk(std::move(*found), session);
 }
 
@@ -246,8 +246,8 @@ Exit cancel(const Options& options, Session& session) {
   const auto id = id_of(options.id);
   if (!id) return misused(id.error(), session.console(), "bulk cancel");
   auto found = session.ask<BulkOperation>(&HttpBroker::cancel_bulk, *id, options.reason);
-  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists those there are.");
-  // It ends after its page, and only then it is known how many it was.
+  if (!found) return session.fail_missing(found.error(), "`millrace bulk` lists all operations.");
+  // The operation ends after its current page; only then the final count is known.
   if (!is_final(found->state)) {
     auto ended = session.ask<BulkOperation>(&HttpBroker::bulk_operation, *id, page_time);
     if (ended) found = std::move(ended);
@@ -255,10 +255,12 @@ Exit cancel(const Options& options, Session& session) {
   if (session.json()) {
     session.print_json(wire::view_of(*found));
   } else if (is_final(found->state)) {
-    session.console().say(fmt::format("It has stopped; {}, and they stay so.", outcome_of(*found)));
+    session.console().say(
+        fmt::format("It has stopped; {}, and they are not undone.", outcome_of(*found)));
   } else {
     session.console().say(
-        fmt::format("It stops after its page; at least {}, and they stay so.", outcome_of(*found)));
+        fmt::format("It stops after its current page; at least {}, and they are not undone.",
+                    outcome_of(*found)));
   }
   return Exit::ok;
 }
@@ -266,7 +268,7 @@ Exit cancel(const Options& options, Session& session) {
 Command& add(Command& bulk, const std::shared_ptr<Options>& options, const char* name,
              const char* about, Exit (*doing)(const Options&, Session&)) {
   auto& command = bulk.add(name, about);
-  command.word("ID", options->id, "Of the operation");
+  command.word("ID", options->id, "The operation's id");
   takes_session(command, options->server);
   command.example(fmt::format("millrace bulk {} 019a0000-0000-7000-8000-000000000000", name))
       .does(in_session(options, doing));
@@ -278,14 +280,14 @@ Command& add(Command& bulk, const std::shared_ptr<Options>& options, const char*
 void add_bulk_changes(Command& tasks) {
   auto options = std::make_shared<Options>();
   add<BulkAction::cancel>(tasks, options, "Cancel tasks that wait or run")
-      .value("--reason", options->reason, "TEXT", "Why; kept with the tasks")
-      .example("millrace tasks cancel --tag newsletter --dry-run", "only says how many")
+      .value("--reason", options->reason, "TEXT", "The reason; kept with the tasks")
+      .example("millrace tasks cancel --tag newsletter --dry-run", "only prints how many")
       .example("millrace tasks cancel --queue emails --type welcome --reason 'sent by hand'");
   add<BulkAction::retry>(tasks, options,
-                         "Start dead letters anew; cancelled tasks only with --state cancelled")
+                         "Retry dead letters; cancelled tasks only with --state cancelled")
       .example("millrace tasks retry --queue emails --since 1h")
       .example("millrace tasks retry --state cancelled --client shop --yes");
-  add<BulkAction::remove>(tasks, options, "Remove tasks that do not run, for good")
+  add<BulkAction::remove>(tasks, options, "Remove tasks that are not running, permanently")
       .example("millrace tasks remove --queue emails --state completed --until 7d");
   add<BulkAction::priority>(tasks, options, "Give waiting tasks another priority")
       .example("millrace tasks priority high --queue emails --client shop");
@@ -297,15 +299,15 @@ void add_bulk_changes(Command& tasks) {
 
 void add_bulk(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& bulk = millrace.add("bulk", "Operations on many tasks: how far they are");
+  auto& bulk = millrace.add("bulk", "Show operations on many tasks and their progress");
   takes_session(bulk, options->server);
-  bulk.explain("`millrace tasks cancel`, retry, remove, priority and move begin them.")
+  bulk.explain("`millrace tasks cancel`, retry, remove, priority and move start them.")
       .example("millrace bulk")
       .example("millrace bulk cancel 019a0000-0000-7000-8000-000000000000")
       .does(in_session(options, list));
-  add(bulk, options, "show", "How far one is", show);
-  add(bulk, options, "wait", "Wait for its end", wait);
-  add(bulk, options, "cancel", "Stop one; what is done stays done", cancel)
+  add(bulk, options, "show", "Show the progress of an operation", show);
+  add(bulk, options, "wait", "Wait until it ends", wait);
+  add(bulk, options, "cancel", "Stop an operation; what is done is not undone", cancel)
       .value("--reason", options->reason, "TEXT", "Why");
 }
 

@@ -12,7 +12,7 @@
 namespace millrace::cli {
 namespace {
 
-// Between two looks at how far it is.
+// Between two updates of the progress.
 constexpr Duration look_again(200);
 constexpr Exit interrupted = static_cast<Exit>(128 + SIGINT);
 
@@ -70,7 +70,7 @@ Exit tell_end(const BulkOperation& operation, Session& session) {
   return Exit::failed;
 }
 
-// Until it is over; nullopt: the person left.
+// Until the operation ends; nullopt: the user left.
 Result<std::optional<BulkOperation>> followed(BulkOperation operation, Session& session) {
   Signals signals;
   while (!is_final(operation.state)) {
@@ -85,7 +85,7 @@ Result<std::optional<BulkOperation>> followed(BulkOperation operation, Session& 
   return operation;
 }
 
-// How many fit; nullopt: `exit` says why it ends here.
+// How many tasks match; nullopt: `exit` says why it ends here.
 std::optional<std::uint64_t> count(const BulkRun& run, Session& session, Exit& exit) {
   BulkRequest request = run.request;
   request.dry_run = true;
@@ -103,7 +103,7 @@ std::optional<std::uint64_t> count(const BulkRun& run, Session& session, Exit& e
     return std::nullopt;
   }
   if (!*ended) {
-    // Nobody waits for the number any more.
+    // The user left, so the count is not needed any more.
     session.ask<BulkOperation>(&HttpBroker::cancel_bulk, id, std::string("the caller left"));
     session.console().say("Nothing was changed.");
     exit = interrupted;
@@ -117,7 +117,7 @@ std::optional<std::uint64_t> count(const BulkRun& run, Session& session, Exit& e
   return (*ended)->progress.matched;
 }
 
-// Why it may not go on.
+// Why it may not continue.
 std::optional<Exit> refused(const BulkRun& run, std::uint64_t matched, Session& session) {
   if (run.yes) return std::nullopt;
   const std::string what = intention(run.request, matched);
@@ -163,7 +163,7 @@ Exit watch_bulk(BulkOperation operation, Session& session) {
 }
 
 Exit run_bulk(const BulkRun& run, Session& session) {
-  // With --yes nobody needs the number.
+  // With --yes the count is not needed.
   if (run.dry_run || !run.yes) {
     Exit exit = Exit::ok;
     const auto matched = count(run, session, exit);
@@ -175,7 +175,7 @@ Exit run_bulk(const BulkRun& run, Session& session) {
       return Exit::ok;
     }
     if (*matched == 0) {
-      session.console().say("No task fits.");
+      session.console().say("No task matches.");
       return Exit::ok;
     }
     if (const auto no = refused(run, *matched, session)) return *no;

@@ -1,4 +1,4 @@
-// An operation on many tasks, from the question to the end.
+// Runs an operation on many tasks, from the confirmation to the end.
 #pragma once
 
 #include <string_view>
@@ -10,15 +10,15 @@ namespace millrace::cli {
 
 struct BulkRun {
   BulkRequest request = {};
-  bool dry_run = false;  // only say how many
+  bool dry_run = false;  // only print how many
   bool yes = false;      // do not ask
 };
 
-// Looks how many there are, asks whoever is there, and shows how far the server is. Ctrl-C leaves
-// the operation running and says so.
+// Counts the tasks, asks the user, and shows the progress of the server. Ctrl-C leaves the
+// operation running and says so.
 Exit run_bulk(const BulkRun& run, Session& session);
 
-// Shows how far it is until it is over, or the person leaves; the exit code tells how it went.
+// Shows the progress until the operation ends or the user leaves; the exit code is its result.
 Exit watch_bulk(BulkOperation operation, Session& session);
 
 // "cancel 12 tasks", and "cancelled".

@@ -9,21 +9,22 @@ namespace millrace::cli {
 
 namespace {
 
-constexpr Exit reader_gone = static_cast<Exit>(128 + SIGPIPE);  // as the system would end us
+constexpr Exit reader_gone =
+    static_cast<Exit>(128 + SIGPIPE);  // the code with which the system would end the process
 
-// What was printed has arrived, or the command did not do what it was asked for.
+// A command has succeeded only if its output was written.
 Exit checked(Exit exit, Surroundings& with) {
   if (with.out.flush()) return exit;
   if (with.out_gone && with.out_gone()) return reader_gone;
   Console(with).fail({ErrorCode::unavailable,
-                      "standard output cannot be written; is the disk full, or is it closed?"});
+                      "cannot write to standard output; is the disk full, or is it closed?"});
   return exit == Exit::ok ? Exit::failed : exit;
 }
 
 }  // namespace
 
 Exit run(std::span<const std::string> arguments, Surroundings& with) {
-  if (!arguments.empty() && arguments.front() == "help") {  // as many tools spell it
+  if (!arguments.empty() && arguments.front() == "help") {  // as many tools accept it
     std::vector<std::string> asked(arguments.begin() + 1, arguments.end());
     asked.emplace_back("--help");
     return run(asked, with);

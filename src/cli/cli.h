@@ -24,28 +24,28 @@ namespace millrace::cli {
 // Scripts rely on these.
 enum class Exit : std::uint8_t {
   ok = 0,
-  failed = 1,       // it was understood, and it did not work
-  usage = 2,        // it was not understood
+  failed = 1,       // the command was understood, but failed
+  usage = 2,        // the command was not understood
   corrupt = 3,      // stored data failed a check
   store = 4,        // the store failed while it was served; what is on disk is what was promised
   missing = 5,      // there is no such task, queue, schedule, worker or key
   unreachable = 6,  // no server answered
-  denied = 7,       // the server does not let us: no key, or one that may not
-  // Also of `serve`: what shutdown.timeout_exit_code says, and 128 + the number of a second signal.
+  denied = 7,       // the server refused: no key, or one without the scope
+  // `serve` also returns shutdown.timeout_exit_code, and 128 + the number of a second signal.
 };
 
 using millrace::Access;
 using millrace::Progress;
 using Notice = OpeningNotice;
 
-// What checking a store found.
+// The result of checking a store.
 struct Verified {
   std::vector<std::pair<std::string, std::uint64_t>> figures = {};  // what, and how many
   std::vector<std::string> remarks = {};                            // worth knowing, not wrong
   std::vector<std::string> damage = {};
 };
 
-// What the tables of a database lack, or lacked.
+// The migrations that the tables of a database lack, or lacked.
 struct Migrated {
   std::vector<std::string> migrations = {};
   std::string sql = {};  // what applies them
@@ -54,12 +54,12 @@ struct Migrated {
 
 struct WorkerProgram;  // worker_program.h
 
-// Everything the commands know of the world.
+// Everything that commands get from outside.
 struct Surroundings {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool terminal = false;  // people watch `err`: moving progress is welcome
+  bool terminal = false;  // a person watches `err`: moving progress may be shown
   bool colours = false;   // on `err`
   Clock& clock;
   std::string version = {};
@@ -67,22 +67,22 @@ struct Surroundings {
                                                const Progress& progress, const Notice& notice)>
       open_store = nullptr;
   std::function<Result<Verified>(const StoreUrl& url, const Progress& progress)> verify = nullptr;
-  // Of a database: what is missing; `apply`: is applied.
+  // For a database: what is missing; `apply`: it is applied.
   std::function<Result<Migrated>(const StoreUrl& url, bool apply)> migrate = nullptr;
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<std::string> config_places = {};  // where a settings file may be
-  // Of standard output: whether people watch it, how it may look, how wide it is (0: not known).
+  // Standard output: whether it is a terminal, how it may look, how wide it is (0: not known).
   bool out_terminal = false;
   bool out_colours = false;
   std::function<std::size_t()> columns = nullptr;
-  bool in_terminal = false;  // somebody is there to be asked
-  // Whether whoever read standard output has gone; whether something can be read from standard
-  // input now, which is a pipe or a file.
+  bool in_terminal = false;  // a person can be asked
+  // Whether the reader of standard output is gone; whether standard input, a pipe or a file, has
+  // data now.
   std::function<bool()> out_gone = nullptr;
   std::function<bool()> in_waits = nullptr;
-  // Serves until it is told to stop.
+  // Serves until it is stopped.
   std::function<Exit(const config::Config& config)> serve = nullptr;
-  // Works until it is told to stop.
+  // Works until it is stopped.
   std::function<Exit(const WorkerProgram& program)> work = nullptr;
 };
 

@@ -113,12 +113,12 @@ TEST_F(CliTest, a_bad_import_says_what_was_done_and_fails) {
   in_.str("{\"millrace_export\":{\"format\":1}}\nnonsense\n");
   EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("added no queues"), HasSubstr("error: line 2: not JSON"),
-                                Not(HasSubstr("goes on from there"))));
+                                Not(HasSubstr("again to continue"))));
   for (const std::string& bad : {std::string(""), std::string("garbage")}) {
     in_.clear();
     in_.str(bad);
     EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
-    EXPECT_THAT(err_.str(), Not(HasSubstr("goes on from there"))) << bad;
+    EXPECT_THAT(err_.str(), Not(HasSubstr("again to continue"))) << bad;
   }
   in_.clear();
   in_.str("\x1f\x8b\x08");
@@ -132,8 +132,9 @@ TEST_F(CliTest, an_import_that_began_says_that_it_may_go_on_and_which_keys_came_
       "{\"memo\":{\"key\":\"key/a\",\"value\":\"{}\",\"version\":1}}\n"
       "nonsense\n");
   EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("1 API key came along; from now on requests need one"),
-                                HasSubstr("goes on from there")));
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("1 API key came with the import; from now on requests need a key"),
+                    HasSubstr("again to continue")));
 }
 
 TEST_F(CliTest, what_cannot_be_printed_is_a_failure) {

@@ -174,7 +174,7 @@ std::vector<std::string> long_names(const Argument& argument) {
 std::vector<std::string> choices_of(const Argument& argument) {
   if (!argument.type.contains('|')) return {};
   auto choices = split(argument.type, '|');
-  // N|unlimited and 0-9|high: of these only the second is a word to say.
+  // Of N|unlimited and 0-9|high only the second part is a word.
   std::erase_if(choices, [](const std::string& each) {
     return std::ranges::none_of(each, [](char c) { return c >= 'a' && c <= 'z'; });
   });

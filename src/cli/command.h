@@ -1,6 +1,6 @@
-// A command as data: what it takes, what it does, and how it is explained. Parsing, help,
-// completion and the tests all read the same tree. One file a command adds itself to it;
-// commands.cc lists them.
+// A command as data: its arguments, its action and its help. Parsing, help, completion and the
+// tests all read the same tree. Each command adds itself in a file of its own; commands.cc lists
+// them.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ struct Argument {
 
 struct Example {
   std::string line = {};
-  std::string about = {};  // what it does, if it does not say so itself
+  std::string about = {};  // what it does, unless the command itself is clear
 };
 
 class Command {
@@ -56,8 +56,8 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  // ---- Making one ------------------------------------------------------------------------------
-  // What is referred to must live as long as the command: let does() hold it.
+  // ---- Making one ----
+  // What a command refers to must live as long as the command: let does() hold it.
 
   Command& add(std::string name, std::string about);  // a command below this one
   Command& word(std::string name, std::string& to, std::string about);
@@ -83,7 +83,7 @@ class Command {
   Command& hide();  // not in the help
   Command& does(Doing doing);
 
-  // ---- Reading it ------------------------------------------------------------------------------
+  // ---- Reading it ----
 
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
@@ -114,13 +114,13 @@ std::string name_of(std::span<const Command* const> path);
 
 // The long names of a flag or value: --output.
 std::vector<std::string> long_names(const Argument& argument);
-// What may be said where it is one of a few words; empty: anything.
+// The allowed words, if the value is one of a few; empty: any value.
 std::vector<std::string> choices_of(const Argument& argument);
 
-// Runs what the arguments ask for, or says what is wrong with them.
+// Runs the command that the arguments name, or prints what is wrong with them.
 Exit run_command(const Command& root, std::span<const std::string> arguments, Surroundings& with);
 
-// Only looks at them; empty: they are good.
+// Only checks the arguments; empty: they are correct.
 std::string misuse_of(const Command& root, std::span<const std::string> arguments,
                       const std::string& version);
 

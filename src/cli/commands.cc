@@ -4,19 +4,15 @@ namespace millrace::cli {
 namespace {
 
 constexpr const char* about =
-    "Millrace is a durable task queue. `millrace serve` is the server; the other commands speak "
-    "to\n"
-    "one (--server, or MILLRACE_URL), and a few work on a store that nobody serves: a directory "
-    "with\n"
-    "a journal (./data) or a file that a memory store saves itself to (memory:?snapshot=./tasks), "
-    "or "
-    "on\n"
-    "a database (postgres://...), which any number may serve.";
+    "Millrace is a durable task queue. `millrace serve` is the server; most other commands talk\n"
+    "to one (--server, or MILLRACE_URL). A few open a store that no server has open: a directory\n"
+    "with a journal (./data), a file that a memory store saves itself to\n"
+    "(memory:?snapshot=./tasks), or a database (postgres://...), which several may share.";
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 it worked, 1 it failed, 2 it was not understood, 3 stored data is damaged,\n"
-    "4 the store failed while it was served, 5 there is no such thing, 6 the server is not\n"
-    "reachable, 7 it is not allowed.\n"
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 3 stored data is damaged, 4 the store\n"
+    "failed while it was served, 5 the task, queue, schedule or key does not exist, 6 the server\n"
+    "is not reachable, 7 the API key does not allow it.\n"
     "`millrace COMMAND --help` explains a command and shows examples.";
 
 }  // namespace
@@ -31,7 +27,7 @@ std::unique_ptr<Command> all_commands() {
       .example("millrace tasks --queue emails --state dead", "which tasks those are")
       .example("millrace keys create --name ops --scope admin", "an API key")
       .example("millrace export ./data --output backup.jsonl", "everything in ./data")
-      .example("millrace verify ./data", "is every byte of it sound?");
+      .example("millrace verify ./data", "checks every byte of it");
   add_serve(*millrace);
   add_work(*millrace);
   add_put(*millrace);

@@ -23,7 +23,7 @@ const Argument* find_flag(const Command& command, std::string_view name) {
   return nullptr;
 }
 
-// Where the words have led.
+// Where the words so far have led.
 struct Place {
   const Command* command = nullptr;
   const Argument* pending = nullptr;  // its value comes next
@@ -45,7 +45,7 @@ Place place_after(const Command& root, std::span<const std::string> words) {
       const bool takes = flag != nullptr && flag->kind == ArgumentKind::value && !flag->maybe_empty;
       if (takes) place.pending = flag;
     } else if (const Command* below = place.command->find_below(word)) {
-      // As parsing does it: a command is one wherever it stands.
+      // As in parsing: the name of a command counts wherever it is.
       place.command = below, place.words = 0;
     } else {
       ++place.words;
@@ -64,8 +64,8 @@ const Argument* word_at(const Command& command, std::size_t place) {
   return nullptr;
 }
 
-// Whether a shell takes it as it is. Whoever names a worker must not write on the command lines of
-// others.
+// Whether a shell takes the name unchanged. The name of a worker must not inject anything into the
+// command lines of other users.
 bool is_plain(std::string_view name) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/-";
@@ -76,7 +76,7 @@ class Finder {
  public:
   Finder(std::string_view typed, const NamesOf& names_of) : typed_(typed), names_of_(names_of) {}
 
-  // Of lists such as failed,dead the last counts.
+  // In a list such as failed,dead the last one is completed.
   void add_values(const Argument& argument, std::string_view front) {
     std::string before(front);
     std::string_view last = typed_.substr(front.size());

@@ -21,12 +21,12 @@ struct Candidate {
 // Names that a server knows: of what is called QUEUE, SCHEDULE or WORKER.
 using NamesOf = std::function<std::vector<std::string>(std::string_view what)>;
 
-// For the last of the words, which may be empty; the program's name is not among them. None:
-// whatever the shell itself would offer, such as files.
+// Completes the last of the words, which may be empty; the program's name is not among them. None:
+// what the shell itself would offer, such as files.
 std::vector<Candidate> candidates(const Command& root, std::span<const std::string> words,
                                   const NamesOf& names_of);
 
-// What a shell must read to complete `millrace`; empty: the shell is not known.
+// The script that lets a shell complete `millrace`; empty: the shell is not known.
 std::string_view completion_script(std::string_view shell);
 
 }  // namespace millrace::cli

@@ -1,4 +1,4 @@
-// `millrace completion SHELL`, and the hidden `millrace complete` that its scripts ask.
+// `millrace completion SHELL`, and the hidden `millrace complete` that its scripts call.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -9,10 +9,10 @@
 namespace millrace::cli {
 namespace {
 
-// A prompt that hangs is worse than a name that is missing.
+// A prompt that hangs is worse than a missing name.
 constexpr Duration patience(400);
 
-// As far as the words so far name a server.
+// The server that the words so far name.
 ServerOptions server_in(std::span<const std::string> words) {
   ServerOptions options;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -71,7 +71,7 @@ Exit complete(const std::vector<std::string>& words, Surroundings& with) {
 
 void add_completion(Command& millrace) {
   auto shell = std::make_shared<std::string>();
-  millrace.add("completion", "Print what a shell needs to complete commands and names")
+  millrace.add("completion", "Print the script that lets a shell complete commands and names")
       .argument({.kind = ArgumentKind::word,
                  .names = "SHELL",
                  .type = "bash|zsh|fish",
@@ -98,10 +98,10 @@ void add_completion(Command& millrace) {
         return Exit::ok;
       });
   auto words = std::make_shared<std::vector<std::string>>();
-  millrace.add("complete", "What could be typed next")
+  millrace.add("complete", "Print what could be typed next")
       .hide()
       .maybe_words("WORD", *words, "The words so far; the last one is completed")
-      .explain("What the scripts of `millrace completion` ask.")
+      .explain("The scripts of `millrace completion` call this.")
       .example("millrace complete -- queues sh")
       .does([words](Surroundings& with, Console&) { return complete(*words, with); });
 }

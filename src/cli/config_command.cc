@@ -29,11 +29,10 @@ void add_config(Command& millrace) {
   auto options = std::make_shared<Options>();
   auto& command = millrace.add("config", "Show the settings in force and where each came from");
   takes_settings(command, options->config);
-  command.flag("--toml", options->toml, "As a file that may be used as it is, with comments")
+  command.flag("--toml", options->toml, "Print a settings file with comments, ready to use")
       .explain(
-          "Takes the flags of `millrace serve`, so that one can see what they would do. Secrets "
-          "are\n"
-          "not shown.")
+          "Takes the flags of `millrace serve` and shows what they would do. Secrets are not "
+          "shown.")
       .example("millrace config")
       .example("millrace config --toml > millrace.toml")
       .does([options](Surroundings& with, Console& console) {

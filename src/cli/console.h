@@ -1,4 +1,4 @@
-// How commands talk to the person in front of them, on standard error.
+// How commands talk to the user, on standard error.
 #pragma once
 
 #include <millrace/result.h>
@@ -21,7 +21,7 @@ class Console {
       : err_(with.err), terminal_(with.terminal), colours_(with.colours), clock_(with.clock) {}
 
   void say(std::string_view text);   // what happened
-  void warn(std::string_view text);  // what somebody should look at
+  void warn(std::string_view text);  // what the user should look at
 
   // "error: ..." and the exit code that fits.
   Exit fail(const Error& error);
@@ -30,13 +30,13 @@ class Console {
   // Asks until it is answered yes or no; an end of input is a no.
   bool asks(std::string_view question, std::istream& in);
 
-  // Shows how far `what` has come, at most ten times a second; a total of 0 is unknown. Whatever is
-  // said next takes its place.
+  // Shows the progress of `what`, at most ten times per second; a total of 0 is unknown. The next
+  // output replaces it.
   void progress(std::string_view what, std::uint64_t done, std::uint64_t total);
 
  private:
   void clear_progress();
-  // As it may be shown: what others wrote is in most messages.
+  // Made printable: most messages contain text from outside.
   std::string shown(std::string_view text) const;
   std::string painted(std::string_view text, std::string_view colour) const;
 
@@ -48,7 +48,7 @@ class Console {
   bool shown_ = false;
 };
 
-// What NO_COLOR, CLICOLOR_FORCE and TERM say about colours on such a stream.
+// Whether NO_COLOR, CLICOLOR_FORCE and TERM allow colours on such a stream.
 bool wants_colours(const std::vector<std::pair<std::string, std::string>>& environment,
                    bool terminal);
 

@@ -27,7 +27,7 @@ class ConsoleTest : public ::testing::Test {
   Surroundings with_{.in = in_, .out = out_, .err = err_, .clock = clock_};
 };
 
-TEST_F(ConsoleTest, is_plain_text_where_nobody_watches) {
+TEST_F(ConsoleTest, is_plain_text_without_a_terminal) {
   auto quiet = console(false);
   quiet.progress("exporting", 1, 2);
   quiet.say("done");

@@ -1,4 +1,4 @@
-// `millrace dead`: what failed for good, and what becomes of it.
+// `millrace dead`: dead letters, and what to do with them.
 #include <fmt/format.h>
 
 #include "api/wire/text_writer.h"
@@ -50,11 +50,11 @@ Exit list(const Options& options, Session& session) {
   if (!found.tasks.empty()) session.print(table_of(found.tasks, session.now()));
   session.console().say(fmt::format("{}{}",
                                     counted(found.tasks.size(), "dead letter", "dead letters"),
-                                    found.next ? ", and there may be more (--limit N)" : ""));
+                                    found.next ? "; there may be more (--limit N)" : ""));
   return Exit::ok;
 }
 
-// How many the server has of them, from its counters; nothing is counted where types are asked for.
+// How many there are, from the server's counters; unknown if a type is given.
 std::optional<std::uint64_t> how_many(const Options& options, Session& session) {
   if (options.filter.type) return std::nullopt;
   const auto views = session.ask<std::vector<QueueView>>(
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> how_many(const Options& options, Session& session) 
   return count;
 }
 
-// Which ones; an error if that was not said.
+// The dead letters that the options name; an error if they name none.
 Result<DeadLetters> which(const Options& options) {
   DeadLetters letters;
   if (options.filter.queue) letters.queue = queue_of(*options.filter.queue);
@@ -86,7 +86,7 @@ Result<DeadLetters> which(const Options& options) {
   const int ways = int{filtered} + int{!letters.ids.empty()} + int{options.all};
   if (ways == 1) return letters;
   return fail(ErrorCode::invalid,
-              ways == 0 ? "which ones? give ids, --queue or --type, or --all"
+              ways == 0 ? "which dead letters? give ids, --queue or --type, or --all"
                         : "give ids, or --queue and --type, or --all; not several of these");
 }
 
@@ -120,9 +120,9 @@ Exit handle(const Options& options, Session& session, Verb verb, std::string_vie
   }
   session.console().say(fmt::format(
       "{} {}{}", done, counted(handled->done, "dead letter", "dead letters"),
-      handled->refused == 0
-          ? ""
-          : fmt::format("; {} were gone, or none any more", grouped(handled->refused))));
+      handled->refused == 0 ? ""
+                            : fmt::format("; {} no longer exist, or are no longer dead letters",
+                                          grouped(handled->refused))));
   return handled->refused == 0 ? Exit::ok : Exit::failed;
 }
 
@@ -139,7 +139,8 @@ Command& add(Command& dead, const std::shared_ptr<Options>& options, const char*
   auto& command = dead.add(name, about);
   command.maybe_words("ID", options->ids, "These");
   takes_dead_filter(command, options->filter);
-  command.flag("--all", options->all, "All there are").flag("-y,--yes", options->yes, "Do not ask");
+  command.flag("--all", options->all, "All dead letters")
+      .flag("-y,--yes", options->yes, "Do not ask");
   takes_session(command, options->server);
   command.does(in_session(options, doing));
   return command;
@@ -151,7 +152,7 @@ void add_dead(Command& millrace) {
   auto options = std::make_shared<Options>();
   auto& dead = millrace.add("dead", "List dead letters, retry or remove them");
   takes_dead_filter(dead, options->filter);
-  dead.value("-n,--limit", options->limit, "N", "At most so many [50]");
+  dead.value("-n,--limit", options->limit, "N", "Print at most this many [50]");
   takes_session(dead, options->server);
   dead.explain(
           "A dead letter is a task that ended `failed` (it cannot succeed) or `dead` (every retry "
@@ -161,10 +162,10 @@ void add_dead(Command& millrace) {
       .example("millrace dead --queue emails --type welcome")
       .example("millrace dead retry --queue emails", "asks first")
       .does(in_session(options, list));
-  add(dead, options, "retry", "Start dead letters anew", retry)
+  add(dead, options, "retry", "Retry dead letters", retry)
       .example("millrace dead retry 019a0000-0000-7000-8000-000000000000")
       .example("millrace dead retry --queue emails --yes");
-  add(dead, options, "remove", "Remove dead letters for good", remove)
+  add(dead, options, "remove", "Remove dead letters permanently", remove)
       .example("millrace dead remove --queue emails --type welcome --yes")
       .example("millrace dead remove --all");
 }

@@ -47,7 +47,7 @@ constexpr auto no_width = std::to_array<Range>({{0x0300, 0x036f},
                                                 {0xfeff, 0xfeff},
                                                 {0xe0100, 0xe01ef}});
 
-// They change what stands around them.
+// Marks that change the direction of the text around them.
 constexpr auto turning =
     std::to_array<Range>({{0x061c, 0x061c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}});
 
@@ -71,17 +71,17 @@ std::size_t width_of(char32_t code) {
   return in(wide, code) ? 2 : 1;
 }
 
-// The character at the start, or one byte that is none.
+// The character at the start, or one byte that is not part of one.
 std::string_view first_of(std::string_view text) {
   return text.substr(0, std::max<std::size_t>(1, utf8_character(text)));
 }
 
-// Whether a terminal would do something else with it than show it.
+// Whether a terminal would act on it instead of showing it.
 bool is_obeyed(char32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || in(turning, code);
 }
 
-// With `instead` of each character that would be obeyed, and of 0 for bytes that are none.
+// Replaces each character that a terminal would act on, and bytes that are not UTF-8 (passed as 0).
 template <class Instead>
 std::string with_replaced(std::string_view text, Instead instead) {
   std::string out;

@@ -1,7 +1,7 @@
-// `millrace events`: what happens to tasks, as it happens.
+// `millrace events`: the events of tasks, as they happen.
 #include <fmt/format.h>
 
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
 #include "cli/commands.h"
 #include "cli/display.h"
 #include "cli/flag_values.h"
@@ -67,7 +67,7 @@ std::string line_of(const TaskHappening& event, const Look& look) {
                      remark_on(event));
 }
 
-// {"event":"put", and the rest as the API says it.
+// {"event":"put", and the rest as in the API.
 std::string json_of(const TaskHappening& event) {
   return fmt::format(R"({{"event":"{}",{})", name_of(event.what), wire::text_of(event).substr(1));
 }
@@ -78,24 +78,24 @@ class Follower {
       : filter_(std::move(filter)), most_(most), after_(options.after), session_(session) {}
 
   Exit run() {
-    // Whoever is not there now is told so at once.
+    // A server that does not answer is reported at once.
     const auto there = session_.ask<std::vector<QueueView>>(
         &HttpBroker::queues,
         filter_.queue ? std::optional<QueueRef>(*filter_.queue) : std::nullopt);
     if (!there && there.error().code != ErrorCode::not_found) return session_.fail(there.error());
     Duration pause = first_pause;
     while (true) {
-      const auto ended =
-          session_.ask<std::string>(&HttpBroker::events, filter_, after_,
-                                    std::function<Result<void>(const wire::EventNews&)>(
-                                        [&](const wire::EventNews& news) { return tell(news); }));
+      const auto ended = session_.ask<std::string>(
+          &HttpBroker::events, filter_, after_,
+          std::function<Result<void>(const wire::StreamedEvent&)>(
+              [&](const wire::StreamedEvent& news) { return tell(news); }));
       if (enough_) return Exit::ok;
       if (ended) {
         after_ = *ended;
         pause = first_pause;
         continue;
       }
-      // A server that was there may come back; anything else will not change.
+      // A server that has answered before may come back; another error will not go away.
       if (ended.error().code != ErrorCode::unavailable) return session_.fail(ended.error());
       session_.console().warn(fmt::format("{}; trying again", ended.error().message));
       Signals signals;
@@ -105,11 +105,11 @@ class Follower {
   }
 
  private:
-  Result<void> tell(const wire::EventNews& news) {
+  Result<void> tell(const wire::StreamedEvent& news) {
     if (!news.id.empty()) after_ = news.id;
-    if (news.reset) session_.console().warn("some events were too old to be had");
+    if (news.reset) session_.console().warn("some older events are no longer available");
     if (news.skipped != 0) {
-      session_.console().warn(fmt::format("{} were passed over: there are too many a second",
+      session_.console().warn(fmt::format("{} were skipped: there are too many per second",
                                           counted(news.skipped, "event", "events")));
     }
     if (!news.event) return {};
@@ -118,9 +118,9 @@ class Follower {
     } else {
       session_.out() << line_of(*news.event, session_.look());
     }
-    // If nobody reads it, nobody reads the others either.
+    // Stops when the output is closed.
     enough_ = ++told_ == most_ || !session_.out().flush();
-    if (enough_) return fail(ErrorCode::conflict, "that was enough");
+    if (enough_) return fail(ErrorCode::conflict, "enough events were printed");
     return {};
   }
 
@@ -155,19 +155,19 @@ Exit follow(const Options& options, Session& session) {
 
 void add_events(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("events", "Follow what happens to tasks");
-  command.value("--queue", options->queue, "QUEUE", "In this queue")
-      .value("--type", options->type, "TYPE", "To tasks of this type")
-      .value("--client", options->client, "TEXT", "To tasks for this client")
-      .value("--id", options->id, "UUID", "To this task")
-      .value("--after", options->after, "EVENT", "Go on after this event, as the API calls it")
-      .value("-n,--count", options->count, "N", "End after so many");
+  auto& command = millrace.add("events", "Follow the events of tasks");
+  command.value("--queue", options->queue, "QUEUE", "Only tasks of this queue")
+      .value("--type", options->type, "TYPE", "Only tasks of this type")
+      .value("--client", options->client, "TEXT", "Only tasks of this client")
+      .value("--id", options->id, "UUID", "Only this task")
+      .value("--after", options->after, "EVENT", "Continue after the event with this id")
+      .value("-n,--count", options->count, "N", "Stop after this many events");
   takes_session(command, options->server);
   command
       .explain(
-          "Goes on until Ctrl-C, also when the server restarts. What is too much for one stream, "
-          "over\n"
-          "500 a second, is passed over and counted.")
+          "Runs until Ctrl-C, also when the server restarts. Over 500 events per second are too "
+          "many\n"
+          "for one stream; the rest is skipped and counted.")
       .example("millrace events")
       .example("millrace events --queue emails --json | jq -r 'select(.event == \"dead\") | .id'")
       .does(in_session(options, follow));

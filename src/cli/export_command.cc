@@ -45,7 +45,7 @@ Result<transfer::ExportReport> as_queue_state(const Options& options, std::ostre
   return transfer::write_queue_state(lines, out, options.queue);
 }
 
-// What is written to: a file that is there whole or not at all, or standard output.
+// Writes to a file that appears only when it is complete, or to standard output.
 Result<transfer::ExportReport> write(const Options& options, Surroundings& with,
                                      const ExportTo& lines_to) {
   const ExportTo export_to = [&](std::ostream& out) {
@@ -64,7 +64,7 @@ Result<transfer::ExportReport> write(const Options& options, Surroundings& with,
 
 Exit tell(const Result<transfer::ExportReport>& report, const Options& options, Surroundings& with,
           Console& console) {
-  // Standard output is told of at the end, as it is of every command.
+  // Errors of standard output are reported at the end, as for every command.
   if (options.output.empty() && !with.out.flush()) return Exit::failed;
   if (!report) return console.fail(report.error());
   for (const std::string& each : report->left_out) console.warn(fmt::format("left out {}", each));
@@ -93,7 +93,7 @@ Exit export_store(const Options& options, Surroundings& with, Console& console) 
   return tell(report, options, with, console);
 }
 
-// Lines as they come from a server, and the last of them, which says how many there were.
+// The lines from a server, and the last of them, which holds the counts.
 class Download {
  public:
   explicit Download(std::ostream& out) : out_(out) {}
@@ -106,7 +106,7 @@ class Download {
     }
     bytes_ += piece.size();
     lines_ += static_cast<std::uint64_t>(std::ranges::count(piece, '\n'));
-    // The closing line is short; of others the end is enough.
+    // The closing line is short, so the end of the text is enough.
     tail_ += piece;
     if (tail_.size() > 2 * kept) tail_.erase(0, tail_.size() - kept);
     return {};
@@ -120,8 +120,8 @@ class Download {
     const auto line = transfer::read_line(last, true);
     const auto* end = line ? std::get_if<transfer::End>(&*line) : nullptr;
     if (end == nullptr) {
-      return fail(ErrorCode::unavailable,
-                  fmt::format("the server broke off after {}", counted(lines_, "line", "lines")));
+      return fail(ErrorCode::unavailable, fmt::format("the server closed the connection after {}",
+                                                      counted(lines_, "line", "lines")));
     }
     return transfer::ExportReport{.written = end->counts, .left_out = end->left_out};
   }
@@ -147,7 +147,7 @@ Exit export_server(const Options& options, Session& session) {
     };
     const auto done = session.ask<void>(&HttpBroker::export_lines, take);
     if (done) return download.end();
-    // What we could not write is none of the server's business.
+    // A local write error is not the server's.
     if (!out) return Result<transfer::ExportReport>(std::unexpected(done.error()));
     refused = session.fail(done.error());
     return Result<transfer::ExportReport>(std::unexpected(done.error()));
@@ -189,14 +189,14 @@ void add_export(Command& millrace) {
   millrace.add("export", "Write everything in a store or a server as lines of JSON")
       .word("SOURCE", options->source,
             "The store: a directory, journal:DIR or memory:?snapshot=FILE; or a server, http://...")
-      .value("-o,--output", options->output, "FILE", "Where to (default: standard output)")
-      .flag("-f,--force", options->force, "Replace the file if it is there")
+      .value("-o,--output", options->output, "FILE", "The file to write (default: standard output)")
+      .flag("-f,--force", options->force, "Replace the file if it exists")
       .value("--format", options->format, "lines|queue-state",
              "Lines, or the document {queues, tasks} of one queue")
       .value("--queue", options->queue, "NAME",
-             "Whose tasks, with queue-state; not needed where only one queue has any")
+             "The queue to write, with queue-state; optional if only one queue has tasks")
       .value("--key-file", options->server.key_file, "FILE",
-             "A file with the key of the server (else MILLRACE_KEY)")
+             "A file with the server's API key (else MILLRACE_KEY)")
       .explain(
           "Writes queues, schedules, memos and tasks in all states, the oldest task first. "
           "Changes\n"

@@ -16,11 +16,11 @@ std::string first_steps(const Place& place) {
   std::string first;
   if (place.tls) {
     curl += " --cacert \"$CA\"";
-    first += "  CA=certificate.pem   # whom to trust\n";
+    first += "  CA=certificate.pem   # the certificate to trust\n";
   }
   if (place.needs_key) {
     curl += " -H \"Authorization: Bearer $KEY\"";
-    first += "  KEY=mr_...           # one that may put, work and read\n";
+    first += "  KEY=mr_...           # an API key that may put, work and read\n";
   }
   const std::string url = url_of(place) + "/v1";
   const std::string post = curl + " -H 'Content-Type: application/json'";

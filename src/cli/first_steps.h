@@ -1,4 +1,4 @@
-// What somebody who has just started a server can paste.
+// Commands to paste after the first start of a server.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace millrace::cli {
 
 struct Place {
-  config::Address address = {};  // the one really listened on
+  config::Address address = {};  // the one the server listens on
   bool tls = false;
   bool needs_key = false;  // there are API keys
-  bool dashboard = false;  // it is shown at this address
+  bool dashboard = false;  // the dashboard is served at this address
 };
 
-// An address under which this machine reaches it: "every address" is none to connect to.
+// A URL under which this machine reaches the server: 0.0.0.0 cannot be connected to.
 std::string url_of(const Place& place);
 
 // A few lines with curl: put a task, take it, settle it, look at its queue; and where else to look.

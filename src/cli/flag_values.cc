@@ -146,7 +146,7 @@ Result<TaskRef> task_of(std::string_view text) {
   const auto id = task_id_from_text(text);
   if (id) return *id;
   return fail(ErrorCode::invalid,
-              fmt::format("{} is no task: write its id "
+              fmt::format("{} is not a task: write its id "
                           "(01920000-0000-7000-8000-000000000000) or its number",
                           in_quotes(text)));
 }

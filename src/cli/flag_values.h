@@ -36,12 +36,12 @@ Result<TaskState> state_of(std::string_view flag, std::string_view text);
 Result<std::size_t> choice_of(std::string_view flag, std::string_view text,
                               const std::vector<std::string_view>& names);
 
-// As a path of the API is read: digits are a queue's number, a UUID is its id, else it is its name.
+// As in a path of the API: digits are a queue's number, a UUID is its id, anything else its name.
 QueueRef queue_of(std::string_view text);
 // An id, with or without task- before it, or a number.
 Result<TaskRef> task_of(std::string_view text);
 
-// Reads a flag that may not have been given, and stays with the first error.
+// Reads flags that may be missing, and keeps the first error.
 class FlagReader {
  public:
   template <class To, class Read>

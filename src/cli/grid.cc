@@ -49,7 +49,7 @@ Grid::Grid(std::vector<GridColumn> columns, std::size_t width, const Look& look)
 std::size_t Grid::gap_before(std::size_t column) const {
   for (std::size_t i = column; i-- != 0;) {
     if (widths_[i] == 0) continue;
-    // Between numbers and what stands to their right there is no blank of their own.
+    // Between numbers and the text to their right there is one blank more.
     return columns_[i].right && !columns_[column].right ? gap_ + 1 : gap_;
   }
   return 0;

@@ -1,5 +1,5 @@
-// Rows in columns for a screen of a given width: the less important columns go first when it is
-// narrow, the others share what there is.
+// Rows in columns for a screen of a given width: on a narrow screen the less important columns are
+// dropped, the others share the width.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace millrace::cli {
 struct GridColumn {
   std::string title = {};
   bool right = false;
-  std::size_t least = 6;  // columns of the screen it has at least
-  std::size_t most = 0;   // and has if there is room; less than `least` means that
-  unsigned rank = 0;      // the greatest goes first; 0 stays
-  // Marked where the rows are sorted by it.
+  std::size_t least = 6;  // its minimal width
+  std::size_t most = 0;   // its width if there is room; at least `least`
+  unsigned rank = 0;      // the greatest is dropped first; 0 is never dropped
+  // The mark in the title of the column by which the rows are sorted.
   enum class Order : std::uint8_t { none, rising, falling } order = Order::none;
 };
 
@@ -29,12 +29,12 @@ class Grid {
 
   bool shows(std::size_t column) const { return widths_[column] != 0; }
   Line head(Paint paint) const;
-  // Every column's cell, also of those that are not shown.
+  // The cells of all columns, also of those that are not shown.
   Line row(const std::vector<Cell>& cells) const;
 
  private:
   std::size_t gap_before(std::size_t column) const;
-  // Right-aligned cells may use that much of the gap before them.
+  // Right-aligned cells may use this much of the gap before them.
   Line row(const std::vector<Cell>& cells, std::size_t into_gap) const;
 
   std::vector<GridColumn> columns_;

@@ -1,4 +1,4 @@
-// `millrace import`: what an export has, into a store.
+// `millrace import`: adds the contents of an export to a store.
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
@@ -39,25 +39,25 @@ void tell(const transfer::ImportReport& report, Console& console) {
                              counted(report.key_held, "task", "tasks")));
   }
   if (report.expired != 0) {
-    console.say(fmt::format("left out {} whose lifetime is over",
-                            counted(report.expired, "memo", "memos")));
+    console.say(
+        fmt::format("left out {} past their retention", counted(report.expired, "memo", "memos")));
   }
 }
 
-// What came of an import that stopped: running it again is no help where it stopped at once.
+// Reports an import that stopped. If it stopped at the first line, running it again does not help.
 Exit tell_error(const transfer::ImportReport& report, Console& console) {
   const bool began = report.added != transfer::Counts{} || report.existing != transfer::Counts{};
   const Exit exit =
-      began ? console.fail(*report.error,
-                           "What is added is safe. Running the import again goes on from there.")
-            : console.fail(*report.error);
+      began
+          ? console.fail(*report.error, "What was added is safe. Run the import again to continue.")
+          : console.fail(*report.error);
   return exit;
 }
 
-// With the first key a server is no longer open.
+// With its first key a server no longer accepts requests without one.
 void tell_keys(std::uint64_t keys, Console& console) {
   if (keys == 0) return;
-  console.warn(fmt::format("{} came along; from now on requests need one",
+  console.warn(fmt::format("{} came with the import; from now on requests need a key",
                            counted(keys, "API key", "API keys")));
 }
 
@@ -90,7 +90,7 @@ Exit import_from(std::istream& in, std::uint64_t size, const Options& options, S
   tell(report, console);
   if (!saved) return console.fail(saved.error(), "What was added is lost. Run the import again.");
   if (report.added.memos != 0) tell_keys(keys_in(store, with.clock.now()) - keys, console);
-  // A bad file is the file's fault; the store says `corrupt` when it is its own.
+  // An error here is an error of the file; a damaged store says `corrupt`.
   return report.error ? tell_error(report, console) : Exit::ok;
 }
 
@@ -109,7 +109,7 @@ transfer::ImportReport report_of(const wire::Imported& imported) {
   return report;
 }
 
-// The file goes to the server as it is; what cannot be right is found there.
+// The file is sent to the server unchanged; the server finds its errors.
 Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options,
                     Session& session) {
   Console& console = session.console();
@@ -124,7 +124,7 @@ Exit send_to_server(std::istream& in, std::uint64_t size, const Options& options
   if (!imported) {
     const Exit exit = session.fail(imported.error());
     if (imported.error().code == ErrorCode::unavailable && upload.bytes() != 0) {
-      console.say("What was added is safe. Running the import again goes on from there.");
+      console.say("What was added is safe. Run the import again to continue.");
     }
     return exit;
   }
@@ -160,14 +160,14 @@ Exit import_file(const Options& options, Surroundings& with, Console& console) {
     }
   }
   std::istream& in = from_file ? file : with.in;
-  constexpr int gzip = 0x1f;  // what no JSON begins with
+  constexpr int gzip = 0x1f;  // the first byte of gzip; JSON cannot begin with it
   if (in.peek() == gzip) {
     return console.fail(
         {ErrorCode::invalid, "the input is compressed"},
-        fmt::format("Unpack it on the way: zcat {} | millrace import - --into {}",
+        fmt::format("Decompress it first: zcat {} | millrace import - --into {}",
                     from_file ? options.file : "FILE", without_password(options.target)));
   }
-  in.clear();  // an empty one is told as such
+  in.clear();  // an empty file is reported as such
   const std::uint64_t size = from_file ? size_of(options.file) : 0;
   if (!is_server(options.target)) return import_into_store(in, size, options, with, console);
   ServerOptions server = options.server;
@@ -180,18 +180,18 @@ Exit import_file(const Options& options, Surroundings& with, Console& console) {
 
 void add_import(Command& millrace) {
   auto options = std::make_shared<Options>();
-  millrace.add("import", "Add what an export has to a store or a server")
-      .word("FILE", options->file, "What to read; - is standard input")
+  millrace.add("import", "Add the contents of an export to a store or a server")
+      .word("FILE", options->file, "The file to read; - is standard input")
       .value("--into", options->target, "STORE",
              "The store, a directory that is made if there is none; or a server, http://...")
       .required()
       .value("--queue", options->queue, "NAME",
-             "Where the tasks of a queue-state.json go [default]")
+             "The queue for the tasks of a queue-state.json [default]")
       .value("--key-file", options->server.key_file, "FILE",
-             "A file with the key of the server (else MILLRACE_KEY)")
+             "A file with the server's API key (else MILLRACE_KEY)")
       .explain(
-          "Adds what the store has not; what is there already stays as it is, so an import may be\n"
-          "run again after anything. Tasks that were running are queued. Reads what\n"
+          "Adds what the store does not have and changes nothing that it has, so an import may be\n"
+          "run again after any failure. Tasks that were running are queued. Reads what\n"
           "`millrace export` wrote, and queue-state.json files.")
       .example("millrace import backup.jsonl --into ./data")
       .example("zcat backup.gz | millrace import - --into ./data")

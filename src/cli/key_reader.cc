@@ -11,10 +11,10 @@ namespace millrace::cli {
 namespace {
 
 constexpr char escape = '\x1b';
-// No key is longer; a terminal that sends more is not speaking of keys.
+// No key sequence is longer; more bytes are not a key.
 constexpr std::size_t longest = 32;
 
-// What follows ESC [ or ESC O, as xterm, the Linux console and tmux say it.
+// What follows ESC [ or ESC O in xterm, the Linux console and tmux.
 constexpr auto sequences =
     std::to_array<std::pair<std::string_view, Key>>({{"A", Key::up},
                                                      {"B", Key::down},
@@ -29,13 +29,13 @@ constexpr auto sequences =
                                                      {"6~", Key::page_down}});
 
 struct Found {
-  std::size_t length = 0;  // 0: more must come
+  std::size_t length = 0;  // 0: more bytes are needed
   std::optional<KeyPress> key = std::nullopt;
 };
 
 Found escaped(std::string_view bytes) {
   if (bytes.size() == 1) return {};
-  // Escape pressed, then another key; Alt and a key look the same and mean nothing here.
+  // Escape, then another key; Alt with a key looks the same and has no meaning here.
   if (bytes[1] != '[' && bytes[1] != 'O') return {1, KeyPress{.key = Key::escape}};
   const std::string_view rest = bytes.substr(2);
   const auto end = std::ranges::find_if(rest, [](char byte) { return byte >= '@' && byte <= '~'; });

@@ -1,4 +1,4 @@
-// Keys out of the bytes that a terminal sends for them.
+// Turns the bytes that a terminal sends into keys.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace millrace::cli {
 
 class KeyReader {
  public:
-  // The keys that have come with these bytes. What is no key that is known here is passed over.
+  // The keys in these bytes. Unknown sequences are skipped.
   std::vector<KeyPress> read(std::string_view bytes);
 
-  // Bytes wait for more: an escape alone is a key, but also how others begin.
+  // Whether bytes wait for more: an escape is a key of its own, but also the beginning of others.
   bool waits() const { return !pending_.empty(); }
-  // Nothing followed: what waits is all there is.
+  // No more bytes came: returns the waiting ones as keys.
   std::vector<KeyPress> give_up();
 
  private:

@@ -33,8 +33,8 @@ wire::KeyInfo info_of(const access::Key& key) {
 
 void print_new_key(const wire::KeyInfo& key, Surroundings& with, Console& console) {
   with.out << key.secret << '\n' << std::flush;
-  console.say(fmt::format("made the key {} ({}) with {}{}; it is shown this once", key.id, key.name,
-                          fmt::join(key.scopes, ", "),
+  console.say(fmt::format("created the key {} ({}) with {}{}; it is shown only once", key.id,
+                          key.name, fmt::join(key.scopes, ", "),
                           key.expires ? " until " + format_time(*key.expires) : ""));
 }
 

@@ -1,4 +1,4 @@
-// `millrace keys`: of a server, or of a store that nobody serves.
+// `millrace keys`: keys of a server, or of a store that no server has open.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   ServerOptions server = {};
-  ConfigOptions config = {};  // with one, the store is opened here
+  ConfigOptions config = {};  // if a store is named, it is opened here
   std::string name = {};
   std::vector<std::string> scopes = {};
   std::vector<std::string> queues = {};
@@ -48,7 +48,7 @@ Result<access::KeyRequest> request_of(const Options& options, TimePoint now) {
   return request;
 }
 
-// A word as a shell reads it back.
+// A word quoted for a shell.
 std::string quoted(std::string_view word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@=";
@@ -74,18 +74,18 @@ std::string creating(const Options& options) {
   return text;
 }
 
-// Nobody serves the keys of a store that is yet to be served.
+// Adds how to create keys for a store that no server has open.
 Exit tell(const Error& error, Session& session) {
   const Exit exit = session.fail(error);
   if (exit == Exit::unreachable) {
-    session.console().say("Keys of a store that nobody serves are made with --store DIR.");
+    session.console().say("For a store that no server has open, create keys with --store DIR.");
   }
   return exit;
 }
 
 Exit create_on(const Options& options, Session& session) {
   wire::KeyInfo wanted{.name = options.name, .scopes = options.scopes, .queues = options.queues};
-  const auto request = request_of(options, session.now());  // was good before
+  const auto request = request_of(options, session.now());  // checked before
   if (!request) return misused(request.error(), session.console(), "keys create");
   wanted.expires = request->expires, wanted.rate = request->rate;
   const auto key = session.ask<wire::KeyInfo>(&HttpBroker::create_key, wanted);
@@ -109,12 +109,12 @@ Exit list_on(const Options&, Session& session) {
   return Exit::ok;
 }
 
-// Programs that use it stop working, and there is no way back.
+// Programs that use the key stop working, and revoking cannot be undone.
 std::optional<Exit> revoke_refused(const Options& options, const Surroundings& with,
                                    Console& console) {
   if (options.yes) return std::nullopt;
-  return unless_agreed(with, console, fmt::format("Revoke the key {} for good?", options.id),
-                       fmt::format("this revokes the key {} for good", options.id));
+  return unless_agreed(with, console, fmt::format("Revoke the key {} permanently?", options.id),
+                       fmt::format("this revokes the key {} permanently", options.id));
 }
 
 Exit revoke_on(const Options& options, Session& session) {
@@ -124,7 +124,8 @@ Exit revoke_on(const Options& options, Session& session) {
     return session.fail_missing(done.error(), "`millrace keys list` shows the ids.");
   }
   if (!done && done.error().code == ErrorCode::conflict) {
-    return session.console().fail(done.error(), "`millrace keys revoke --force` does it anyway.");
+    return session.console().fail(done.error(),
+                                  "`millrace keys revoke --force` revokes it anyway.");
   }
   if (!done) return tell(done.error(), session);
   if (session.json()) {
@@ -138,7 +139,7 @@ Exit revoke_on(const Options& options, Session& session) {
 using Doing = Exit (*)(const Options&, Session&);
 using StoredDoing = std::function<Exit(const StoredKeys&, Surroundings&, Console&)>;
 
-// Here if a store was named, else by the server.
+// Runs on the store if one was named, else on the server.
 void does(Command& command, const std::shared_ptr<Options>& options, Doing on_server,
           std::function<std::string()> instead, StoredDoing on_store) {
   takes_store(command, options->config);
@@ -154,16 +155,16 @@ void does(Command& command, const std::shared_ptr<Options>& options, Doing on_se
 }
 
 void add_create(Command& keys, const std::shared_ptr<Options>& options) {
-  auto& create = keys.add("create", "Make a key and print it, this once");
-  create.value("--name", options->name, "TEXT", "Whose it is, for people")
+  auto& create = keys.add("create", "Create a key and print it; it is shown only once");
+  create.value("--name", options->name, "TEXT", "A name that says who uses it")
       .required()
       .list("--scope", options->scopes, "put|work|read|admin",
-            "What it may do; admin is everything; several with commas")
+            "What it may do; admin is everything; separate several with commas")
       .required()
       .list("--queue", options->queues, "PATTERN",
             "Only these queues; * stands for anything, as in 'shop.*'")
-      .value("--expires", options->expires, "WHEN", "How long it lasts (90d), or until when")
-      .value("--rate", options->rate, "N/DURATION", "How many requests in how long: 100/1s")
+      .value("--expires", options->expires, "WHEN", "How long it is valid (90d), or until when")
+      .value("--rate", options->rate, "N/DURATION", "Most requests per time: 100/1s")
       .example("KEY=$(millrace keys create --name ci --scope put,read)")
       .example("millrace keys create --store ./data --name ops --scope admin",
                "before the first start");
@@ -180,11 +181,10 @@ void add_create(Command& keys, const std::shared_ptr<Options>& options) {
 
 void add_keys(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& keys = millrace.add("keys", "Make, list and revoke API keys");
+  auto& keys = millrace.add("keys", "Create, list and revoke API keys");
   keys.explain(
-          "They ask the server. With --store they work on a store that no server has open, which "
-          "is\n"
-          "how the first key comes to be.")
+          "These commands ask the server. With --store they open a store that no server has open,\n"
+          "which is how the first key is created.")
       .example("millrace keys create --name ops --scope admin")
       .example("millrace keys create --name shop --scope put,read --queue 'shop.*' --expires 90d")
       .example("millrace keys list")
@@ -193,11 +193,12 @@ void add_keys(Command& millrace) {
   auto& list = keys.add("list", "List keys: id, scopes, queues, rate, end, name");
   list.example("millrace keys list").example("millrace keys list --store ./data");
   does(list, options, list_on, [] { return std::string("millrace keys list"); }, list_stored_keys);
-  auto& revoke = keys.add("revoke", "Make a key useless");
+  auto& revoke = keys.add("revoke", "Revoke a key");
   revoke.word("ID", options->id, "Its id, as `keys list` shows it")
       .flag("-y,--yes", options->yes, "Do not ask")
       .flag("-f,--force", options->force,
-            "Also the last one with the scope admin, without which nobody can manage the server")
+            "Also revoke the last key with the scope admin, without which the server cannot be "
+            "managed")
       .example("millrace keys revoke 0123456789abcdef")
       .example("millrace keys revoke 0123456789abcdef --store ./data --yes");
   does(

@@ -1,4 +1,4 @@
-// How long many things took: few bytes, whatever their number, and exact to 2 in 100.
+// A histogram of durations: small, whatever their number, and exact to 2 %.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class LatencyBook {
   std::uint64_t count() const { return count_; }
   Microseconds most() const { return Microseconds(most_); }
 
-  // That share of them took no longer: at(0.99). Zero if there are none.
+  // The duration that this share did not exceed: at(0.99). Zero if there are none.
   Microseconds at(double share) const {
     if (count_ == 0) return {};
     const auto rank = static_cast<std::uint64_t>(share * static_cast<double>(count_ - 1));
@@ -36,7 +36,7 @@ class LatencyBook {
   }
 
  private:
-  // Below 2^7 each number has its own bucket, above every power of two has 2^6 of them.
+  // Below 2^7 each number has its own bucket; above, every power of two has 2^6 of them.
   static constexpr unsigned exact_bits = 7;
   static constexpr std::size_t half = std::size_t{1} << (exact_bits - 1);
 

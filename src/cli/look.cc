@@ -5,8 +5,8 @@
 namespace millrace::cli {
 namespace {
 
-// Whether the terminal shows more than ASCII: what the first of these variables says, and yes if
-// none says anything.
+// Whether the terminal shows more than ASCII: decided by the first of these variables that is set,
+// and yes if none is.
 bool shows_unicode(const Surroundings& with) {
   for (const std::string_view name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string value = variable(with, name);

@@ -1,4 +1,4 @@
-// How standard output looks to whoever is there.
+// How standard output looks to its reader.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace millrace::cli {
 // Of the environment; empty: it is not set.
 std::string variable(const Surroundings& with, std::string_view name);
 
-// As it is now: a terminal may change its width.
+// As it is now: the width of a terminal may change.
 Look look_of(const Surroundings& with);
 
 }  // namespace millrace::cli

@@ -1,4 +1,4 @@
-// `millrace migrate`: the tables of a database, as this program needs them.
+// `millrace migrate`: brings the tables of a database up to date.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -16,7 +16,8 @@ struct Options {
 
 Exit migrate(const Options& options, Surroundings& with, Console& console) {
   if (options.dry_run && options.sql) {
-    console.fail({ErrorCode::invalid, "--dry-run lists migrations and --sql prints them; say one"});
+    console.fail(
+        {ErrorCode::invalid, "--dry-run lists migrations and --sql prints them; give one"});
     return Exit::usage;
   }
   const auto config = load_config(options.config, with, console);
@@ -56,10 +57,11 @@ void add_migrate(Command& millrace) {
       .flag("--sql", options->sql, "Print the SQL instead, to be applied by hand")
       .explain(
           "`millrace serve` does this by itself when it starts, unless the store's URL has\n"
-          "migrate=off. All that is missing is applied in one transaction, or nothing; of several\n"
-          "that try at the same time one does it and the others wait. Migrations go forward only,\n"
+          "migrate=off. All missing migrations are applied in one transaction, or none is; if\n"
+          "several processes try at the same time, one applies them and the others wait. "
+          "Migrations go forward only,\n"
           "and a program refuses tables that are newer than itself. The role must own the schema,\n"
-          "or be allowed to make it.")
+          "or be allowed to create it.")
       .example("millrace migrate --store postgres://millrace@localhost/app")
       .example("millrace migrate --store postgres://millrace@localhost/app --dry-run")
       .example(

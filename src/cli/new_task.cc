@@ -31,7 +31,7 @@ std::size_t position_in(std::string_view message) {
   return position;
 }
 
-// The line around a place, and a mark below it.
+// The line around a position, with a mark below it.
 std::string pointed_at(std::string_view text, std::size_t position) {
   const std::size_t at = std::min(position - 1, text.size());
   const std::size_t begin = text.substr(0, at).find_last_of('\n') + 1;
@@ -112,31 +112,32 @@ void takes_payload_form(Command& command, TaskFlags& flags) {
   command.flag("--text", flags.text, "The payload is text, not JSON")
       .flag("--base64", flags.base64, "The payload is base64 of the bytes to put")
       .value("--content-type", flags.content_type, "TYPE",
-             "What the bytes are [application/json; text/plain with --text]");
+             "The content type [application/json; text/plain with --text]");
 }
 
 void takes_task(Command& command, TaskFlags& flags) {
-  command.value("--type", flags.type, "TYPE", "What kind of task it is")
+  command.value("--type", flags.type, "TYPE", "The type of the task")
       .value("--priority", flags.priority, "0-9|high|medium|low", "9 is taken first [5]")
-      .values("--tag", flags.tags, "TAG", "A word to find it by; several times")
-      .value("--group", flags.group, "TEXT", "What it belongs to")
-      .value("--client", flags.client, "TEXT", "For whom it is done")
+      .values("--tag", flags.tags, "TAG", "A tag to find it by; may be repeated")
+      .value("--group", flags.group, "TEXT", "The group it belongs to")
+      .value("--client", flags.client, "TEXT", "The client it is done for")
       .value("--timeout", flags.timeout, "DURATION", "How long a run may take")
-      .value("--retries", flags.retries, "N|unlimited", "How often it is tried again")
-      .value("--callback", flags.callback, "URL", "Where its end is told")
-      .value("--keep-for", flags.keep_for, "DURATION", "How long it stays when it has ended")
-      .values("--meta", flags.meta, "KEY=VALUE", "Data beside the payload; several times");
+      .value("--retries", flags.retries, "N|unlimited", "How often it is retried")
+      .value("--callback", flags.callback, "URL", "The URL that is told of its end")
+      .value("--keep-for", flags.keep_for, "DURATION", "How long it is kept after its end")
+      .values("--meta", flags.meta, "KEY=VALUE", "Metadata beside the payload; may be repeated");
 }
 
 void takes_moment(Command& command, TaskFlags& flags) {
-  command.value("--delay", flags.delay, "DURATION", "Start it so much later")
-      .value("--at", flags.at, "MOMENT", "Start it then: 2027-01-31T09:00:00Z")
-      .value("--start-by", flags.start_by, "WHEN", "Cancel it if it has not started by then")
-      .value("--id", flags.id, "UUID", "Its id; one that is there already is not put again")
-      .value("--unique", flags.unique, "KEY", "Not while another task of the queue has this key")
+  command.value("--delay", flags.delay, "DURATION", "Start it this much later")
+      .value("--at", flags.at, "MOMENT", "Start it at this time: 2027-01-31T09:00:00Z")
+      .value("--start-by", flags.start_by, "WHEN", "Cancel it if it has not started by this time")
+      .value("--id", flags.id, "UUID", "Its id; a task that exists already is not put again")
+      .value("--unique", flags.unique, "KEY",
+             "Do not put it while another task of the queue holds this key")
       .value("--unique-scope", flags.unique_scope, "until_started|until_finished|window",
-             "How long it has it [until_finished]")
-      .value("--unique-for", flags.unique_for, "DURATION", "... or for so long from the put")
+             "How long it holds the key [until_finished]")
+      .value("--unique-for", flags.unique_for, "DURATION", "... or for this long after the put")
       .flag("--hold", flags.held, "Wait for `millrace task release`");
 }
 
@@ -162,7 +163,7 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint n
   if (flags.retries) task.retry.emplace();
   if (task.retry) read("--retries", flags.retries, task.retry->max_retries, count_of);
   if (task.delay && task.start) {
-    read.refuse({ErrorCode::invalid, "--delay and --at both say when it starts; give one"});
+    read.refuse({ErrorCode::invalid, "--delay and --at exclude each other; give one"});
   }
   if (!flags.unique && (flags.unique_scope || flags.unique_for)) {
     read.refuse({ErrorCode::invalid, "--unique-scope and --unique-for need --unique KEY"});
@@ -191,7 +192,7 @@ Result<std::string> payload_bytes(const std::string& argument, std::istream& in)
     }
   }
   std::istream& from = from_file ? file : in;
-  // One byte more than is allowed tells that there is more; base64 is a third longer.
+  // One byte more than allowed shows that there is more; base64 is a third longer.
   std::string bytes(limits::max_payload * 2, '\0');
   from.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(from.gcount()));
@@ -200,7 +201,7 @@ Result<std::string> payload_bytes(const std::string& argument, std::istream& in)
 
 Result<std::string> payload_from(std::string bytes, const TaskFlags& flags) {
   if (flags.text && flags.base64) {
-    return fail(ErrorCode::invalid, "--text and --base64 both say what the payload is; give one");
+    return fail(ErrorCode::invalid, "--text and --base64 exclude each other; give one");
   }
   if (flags.base64) {
     std::erase_if(bytes, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
@@ -216,7 +217,7 @@ Result<std::string> payload_from(std::string bytes, const TaskFlags& flags) {
   const bool json = !flags.text && !flags.base64 &&
                     flags.content_type.value_or("application/json") == "application/json";
   if (!json) return bytes;
-  // What echo adds is no part of it.
+  // The line end that echo adds is not part of it.
   bytes.erase(bytes.find_last_not_of(" \t\r\n") + 1);
   if (bytes.empty()) return bytes;
   if (auto good = check_json(bytes); !good) return std::unexpected(std::move(good.error()));

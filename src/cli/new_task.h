@@ -1,4 +1,4 @@
-// A task as the flags of `put` and `schedules create` describe it.
+// A task from the flags of `put` and `schedules create`.
 #pragma once
 
 #include <millrace/result.h>
@@ -36,7 +36,7 @@ struct TaskFlags {
   bool base64 = false;
   std::optional<std::string> content_type = std::nullopt;
 
-  bool any() const;  // something was given beside the payload's form
+  bool any() const;  // whether anything is given beside the form of the payload
 };
 
 void takes_payload_form(Command& command, TaskFlags& flags);
@@ -47,9 +47,9 @@ void takes_moment(Command& command, TaskFlags& flags);
 // Everything but the payload.
 Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now);
 
-// The bytes that a payload argument means: itself, - for `in`, @FILE.
+// The bytes of a payload argument: the argument itself, - for `in`, @FILE.
 Result<std::string> payload_bytes(const std::string& argument, std::istream& in);
-// As the flags say; JSON is checked, and the error shows the place.
+// By the flags; JSON is checked, and the error shows the position.
 Result<std::string> payload_from(std::string bytes, const TaskFlags& flags);
 
 }  // namespace millrace::cli

@@ -28,9 +28,9 @@ Result<void> sync(const std::string& path, int flags) {
   return synced == 0 ? Result<void>{} : failed("sync", path);
 }
 
-// ---- Ctrl-C ------------------------------------------------------------------------------------
+// ---- Ctrl-C ----
 
-// The file that is being written, for a signal; one at a time in a process.
+// The unfinished file, for the signal handler; one per process.
 char unfinished_name[PATH_MAX] = {};
 
 extern "C" void remove_and_end(int number) {
@@ -39,8 +39,8 @@ extern "C" void remove_and_end(int number) {
   raise(number);
 }
 
-// Where a signal would end the process, the file goes with it. Who hears signals otherwise
-// destroys the object.
+// If a signal ends the process, the file is removed. A program that handles signals itself destroys
+// the object.
 void remove_on_signals(const std::string& path) {
   if (path.size() >= sizeof(unfinished_name)) return;
   path.copy(unfinished_name, path.size());
@@ -77,11 +77,10 @@ OutputFile::~OutputFile() {
 Result<void> OutputFile::open(bool replace, Readers readers) {
   std::error_code ignored;
   if (!replace && std::filesystem::exists(path_, ignored)) {
-    return fail(ErrorCode::conflict,
-                fmt::format("{} is there already; --force replaces it", path_));
+    return fail(ErrorCode::conflict, fmt::format("{} exists already; --force replaces it", path_));
   }
   remove_on_signals(beside_);
-  // One that an interrupted run left may be readable for more.
+  // A file left by an interrupted run may be readable by more users.
   const mode_t mode = readers == Readers::all ? 0644 : 0600;
   const int made = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (made < 0) return failed("write", beside_);

@@ -1,4 +1,4 @@
-// A file that is there whole or not at all.
+// A file that appears complete or not at all.
 #pragma once
 
 #include <millrace/result.h>
@@ -9,7 +9,7 @@
 
 namespace millrace::cli {
 
-// Writes beside the file and takes its name when it is finished; otherwise nothing is left.
+// Writes next to the file and renames when finished; otherwise nothing is left.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);
@@ -18,7 +18,7 @@ class OutputFile {
   ~OutputFile();
 
   enum class Readers : std::uint8_t { owner, all };
-  // `conflict` if the file is there and must not be replaced.
+  // `conflict` if the file exists and must not be replaced.
   Result<void> open(bool replace, Readers readers = Readers::owner);
   std::ostream& stream() { return stream_; }
   // Durable under its name when this returns.

@@ -18,7 +18,7 @@ unsigned mode_of(const std::string& path) {
 TEST(OutputFile, is_for_its_owner_only_unless_it_is_for_all) {
   const test::TemporaryDirectory directory;
   const std::string path = directory / "export";
-  std::ofstream(path + ".part") << "left by somebody";
+  std::ofstream(path + ".part") << "left by another run";
   chmod((path + ".part").c_str(), 0644);
   OutputFile file(path);
   ASSERT_TRUE(file.open(false));

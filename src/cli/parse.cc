@@ -1,4 +1,4 @@
-// From words to a command, by CLI11; the only file that knows it.
+// From words to a command, with CLI11; the only file that uses it.
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-// The tree as CLI11 wants it.
+// The tree as CLI11 needs it.
 class Parser {
  public:
   Parser(const Command& root, const std::string& version) : app_(root.about(), root.name()) {
@@ -25,15 +25,15 @@ class Parser {
 
   CLI::App& app() { return app_; }
 
-  // Throws what is wrong, or what is not a mistake: --help.
+  // Throws the error, or --help, which is not an error.
   void parse(std::span<const std::string> arguments) {
-    // CLI11 wants them last first.
+    // CLI11 wants the words in reverse.
     auto words = with_all_values(arguments);
     std::ranges::reverse(words);
     app_.parse(words);
   }
 
-  // What the words have asked for.
+  // The command that the words name.
   const Command& asked() const {
     const CLI::App* at = &app_;
     while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
@@ -56,8 +56,8 @@ class Parser {
     if (!command.below().empty() && !command.doing()) app.require_subcommand(1);
   }
 
-  // "--wait" becomes "--wait=forever", and "--wait 30s" one word: what stands behind it may be
-  // something else.
+  // "--wait" becomes "--wait=forever", and "--wait 30s" one word, because the word after --wait may
+  // be something else.
   std::vector<std::string> with_all_values(std::span<const std::string> arguments) const {
     std::vector<std::string> words(arguments.begin(), arguments.end());
     for (auto at = words.begin(); at != words.end() && *at != "--"; ++at) {
@@ -76,7 +76,7 @@ class Parser {
           for (const std::string& word : words) argument.sink(word);
         },
         argument.about);
-    // A value is one word, or --tag a PAYLOAD would have two tags.
+    // A value is one word; otherwise PAYLOAD in `--tag a PAYLOAD` would be a second tag.
     if (argument.kind == ArgumentKind::value) option->allow_extra_args(false);
     return option;
   }
@@ -117,7 +117,7 @@ class Parser {
   std::unordered_map<const CLI::App*, const Command*> commands_;
 };
 
-// Of those that begin so, if there are any: people leave out the end.
+// Names that begin with the word come first: people leave out the end.
 std::string nearest_of(std::string_view word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> all(names.begin(), names.end());
   std::vector<std::string_view> begun;
@@ -164,7 +164,7 @@ std::optional<std::string> mistyped_flag(const Command& command,
     const std::string flag = each.substr(0, each.find('='));
     if (!flag.starts_with("--")) continue;
     if (std::ranges::find(flags, flag) != flags.end()) continue;
-    if (is_below(command, flag)) return fmt::format("{} goes behind the command", flag);
+    if (is_below(command, flag)) return fmt::format("{} goes after the command", flag);
     return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
                        nearest_of(flag, flags));
   }

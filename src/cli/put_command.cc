@@ -1,4 +1,4 @@
-// `millrace put QUEUE PAYLOAD`: one task, or one for each line.
+// `millrace put QUEUE PAYLOAD`: puts one task, or one per line.
 #include <fmt/format.h>
 
 #include "api/wire/put.h"
@@ -25,10 +25,10 @@ struct Options {
   std::optional<std::string> wait = std::nullopt;
 };
 
-// What came of a put that added nothing.
+// The message for a put that added nothing.
 std::string there_already(const Put& put) {
-  return fmt::format("nothing was added: {} is there already ({})", to_text(put.id.value),
-                     put.state ? name_of(*put.state) : "gone, but its unique key is held");
+  return fmt::format("nothing was added: {} exists already ({})", to_text(put.id.value),
+                     put.state ? name_of(*put.state) : "removed, but its unique key is still held");
 }
 
 Exit put_one(const Options& options, NewTask task, Session& session) {
@@ -59,16 +59,16 @@ Exit put_one(const Options& options, NewTask task, Session& session) {
   return Exit::ok;
 }
 
-// A payload that was meant and not said must not become a task without one.
+// A payload that was forgotten must not become a task without one.
 Result<void> check_payload(const Options& options, const Surroundings& with) {
   if (!options.payload && with.in_waits && with.in_waits()) {
     return fail(ErrorCode::invalid,
-                "there is something on standard input, which only - reads: millrace put QUEUE -; "
-                "with </dev/null the task has no payload");
+                "there is data on standard input, which is only read with -: millrace put QUEUE -; "
+                "to put a task without a payload, add </dev/null");
   }
   if (options.payload && options.payload->empty() && !options.task.text) {
     return fail(ErrorCode::invalid,
-                "the payload is an empty text, which is no JSON; leave it out to put a task "
+                "the payload is an empty text, which is not JSON; leave it out to put a task "
                 "without a payload");
   }
   return {};
@@ -77,7 +77,7 @@ Result<void> check_payload(const Options& options, const Surroundings& with) {
 Result<void> check(const Options& options, const Surroundings& with) {
   if (!options.lines && !options.task_lines) return check_payload(options, with);
   if (options.lines && options.task_lines) {
-    return fail(ErrorCode::invalid, "--lines and --task-lines both say what a line is; give one");
+    return fail(ErrorCode::invalid, "--lines and --task-lines exclude each other; give one");
   }
   if (options.payload && *options.payload != "-") {
     return fail(ErrorCode::invalid, "--lines reads payloads from standard input; give none here");
@@ -86,9 +86,8 @@ Result<void> check(const Options& options, const Surroundings& with) {
     return fail(ErrorCode::invalid, "--wait, --id and --unique are for one task, not for lines");
   }
   if (options.task_lines && options.task.any()) {
-    return fail(
-        ErrorCode::invalid,
-        "with --task-lines everything about a task stands in its line; leave the flags out");
+    return fail(ErrorCode::invalid,
+                "with --task-lines each line holds everything about its task; leave the flags out");
   }
   return {};
 }
@@ -123,8 +122,8 @@ Exit put(const Options& options, Session& session) {
 
 void add_put(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("put", "Put a task, or one for each line");
-  command.word("QUEUE", options->queue, "Where to; it is made if there is none")
+  auto& command = millrace.add("put", "Put a task, or one per line");
+  command.word("QUEUE", options->queue, "The queue; it is created if it does not exist")
       .argument({.kind = ArgumentKind::word,
                  .names = "PAYLOAD",
                  .about = "JSON, @FILE, or - for standard input",
@@ -134,20 +133,20 @@ void add_put(Command& millrace) {
   takes_moment(command, options->task);
   command.value("--wait", options->wait, "[DURATION]", "Wait for the end and print the result")
       .maybe_empty()
-      .flag("--lines", options->lines, "One payload a line of standard input")
+      .flag("--lines", options->lines, "Read one payload per line of standard input")
       .flag("--task-lines", options->task_lines,
-            "One task a line, as the API takes it: {\"payload\":..., \"priority\":8}")
+            "Read one task per line, as the API takes it: {\"payload\":..., \"priority\":8}")
       .flag("--print-ids", options->print_ids, "Print the ids of what --lines puts, in order");
   takes_session(command, options->server);
   command
       .explain(
           "Prints the id of the task, alone, once it is stored. With --wait it prints the result\n"
-          "instead, and the exit code is 1 if the task did not complete. A server that starts "
-          "anew\n"
-          "meanwhile is waited for; if it does not come back in time, the exit code is 6.\n"
-          "Standard input is read for - and --lines only; where something waits there and no "
-          "PAYLOAD\n"
-          "is given, nothing is put.\n"
+          "instead, and the exit code is 1 if the task did not complete. It waits for a\n"
+          "server that restarts meanwhile; if the server does not return in time, the exit code is "
+          "6.\n"
+          "Standard input is read for - and --lines only; if there is data on it and no PAYLOAD "
+          "is\n"
+          "given, nothing is put.\n"
           "Putting the same --id again adds nothing, so a put may be repeated after any failure.")
       .example("millrace put emails '{\"to\":\"ann@example.org\"}'")
       .example("ID=$(millrace put emails @mail.json --priority high --tag newsletter)")
@@ -155,7 +154,7 @@ void add_put(Command& millrace) {
       .example("millrace put sync '{\"shop\":7}' --unique shop-7", "only one at a time")
       .example("millrace put add '[1,2]' --wait 30s", "prints what the worker answers")
       .example("echo hello | millrace put words - --text")
-      .example("millrace put import --lines < payloads.jsonl", "thousands a second")
+      .example("millrace put import --lines < payloads.jsonl", "thousands per second")
       .does(in_session(options, put));
 }
 

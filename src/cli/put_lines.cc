@@ -21,14 +21,14 @@ constexpr Duration without_end = std::chrono::days(3653);
 constexpr std::size_t most_tasks = 500;                        // of one request
 constexpr std::size_t most_bytes = 512 * 1024;                 // of payloads in it
 constexpr std::size_t most_requests = 4;                       // under way
-constexpr std::uint64_t most_told = 20;                        // lines that are told to be wrong
+constexpr std::uint64_t most_told = 20;                        // bad lines that are reported
 constexpr std::size_t longest_line = 3 * limits::max_payload;  // JSON may be written longer
 
 using Puts = Result<std::vector<Result<Put>>>;
 
 struct Batch {
   std::vector<NewTask> tasks = {};
-  std::vector<std::uint64_t> lines = {};  // where each stood
+  std::vector<std::uint64_t> lines = {};  // the line of each
   std::size_t bytes = 0;
   std::future<Puts> answer = {};
 };
@@ -38,7 +38,7 @@ class LinePutter {
   LinePutter(const PutLines& what, Session& session) : what_(what), session_(session) {}
 
   Exit run() {
-    // Reading may take for ever, so it is somebody else who hears Ctrl-C.
+    // Reading may block for ever, so another thread handles Ctrl-C.
     Signals signals;
     std::jthread listener([&] {
       if (signals.wait(without_end) == Told::stop) leave();
@@ -83,10 +83,9 @@ class LinePutter {
 
   void add(std::string& line) {
     if (line.size() > longest_line) {
-      return refuse(line_,
-                    {ErrorCode::too_large, fmt::format("it has {} bytes; a payload has {} at "
-                                                       "most",
-                                                       line.size(), limits::max_payload)});
+      return refuse(line_, {ErrorCode::too_large,
+                            fmt::format("it has {} bytes; a payload may have at most {}",
+                                        line.size(), limits::max_payload)});
     }
     auto task = task_of(std::move(line));
     line.clear();
@@ -136,7 +135,7 @@ class LinePutter {
     const Puts puts = batch.answer.get();
     const Lock lock(mutex_);
     if (!puts) {
-      // Whatever it is, the next request would meet it, too.
+      // The next request would fail in the same way.
       if (!error_) error_ = puts.error(), error_line_ = batch.lines.front();
       stopped_ = true;
       return;
@@ -170,10 +169,9 @@ class LinePutter {
     if (refused_ > most_told) {
       console.say(fmt::format("... and {} more", counted(refused_ - most_told, "line", "lines")));
     }
-    console.say(
-        fmt::format("put {}{}{}", counted(put_, "task", "tasks"),
-                    existing_ == 0 ? "" : fmt::format(", {} were there", grouped(existing_)),
-                    refused_ == 0 ? "" : fmt::format(", {} refused", grouped(refused_))));
+    console.say(fmt::format("put {}{}{}", counted(put_, "task", "tasks"),
+                            existing_ == 0 ? "" : fmt::format(", {} existed", grouped(existing_)),
+                            refused_ == 0 ? "" : fmt::format(", {} refused", grouped(refused_))));
     if (error_) {
       error_->message = fmt::format("from line {} on: {}", error_line_, error_->message);
       return session_.fail(*error_);
@@ -183,7 +181,7 @@ class LinePutter {
 
   const PutLines& what_;
   Session& session_;
-  Mutex mutex_;  // of the console, too
+  Mutex mutex_;  // guards the console, too
   std::uint64_t sent_ GUARDED_BY(mutex_) = 0;
   std::uint64_t answered_ GUARDED_BY(mutex_) = 0;
   std::uint64_t stored_ GUARDED_BY(mutex_) = 0;  // of those

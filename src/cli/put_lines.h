@@ -1,4 +1,4 @@
-// Many tasks, one a line of standard input.
+// Puts many tasks, one per line of standard input.
 #pragma once
 
 #include <millrace/task.h>
@@ -11,13 +11,13 @@ namespace millrace::cli {
 
 struct PutLines {
   NewTask like = {};         // what every task has beside its payload
-  TaskFlags flags = {};      // what a payload is
-  bool whole_tasks = false;  // a line is a task in the words of the API; only like.queue counts
+  TaskFlags flags = {};      // the form of the payload
+  bool whole_tasks = false;  // a line is a whole task as in the API; only like.queue is used
   bool print_ids = false;
 };
 
-// In requests of many, a few of them at a time, so that memory stays small however long it goes.
-// Lines that are refused are told by their number, and the others go on.
+// Sends requests of many tasks, a few at a time, so that memory stays bounded. Reports refused
+// lines by number and continues with the others.
 Exit put_lines(const PutLines& what, Session& session);
 
 }  // namespace millrace::cli

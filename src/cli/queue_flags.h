@@ -27,7 +27,7 @@ struct QueueFlags {
 
 void takes_queue_settings(Command& command, QueueFlags& flags);
 
-// Changes what was given; "none" takes a limit away.
+// Applies the flags that were given; "none" removes a limit.
 Result<void> apply(const QueueFlags& flags, QueueSettings& settings);
 
 }  // namespace millrace::cli

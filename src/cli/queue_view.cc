@@ -70,14 +70,15 @@ void add_figures(Sheet& sheet, const QueueFigures& figures, TimePoint now) {
   sheet.add("failed", Cell(grouped(figures.failed), figures.failed ? Paint::bad : Paint::none));
   sheet.add("retried, lost",
             fmt::format("{}, {}", grouped(figures.retried), grouped(figures.lost)));
-  sheet.add("a second", fmt::format("{} put, {} taken, {} ended", rate_text(figures.put_rate),
-                                    rate_text(figures.take_rate), rate_text(figures.finish_rate)));
+  sheet.add("per second",
+            fmt::format("{} put, {} taken, {} ended", rate_text(figures.put_rate),
+                        rate_text(figures.take_rate), rate_text(figures.finish_rate)));
   sheet.add("waited, ran", fmt::format("{}, {} (mean)", seconds_text(figures.mean_wait_seconds),
                                        seconds_text(figures.mean_run_seconds)));
   sheet.add("last asked for", figures.last_asked ? age(*figures.last_asked, now) : "never");
 }
 
-// A bar a minute, the newest last.
+// One bar per minute, the newest last.
 std::string hour_of(const History& history, std::uint64_t HistoryPoint::* what, TimePoint now,
                     const Look& look) {
   constexpr std::size_t minutes = 60;
@@ -206,7 +207,7 @@ std::string view_of(const QueueView& view, const History& hour, TimePoint now, c
   sheet.add("queue", settings.name);
   sheet.add("description", settings.description);
   sheet.add("state", state_of(view.queue, now));
-  sheet.add("made", moment_and_age(view.queue.created_at, now));
+  sheet.add("created", moment_and_age(view.queue.created_at, now));
   if (view.queue.updated_at != view.queue.created_at) {
     sheet.add("changed", moment_and_age(view.queue.updated_at, now));
   }

@@ -1,4 +1,4 @@
-// `millrace queues`: what there is, and what becomes of it.
+// `millrace queues`: lists and changes queues.
 #include <fmt/format.h>
 
 #include "api/wire/text_writer.h"
@@ -33,7 +33,7 @@ Exit list(const Options&, Session& session) {
     return Exit::ok;
   }
   if (views->empty()) {
-    session.console().say("There are no queues yet; the first `millrace put QUEUE` makes one.");
+    session.console().say("There are no queues yet; the first `millrace put QUEUE` creates one.");
     return Exit::ok;
   }
   session.print(queues_table(*views, session.now()));
@@ -47,7 +47,7 @@ Exit show(const Options& options, Session& session) {
     session.print_json(wire::view_of(views->front()));
     return Exit::ok;
   }
-  // A server without a history has queues all the same.
+  // A server without a history still has queues.
   const TimePoint now = session.now();
   const auto hour = session.ask<History>(&HttpBroker::history,
                                          HistoryRequest{.queue = views->front().queue.settings.name,
@@ -76,7 +76,7 @@ Exit create(const Options& options, Session& session) {
   if (!queue && queue.error().code == ErrorCode::conflict) {
     return session.console().fail(queue.error(), "`millrace queues change` changes its settings.");
   }
-  return tell(queue, "made the queue", options, session);
+  return tell(queue, "created the queue", options, session);
 }
 
 Exit change_with(const Options& options, Session& session, std::string_view done,
@@ -107,10 +107,10 @@ Exit pause(const Options& options, Session& session) {
   read("--for", options.pause_for, until, moment);
   read("--until", options.pause_until, until, moment);
   if (options.pause_for && options.pause_until) {
-    read.refuse({ErrorCode::invalid, "--for and --until both say how long; give one"});
+    read.refuse({ErrorCode::invalid, "--for and --until exclude each other; give one"});
   }
   if (until <= session.now()) {
-    read.refuse({ErrorCode::invalid, "the pause would be over already; give a later moment"});
+    read.refuse({ErrorCode::invalid, "--until is in the past; give a later time"});
   }
   if (read.error()) return misused(*read.error(), session.console(), "queues pause");
   return change_with(options, session, "paused", [until](QueueSettings& settings) -> Result<void> {
@@ -134,7 +134,7 @@ Exit drain(const Options& options, Session& session) {
   });
 }
 
-// What cannot be taken back is asked about, or must be said twice.
+// Asks before what cannot be undone; without a terminal, --yes is required.
 std::optional<Exit> stopped(const Options& options, Session& session, std::string_view what) {
   if (options.yes) return std::nullopt;
   const auto views = session.ask<Views>(&HttpBroker::queues, std::optional<QueueRef>(options.name));
@@ -144,8 +144,8 @@ std::optional<Exit> stopped(const Options& options, Session& session, std::strin
   const std::string tasks = counted(count, "task", "tasks");
   if (count == 0) return std::nullopt;
   return unless_agreed(session.with(), session.console(),
-                       fmt::format("{} {} and remove {} for good?", what, options.name, tasks),
-                       fmt::format("this removes {} for good", tasks));
+                       fmt::format("{} {} and remove {} permanently?", what, options.name, tasks),
+                       fmt::format("this removes {} permanently", tasks));
 }
 
 Exit clear(const Options& options, Session& session) {
@@ -188,16 +188,16 @@ Command& add(Command& queues, const std::shared_ptr<Options>& options, const cha
 }
 
 void add_changing(Command& queues, const std::shared_ptr<Options>& options) {
-  auto& made = add(queues, options, "create", "Make a queue", create);
+  auto& made = add(queues, options, "create", "Create a queue", create);
   takes_queue_settings(made, options->settings);
   made.example("millrace queues create emails --max-concurrent 10 --rate 100/1m --retries 5")
       .example("millrace queues create audit --keep-completed 7d,1000000 --lease 5m");
   auto& changed = add(queues, options, "change", "Change settings of a queue", change);
   takes_queue_settings(changed, options->settings);
-  changed.explain("What is not named stays as it is; `none` takes a limit away.")
+  changed.explain("Settings that are not named do not change; `none` removes a limit.")
       .example("millrace queues change emails --rate 50/1s --max-concurrent none");
-  add(queues, options, "pause", "Give out no more tasks", pause)
-      .value("--for", options->pause_for, "DURATION", "So long; else until `queues resume`")
+  add(queues, options, "pause", "Stop giving out tasks", pause)
+      .value("--for", options->pause_for, "DURATION", "For this long; else until `queues resume`")
       .value("--until", options->pause_until, "MOMENT", "Until then")
       .example("millrace queues pause emails --for 10m");
   add(queues, options, "resume", "End a pause or a drain", resume)
@@ -210,23 +210,23 @@ void add_changing(Command& queues, const std::shared_ptr<Options>& options) {
 
 void add_queues(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& queues = millrace.add("queues", "List queues, look at one, change it");
+  auto& queues = millrace.add("queues", "List queues, show one, change it");
   takes_session(queues, options->server);
   queues
       .explain(
-          "READY can be taken, RUNNING has been, LATER waits for its time, its next try or a "
-          "release,\n"
-          "DEAD has failed for good. Rates are those of the last minute, OLDEST is how long the "
-          "first\n"
-          "ready task has waited.")
+          "READY tasks can be taken, RUNNING ones have been, LATER ones wait for their time, their "
+          "next\n"
+          "retry or a release, DEAD ones are dead letters. Rates are those of the last minute, "
+          "OLDEST\n"
+          "is how long the first ready task has waited.")
       .example("millrace queues")
       .example("millrace queues show emails")
       .example("millrace queues --json | jq -r '.queues[] | select(.counts.ready > 0) | .name'")
       .does(in_session(options, list));
-  add(queues, options, "show", "Settings, counts and figures of a queue", show)
+  add(queues, options, "show", "Show settings, counts and rates of a queue", show)
       .example("millrace queues show emails");
   add_changing(queues, options);
-  add(queues, options, "clear", "Remove all tasks that wait", clear)
+  add(queues, options, "clear", "Remove all waiting tasks", clear)
       .flag("-y,--yes", options->yes, "Do not ask")
       .example("millrace queues clear emails --yes");
   add(queues, options, "remove", "Remove a queue", remove)

@@ -1,4 +1,4 @@
-// `millrace schedules`: what is put by the clock.
+// `millrace schedules`: tasks that are put by the clock.
 #include <fmt/format.h>
 
 #include "api/wire/names.h"
@@ -57,7 +57,7 @@ Cell next_of(const Schedule& schedule, TimePoint now) {
   return age(schedule.next, now);
 }
 
-// A schedule that is not there is told the nearest that is.
+// For an unknown schedule, suggests the nearest name.
 Exit fail_with(const Error& error, const Options& options, Session& session) {
   if (error.code != ErrorCode::not_found) return session.fail(error);
   const auto all = session.ask<Schedules>(&HttpBroker::schedules, std::optional<std::string>{});
@@ -66,7 +66,7 @@ Exit fail_with(const Error& error, const Options& options, Session& session) {
     for (const Schedule& each : *all) names.emplace_back(each.name);
   }
   if (names.empty()) {
-    return session.fail_missing(error, "`millrace schedules create NAME` makes one.");
+    return session.fail_missing(error, "`millrace schedules create NAME` creates one.");
   }
   return session.fail_missing(error,
                               fmt::format("The nearest is {}; `millrace schedules` lists all.",
@@ -81,7 +81,7 @@ Exit list(const Options&, Session& session) {
     return Exit::ok;
   }
   if (all->empty()) {
-    session.console().say("There are none; `millrace schedules create NAME` makes one.");
+    session.console().say("There are no schedules; `millrace schedules create NAME` creates one.");
     return Exit::ok;
   }
   Table table({{"SCHEDULE", false, 8},
@@ -143,11 +143,11 @@ void read_name(FlagReader& read, std::string_view flag, const std::optional<std:
   });
 }
 
-// Rule, overlap and the like; what is not given stays.
+// Rule, overlap and the like; what is not given does not change.
 Result<void> apply_rule(const Options& options, Schedule& schedule) {
   FlagReader read;
   if (options.cron && options.every) {
-    read.refuse({ErrorCode::invalid, "--cron and --every both say when it fires; give one"});
+    read.refuse({ErrorCode::invalid, "--cron and --every exclude each other; give one"});
   }
   if (options.cron) schedule.rule.cron = *options.cron, schedule.rule.every = {};
   if (options.every) schedule.rule = {.anchor = schedule.rule.anchor};  // has no zone
@@ -162,14 +162,14 @@ Result<void> apply_rule(const Options& options, Schedule& schedule) {
     return fail(ErrorCode::invalid,
                 "when does it fire? give --cron \"0 9 * * MON-FRI\" or --every 10m");
   }
-  // Whether the cron text and the zone mean anything, before it is sent.
+  // Checks the cron text and the zone before the request.
   if (auto ticks = Ticks::of(schedule.rule); !ticks) return std::unexpected(ticks.error());
   return {};
 }
 
 Result<Schedule> schedule_from(const Options& options, Session& session) {
   if (!options.queue) {
-    return fail(ErrorCode::invalid, "where does its task go? give --queue NAME");
+    return fail(ErrorCode::invalid, "which queue does its task go to? give --queue NAME");
   }
   Schedule schedule{.name = options.name, .paused = options.paused};
   auto task = task_from(options.task, *options.queue, session.now());
@@ -205,9 +205,9 @@ Exit create(const Options& options, Session& session) {
   if (!made && made.error().code == ErrorCode::conflict) {
     return session.console().fail(made.error(), "`millrace schedules change` changes it.");
   }
-  // What is not there is its queue.
+  // A `not_found` is about its queue.
   if (!made) return session.fail(made.error(), *options.queue);
-  return tell(made, "made the schedule", options, session);
+  return tell(made, "created the schedule", options, session);
 }
 
 Exit change_with(const Options& options, Session& session, std::string_view done,
@@ -231,7 +231,7 @@ Exit change(const Options& options, Session& session) {
     fresh = fail(ErrorCode::invalid, "there is nothing to change: give at least one flag");
   }
   if (!fresh) return misused(fresh.error(), session.console(), "schedules change");
-  // A rule that anything given here goes with.
+  // A rule that is compatible with any flag.
   Schedule trial{.rule = {.cron = "* * * * *"}};
   if (auto good = apply_rule(options, trial); !good) {
     return misused(good.error(), session.console(), "schedules change");
@@ -336,15 +336,17 @@ Command& add(Command& schedules, const std::shared_ptr<Options>& options, const 
 void takes_schedule(Command& command, Options& options) {
   command.group("When")
       .value("--cron", options.cron, "CRON", "\"0 9 * * MON-FRI\": minute hour day month weekday")
-      .value("--zone", options.zone, "ZONE", "Whose time that is: Europe/Berlin [UTC]")
-      .value("--every", options.every, "DURATION", "... or at each such interval: 10m")
-      .value("--dst", options.dst, "skip|once|both", "Local times that change with summer time")
+      .value("--zone", options.zone, "ZONE", "The time zone of the rule: Europe/Berlin [UTC]")
+      .value("--every", options.every, "DURATION", "... or at this interval: 10m")
+      .value("--dst", options.dst, "skip|once|both",
+             "What to do with local times that daylight saving skips or repeats")
       .value("--overlap", options.overlap, "skip|queue|allow",
-             "While the last task is not done [skip]")
-      .value("--missed", options.missed, "skip|one|all", "Ticks nobody was there for [one]")
-      .value("--jitter", options.jitter, "DURATION", "Spread starts over so long")
+             "What to do while the last task is not done [skip]")
+      .value("--missed", options.missed, "skip|one|all",
+             "What to do about ticks missed while no server ran [one]")
+      .value("--jitter", options.jitter, "DURATION", "Spread starts over this long")
       .group("What")
-      .value("--queue", options.queue, "QUEUE", "Where its task goes")
+      .value("--queue", options.queue, "QUEUE", "The queue of its task")
       .value("--payload", options.payload, "PAYLOAD", "JSON, @FILE, or - for standard input");
   takes_payload_form(command, options.task);
   takes_task(command, options.task);
@@ -355,7 +357,7 @@ void takes_schedule(Command& command, Options& options) {
 
 void add_schedules(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& schedules = millrace.add("schedules", "Tasks by the clock: list, make, change");
+  auto& schedules = millrace.add("schedules", "Schedules: list, create, change");
   takes_session(schedules, options->server);
   schedules.explain("A schedule puts a task at each tick of a cron rule or an interval.")
       .example("millrace schedules")
@@ -365,24 +367,24 @@ void add_schedules(Command& millrace) {
           "reports")
       .example("millrace schedules next report")
       .does(in_session(options, list));
-  add(schedules, options, "show", "Everything about a schedule", show)
+  add(schedules, options, "show", "Show everything about a schedule", show)
       .example("millrace schedules show report");
-  auto& made = add(schedules, options, "create", "Make a schedule", create);
+  auto& made = add(schedules, options, "create", "Create a schedule", create);
   takes_schedule(made, *options);
-  made.flag("--paused", options->paused, "It does not fire yet")
+  made.flag("--paused", options->paused, "Create it paused")
       .example(
           "millrace schedules create report --cron \"0 9 * * MON-FRI\" --zone Europe/Berlin \\\n"
           "    --queue reports --payload '{\"kind\":\"daily\"}'")
       .example("millrace schedules create sync --every 10m --queue sync --overlap queue");
   auto& changed = add(schedules, options, "change", "Change a schedule", change);
   takes_schedule(changed, *options);
-  changed.explain("What is not named stays as it is.")
+  changed.explain("Settings that are not named do not change.")
       .example("millrace schedules change report --cron \"30 8 * * *\"");
-  add(schedules, options, "pause", "Fire no more", pause).example("millrace schedules pause sync");
+  add(schedules, options, "pause", "Stop firing", pause).example("millrace schedules pause sync");
   add(schedules, options, "resume", "Fire again", resume).example("millrace schedules resume sync");
-  add(schedules, options, "run", "Put its task now, beside its ticks", run_now)
+  add(schedules, options, "run", "Put its task now, in addition to its ticks", run_now)
       .example("ID=$(millrace schedules run report)");
-  add(schedules, options, "next", "When it fires", next)
+  add(schedules, options, "next", "Show when it fires next", next)
       .value("-n,--count", options->count, "N", "How many ticks [5]")
       .example("millrace schedules next report --count 10");
   add(schedules, options, "remove", "Remove a schedule; its tasks stay", remove)

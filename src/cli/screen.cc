@@ -12,14 +12,14 @@ constexpr std::string_view inverse_code = "\x1b[7m";
 constexpr std::string_view plain = "\x1b[0m";
 constexpr std::string_view clear_screen = "\x1b[2J";
 constexpr std::string_view clear_rest_of_line = "\x1b[K";
-// Terminals that know this show all of a change at once; the others pass over it.
+// Terminals that know this sequence show a change at once; others ignore it.
 constexpr std::string_view hold = "\x1b[?2026h";
 constexpr std::string_view show = "\x1b[?2026l";
 
 std::string bytes_of(const Line& line, const Look& look) {
   std::string out;
   for (const Span& each : line.spans()) {
-    // A selection must be seen where there are no colours, too.
+    // A selection must be visible without colours, too.
     if (each.inverse) out += inverse_code;
     out += painted(each.text, each.paint, look);
     if (each.inverse) out += plain;
@@ -52,7 +52,7 @@ void Line::cut(std::size_t columns, bool unicode) {
   for (Span& each : spans_) {
     const std::size_t wide = columns_of(each.text);
     const bool last = wide > left || (wide == left && &each != &spans_.back());
-    // The mark that something is missing stands in the last span that is seen.
+    // The mark of a cut goes into the last visible span.
     if (last) each.text = shortened(each.text + " ", left, unicode);
     const std::size_t now = columns_of(each.text);
     width_ += now;
@@ -85,7 +85,7 @@ std::string redraw(const Screen& before, const Screen& now, const Look& look) {
     const Line line = row < now.size() ? now[row] : Line();
     if (row < before.size() ? before[row] == line : line == Line()) continue;
     out += fmt::format("\x1b[{};1H{}", row + 1, bytes_of(line, look));
-    // Behind a full line the cursor stands on its last character, which would be erased.
+    // After a full line the cursor is on its last character, which would be erased.
     if (line.width() < look.width) out += clear_rest_of_line;
   }
   return out.empty() ? out : fmt::format("{}{}{}", hold, out, show);

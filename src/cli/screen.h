@@ -1,5 +1,5 @@
-// A screen of text as data: what stands where and how it looks. Whoever draws it sends only what
-// changed; whoever tests it reads it.
+// A screen of text as data: where the text is and how it looks. The terminal sends only what
+// changed; tests read it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct ScreenSize {
   friend bool operator==(const ScreenSize&, const ScreenSize&) = default;
 };
 
-// A stretch of a line that looks the same all over.
+// A part of a line with one look.
 struct Span {
   std::string text = {};  // printable
   Paint paint = Paint::none;
@@ -32,10 +32,10 @@ class Line {
   Line() = default;
   explicit Line(std::string_view text, Paint paint = Paint::none) { add(text, paint); }
 
-  // Text of anybody: what a terminal would obey is made harmless.
+  // Text from any source: what a terminal would act on is made harmless.
   void add(std::string_view text, Paint paint = Paint::none);
   void pad_to(std::size_t column);
-  // At most so many columns wide.
+  // Cuts the line to this many columns.
   void cut(std::size_t columns, bool unicode = true);
   // All of it, filled up to the width.
   void invert(std::size_t columns);
@@ -55,7 +55,7 @@ class Line {
 
 using Screen = std::vector<Line>;
 
-// What makes a terminal that shows `before` show `now`: nothing for lines that are the same. An
+// What turns a terminal that shows `before` into one that shows `now`: nothing for equal lines. An
 // empty `before` may show anything.
 std::string redraw(const Screen& before, const Screen& now, const Look& look);
 

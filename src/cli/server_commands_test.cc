@@ -197,8 +197,8 @@ TEST_F(ServerCommands, a_revoked_key_is_gone_and_an_unknown_one_cannot_be_revoke
   EXPECT_THAT(err_.str(), HasSubstr("there is no key \"0000\"\n`millrace keys list`"));
   EXPECT_EQ(run({"keys", "revoke", "", "--store", "d", "--yes"}), Exit::missing);
   EXPECT_EQ(keys().size(), 1U);
-  EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::usage) << "nobody can be asked";
-  EXPECT_THAT(err_.str(), HasSubstr("Say --yes"));
+  EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::usage) << "there is no terminal";
+  EXPECT_THAT(err_.str(), HasSubstr("Add --yes"));
   with_.in_terminal = true;
   in_.str("n\n");
   EXPECT_EQ(run({"keys", "revoke", id, "--store", "d"}), Exit::failed);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view usual_url = "http://127.0.0.1:7070";
 
-// The first line of a file; a key is never an argument, which everybody on the machine could read.
+// The first line of a file; a key is never an argument, which every user of the machine could read.
 Result<std::string> key_in(const std::string& file) {
   std::ifstream stream(file);
   std::string key;
@@ -24,7 +24,7 @@ Result<std::string> key_in(const std::string& file) {
   return key;
 }
 
-// "mr_0123456789abcdef" of a key: its id is no secret.
+// "mr_0123456789abcdef" of a key: its id is not a secret.
 std::string shown_key(const std::string& key) {
   const std::size_t end = key.starts_with("mr_") ? key.find('_', 3) : key.npos;
   return end == key.npos ? "" : " " + key.substr(0, end);
@@ -85,7 +85,7 @@ std::unique_ptr<Session> Session::open(const ServerOptions& options, Surrounding
   return session;
 }
 
-// ---- What to say -------------------------------------------------------------------------------
+// ---- Advice ----
 
 std::string Session::unreachable_advice() const {
   if (address_.url == usual_url) {
@@ -93,7 +93,7 @@ std::string Session::unreachable_advice() const {
   }
   return fmt::format(
       "Is a server running at {}, and may this machine reach it?\n"
-      "Another one is named with --server URL or MILLRACE_URL; `millrace serve` starts one here.",
+      "Name another with --server URL or MILLRACE_URL; `millrace serve` starts one here.",
       address_.url);
 }
 
@@ -102,12 +102,12 @@ std::string Session::denied_advice(int status) const {
     return "No key was sent. Set MILLRACE_KEY, or name a file that holds one: --key-file FILE.";
   }
   if (status == 401) {
-    return fmt::format("The key{} from {} is not one of this server's, or has expired.",
+    return fmt::format("The key{} from {} is not known to this server, or has expired.",
                        shown_key(address_.key), address_.key_origin);
   }
   return fmt::format(
-      "The key{} from {} is for other things or other queues; `millrace keys list` shows what\n"
-      "each may do.",
+      "The key{} from {} lacks the scope or the queue for this; `millrace keys list` shows what\n"
+      "each key may do.",
       shown_key(address_.key), address_.key_origin);
 }
 
@@ -127,7 +127,7 @@ Exit Session::fail(const Error& as_sent) {
     return Exit::unreachable;
   }
   if (status == 401 || status == 403) {
-    // Who says which queue is wanted already says what to do.
+    // The message already names --queue, so it needs no advice.
     if (error.message.contains("--queue QUEUE")) {
       console_.fail(error);
     } else {
@@ -151,7 +151,7 @@ Exit Session::fail(const Error& error, std::string_view queue) {
   const auto all = ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>{});
   if (!all) return Exit::missing;
   if (all->empty()) {
-    console_.say("This server has no queues yet; `millrace queues create NAME` makes one.");
+    console_.say("This server has no queues yet; `millrace queues create NAME` creates one.");
     return Exit::missing;
   }
   std::vector<std::string_view> names;
@@ -191,14 +191,14 @@ Exit tell_store_error(const Error& error, std::string_view instead, const Surrou
                       Console& console) {
   const auto address = address_of({}, with);
   if (error.code != ErrorCode::conflict || !address) return console.fail(error);
-  return console.fail(error, fmt::format("A server that has it is asked instead: millrace {}",
+  return console.fail(error, fmt::format("If a server has it open, ask that server: millrace {}",
                                          fmt::format(fmt::runtime(instead), address->url)));
 }
 
 std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,
                                   std::string_view question, std::string_view would) {
   if (!with.in_terminal) {
-    console.fail({ErrorCode::invalid, std::string(would)}, "Say --yes if that is meant.");
+    console.fail({ErrorCode::invalid, std::string(would)}, "Add --yes to confirm.");
     return Exit::usage;
   }
   if (console.asks(question, with.in)) return std::nullopt;

@@ -1,4 +1,4 @@
-// A command's conversation with a server: which one, with which key, and what to say when it goes
+// A command's session with a server: its address, its key, and the messages when something goes
 // wrong.
 #pragma once
 
@@ -41,7 +41,7 @@ bool is_server(std::string_view place);
 
 class Session {
  public:
-  // Speaks to nobody yet. Says what is wrong, if anything is; null then.
+  // Does not connect yet. Null: prints what is wrong.
   static std::unique_ptr<Session> open(const ServerOptions& options, Surroundings& with,
                                        Console& console);
 
@@ -57,10 +57,10 @@ class Session {
   // Of standard output, as it is now.
   Look look() const { return look_of(with_); }
   const ServerAddress& address() const { return address_; }
-  // " --server URL" where another was named than the usual one: for commands that are shown.
+  // " --server URL" if another than the usual one was named: for commands in messages.
   std::string server_flag() const { return server_flag_; }
 
-  // Asks a verb of the broker and waits: ask<Task>(&HttpBroker::find, id).
+  // Calls a verb of the broker and waits: ask<Task>(&HttpBroker::find, id).
   template <class T, class Verb, class... Arguments>
   Result<T> ask(Verb verb, Arguments... arguments) {
     return wait_for_answer<T>([&](Completion<T> done) {
@@ -68,18 +68,18 @@ class Session {
     });
   }
 
-  // "error: ...", what to try, and the exit code that fits.
+  // Prints "error: ..." with advice, and returns the exit code.
   Exit fail(const Error& error);
-  // The same of an error about that queue: one that is not there is told the nearest that is.
+  // The same for an error about that queue: suggests the nearest name for an unknown one.
   Exit fail(const Error& error, std::string_view queue);
-  // Something else that is not there, and how to find what is.
+  // For other things that do not exist, with how to find those that do.
   Exit fail_missing(const Error& error, std::string_view what_to_do);
 
-  // As one line. A terminal gets none of what it would obey, here and below.
+  // As one line. Nothing that a terminal would act on is printed, here and below.
   void print_json(std::string_view text);
-  // What a worker answered, byte for byte where a program reads it.
+  // The result of a task, byte for byte if a program reads it.
   void print_result(std::string_view bytes);
-  // {"name":"emails","removed":true}, where the API answers nothing.
+  // {"name":"emails","removed":true}, if the API has no body.
   void print_done(std::string_view field, const std::string& name, std::string_view done);
   void print(const Table& table) { with_.out << table.text(look()); }
   void print(const Sheet& sheet) { with_.out << sheet.text(look()); }
@@ -97,23 +97,23 @@ class Session {
   std::unique_ptr<HttpBroker> broker_;
 };
 
-// Of a store that cannot be opened; if a server has it, the command that asks that server: {} is
-// its address in it.
+// For a store that cannot be opened; if a server has it, names the command that asks that server,
+// with its address for {}.
 Exit tell_store_error(const Error& error, std::string_view instead, const Surroundings& with,
                       Console& console);
 
-// What a server says of its API, as it is said here: --queue for ?queue=.
+// A server's message about its API in terms of flags: --queue for ?queue=.
 std::string in_words_of_flags(std::string message);
 
-// What cannot be taken back is asked about ("Cancel 3 tasks?"); where nobody can be asked, --yes
-// must have been said of what it `would` do ("this would cancel 3 tasks"). Nothing: it may go on.
+// Asks before what cannot be undone ("Cancel 3 tasks?"); without a terminal, --yes is required, and
+// the message says what it `would` do ("this would cancel 3 tasks"). Nothing: go on.
 std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,
                                   std::string_view question, std::string_view would);
 
-// What cannot be right whatever the server says.
+// An error in the arguments, whatever the server says.
 Exit misused(const Error& error, Console& console, std::string_view command);
 
-// What a command over HTTP does: opens the session and runs `doing` in it.
+// The action of a command over HTTP: opens the session and runs `doing` in it.
 template <class Options>
 Command::Doing in_session(std::shared_ptr<Options> options,
                           Exit (*doing)(const Options& options, Session& session)) {

@@ -1,4 +1,4 @@
-// The settings of a server as flags, and what comes of them.
+// The settings of a server as flags, and the settings in force.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ struct ConfigOptions {
   std::vector<std::pair<std::string, std::string>> flags = {};
 };
 
-// --config and every setting but the secret ones, which anybody who lists processes could read.
+// --config and every setting but the secret ones, which every user who lists processes could read.
 void takes_settings(Command& command, ConfigOptions& options);
 // --config and --store.
 void takes_store(Command& command, ConfigOptions& options);
 
-// Says what is wrong, if anything is; nullopt then.
+// nullopt: prints what is wrong.
 std::optional<config::Config> load_config(const ConfigOptions& options, Surroundings& with,
                                           Console& console);
 

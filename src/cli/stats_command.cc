@@ -39,8 +39,8 @@ Exit stats(const Options& options, Session& session) {
 
 void add_stats(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("stats", "What happened since the server started, by queue");
-  command.maybe_word("QUEUE", options->queue, "Only this one");
+  auto& command = millrace.add("stats", "Show what happened since the server started, by queue");
+  command.maybe_word("QUEUE", options->queue, "Only this queue");
   takes_session(command, options->server);
   command.explain("WAITED is from ready to taken, RAN from taken to ended; both are means.")
       .example("millrace stats")

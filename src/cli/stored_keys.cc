@@ -14,18 +14,18 @@
 namespace millrace::cli {
 namespace {
 
-// The same through the server that has the store.
+// The same command through the server that has the store.
 std::string advice(const config::Settings& settings, const std::string& command) {
   const std::string url =
       url_of({.address = settings.listen, .tls = !settings.tls_certificate.empty()});
   return fmt::format(
-      "A server has it, and takes care of its keys as well:\n"
+      "A server has the store open; that server manages its keys:\n"
       "  {} --server {}\n"
-      "with, if it has keys already, one in MILLRACE_KEY that may do all.",
+      "If it has keys already, set MILLRACE_KEY to one with the scope admin.",
       command, url);
 }
 
-// The store, if nobody else has it.
+// The store, if no other process has it.
 class Opened {
  public:
   static std::optional<Opened> open(const StoredKeys& where, Access access, Surroundings& with,
@@ -67,7 +67,7 @@ class Opened {
   std::unique_ptr<Store> store_;
 };
 
-// As soon as there is a key every request needs one.
+// As soon as there is a key, every request needs one.
 void warn_without_admin(Opened& store, TimePoint now, Console& console) {
   const auto memos = store.memos(now);
   if (!memos) return;
@@ -78,8 +78,8 @@ void warn_without_admin(Opened& store, TimePoint now, Console& console) {
       keys, [](const access::Key& key) { return key.about.scopes.allow(access::Scope::admin); });
   if (managed) return;
   console.warn(
-      "no key has the scope admin, so nobody can make or revoke keys of a server with this store; "
-      "make one: millrace keys create --store ... --name ops --scope admin");
+      "no key has the scope admin, so the keys of a server with this store cannot be managed; "
+      "create one: millrace keys create --store ... --name ops --scope admin");
 }
 
 }  // namespace

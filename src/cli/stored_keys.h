@@ -11,7 +11,7 @@ namespace millrace::cli {
 
 struct StoredKeys {
   ConfigOptions config = {};
-  std::string instead = {};  // the same command, as far as a server would have to be asked with it
+  std::string instead = {};  // the same command for a server
 };
 
 Exit create_stored_key(const StoredKeys& where, const access::KeyRequest& request,

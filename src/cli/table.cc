@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view plain = "\x1b[0m";
 constexpr std::size_t gap = 2;
-constexpr std::size_t barely = 3;  // columns that are left of what may be shortened
+constexpr std::size_t barely = 3;  // columns that stay of what may be shortened
 
 std::string_view code_of(Paint paint) {
   switch (paint) {
@@ -35,7 +35,7 @@ std::string_view code_of(Paint paint) {
   return {};
 }
 
-// The text in a column of that width. What ends a line is not filled up.
+// The text in a column of that width. The last column of a line is not padded.
 std::string placed(const Cell& cell, std::size_t width, bool right, bool last, const Look& look) {
   const std::string text = shortened(cell.text, width, look.unicode);
   const std::string space(width - std::min(width, columns_of(text)), ' ');
@@ -69,7 +69,7 @@ std::vector<std::size_t> Table::widths(const Look& look) const {
     widths.push_back(width);
   }
   if (look.width == 0) return widths;
-  // Takes from the widest of those that may give, until it fits or nobody can.
+  // Takes width from the widest columns that may shrink, until the line fits or none can.
   std::size_t all = gap * (widths.size() - 1);
   for (const std::size_t each : widths) all += each;
   const auto take = [&](const auto& kept) {
@@ -84,7 +84,7 @@ std::vector<std::size_t> Table::widths(const Look& look) const {
     }
   };
   take([](const Column& column) { return column.least; });
-  // Still better than lines that are broken in two.
+  // Still better than lines that wrap.
   take([](const Column& column) { return std::min(column.least, barely); });
   return widths;
 }

@@ -1,4 +1,4 @@
-// Tables for people: columns aligned, made to fit a terminal, plain where nobody watches.
+// Tables for people: aligned columns that fit the terminal, plain if the output is not a terminal.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace millrace::cli {
 
-// How text may look where it is going.
+// How text may look on its output.
 struct Look {
   bool colours = false;
   bool unicode = true;
@@ -33,13 +33,13 @@ struct Cell {
   Cell(std::string from, Paint with = Paint::none) : text(std::move(from)), paint(with) {}
   // NOLINTEND(google-explicit-constructor)
 };
-// 1,234; a zero is faint, so that the others stand out.
+// 1,234; a zero is faint, so that other numbers stand out.
 Cell number_cell(std::uint64_t number, Paint paint = Paint::none);
 
 struct Column {
   std::string title = {};
   bool right = false;     // numbers
-  std::size_t least = 0;  // columns it keeps when the terminal is narrow; 0: it is never shortened
+  std::size_t least = 0;  // columns it keeps on a narrow terminal; 0: it is never shortened
 };
 
 class Table {
@@ -49,7 +49,7 @@ class Table {
   void add(std::vector<Cell> row);
   std::size_t rows() const { return rows_.size(); }
 
-  // Each row a line, a headline before them. Nothing in it but what look allows.
+  // One line per row, with a headline. Uses only what `look` allows.
   std::string text(const Look& look) const;
 
  private:
@@ -59,7 +59,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Names and values below each other, the values aligned. Empty values are left out.
+// Names and values in two columns. Empty values are left out.
 class Sheet {
  public:
   void add(std::string name, Cell value);
@@ -75,7 +75,7 @@ class Sheet {
   std::vector<Line> lines_;
 };
 
-// ▁▂▅█ of the values, the newest last; digits 0 to 9 where only ASCII will do.
+// ▁▂▅█ of the values, the newest last; digits 0 to 9 in ASCII.
 std::string sparkline(const std::vector<double>& values, const Look& look);
 
 }  // namespace millrace::cli

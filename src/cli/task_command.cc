@@ -37,7 +37,7 @@ Result<std::vector<TaskRef>> refs_of(const std::vector<std::string>& texts) {
   return refs;
 }
 
-// Does `one` for each task; the exit code is that of the last that went wrong.
+// Calls `one` for each task; the exit code is that of the last failure.
 template <class One>
 Exit each(const Options& options, Session& session, One one) {
   const auto refs = refs_of(options.ids);
@@ -111,7 +111,7 @@ Exit log(const Options& options, Session& session) {
       session.out() << painted(format_time(line.at), Paint::faint, session.look()) << "  "
                     << printable(line.text) << '\n';
     }
-    if (task->log.empty()) session.console().say("It has said nothing.");
+    if (task->log.empty()) session.console().say("Its log is empty.");
     return Exit::ok;
   });
 }
@@ -124,16 +124,16 @@ Exit result(const Options& options, Session& session) {
       return session.console().fail(
           {ErrorCode::conflict,
            fmt::format("the task is {} and has no result", name_of(task->state))},
-          is_final(task->state) ? "`millrace task show` tells why."
+          is_final(task->state) ? "`millrace task show` says why."
                                 : "`millrace task wait` waits for it.");
     }
-    // The bytes as they are: a program may read them.
+    // Byte for byte: a program may read them.
     session.print_result(task->result);
     return Exit::ok;
   });
 }
 
-// Verbs go by id; a number is looked up first.
+// Verbs need an id; a number is looked up first.
 Result<TaskId> id_of(const TaskRef& ref, Session& session) {
   if (const auto* id = std::get_if<TaskId>(&ref)) return *id;
   auto task = session.ask<Task>(&HttpBroker::find, ref);
@@ -143,7 +143,7 @@ Result<TaskId> id_of(const TaskRef& ref, Session& session) {
 
 using States = Broker::States;
 
-// Asks for the state after a verb and prints it behind the id.
+// Calls a verb and prints the state after it, behind the id.
 template <class Verb>
 Exit change_each(const Options& options, Session& session, const char* done, Verb verb) {
   return each(options, session, [&](const TaskRef& ref, bool) {
@@ -223,25 +223,25 @@ constexpr const char* an_id = "019a0000-0000-7000-8000-000000000000";
 Command& add(Command& task, const std::shared_ptr<Options>& options, const char* name,
              const char* about, Exit (*doing)(const Options&, Session&)) {
   auto& command = task.add(name, about);
-  command.words("ID", options->ids, "Its id or its number; several are done one after another");
+  command.words("ID", options->ids, "Its id or its number; several are handled one after another");
   takes_session(command, options->server);
   command.does(in_session(options, doing));
   return command;
 }
 
 void add_looking(Command& task, const std::shared_ptr<Options>& options) {
-  add(task, options, "show", "Everything about a task", show)
+  add(task, options, "show", "Show everything about a task", show)
       .example(fmt::format("millrace task show {}", an_id))
       .example("millrace task 17", "the same, by number");
-  add(task, options, "explain", "Why a task is not running, in a sentence", explain)
+  add(task, options, "explain", "Explain in a sentence why a task is not running", explain)
       .example(fmt::format("millrace task explain {}", an_id));
   add(task, options, "wait", "Wait for the end and print the result", wait)
-      .value("--timeout", options->timeout, "DURATION", "No longer than that")
+      .value("--timeout", options->timeout, "DURATION", "Wait at most this long")
       .explain("The exit code is 1 if the task failed, or has not ended by then.")
       .example(fmt::format("millrace task wait {} --timeout 30s", an_id));
-  add(task, options, "log", "What its handler has said", log)
+  add(task, options, "log", "Print its log lines", log)
       .example(fmt::format("millrace task log {}", an_id));
-  add(task, options, "result", "Its result, byte by byte", result)
+  add(task, options, "result", "Print its result, byte for byte", result)
       .example(fmt::format("millrace task result {} > result.json", an_id));
 }
 
@@ -249,7 +249,7 @@ void add_looking(Command& task, const std::shared_ptr<Options>& options) {
 
 void add_task(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& task = millrace.add("task", "Look at a task, or do something with it");
+  auto& task = millrace.add("task", "Show a task, or change it");
   task.maybe_words("ID", options->ids, "The same as `task show ID`");
   takes_session(task, options->server);
   task.explain("`millrace tasks` finds ids.")
@@ -264,18 +264,18 @@ void add_task(Command& millrace) {
       });
   add_looking(task, options);
   add(task, options, "cancel", "Cancel a task that waits or runs", cancel)
-      .value("--reason", options->reason, "TEXT", "Why; kept with the task")
+      .value("--reason", options->reason, "TEXT", "The reason; kept with the task")
       .example(fmt::format("millrace task cancel {}", an_id));
-  add(task, options, "retry", "Start a task anew that failed or was cancelled", retry)
+  add(task, options, "retry", "Retry a task that failed or was cancelled", retry)
       .example(fmt::format("millrace task retry {}", an_id));
-  add(task, options, "release", "Let a task go that was put with --hold", release)
+  add(task, options, "release", "Release a task that was put with --hold", release)
       .example(fmt::format("millrace task release {}", an_id));
   add(task, options, "change", "Change the priority or the start of a waiting task", change)
       .value("--priority", options->priority, "0-9|high|medium|low", "9 is taken first")
-      .value("--at", options->at, "MOMENT", "Start it then")
-      .value("--delay", options->delay, "DURATION", "Start it so much later than now")
+      .value("--at", options->at, "MOMENT", "Start it at this time")
+      .value("--delay", options->delay, "DURATION", "Start it this much later than now")
       .example(fmt::format("millrace task change {} --priority 9 --delay 0s", an_id));
-  add(task, options, "remove", "Remove a task that does not run, for good", remove)
+  add(task, options, "remove", "Remove a task that is not running, permanently", remove)
       .example(fmt::format("millrace task remove {}", an_id));
 }
 

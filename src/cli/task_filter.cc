@@ -6,24 +6,24 @@ namespace millrace::cli {
 
 void takes_filter(Command& command, TaskFilter& filter) {
   command.group("Which tasks")
-      .value("--queue", filter.queue, "QUEUE", "Of this queue")
+      .value("--queue", filter.queue, "QUEUE", "Only tasks of this queue")
       .list("--state", filter.states,
             "created|queued|delayed|processing|retrying|completed|failed|dead|cancelled",
-            "In these states; several with commas")
-      .value("--type", filter.type, "TYPE", "Of this type")
-      .value("--client", filter.client, "TEXT", "For this client")
-      .value("--group", filter.group, "TEXT", "Of this group")
-      .value("--tag", filter.tag, "TAG", "With this tag")
-      .value("--priority", filter.priority, "0-9|high|medium|low", "With this priority")
-      .value("--since", filter.since, "WHEN", "Put since then: 1h (ago), or a moment")
-      .value("--until", filter.until, "WHEN", "Put before then")
+            "Only tasks in these states; separate several with commas")
+      .value("--type", filter.type, "TYPE", "Only tasks of this type")
+      .value("--client", filter.client, "TEXT", "Only tasks of this client")
+      .value("--group", filter.group, "TEXT", "Only tasks of this group")
+      .value("--tag", filter.tag, "TAG", "Only tasks with this tag")
+      .value("--priority", filter.priority, "0-9|high|medium|low", "Only tasks with this priority")
+      .value("--since", filter.since, "WHEN", "Only tasks put since then: 1h (ago), or a time")
+      .value("--until", filter.until, "WHEN", "Only tasks put before then")
       .group("");
 }
 
 void takes_dead_filter(Command& command, TaskFilter& filter) {
   command.group("Which tasks")
-      .value("--queue", filter.queue, "QUEUE", "Of this queue")
-      .value("--type", filter.type, "TYPE", "Of this type")
+      .value("--queue", filter.queue, "QUEUE", "Only tasks of this queue")
+      .value("--type", filter.type, "TYPE", "Only tasks of this type")
       .group("");
 }
 

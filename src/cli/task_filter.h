@@ -1,4 +1,4 @@
-// Which tasks a command is about.
+// The tasks that a command is about.
 #pragma once
 
 #include <millrace/result.h>
@@ -24,7 +24,7 @@ struct TaskFilter {
 };
 
 void takes_filter(Command& command, TaskFilter& filter);
-// The same without --state and what cannot be asked for beside it.
+// The same without --state and what cannot be combined with it.
 void takes_dead_filter(Command& command, TaskFilter& filter);
 
 Result<ListRequest> request_of(const TaskFilter& filter, TimePoint now);

@@ -16,13 +16,13 @@
 namespace millrace::cli {
 namespace {
 
-// Of a payload or a result; --json and `task result` have all of it.
+// Most bytes shown of a payload or a result; --json and `task result` show all.
 constexpr std::size_t most_shown = 4096;
 
 constexpr Duration longest_wait = std::chrono::days(3653);
-constexpr Duration again_after = std::chrono::milliseconds(500);  // a server that does not answer
+constexpr Duration again_after = std::chrono::milliseconds(500);  // while a server does not answer
 
-// What matters now of a task in its state.
+// What matters about a task in its state.
 std::string remark_on(const Task& task, TimePoint now) {
   switch (task.state) {
     case TaskState::created:
@@ -52,10 +52,10 @@ std::string remark_on(const Task& task, TimePoint now) {
   return {};
 }
 
-// Text that may have lines, each of them made harmless and set in.
+// Text of several lines, each made harmless and indented.
 std::string body_of(std::string_view bytes) {
   if (!is_utf8(bytes)) {
-    return fmt::format("  {} that are no text; --json has them in base64\n",
+    return fmt::format("  {} that are not text; --json has them in base64\n",
                        counted(bytes.size(), "byte", "bytes"));
   }
   std::string out;
@@ -162,8 +162,8 @@ std::string text_of(const TaskRef& ref) {
   return fmt::to_string(std::get<TaskNumber>(ref).value);
 }
 
-// The task when it has ended or the time is over. Tries again while the server is away, which it is
-// when it starts anew.
+// The task when it has ended or the time is over. Retries while the server is away, for example
+// while it restarts.
 Result<Task> awaited(Session& session, const TaskRef& ref, Duration wait) {
   const auto steady = [&] {
     return std::chrono::duration_cast<Duration>(session.with().clock.steady());
@@ -251,7 +251,7 @@ std::string view_of(const Task& task, const std::optional<Explanation>& why, Tim
 
 Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wait, bool was_there) {
   if (!was_there) {
-    // Whoever is not there now is told so at once.
+    // A server that does not answer is reported at once.
     const auto found = session.ask<Task>(&HttpBroker::find, ref);
     if (!found) return session.fail_missing(found.error(), how_to_find);
   }
@@ -259,7 +259,7 @@ Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wai
   if (!task && task.error().code == ErrorCode::unavailable) {
     session.fail(task.error());
     session.console().say(fmt::format(
-        "The task goes on when the server is back; `millrace task wait {}{}` waits again.",
+        "The task continues when the server is back; `millrace task wait {}{}` waits again.",
         text_of(ref), session.server_flag()));
     return Exit::unreachable;
   }
@@ -269,7 +269,7 @@ Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wai
     session.console().fail(
         {ErrorCode::unavailable, fmt::format("the task is {} after {}", name_of(task->state),
                                              brief(wait.value_or(longest_wait)))},
-        fmt::format("It goes on; `millrace task wait {}` waits again.", name));
+        fmt::format("It continues; `millrace task wait {}` waits again.", name));
     return Exit::failed;
   }
   if (session.json()) {
@@ -285,7 +285,7 @@ Exit await_end(Session& session, const TaskRef& ref, std::optional<Duration> wai
                    task->error ? fmt::format(": {}: {}", printable(task->error->code),
                                              printable(task->error->message))
                                : "")},
-      fmt::format("`millrace task show {}` tells more.", name));
+      fmt::format("`millrace task show {}` says more.", name));
 }
 
 }  // namespace millrace::cli

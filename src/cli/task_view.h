@@ -14,22 +14,22 @@
 
 namespace millrace::cli {
 
-// What to say of a task that is not there.
+// The advice for a task that does not exist.
 inline constexpr std::string_view how_to_find =
-    "A task that has ended stays as long as its queue keeps it; `millrace tasks` lists those there "
-    "are.";
+    "A task that has ended is kept as long as the retention of its queue says; `millrace tasks` "
+    "lists tasks.";
 
 Paint paint_of(TaskState state);
 
-// A line a task.
+// One line per task.
 Table table_of(const std::vector<Task>& tasks, TimePoint now);
 
-// Everything there is to say. `why`, if there is one: what it waits for.
+// Everything about a task. `why`, if given: what it waits for.
 std::string view_of(const Task& task, const std::optional<Explanation>& why, TimePoint now,
                     const Look& look);
 
-// Waits until the task has ended, prints its result and says how it went. `wait`: at most so long.
-// A server that was there may come back meanwhile; `was_there`: it was a moment ago.
+// Waits until the task has ended, at most `wait`, prints its result and its state. Retries while a
+// server is away that has answered before; `was_there`: it has answered a moment ago.
 Exit await_end(Session& session, const TaskRef& task, std::optional<Duration> wait,
                bool was_there = false);
 

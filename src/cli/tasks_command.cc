@@ -1,4 +1,4 @@
-// `millrace tasks`: many tasks by filter.
+// `millrace tasks`: lists tasks by filter.
 #include <fmt/format.h>
 
 #include "api/wire/views.h"
@@ -23,7 +23,7 @@ struct Options {
 
 constexpr std::uint32_t usual_limit = 50;
 
-// A page may be short and still have more behind it: it is asked until there are enough.
+// A page may be short although there are more: pages are read until there are enough tasks.
 Exit list(const Options& options, Session& session) {
   auto request = request_of(options.filter, session.now());
   if (!request) return misused(request.error(), session.console(), "tasks");
@@ -78,15 +78,16 @@ void add_tasks(Command& millrace) {
   auto options = std::make_shared<Options>();
   auto& command = millrace.add("tasks", "List tasks by filter, or change many at once");
   takes_filter(command, options->filter);
-  command.value("-n,--limit", options->limit, "N", "At most so many [50]")
-      .value("--before", options->before, "NUMBER", "Older than that one: the next page")
-      .flag("--all", options->all, "All of them, however many")
-      .flag("--full", options->full, "With --json: payload, result, log and history, too");
+  command.value("-n,--limit", options->limit, "N", "Print at most this many [50]")
+      .value("--before", options->before, "NUMBER", "Tasks older than this number: the next page")
+      .flag("--all", options->all, "Print all, however many")
+      .flag("--full", options->full, "With --json: also payload, result, log and history");
   takes_session(command, options->server);
-  command.explain("Shows the newest first. With --json it prints a page a line, as the API does.")
+  command
+      .explain("Shows the newest first. With --json it prints one page per line, as the API does.")
       .example("millrace tasks --queue emails --state queued,delayed")
       .example("millrace tasks --state dead --since 1h")
-      .example("millrace tasks cancel --tag newsletter", "asks first; so do retry, move, ...")
+      .example("millrace tasks cancel --tag newsletter", "asks first, as retry, move, ... do")
       .example("millrace tasks --tag newsletter --all --json | jq -r '.tasks[].id'")
       .does(in_session(options, list));
   add_bulk_changes(command);

@@ -18,11 +18,11 @@ namespace {
 constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view leave_screen = "\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l";
 
-// What must be undone, where a signal handler finds it.
+// What must be restored, where a signal handler finds it.
 std::atomic<bool> entered = false;
 termios before{};
 
-// Only calls that a signal handler may make.
+// Uses only calls that a signal handler may make.
 void restore() {
   if (!entered.exchange(false)) return;
   [[maybe_unused]] const auto written =
@@ -41,12 +41,12 @@ bool enter() {
   return tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) == 0;
 }
 
-// Ends of a process that nobody catches; the others come to the destructor.
+// Signals that end the process here; after others the destructor runs.
 constexpr std::array deadly = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSYS, SIGTRAP};
 
 extern "C" void restore_and_die(int number) {
   restore();
-  raise(number);  // what it does by itself: the handler was for one time
+  raise(number);  // the default action: the handler was installed for one time
 }
 
 void catch_deadly(void (*handler)(int)) {
@@ -61,7 +61,7 @@ void catch_deadly(void (*handler)(int)) {
 
 Result<std::unique_ptr<Terminal>> Terminal::open(const Look& look) {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {
-    return fail(ErrorCode::unavailable, "standard input and output are no terminal");
+    return fail(ErrorCode::unavailable, "standard input and output are not a terminal");
   }
   if (!enter()) {
     const int error = errno;
@@ -90,7 +90,7 @@ ScreenSize Terminal::size() const {
 
 void Terminal::draw(Screen screen) {
   const ScreenSize now = size();
-  // Whatever a terminal makes of the old lines in its new size.
+  // A terminal may have rearranged the old lines for its new size.
   if (now != drawn_size_) forget();
   drawn_size_ = now;
   look_.width = now.columns;
@@ -107,7 +107,7 @@ std::vector<KeyPress> Terminal::read_keys() {
   pollfd file{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (poll(&file, 1, 0) <= 0) return {};
   const auto got = read(STDIN_FILENO, bytes.data(), bytes.size());
-  // Told that there is something, and there is nothing: an end.
+  // Readable but empty: the terminal is closed.
   if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) gone_ = true;
   if (got <= 0) return {};
   return keys_.read({bytes.data(), static_cast<std::size_t>(got)});

@@ -1,5 +1,5 @@
-// The terminal as a whole screen: keys come one by one, nothing scrolls, and everything is as it
-// was when we leave, whichever way.
+// The terminal as a full screen: keys come one by one, nothing scrolls, and everything is restored
+// at the end, however the process ends.
 #pragma once
 
 #include <millrace/result.h>
@@ -12,30 +12,30 @@
 
 namespace millrace::cli {
 
-// One at a time: standard input and output of this process.
+// One per process: its standard input and output.
 class Terminal {
  public:
-  // `unavailable`: they are no terminal.
+  // `unavailable`: they are not a terminal.
   static Result<std::unique_ptr<Terminal>> open(const Look& look);
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
-  ~Terminal();  // as it was before
+  ~Terminal();  // restores the terminal
 
   ScreenSize size() const;
-  // Sends what changed since the last time.
+  // Sends what changed since the last call.
   void draw(Screen screen);
-  // The next draw() sends everything: somebody else has written to the screen.
+  // The next draw() sends everything, because another program has written to the screen.
   void forget() { shown_.clear(); }
 
-  // Can be read when there are keys.
+  // Readable when there are keys.
   int file() const;
-  // Those that are there; does not wait. `gone()` afterwards: nobody is there any more.
+  // The keys that have come; does not wait. Check `gone()` afterwards: the terminal may be closed.
   std::vector<KeyPress> read_keys();
   bool waits_for_more() const { return keys_.waits(); }
   std::vector<KeyPress> give_up_waiting() { return keys_.give_up(); }
   bool gone() const { return gone_; }
 
-  // Leaves the screen, stops the process as Ctrl-Z does, and comes back when it goes on.
+  // Leaves the screen, stops the process as Ctrl-Z does, and returns when it continues.
   void suspend();
 
  private:

@@ -1,4 +1,4 @@
-// `millrace top`: a server, watched.
+// `millrace top`: watches a server.
 #include <fmt/format.h>
 #include <cmath>
 
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration shortest = 100ms;
 constexpr Duration longest = 1h;
-constexpr Duration patience = 5s;  // for an answer: another question may be luckier
+constexpr Duration patience = 5s;  // for an answer: the next request may succeed
 constexpr std::size_t snapshot_tasks = 20;
 
 struct Options {
@@ -29,7 +29,7 @@ struct Options {
   bool once = false;
 };
 
-// The same as one would see, for a file or a pipe.
+// The contents of the screen, for a file or a pipe.
 void print(const TopFacts& facts, Session& session) {
   const TimePoint now = later(facts.at, facts.ahead);
   const wire::ServerInfo& server = facts.server;
@@ -57,7 +57,7 @@ void print(const TopFacts& facts, Session& session) {
                          "; `millrace tasks --queue QUEUE` shows those of one queue");
 }
 
-// A terminal that can do no more than print has no screen to draw on.
+// A terminal that can only print has no screen to draw on.
 bool can_watch(const Surroundings& with) {
   const std::string term = variable(with, "TERM");
   return with.out_terminal && with.in_terminal && !term.empty() && term != "dumb";
@@ -73,7 +73,7 @@ Exit top(const Options& options, Session& session) {
                              format_duration(shortest), format_duration(longest))});
   }
   if (read.error()) return misused(*read.error(), session.console(), "top");
-  // Alone, so that what the server thinks of us is this answer's status.
+  // Alone, so that the status of the server is that of this answer.
   const auto server = wait_for_answer<wire::ServerInfo>(
       [&](Completion<wire::ServerInfo> done) { session.broker().check(std::move(done)); });
   if (!server) return session.fail(server.error());
@@ -81,7 +81,7 @@ Exit top(const Options& options, Session& session) {
     ask_facts(session.broker(), session.with().clock, snapshot_tasks, std::move(done));
   });
   if (!facts) {
-    // They were asked together; alone it is clear what the server thinks of us.
+    // The requests ran together; a single one shows whether the server refuses us.
     const auto alone =
         session.ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>{});
     return session.fail(alone ? facts.error() : alone.error());
@@ -101,24 +101,21 @@ Exit top(const Options& options, Session& session) {
 
 void add_top(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("top", "Watch a server: queues, running tasks, failures");
-  command.value("--every", options->every, "DURATION", "How often to look [1s]")
-      .flag("--once", options->once, "Print what there is now, once")
-      .flag("--json", options->server.json, "The same as one JSON object, for programs");
+  auto& command = millrace.add("top", "Watch a server: queues, running tasks, dead letters");
+  command.value("--every", options->every, "DURATION", "How often to refresh [1s]")
+      .flag("--once", options->once, "Print once and exit")
+      .flag("--json", options->server.json, "Print once as one JSON object, for programs");
   takes_server(command, options->server);
   command
       .explain(
-          "A full screen on a terminal; elsewhere what --once prints. Keys: arrows or j and k "
-          "select,\n"
-          "Tab goes to the next pane, s and S sort, / filters, p pauses or resumes the selected "
-          "queue,\n"
-          "r retries dead letters, ? explains, q quits. What changes something asks first.\n"
+          "A full screen on a terminal; elsewhere what --once prints. Keys: arrows or j and k\n"
+          "select, Tab goes to the next pane, s and S sort, / filters, p pauses or resumes the\n"
+          "selected queue, r retries dead letters, ? explains, q quits. Every change asks first.\n"
           "\n"
-          "Rates are of the last minute. WAITED is from ready to taken, RAN from taken to ended; "
-          "both are\n"
-          "means since the server started. A look is five requests, however much there is; of "
-          "running\n"
-          "tasks and dead letters no more than fit are asked for, those put last.")
+          "Rates are of the last minute. WAITED is from ready to taken, RAN from taken to ended;\n"
+          "both are means since the server started. A refresh is five requests, however many tasks "
+          "there\n"
+          "are; only as many running tasks and dead letters are read as fit, those put last.")
       .example("millrace top")
       .example("millrace top --server http://queue.internal:7070 --every 5s")
       .example("millrace top --once > snapshot.txt")

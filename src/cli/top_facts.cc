@@ -15,7 +15,7 @@
 namespace millrace::cli {
 namespace {
 
-// Of the four questions, which are asked at the same time.
+// The state of the four requests, which run at the same time.
 struct Gathering {
   Gathering(Completion<TopFacts> whom, Clock& its_clock)
       : done(std::move(whom)), clock(its_clock) {}
@@ -37,7 +37,7 @@ void finish(Gathering& gathering) {
   if (error) return gathering.done(std::unexpected(*error));
   facts.at = gathering.clock.now();
   if (facts.server.now) facts.ahead = *facts.server.now - facts.at;
-  // Tasks come by number, the newest first; what people look for is another order.
+  // Tasks come by number, newest first; people want another order.
   std::ranges::stable_sort(facts.running, {},
                            [](const Task& task) { return task.started_at.value_or(never); });
   std::ranges::stable_sort(facts.dead, std::greater<>(),
@@ -45,10 +45,10 @@ void finish(Gathering& gathering) {
   gathering.done(std::move(facts));
 }
 
-// Tasks may be kept from us while the rest is not.
+// The key may forbid tasks and allow the rest.
 void note_error(Gathering& gathering, Error error, bool tasks) REQUIRES(gathering.mutex) {
   if (tasks && error.code == ErrorCode::invalid) {
-    // Which queue is meant cannot be said here.
+    // A queue cannot be named here.
     std::string& why = error.message;
     why.erase(std::min(why.size(), why.find(": name one with ?queue=")));
     gathering.facts.refused = std::move(why);
@@ -106,7 +106,7 @@ std::string json_of(const TopFacts& facts, const std::string& url) {
   server("started_at", facts.server.started_at), server("now", facts.server.now);
   server("connections", facts.server.connections);
   server.close();
-  // As /v1/queues and /v1/stats have them.
+  // As in /v1/queues and /v1/stats.
   const auto list = [&](std::string_view name, bool stats) {
     std::string& text = writer.key(name);
     text += '[';

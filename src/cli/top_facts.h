@@ -1,4 +1,4 @@
-// What `millrace top` asks a server: five requests a time, whatever there is on it.
+// What `millrace top` asks a server: five requests per refresh, however many tasks there are.
 #pragma once
 
 #include <cstddef>

@@ -21,23 +21,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration key_patience = 50ms;  // for the rest of a key that began with an escape
-constexpr Duration tick = 1s;            // ages are drawn anew
-constexpr Duration slow = 3s;            // an answer that takes longer is told as missing
-constexpr std::size_t least_tasks = 50;  // so that the longest and the last are among them
+constexpr Duration key_patience = 50ms;  // for the rest of a key that begins with an escape
+constexpr Duration tick = 1s;            // ages are drawn again
+constexpr Duration slow = 3s;            // a slower answer is shown as missing
+constexpr std::size_t least_tasks = 50;  // so that the longest and the newest are among them
 
-// What came of a wish.
+// The result of a user's action.
 struct Outcome {
   std::string text = {};
   bool bad = false;
 };
 using Answer = std::variant<Result<TopFacts>, Outcome>;
 
-// Answers come on the client's thread; ours is woken.
+// Answers arrive on the client's thread and wake ours.
 struct Mailbox {
   Mutex mutex;
   std::vector<Answer> answers GUARDED_BY(mutex);
-  Signals* signals GUARDED_BY(mutex) = nullptr;  // nullptr: nobody reads any more
+  Signals* signals GUARDED_BY(mutex) = nullptr;  // nullptr: the screen is closed
 
   void post(Answer answer) {
     const Lock lock(mutex);
@@ -89,7 +89,7 @@ class Live {
               [box = mailbox_](Result<TopFacts> facts) { box->post(std::move(facts)); });
   }
 
-  // Also while an answer is awaited for long.
+  // Also while a long answer is awaited.
   void note_silence() {
     if (asking_ && !state_.silent_since && steady() - asked_at_ > slow) {
       state_.silent_since = state_.facts->at;
@@ -97,7 +97,7 @@ class Live {
     }
   }
 
-  // For keys, signals, answers, or the next moment at which something is to do.
+  // For keys, signals, answers, or the next moment at which something is due.
   void wait() {
     Duration most = tick;
     if (!asking_) most = std::min(most, std::max(Duration{}, every_ - (steady() - asked_at_)));
@@ -121,7 +121,7 @@ class Live {
     if (auto* outcome = std::get_if<Outcome>(&answer)) {
       state_.message = std::move(outcome->text);
       state_.message_is_bad = outcome->bad;
-      asked_at_ = steady() - every_;  // what was changed shall be seen
+      asked_at_ = steady() - every_;  // shows the change soon
       return;
     }
     asking_ = false;
@@ -132,7 +132,7 @@ class Live {
       return;
     }
     state_.facts = std::move(*facts);
-    // What failed because the server was away is no news any more.
+    // An error from the time when the server was away is outdated.
     if (state_.silent_since && state_.message_is_bad) state_.message.clear();
     state_.silent_since.reset();
     state_.trouble.clear();
@@ -148,7 +148,7 @@ class Live {
     if (const auto* queue = std::get_if<RetryQueue>(&wish)) do_retry(*queue);
   }
 
-  // Posts what is said of the answer, or its error.
+  // Posts the message for the answer, or its error.
   template <class T, class Say>
   Completion<T> telling(Say say) {
     return [box = mailbox_, say](Result<T> answer) {

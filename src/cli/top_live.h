@@ -1,4 +1,4 @@
-// `millrace top` on a terminal: asks, draws and obeys keys until it is told to quit.
+// `millrace top` on a terminal: asks, draws and handles keys until the user quits.
 #pragma once
 
 #include <millrace/time.h>
@@ -8,7 +8,7 @@
 
 namespace millrace::cli {
 
-// `first` is what the server has just said: it was there at least once.
+// `first` is the server's latest answer: it has answered at least once.
 Exit watch(Session& session, Duration every, TopFacts first);
 
 }  // namespace millrace::cli

@@ -15,13 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// After that long without a worker that asked, a queue has none.
+// After this long without a take, a queue counts as without a worker.
 constexpr Duration forgotten = 2min;
-// From this width on a task's whole id is shown, else its number, which is as good a name for it.
+// From this width on the whole id of a task is shown, else its number.
 constexpr std::size_t room_for_ids = 110;
 constexpr std::size_t bar_width = 8;
 
-// The widest, in steps: columns that follow every task that comes and goes make nervous.
+// The widest, rounded up: columns that move with every task are hard to read.
 std::size_t room_for(std::size_t widest, std::size_t most) {
   constexpr std::size_t step = 6;
   return std::min(most, (widest + step - 1) / step * step);
@@ -94,7 +94,7 @@ std::vector<Cell> row_of(const QueueView& view, bool shows_state, TimePoint now)
   const QueueCounts& counts = view.counts;
   const QueueFigures& figures = view.figures;
   const Cell state = state_cell(view, now);
-  // Where there is no room for the state the name tells that something is the matter.
+  // If there is no room for the state, the colour of the name shows that something is wrong.
   const bool tells = !shows_state && state.paint != Paint::good;
   return {Cell(view.queue.settings.name, tells ? state.paint : Paint::none),
           count_cell(counts.ready(), Paint::title),
@@ -110,7 +110,7 @@ std::vector<Cell> row_of(const QueueView& view, bool shows_state, TimePoint now)
           state};
 }
 
-// ---- Tasks -------------------------------------------------------------------------------------
+// ---- Tasks ----
 
 std::string bar(double percent, const Look& look) {
   const auto full = static_cast<std::size_t>(
@@ -237,7 +237,7 @@ Pane pane_of(const TopState& state, TopPane pane, std::size_t width, const Look&
   Pane rows = running ? running_pane(state, width, look, server_now)
                       : dead_pane(state, width, look, server_now);
   if (state.facts && !state.facts->refused.empty()) rows.nothing = state.facts->refused;
-  // The counters know of more than was asked for.
+  // The counters include tasks that were not read.
   for (const QueueView* each : queues_of(state)) {
     rows.total += running ? each->counts.taken() : dead_in(*each);
   }

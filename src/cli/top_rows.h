@@ -14,8 +14,8 @@ namespace millrace::cli {
 
 struct Pane {
   std::string title = {};
-  std::string nothing = {};  // what is said if there are no rows
-  std::uint64_t total = 0;   // how many the server has, also of those that were not asked for
+  std::string nothing = {};  // the text if there are no rows
+  std::uint64_t total = 0;   // how many the server has, read or not
   Grid grid;
   std::vector<std::string> keys = {};
   std::vector<std::vector<Cell>> cells = {};

@@ -88,7 +88,7 @@ void switch_pane(TopState& state, std::size_t by) {
 }
 
 void switch_sort(TopState& state, std::size_t by) {
-  // The state is no order.
+  // Rows cannot be sorted by state.
   constexpr std::size_t count = queue_column_count - 1;
   state.sort = QueueColumn((static_cast<std::size_t>(state.sort) + by) % count);
 }
@@ -189,7 +189,7 @@ Wish press_watching(TopState& state, const KeyPress& pressed, std::size_t page, 
       switch_pane(state, top_pane_count - 1);
       break;
     case Key::escape:
-      // What was narrowed is widened first.
+      // Escape clears the filter first.
       if (state.filter.empty()) return Quit{};
       state.filter.clear();
       break;
@@ -246,7 +246,7 @@ std::vector<const QueueView*> queues_of(const TopState& state) {
   }
   std::ranges::sort(rows, {}, [](const QueueView* each) { return each->queue.settings.name; });
   if (state.sort != QueueColumn::name) {
-    // Those that are the same stay in the order of their names.
+    // Equal ones stay in the order of their names.
     std::ranges::stable_sort(rows, std::greater<>(),
                              [&](const QueueView* each) { return weight_of(*each, state.sort); });
   }

@@ -1,5 +1,5 @@
-// What `millrace top` knows and what its user has chosen; and what keys do to that. No terminal, no
-// server and no clock in it.
+// The state of `millrace top`: what it knows, what its user has chosen, and what keys do. Without a
+// terminal, a server or a clock.
 #pragma once
 
 #include <millrace/result.h>
@@ -18,16 +18,16 @@
 
 namespace millrace::cli {
 
-// What a server said of itself at one moment.
+// A server's answers at one moment.
 struct TopFacts {
   wire::ServerInfo server = {};
   std::vector<QueueView> queues = {};
   std::vector<Task> running = {};  // longest first
   std::vector<Task> dead = {};     // last failure first
-  // Why there are no tasks here: a key for some queues only may not list those of all.
+  // Why there are no tasks: a key for some queues only cannot list those of all.
   std::string refused = {};
-  TimePoint at{};  // our time, when the last of it came
-  // What the server's clock says is this much later than ours.
+  TimePoint at{};  // our time, when the last answer came
+  // How far the server's clock is ahead of ours.
   Duration ahead{};
 };
 
@@ -51,7 +51,7 @@ enum class QueueColumn : std::uint8_t {
 };
 inline constexpr std::size_t queue_column_count = 12;
 
-// What a key asks for beyond the screen.
+// An action beyond the screen that a key asks for.
 struct Quit {};
 struct PauseQueue {
   std::string queue = {};
@@ -69,8 +69,8 @@ using Wish = std::variant<std::monostate, Quit, PauseQueue, RetryTask, RetryQueu
 
 enum class TopMode : std::uint8_t { watching, filtering, asking, helping };
 
-// What is selected: by name or id, so that it stays when the rows move, and where it stood, for
-// when it is gone.
+// The selection: by name or id, so that it stays when rows move, and its place, in case the row is
+// gone.
 struct Selection {
   std::string key = {};
   std::size_t row = 0;
@@ -79,10 +79,10 @@ struct Selection {
 struct TopState {
   std::string url = {};
   std::optional<TopFacts> facts = std::nullopt;
-  // Since when the server has been silent, and the last reason; nullopt: it answers.
+  // Since when the server has not answered, and the last reason; nullopt: it answers.
   std::optional<TimePoint> silent_since = std::nullopt;
   std::string trouble = {};
-  // What came of the last wish.
+  // The result of the last action.
   std::string message = {};
   bool message_is_bad = false;
 
@@ -127,7 +127,7 @@ std::vector<const QueueView*> queues_of(const TopState& state);
 std::vector<const Task*> running_of(const TopState& state);
 std::vector<const Task*> dead_of(const TopState& state);
 
-// Which of the rows is selected: the one with that key, else the one that is where it stood.
+// The selected row: the one with that key, else the one at its place.
 std::size_t selected_row(const Selection& selection, const std::vector<std::string>& keys);
 
 std::vector<std::string> keys_of(const TopState& state, TopPane pane);
@@ -136,10 +136,10 @@ const Selection& selection_of(const TopState& state, TopPane pane);
 bool is_paused(const Queue& queue, TimePoint now);
 std::uint64_t dead_in(const QueueView& view);
 
-// What the key does; `page` is how many rows of the active pane are seen.
+// Handles a key; `page` is how many rows of the active pane are visible.
 Wish press(TopState& state, const KeyPress& pressed, std::size_t page, TimePoint now);
 
-// "Pause emails?" of a wish that is asked about.
+// "Pause emails?" for an action that needs a confirmation.
 std::string question_of(const Wish& wish);
 
 }  // namespace millrace::cli

@@ -21,19 +21,19 @@ constexpr std::size_t foot_lines = 1;
 constexpr std::size_t pane_head_lines = 2;  // a rule with its title, and the titles of the columns
 constexpr std::size_t least_pane = pane_head_lines + 2;
 
-// ---- Who gets how many lines -------------------------------------------------------------------
+// ---- How many lines each pane gets ----
 
 using Heights = std::array<std::size_t, top_pane_count>;
 
 Heights wanted(const TopState& state) {
-  // An empty one has no titles over its columns, but says that there is nothing.
+  // An empty pane has no column titles, but a text.
   const auto rows = [](std::size_t count) { return pane_head_lines + count; };
   return {rows(queues_of(state).size()), rows(running_of(state).size()),
           rows(dead_of(state).size())};
 }
 
-// Nobody gets more than they want, and nobody less than an equal share unless they want less. Where
-// there is not enough for three, the active pane has all.
+// No pane gets more than it wants, nor less than an equal share unless it wants less. If there is
+// not enough for three, the active pane gets all lines.
 Heights heights_of(const TopState& state, ScreenSize size) {
   Heights heights{};
   std::size_t left = size.rows - std::min(size.rows, head_lines + foot_lines);
@@ -52,7 +52,7 @@ Heights heights_of(const TopState& state, ScreenSize size) {
   return heights;
 }
 
-// ---- Head and foot -----------------------------------------------------------------------------
+// ---- Head and foot ----
 
 struct Part {
   std::string label = {};
@@ -158,7 +158,7 @@ Line foot_line(const TopState& state, std::size_t width, const Look& look) {
   return line;
 }
 
-// ---- Panes -------------------------------------------------------------------------------------
+// ---- Panes ----
 
 // "── running 3 of 12 ─────"
 Line rule(const TopState& state, TopPane pane, const Pane& rows, std::size_t seen,
@@ -197,7 +197,7 @@ void draw_pane(Screen& screen, const TopState& state, TopPane pane, std::size_t 
   }
   screen.push_back(rows.grid.head(active ? Paint::title : Paint::faint));
   const std::size_t selected = selected_row(selection_of(state, pane), rows.keys);
-  // As far down as need be to see the selected one.
+  // Scrolls down until the selected row is visible.
   const std::size_t first = active && selected >= seen ? selected + 1 - seen : 0;
   for (std::size_t i = first; i < std::min(rows.keys.size(), first + seen); ++i) {
     Line line = rows.grid.row(rows.cells[i]);
@@ -206,7 +206,7 @@ void draw_pane(Screen& screen, const TopState& state, TopPane pane, std::size_t 
   }
 }
 
-// ---- Help --------------------------------------------------------------------------------------
+// ---- Help ----
 
 constexpr auto help = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"arrows j k", "select a row"},
@@ -276,7 +276,7 @@ Screen top_screen(const TopState& state, ScreenSize size, const Look& look, Time
     draw_pane(screen, state, TopPane(i), heights[i], width, look, server_now);
   }
   if (state.silent_since) {
-    // What was true once.
+    // The screen is out of date.
     for (std::size_t i = head_lines; i < screen.size(); ++i) screen[i].repaint(Paint::faint);
   }
   screen.resize(size.rows - foot_lines);

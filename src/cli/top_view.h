@@ -1,4 +1,4 @@
-// What `millrace top` shows: a screen made of its state, nothing else.
+// The screen of `millrace top`, made from its state only.
 #pragma once
 
 #include <millrace/time.h>
@@ -12,19 +12,19 @@
 
 namespace millrace::cli {
 
-// Smaller ones are told so.
+// A smaller terminal gets a message instead.
 inline constexpr ScreenSize least_top_size{.columns = 40, .rows = 10};
 
-// `now` is our time. Every line fits the width, and there are as many as rows at most.
+// `now` is our time. Every line fits the width, and there are at most `rows` lines.
 Screen top_screen(const TopState& state, ScreenSize size, const Look& look, TimePoint now);
 
-// How many rows of the active pane are seen at once.
+// How many rows of the active pane are visible.
 std::size_t rows_seen(const TopState& state, ScreenSize size);
 
-// How many running tasks and dead letters a screen could show at most: no more need be asked for.
+// Most running tasks and dead letters that a screen can show: no more need to be read.
 std::size_t most_rows(ScreenSize size);
 
-// 99,999, 123k, 1.23M: six columns at most.
+// 99,999, 123k, 1.23M: at most six columns.
 std::string compact(std::uint64_t number);
 
 // "journal, synced", "memory, lost with the process".

@@ -274,7 +274,7 @@ TEST(TopView, every_size_is_filled_and_never_overrun) {
   }
 }
 
-TEST(TopView, panes_share_the_room_and_nobody_gets_more_than_they_need) {
+TEST(TopView, panes_share_the_room_and_none_gets_more_than_it_needs) {
   TopState state = example();
   for (unsigned i = 0; i < 100; ++i) {
     state.facts->running.push_back(running(100 + i, "x", "w", 5s, 0));

@@ -1,4 +1,4 @@
-// `millrace verify STORE`: is every byte of a journal sound, and what a database counts right?
+// `millrace verify STORE`: checks every byte of a journal, and the counters of a database.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -42,8 +42,8 @@ void add_verify(Command& millrace) {
           "\n"
           "In a database it compares the version of the tables with the program's, and all "
           "counters\n"
-          "with the rows that are there, at one moment and while others work. The bytes are\n"
-          "PostgreSQL's business: pg_amcheck and data checksums.")
+          "with the rows that are there, at one moment and while others work. Damaged bytes\n"
+          "are found by PostgreSQL's own tools: pg_amcheck and data checksums.")
       .example("millrace verify ./data || echo \"damaged, in use or not there: $?\"")
       .example("millrace verify postgres://millrace@db.example.org/app")
       .does(

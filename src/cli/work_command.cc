@@ -1,4 +1,4 @@
-// `millrace work QUEUE -- command`: a command for every task of a queue.
+// `millrace work QUEUE -- command`: runs a command for every task of a queue.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -24,7 +24,7 @@ struct Options {
   bool until_empty = false;
 };
 
-// The same words, and the same checks, as in a settings file.
+// The same keys and checks as in a settings file.
 Result<void> set(std::vector<config::HandlerSettings>& handlers, const std::string& queue,
                  std::string name, config::TomlValue value) {
   value.key = "--" + name;
@@ -54,11 +54,11 @@ Result<config::HandlerSettings> handler_of(const Options& options) {
   return std::move(handlers.front());
 }
 
-// Whom to work for: the server, or the database itself.
+// Where to take tasks: from the server, or from the database itself.
 Result<ServerAddress> place_of(const Options& options, const Surroundings& with) {
   if (options.store.empty()) return address_of(options.server, with);
   if (!options.server.server.empty()) {
-    return fail(ErrorCode::invalid, "--server names a server and --store a database; say one");
+    return fail(ErrorCode::invalid, "--server names a server and --store a database; give one");
   }
   const auto url = parse_store_url(options.store);
   if (!url) return std::unexpected(url.error());
@@ -94,19 +94,21 @@ Exit work(const Options& options, Surroundings& with, Console& console) {
 void add_work(Command& millrace) {
   auto options = std::make_shared<Options>();
   auto& command = millrace.add("work", "Run a command for every task of a queue");
-  command.word("QUEUE", options->queue, "Whose tasks to work")
-      .words("COMMAND", options->command, "The command and its arguments, behind --");
+  command.word("QUEUE", options->queue, "The queue whose tasks to work")
+      .words("COMMAND", options->command, "The command and its arguments, after --");
   takes_server(command, options->server);
-  command.value("-j,--concurrency", options->concurrency, "N", "Commands at the same time [1]")
+  command
+      .value("-j,--concurrency", options->concurrency, "N",
+             "Commands that run at the same time [1]")
       .value("--timeout", options->timeout, "DURATION",
-             "How long one may take where neither task nor queue says")
+             "The timeout of tasks whose task and queue set none")
       .value("--grace", options->grace, "DURATION", "From SIGTERM to SIGKILL [5s]")
-      .value("--memory", options->memory, "SIZE", "How much memory one may have")
-      .value("--directory", options->directory, "DIR", "Where to run it")
+      .value("--memory", options->memory, "SIZE", "The memory limit of a command")
+      .value("--directory", options->directory, "DIR", "The directory to run it in")
       .value("--store", options->store, "URL",
              "Work on a database without a server in between: postgres://...")
-      .value("--name", options->name, "TEXT", "Of this worker, for people (else host and process)")
-      .flag("--until-empty", options->until_empty, "End when nothing is left to do")
+      .value("--name", options->name, "TEXT", "The name of this worker (else host and process)")
+      .flag("--until-empty", options->until_empty, "Exit when the queue is empty")
       .explain(
           "The command gets the task's payload on its standard input. What it prints is the "
           "result.\n"
@@ -117,8 +119,7 @@ void add_work(Command& millrace) {
           "task; `@progress 40` there sets its progress. MILLRACE_TASK_ID, MILLRACE_QUEUE,\n"
           "MILLRACE_TYPE and MILLRACE_ATTEMPT say which task it is. docs/workers.md has the rest.\n"
           "\n"
-          "With --store the worker is a server to itself: it keeps time and retries by the "
-          "settings of\n"
+          "With --store the worker needs no server: it runs upkeep and retries by the settings of\n"
           "queues and tasks, but delivers no webhooks; servers and programs with an App do that.\n"
           "\n"
           "Signals: TERM and INT take no more tasks, wait for those that run (30 s) and give back\n"

@@ -22,9 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration look = 500ms;        // how often it looks whether there is anything to do
-constexpr Duration empty_for = 1s;      // so long nothing to do is the end of --until-empty
-constexpr Duration time_to_kill = 2s;   // a command that does not end after its grace
+constexpr Duration look = 500ms;        // how often --until-empty checks whether there are tasks
+constexpr Duration empty_for = 1s;      // --until-empty ends after this long without tasks
+constexpr Duration time_to_kill = 2s;   // for a command that does not end within its grace
 constexpr Duration first_answer = 10s;  // of the server, before anything is run
 
 std::string default_name() {
@@ -33,7 +33,7 @@ std::string default_name() {
   return fmt::format("{}-{}", host.data(), getpid());
 }
 
-// What would make every task fail is better known before the first.
+// Checks before the first task what would make every task fail.
 Result<void> check_directory(const config::HandlerSettings& settings) {
   std::error_code error;
   if (settings.directory.empty() || std::filesystem::is_directory(settings.directory, error)) {
@@ -43,7 +43,7 @@ Result<void> check_directory(const config::HandlerSettings& settings) {
                                               settings.queue, settings.directory));
 }
 
-// What the handlers call out with, one for each that does.
+// The HTTP clients of the handlers, one per endpoint.
 using Clients = std::vector<std::unique_ptr<outgoing::HttpClient>>;
 
 Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& settings, Clock& clock,
@@ -74,7 +74,7 @@ Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& setting
   return queue;
 }
 
-// Whether somebody answers there, and lets us in. A server that is away may come back.
+// Checks that the server answers and accepts the key. A server that is away may come back.
 Result<void> greet(Broker& broker, const std::string& name) {
   auto answer = wait_for_answer<Instructions>([&](auto done) {
     broker.beat({.caller = broker.new_caller(), .deadline = later(broker.now(), first_answer)},
@@ -84,7 +84,8 @@ Result<void> greet(Broker& broker, const std::string& name) {
   return std::unexpected(std::move(answer.error()));
 }
 
-// Whether nothing is ready, as the server says: a worker that cannot reach it sees nothing either.
+// Whether no task is ready, according to the server: a worker that cannot reach it would see none
+// either.
 bool nothing_ready(Broker& broker, const std::vector<config::HandlerSettings>& handlers) {
   for (const auto& each : handlers) {
     const auto views = wait_for_answer<std::vector<QueueView>>([&](auto done) {
@@ -94,7 +95,7 @@ bool nothing_ready(Broker& broker, const std::vector<config::HandlerSettings>& h
     const bool away = !views && views.error().code == ErrorCode::unavailable;
     if (away || (views && views->front().counts.ready() != 0)) return false;
   }
-  return true;  // or the key may not look; then that nothing came has to do
+  return true;  // or the key may not read; then an empty take has to do
 }
 
 bool busy(const worker::Worker& worker, std::uint64_t& handled) {
@@ -127,7 +128,7 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
     }
     queues.push_back(std::move(*queue));
   }
-  worker::Worker worker(clock, broker, {.name = name, .orders = 2, .polls = 8, .log = log},
+  worker::Worker worker(clock, broker, {.name = name, .requests = 2, .polls = 8, .log = log},
                         std::move(queues));
   log(LogLevel::info, "working",
       {{"server", server},
@@ -141,8 +142,8 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
     const bool rests = clock.steady() - last_busy >= empty_for;
     if (program.until_empty && rests && nothing_ready(broker, program.handlers)) break;
   }
-  // Whoever stops a group of processes tells each of them, and then its supervisor does: that is
-  // one wish and not two.
+  // Stopping a process group signals each process, and then the supervisor signals again: that
+  // counts as one request.
   if (!supervised()) signals.exit_on_the_next();
   worker.shutdown();
   const worker::Stopped stopped = worker.graceful_stop(program.shutdown_timeout);

@@ -18,14 +18,14 @@ namespace millrace::cli {
 
 struct WorkerProgram {
   std::string server = {};
-  bool on_store = false;  // `server` is the URL of a store, which processes share
+  bool on_store = false;  // `server` is the URL of a store that several processes share
   std::string key = {};   // empty: none
   std::string name = {};  // empty: host and process
   std::vector<config::HandlerSettings> handlers = {};
   std::string version = {};
-  Duration shutdown_timeout = std::chrono::seconds(30);  // zero: as long as it takes
+  Duration shutdown_timeout = std::chrono::seconds(30);  // zero: without limit
   Exit shutdown_timeout_exit = Exit::ok;
-  bool until_empty = false;  // ends when there has been nothing to do for a moment
+  bool until_empty = false;  // ends after a moment without tasks
 };
 
 // Works until a signal ends it. The broker is that of program.server.

@@ -1,4 +1,4 @@
-// `millrace workers [NAME]`: who works, and on what.
+// `millrace workers [NAME]`: the workers and what they work on.
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -30,7 +30,8 @@ std::string busy_of(const WorkerView& worker) {
 
 Exit list(const Workers& workers, Session& session) {
   if (workers.empty()) {
-    session.console().say("Nobody has asked for tasks; `millrace work QUEUE -- COMMAND` does.");
+    session.console().say(
+        "No worker has asked for tasks; `millrace work QUEUE -- COMMAND` starts one.");
     return Exit::ok;
   }
   Table table({{"WORKER", false, 12},
@@ -57,7 +58,7 @@ Exit missing(const std::string& name, const Workers& workers, Session& session) 
   return session.fail_missing(
       {ErrorCode::not_found, fmt::format("no worker is called {}", in_quotes(name))},
       names.empty()
-          ? "Nobody has asked this server for tasks."
+          ? "No worker has asked this server for tasks."
           : fmt::format("The nearest is {}; `millrace workers` lists all.", nearest(name, names)));
 }
 
@@ -120,14 +121,14 @@ Exit workers(const Options& options, Session& session) {
 
 void add_workers(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("workers", "Who works, and on what");
-  command.maybe_word("WORKER", options->name, "Only this one, and everything about it");
+  auto& command = millrace.add("workers", "List workers and what they work on");
+  command.maybe_word("WORKER", options->name, "Show everything about this worker");
   takes_session(command, options->server);
   command
       .explain(
-          "BUSY is how many of a worker's processors run a task, where it tells; HOLDS how many "
-          "tasks\n"
-          "it has under a lease.")
+          "BUSY is how many of a worker's processors run a task, if the worker reports it; HOLDS "
+          "is\n"
+          "how many tasks it has under a lease.")
       .example("millrace workers")
       .example("millrace workers build-host:4711")
       .does(in_session(options, workers));

@@ -13,7 +13,7 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 
 std::unexpected<Error> bad(std::string_view text, std::string_view why) {
-  return fail(ErrorCode::invalid, fmt::format("{} is no address: {}; write 127.0.0.1:7070, "
+  return fail(ErrorCode::invalid, fmt::format("{} is not an address: {}; write 127.0.0.1:7070, "
                                               "[::1]:7070 or, for every network, 0.0.0.0:7070",
                                               in_quotes(text), why));
 }
@@ -76,16 +76,16 @@ Result<Address> parse_address(std::string_view text) {
   if (colon == npos) return bad(text, "there is no port");
   unsigned port = 0;
   if (!number(text.substr(colon + 1), 10, 5, 65535, port)) {
-    return bad(text, "the port is no number from 0 to 65535");
+    return bad(text, "the port is not a number from 0 to 65535");
   }
   std::string_view host = text.substr(0, colon);
-  if (host.empty()) return bad(text, "there is nothing before the port");
+  if (host.empty()) return bad(text, "there is no host before the port");
   const bool brackets = host.starts_with('[') && host.ends_with(']') && host.size() > 2;
   if (brackets) host = host.substr(1, host.size() - 2);
   if (host == "localhost") host = "127.0.0.1";
   if (brackets ? !is_ipv6(host) : !is_ipv4(host)) {
-    if (!brackets && is_ipv6(host)) return bad(text, "an IPv6 address goes into brackets");
-    return bad(text, "what comes before the port is no IP address");
+    if (!brackets && is_ipv6(host)) return bad(text, "an IPv6 address needs brackets");
+    return bad(text, "the part before the port is not an IP address");
   }
   return Address{.host = std::string(host), .port = static_cast<std::uint16_t>(port)};
 }

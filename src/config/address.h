@@ -10,7 +10,7 @@ namespace millrace::config {
 
 struct Address {
   std::string host = "127.0.0.1";  // an IPv4 or IPv6 address, without brackets
-  std::uint16_t port = 7070;       // 0: any that is free
+  std::uint16_t port = 7070;       // 0: any free port
 
   friend bool operator==(const Address&, const Address&) = default;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view prefix = "MILLRACE_";
 
-// Variables that others have given the same meaning.
+// Other variables with the same meaning: of the Claude proxy, and of the commands of the console.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_names = {
     {{"NUM_WORKERS", "processes"}, {"MILLRACE_URL", "server"}, {"MILLRACE_KEY", "server_key"}}};
 
@@ -99,7 +99,8 @@ class Reader {
     const auto settings = all_settings();
     const auto found = std::ranges::find(settings, name, environment_name);
     if (found != settings.end()) return take(*found, {From::environment, name}, text, name);
-    // Others use such names too (Kubernetes sets MILLRACE_PORT); only what looks mistyped is told.
+    // Other tools use such names, too (Kubernetes sets MILLRACE_PORT), so only names that look
+    // mistyped are reported.
     std::vector<std::string> names;
     for (const Setting& each : settings) names.push_back(environment_name(each));
     const std::vector<std::string_view> views(names.begin(), names.end());
@@ -107,7 +108,7 @@ class Reader {
     constexpr std::size_t near = 2;
     if (distance(name.substr(0, 100), meant) <= near) {
       config_.remarks.push_back(
-          fmt::format("the variable {} means nothing to Millrace; was {} meant?", name, meant));
+          fmt::format("Millrace knows no variable {}; did you mean {}?", name, meant));
     }
   }
 
@@ -211,7 +212,7 @@ std::string as_table(const Config& config) {
 std::string as_toml(const Config& config) {
   std::string text =
       "# Settings of `millrace serve`. Found as ./millrace.toml or /etc/millrace/millrace.toml, or "
-      "named\n# by --config or MILLRACE_CONFIG. The environment and flags go before it.\n";
+      "named\n# by --config or MILLRACE_CONFIG. The environment and flags override it.\n";
   std::string table;
   const auto settings = all_settings();
   for (std::size_t i = 0; i < settings.size(); ++i) {

@@ -1,5 +1,6 @@
-// What is in force, and where each value came from: built-in defaults, then the file, then the
-// environment, then flags; what comes later wins. Nothing here reads files or the environment.
+// The settings in force, and where each value came from: built-in defaults, then the file, then the
+// environment, then flags; later ones override earlier ones. Nothing here reads files or the
+// environment.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct File {
 
 struct Sources {
   std::optional<File> file = std::nullopt;
-  // All variables; those that do not begin with MILLRACE_ are not looked at.
+  // All variables; those that do not begin with MILLRACE_ are ignored.
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<std::pair<std::string, std::string>> flags = {};  // key (not flag) and value
 };
@@ -41,18 +42,18 @@ struct Config {
   Settings settings = {};
   std::vector<Origin> origins = {};  // one for each of all_settings()
   std::vector<HandlerSettings> handlers = {};
-  std::vector<std::string> problems = {};  // none: it may be used
+  std::vector<std::string> problems = {};  // empty: the settings can be used
   std::vector<std::string> remarks = {};   // worth knowing, not wrong
 };
 
-// Reads everything, so that all problems are told at once.
+// Reads everything, so that all problems are reported at once.
 Config read_config(const Sources& sources);
 
 // Key, value and origin in columns; secrets are not shown.
 std::string as_table(const Config& config);
 
-// A file with every setting, its help and its value; what is at its default is commented out.
-// Secrets are left out.
+// A file with every setting, its help and its value; defaults are commented out. Secrets are left
+// out.
 std::string as_toml(const Config& config);
 
 }  // namespace millrace::config

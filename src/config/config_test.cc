@@ -125,9 +125,9 @@ TEST(Config, only_a_mistyped_variable_is_worth_a_remark) {
                                                      {"MILLRACE_" + std::string(5000, 'X'), ""},
                                                      {"MILLRACE_", ""}}});
   EXPECT_THAT(config.problems, IsEmpty());
-  EXPECT_THAT(config.remarks,
-              ElementsAre("the variable MILLRACE_LISTN means nothing to Millrace; was "
-                          "MILLRACE_LISTEN meant?"));
+  EXPECT_THAT(
+      config.remarks,
+      ElementsAre("Millrace knows no variable MILLRACE_LISTN; did you mean MILLRACE_LISTEN?"));
 }
 
 TEST(Config, the_table_shows_values_and_origins_and_no_secrets) {

@@ -45,7 +45,7 @@ Result<std::optional<File>> find_file(const std::string& flag, const std::string
   if (!variable.empty()) return read(variable, " (named by MILLRACE_CONFIG)");
   for (const std::string& place : places) {
     std::error_code error;
-    // Anything that is there counts: a file that cannot be read must not be passed over.
+    // Anything with that name counts: a file that cannot be read must not be skipped.
     const auto type = std::filesystem::status(place, error).type();
     if (type != std::filesystem::file_type::not_found) return read(place, "");
   }

@@ -13,8 +13,8 @@ namespace millrace::config {
 // ./millrace.toml, /etc/millrace/millrace.toml
 std::span<const std::string> usual_places();
 
-// The file that was named (by --config, else by MILLRACE_CONFIG), which must be there; else the
-// first of `places` that is; else none.
+// The file named by --config, else by MILLRACE_CONFIG, which must exist; else the first of `places`
+// that exists; else none.
 Result<std::optional<File>> find_file(const std::string& flag, const std::string& variable,
                                       std::span<const std::string> places);
 

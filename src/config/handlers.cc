@@ -149,7 +149,7 @@ Result<void> read_handler(std::vector<HandlerSettings>& handlers, const TomlValu
                           const std::string& where) {
   if (value.path.size() != 3) {
     return fail(ErrorCode::invalid,
-                fmt::format("{} is no handler; write [handlers.QUEUE] and below it exec or http",
+                fmt::format("{} is not a handler; write [handlers.QUEUE] and below it exec or http",
                             in_quotes(value.key)));
   }
   const std::string& queue = value.path[1];

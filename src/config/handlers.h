@@ -1,4 +1,4 @@
-// Queues whose tasks the server works itself: [handlers.NAME] of the settings file.
+// Queues whose tasks the server itself works: [handlers.NAME] of the settings file.
 //
 //   [handlers.thumbnails]
 //   exec = ["python3", "thumbnail.py"]
@@ -28,21 +28,21 @@ struct HandlerSettings {
   Duration grace = std::chrono::seconds(5);
   std::optional<Size> memory = std::nullopt;  // of a command
   std::string directory = {};                 // to run a command in
-  // Private addresses that an endpoint may have: "false", "true", or ranges with commas.
+  // Private addresses that an endpoint may have: "false", "true", or ranges separated by commas.
   std::string allow_private = "false";
   std::string where = {};  // millrace.toml:3
 
   friend bool operator==(const HandlerSettings&, const HandlerSettings&) = default;
 };
 
-// Whether a value of the file is about a handler.
+// Whether a value of the file belongs to a handler.
 bool is_about_handlers(const TomlValue& value);
 
 // Takes one such value in; `where` is its file and line. An error says what is allowed.
 Result<void> read_handler(std::vector<HandlerSettings>& handlers, const TomlValue& value,
                           const std::string& where);
 
-// What single values cannot show: one sentence a handler that cannot work.
+// Checks across values: one sentence per handler that cannot work.
 std::vector<std::string> problems_of(const std::vector<HandlerSettings>& handlers);
 
 // As it stands in a file.

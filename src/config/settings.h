@@ -1,4 +1,4 @@
-// What a server can be told, in one table: settings.cc. A field's initial value is the default.
+// The settings of a server, in one table: settings.cc. A field's initial value is the default.
 #pragma once
 
 #include <millrace/result.h>
@@ -82,11 +82,11 @@ struct Settings {
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-// The values of choices, in the words of the rest of the program.
+// Choices as the types that the rest of the program uses.
 LogLevel log_level_of(const Settings& settings);
 RetryPolicy retry_policy_of(const Settings& settings);
 
-// Where a value is kept; its type says how it is written.
+// The field of a setting; its type says how the value is written.
 using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, Count Settings::*,
                            double Settings::*, Size Settings::*, Duration Settings::*,
                            bool Settings::*, Address Settings::*>;
@@ -100,11 +100,12 @@ struct Setting {
   // Of numbers, of bytes, or of milliseconds.
   double least = 0;
   double most = 0;
-  bool secret = false;  // never shown, and not a flag, which everybody on the machine could read
+  bool secret =
+      false;  // never shown, and no flag, because every user of the machine can read those
 };
 
 std::span<const Setting> all_settings();
-// Null: there is none of that name.
+// Null: there is no such setting.
 const Setting* find_setting(std::string_view key);
 
 std::string environment_name(const Setting& setting);  // MILLRACE_HTTP_MAX_BODY
@@ -117,7 +118,7 @@ std::string allowed(const Setting& setting);
 Result<void> assign(Settings& settings, const Setting& setting, std::string_view text);
 std::string text_of(const Settings& settings, const Setting& setting);
 
-// What single values cannot show: each has the key it is about.
+// A contradiction between settings, and the key it is about.
 struct Disagreement {
   std::string_view key;
   std::string message;

@@ -30,10 +30,11 @@ constexpr auto units = std::to_array<Unit>({{"", 1},
 constexpr std::size_t most_digits = 18;
 
 std::unexpected<Error> bad(std::string_view text, std::string_view why) {
-  return fail(ErrorCode::invalid,
-              fmt::format("{} is no size: {}; write bytes (4096) or a number with a unit (64KiB, "
-                          "8MiB, 1.5GiB, 10MB)",
-                          in_quotes(text), why));
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("{} is not a size: {}; write bytes (4096) or a number with a unit (64KiB, "
+                  "8MiB, 1.5GiB, 10MB)",
+                  in_quotes(text), why));
 }
 
 bool is_digit(char c) {
@@ -74,7 +75,7 @@ Result<Size> parse_size(std::string_view text) {
   __extension__ using Wide = unsigned __int128;
   const Wide bytes = Wide{digits} * unit->bytes;
   if (bytes % scale != 0) return bad(text, "that is not a whole number of bytes");
-  if (bytes / scale > std::uint64_t{1} << 62U) return bad(text, "that is more than anybody has");
+  if (bytes / scale > std::uint64_t{1} << 62U) return bad(text, "the size is too large");
   return Size{static_cast<std::uint64_t>(bytes / scale)};
 }
 

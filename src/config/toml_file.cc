@@ -1,8 +1,8 @@
 #include "config/toml_file.h"
 
 // clang-format off: the order is the point.
-// toml++ asserts, and in a release build lets the compiler assume, what a file may break: "[:", or
-// a Greek letter where a space could be. The code behind those places copes without.
+// toml++ asserts, and in a release build lets the compiler assume, what a file may violate: "[:",
+// or a Greek letter in place of a space. The code after those places works without the assertion.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 #define TOML_EXCEPTIONS 0
@@ -89,7 +89,7 @@ void flatten(const toml::table& table, const std::vector<std::string>& in,
   }
 }
 
-// What the library says may quote the text; nothing of it may reach a terminal as it is.
+// The library's message may quote the file, so it is made printable.
 std::string printable(std::string_view text) {
   std::string result(text);
   for (char& c : result) {

@@ -15,7 +15,7 @@ struct TomlValue {
   std::string key = {};                // with the tables it is in: http.max_body
   std::vector<std::string> path = {};  // the same, name by name
   TomlKind kind = TomlKind::other;
-  std::string text = {};               // of `list` and `other`: what it is called
+  std::string text = {};               // for `list` and `other`: the name of the kind
   std::vector<std::string> list = {};  // of texts; a list with anything else in it is `other`
   std::size_t line = 0;
 };

@@ -1,4 +1,4 @@
-// How each kind of value is written.
+// How each kind of value is read and written.
 #include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
@@ -47,7 +47,7 @@ std::string joined(const std::vector<std::string_view>& words) {
   return text;
 }
 
-// One reader for each kind; false: refused.
+// One reader per kind; false: refused.
 bool read(const Setting& setting, std::string_view text, std::string& value) {
   const bool control =
       std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; });
@@ -79,7 +79,7 @@ bool read(const Setting&, std::string_view text, bool& value) {
   return text == "true" || text == "false";
 }
 
-// Those that explain themselves what is wrong with a text.
+// Kinds whose parser says itself what is wrong with a text.
 template <class Value, class Parse>
 Result<void> parsed(const Setting& setting, std::string_view text, Value& value, Parse parse) {
   auto got = parse(text);
@@ -135,7 +135,7 @@ std::string text_from(const Address& value) {
   return to_text(value);
 }
 
-// What a kind is called, and its range.
+// The name of a kind, and its range.
 std::string kind_of(const Setting& setting, std::string Settings::*) {
   return setting.choices.empty() ? "text" : joined(setting.choices);
 }

@@ -195,7 +195,7 @@ TEST(Settings, what_is_not_allowed_changes_nothing_and_says_what_is) {
 TEST(Settings, disagreements_between_values) {
   EXPECT_THAT(disagreements({.tls_certificate = "a"})[0].message, HasSubstr("tls.key is not"));
   EXPECT_THAT(disagreements({.tls_key = "a"})[0].message, HasSubstr("tls.certificate is not"));
-  EXPECT_THAT(disagreements({.store = "jurnal:x"})[0].message, HasSubstr("no kind of store"));
+  EXPECT_THAT(disagreements({.store = "jurnal:x"})[0].message, HasSubstr("not a kind of store"));
   for (const auto* address : {"9090", "example.org:9090", ":", "127.0.0.1:99999"}) {
     EXPECT_THAT(disagreements({.metrics_listen = address})[0].message, HasSubstr("metrics.listen"));
   }

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// What a put gives and nothing changes afterwards, with the priority and without the moments (held,
-// start, delay, start_by), which mean something else by now.
+// What a put gives and what never changes afterwards, with the priority. The moments (held, start,
+// delay, start_by) are left out, because they mean something else by now.
 NewTask as_put(const Task& task);
 
 }  // namespace millrace

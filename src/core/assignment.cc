@@ -11,15 +11,15 @@
 namespace millrace {
 namespace {
 
-// Of tasks of which none has ended yet.
+// The assumed duration of tasks of which none has ended yet.
 constexpr double unknown_service = 0.1;
-// Tasks that take so many times as long as others must leave these a processor.
+// Tasks that take this many times as long as others must leave a processor to them.
 constexpr double much_slower = 4;
-// Scarcity ends when nobody would have to wait for this share of the patience.
+// Scarcity ends when no queue would have to wait for this share of the patience.
 constexpr double less_patience = 0.2;
-// Seconds for which a queue must have tasks that wait.
+// How long a queue must have had waiting tasks, in seconds.
 constexpr double busy_for = 2;
-// Processors are shared out in at most so many pieces, so that a round takes bounded time.
+// Processors are shared out in at most this many pieces, so that a round takes bounded time.
 constexpr std::uint64_t most_units = 4096;
 
 double seconds(Duration duration) {
@@ -29,9 +29,9 @@ double seconds(Duration duration) {
 // A queue while processors are shared out.
 struct Need {
   bool wanted = false;      // has work, or will have some
-  bool active = false;      // and somebody can do it
+  bool active = false;      // and a worker can do it
   double service = 0;       // seconds
-  double load = 0;          // processors that what arrives keeps busy
+  double load = 0;          // processors that arriving tasks keep busy
   double horizon = 0;       // seconds
   double work = 0;          // processor-seconds until then
   std::uint64_t limit = 0;  // processors that may work on it
@@ -57,7 +57,7 @@ class Planner {
   void share_out();
   bool give(std::size_t queue);
   std::uint64_t desired() const;
-  // More processors would help it, if there were any.
+  // Whether more processors would help the queue.
   bool must_wait(std::size_t queue) const {
     const Need& need = needs_[queue];
     const auto& most = queues_[queue].most;
@@ -69,8 +69,8 @@ class Planner {
   std::optional<std::size_t> first_of(std::size_t worker) const;
   std::vector<std::uint32_t> scarce_bounds(std::size_t worker) const;
 
-  // How long a task that comes at the horizon must wait, times the weight: what is left of the work
-  // by then, spread over the processors.
+  // How long a task that arrives at the horizon must wait, times the weight: the work left by then,
+  // divided among the processors.
   double wait(std::size_t queue, std::uint64_t processors) const {
     const Need& need = needs_[queue];
     if (processors == 0) return std::numeric_limits<double>::infinity();
@@ -84,9 +84,9 @@ class Planner {
   std::vector<Need> needs_;
   std::vector<std::vector<Spot>> spots_;
   std::vector<std::uint32_t> free_;                // by worker
-  std::vector<std::vector<std::uint32_t>> given_;  // by worker and line
+  std::vector<std::vector<std::uint32_t>> given_;  // by worker and queue
   std::vector<std::vector<std::uint32_t>> room_;   // the same: bounds while nothing is scarce
-  std::uint32_t unit_ = 1;                         // processors that are shared out at once
+  std::uint32_t unit_ = 1;                         // processors that are shared out in one piece
 };
 
 void Planner::look() {
@@ -109,7 +109,7 @@ void Planner::look() {
     need.wanted = !load.paused && (load.ready > 0 || load.arrivals > 0);
     need.active = need.wanted && need.limit > 0;
     need.load = load.arrivals * need.service;
-    // Nothing can be done in less time than a few of its tasks take.
+    // No work can be done in less time than a few of its tasks take.
     need.horizon = std::max(seconds(rules_.horizon), 3 * need.service);
     need.work = static_cast<double>(load.ready) * need.service + need.load * need.horizon;
   }
@@ -119,7 +119,8 @@ void Planner::look() {
   unit_ = static_cast<std::uint32_t>(1 + all / most_units);
 }
 
-// A free processor: where it has been before, or else where most are free.
+// Picks a free processor: of a worker that worked on the queue before, else of the worker with most
+// free ones.
 bool Planner::give(std::size_t queue) {
   const Spot* best = nullptr;
   bool best_stays = false;
@@ -149,7 +150,7 @@ bool Planner::give(std::size_t queue) {
 void Planner::share_out() {
   struct Turn {
     double wait = 0;
-    double oldest = 0;  // decides between those that have nothing yet
+    double oldest = 0;  // decides between queues that have no processor yet
     std::size_t queue = 0;
 
     bool operator<(const Turn& other) const {
@@ -184,7 +185,7 @@ std::uint64_t Planner::desired() const {
     if (queues_[q].most) wanted = std::min(wanted, static_cast<double>(*queues_[q].most));
     sum += wanted;
   }
-  // Dust of floating point is no processor.
+  // Rounding errors do not make a processor.
   return static_cast<std::uint64_t>(std::ceil(std::min(sum, 1e9) - 1e-6));
 }
 
@@ -192,7 +193,7 @@ bool Planner::is_scarce() const {
   const double patience = seconds(rules_.patience) * (was_scarce() ? less_patience : 1);
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     if (!must_wait(q)) continue;
-    // Queues with next to nothing to do need no processor for themselves.
+    // Queues with next to nothing to do need no processor of their own.
     if (needs_[q].given == 0 && needs_[q].work <= needs_[q].horizon) continue;
     if (wait(q, needs_[q].given) > patience * queues_[q].weight) return true;
   }
@@ -210,7 +211,7 @@ bool Planner::was_scarce() const {
   return false;
 }
 
-// Tasks that take long leave the processors that much shorter ones of other queues need.
+// Slow tasks leave processors free for the much shorter tasks of other queues.
 void Planner::leave_room(std::size_t w) {
   const WorkerCapacity& worker = workers_[w];
   std::vector<std::pair<double, double>> shorter;  // service, processors
@@ -233,7 +234,8 @@ void Planner::leave_room(std::size_t w) {
   }
 }
 
-// Whoever has most here works on whatever the others leave, as long as it has tasks that wait.
+// The queue with most processors here works on whatever the others leave, as long as it has waiting
+// tasks.
 std::optional<std::size_t> Planner::first_of(std::size_t w) const {
   const WorkerCapacity& worker = workers_[w];
   std::optional<std::size_t> first;
@@ -243,7 +245,7 @@ std::optional<std::size_t> Planner::first_of(std::size_t w) const {
     const Need& need = needs_[line.queue];
     const double waiting = static_cast<double>(queues_[line.queue].ready) * need.service;
     if (!must_wait(line.queue) || waiting < busy_for * static_cast<double>(need.given)) continue;
-    // Who has been it stays it while others are about as good.
+    // The present one stays while others are about as good.
     const double rank = given_[w][l] * (line.now >= room_[w][l] ? 1.5 : 1.0);
     if (rank <= best) continue;
     best = rank;
@@ -257,7 +259,7 @@ std::vector<std::uint32_t> Planner::scarce_bounds(std::size_t w) const {
   const auto first = first_of(w);
   const bool contested = std::ranges::any_of(
       worker.lines, [&](const auto& line) { return line.most > 0 && must_wait(line.queue); });
-  // What queues were given is theirs as soon as they have tasks that wait.
+  // A queue gets the processors it was given as soon as it has waiting tasks.
   std::uint32_t unused = free_[w];
   for (std::size_t l = 0; l < worker.lines.size(); ++l) {
     if (queues_[worker.lines[l].queue].ready == 0) unused += given_[w][l];
@@ -273,7 +275,7 @@ std::vector<std::uint32_t> Planner::scarce_bounds(std::size_t w) const {
       const bool idle = queues_[queue].ready == 0;  // its own part is in there, too
       if (first && first != l) bound = unused + (idle ? 0 : given);
     } else if (contested && needs_[queue].active) {
-      // It has enough; where others wait, it keeps to that, with room for chance.
+      // The queue has enough; while others wait it keeps to that, with some room for chance.
       bound = given + static_cast<std::uint32_t>(std::ceil(std::sqrt(given)));
     }
     bounds.push_back(std::min(bound, room_[w][l]));
@@ -294,10 +296,10 @@ AssignmentPlan Planner::plan() {
     for (std::size_t l = 0; l < workers_[w].lines.size(); ++l) {
       const std::uint32_t now = std::min(workers_[w].lines[l].now, workers_[w].lines[l].most);
       std::uint32_t then = bounds[l];
-      // A little more or less is chance, and not worth a change.
+      // A small difference is chance, and not worth a change.
       const std::uint32_t off = then > now ? then - now : now - then;
       if (plan.scarce && off <= chance && now > 0 && then > 0) then = now;
-      // Step by step: what the figures say may be different again in the next round.
+      // Step by step: the statistics may be different again in the next round.
       most.push_back(std::clamp(then, now - std::min(now, step), now + step));
     }
   }

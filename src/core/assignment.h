@@ -1,11 +1,11 @@
 // The manager's rules: how many processors of which worker may work on which queue. A pure function
-// from statistics; broker/manager.h brings the statistics and tells the workers.
+// of statistics; broker/manager.h gathers the statistics and passes the result to the workers.
 //
-// An assignment is a bound, not a reservation: a free processor still turns to whichever of its
-// worker's queues has tasks, as long as fewer than so many work on it. So bounds cost nothing while
-// there is enough for everybody, and then there are none but those that keep slow tasks from
-// holding every processor. Where there is not enough, processors are shared out so that the
-// expected time to start, times the queue's weight, is the same everywhere.
+// An assignment is a bound, not a reservation: a free processor still turns to any queue of its
+// worker that has tasks, as long as fewer processors than the bound work on it. While there are
+// enough processors, the only bounds are those that keep slow tasks from holding every processor.
+// When there are too few, processors are shared out so that the expected time to start, times the
+// weight of the queue, is the same for all queues.
 #pragma once
 
 #include <millrace/time.h>
@@ -22,12 +22,12 @@ namespace millrace {
 struct QueueLoad {
   std::string queue = {};
   std::uint64_t ready = 0;  // tasks that could start now
-  double arrivals = 0;      // tasks a second
+  double arrivals = 0;      // tasks per second
   double service = 0;       // seconds that a task takes on average; 0: not known
   std::uint32_t weight = 1;
   std::optional<std::uint32_t> most = std::nullopt;  // running at once, on all workers together
-  Duration oldest{};                                 // how long one of those ready has waited
-  bool paused = false;                               // nothing may start
+  Duration oldest{};    // how long the oldest of the ready tasks has waited
+  bool paused = false;  // nothing may start
 };
 
 // What a worker can do.
@@ -41,11 +41,11 @@ struct WorkerCapacity {
   std::vector<Line> lines = {};
 };
 
-// How long tasks take, with the past fading: each round counts half as much as the one six rounds
-// later.
+// The mean duration of tasks, with the past fading: a round counts half as much as the one six
+// rounds later.
 class RecentMean {
  public:
-  // What ended since the last round.
+  // The tasks that ended since the last round.
   void add(double seconds, std::uint64_t tasks) {
     constexpr double kept = 0.89;
     sum_ = sum_ * kept + seconds;
@@ -58,7 +58,7 @@ class RecentMean {
   double count_ = 0;
 };
 
-// Tasks a second, as of the last few rounds.
+// Tasks per second over the last few rounds.
 class RecentRate {
  public:
   void add(std::uint64_t tasks, double seconds) {
@@ -75,17 +75,17 @@ class RecentRate {
 };
 
 struct AssignmentRules {
-  // How far ahead a round looks: what arrives meanwhile counts as if it waited.
+  // How far ahead a round looks: tasks that arrive in this time count as waiting.
   Duration horizon = std::chrono::seconds(10);
-  // How long tasks may wait; what that takes is the desired number of processors.
+  // How long tasks may wait; the desired number of processors keeps waits below this.
   Duration target = std::chrono::seconds(10);
   // Shorter waits than this are not worth a change.
   Duration patience = std::chrono::seconds(5);
 };
 
 struct AssignmentPlan {
-  std::vector<std::vector<std::uint32_t>> most = {};  // by worker and line
-  bool scarce = false;                                // there is more to do than processors
+  std::vector<std::vector<std::uint32_t>> most = {};  // by worker and queue
+  bool scarce = false;                                // there is more work than processors
   std::uint64_t desired = 0;  // processors that would keep waiting times below the target
 };
 

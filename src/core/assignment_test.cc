@@ -53,7 +53,7 @@ int settle(const std::vector<QueueLoad>& loads, std::vector<WorkerCapacity>& wor
 }
 
 // S1-083
-TEST(Assignment, nobody_is_bound_while_there_is_enough) {
+TEST(Assignment, there_are_no_bounds_while_there_is_enough) {
   const std::vector<QueueLoad> loads = {{.ready = 3, .arrivals = 20, .service = 0.2},
                                         {.ready = 0, .arrivals = 5, .service = 0.2},
                                         {}};
@@ -83,7 +83,7 @@ TEST(Assignment, shares_balance_the_expected_time_to_start) {
   EXPECT_GT(settle(loads, workers, plan), 0);
   EXPECT_TRUE(plan.scarce);
   const auto sums = by_queue(workers, plan, 2);
-  EXPECT_EQ(sums[0], 44U);  // whoever has most may use what others leave
+  EXPECT_EQ(sums[0], 44U);  // the queue with most may use what others leave
   EXPECT_THAT(sums[1], AllOf(Ge(4), Le(12)));
 }
 
@@ -214,7 +214,7 @@ TEST(Assignment, nothing_is_known_and_nothing_is_there) {
 }
 
 // Whatever the figures are.
-TEST(Assignment, bounds_are_kept_and_nobody_starves) {
+TEST(Assignment, bounds_are_kept_and_no_queue_starves) {
   std::mt19937 random(11);
   for (int i = 0; i < 3'000; ++i) {
     const std::size_t queues = 1 + random() % 6;

@@ -1,6 +1,6 @@
-// Operations on many tasks by filter: what is asked for, which tasks it is about, how far it came.
+// Operations on many tasks by filter: the request, the tasks it matches, its progress.
 //
-// The walk itself is worker/bulk_walk.h; broker/local_bulk.cc does it to the tasks.
+// worker/bulk_walk.h walks the tasks; broker/local_bulk.cc acts on them.
 #pragma once
 
 #include <millrace/ids.h>
@@ -15,12 +15,12 @@
 
 namespace millrace {
 
-// The queue whose tasks are such operations, and where memos say how far they came.
+// The queue whose tasks are such operations; memos of the same name hold their progress.
 inline constexpr std::string_view bulk_queue = "$bulk";
 inline constexpr std::string_view bulk_memos = "$bulk/";
-// Why one that runs was cancelled, until it has stopped.
+// Why a running operation was cancelled, until it has stopped.
 inline constexpr std::string_view bulk_reasons = "$bulk/why/";
-// Finished operations, and what is remembered of them.
+// How long finished operations and their progress are kept.
 inline constexpr Duration bulk_kept_for = std::chrono::hours(24 * 7);
 inline constexpr std::uint32_t bulk_kept = 1000;
 
@@ -33,7 +33,7 @@ constexpr std::string_view name_of(BulkAction action) {
   return number < bulk_action_count ? names[number] : "unknown";
 }
 
-// Everything given must fit.
+// A task must match every field that is given.
 struct BulkFilter {
   std::optional<QueueRef> queue = std::nullopt;  // nullopt: all but the internal ones
   std::vector<TaskState> states = {};            // empty: see states_of()
@@ -45,7 +45,7 @@ struct BulkFilter {
   std::optional<TimePoint> created_from = std::nullopt;   // inclusive
   std::optional<TimePoint> created_until = std::nullopt;  // exclusive
   std::optional<std::string> error_code = std::nullopt;
-  std::optional<std::string> text = std::nullopt;         // somewhere in the task; core/task_text.h
+  std::optional<std::string> text = std::nullopt;         // anywhere in the task; core/task_text.h
   std::optional<std::string> error_group = std::nullopt;  // a name of core/error_group.h
 
   friend bool operator==(const BulkFilter&, const BulkFilter&) = default;
@@ -63,23 +63,23 @@ struct BulkRequest {
   friend bool operator==(const BulkRequest&, const BulkRequest&) = default;
 };
 
-// Whether something can be done to tasks in that state at all.
+// Whether the action is possible on tasks in this state.
 bool applies(BulkAction action, TaskState state);
 
-// The states that are looked at: those named or, if none is, all that the action applies to; of
-// those a retry takes dead letters only.
+// The states that are looked at: those named or, if none is named, all that the action applies to.
+// Without named states a retry takes dead letters only.
 std::vector<TaskState> states_of(const BulkRequest& request);
 
 // Whether a named queue may be worked on: of internal ones only `$webhooks` and `$alerts`, whose
 // tasks may be retried and removed.
 bool may_touch(BulkAction action, std::string_view queue);
 
-// Whether the task is one of those meant. Tasks of internal queues are not unless the filter names
-// their queue, and neither are tasks that are as they should become: in the queue that they should
-// move to, of the priority that they should get. REQUIRES: queues of the request are names.
+// Whether the request is about this task. Tasks of internal queues match only if the filter names
+// their queue. Tasks that already are as requested (in the target queue, with the new priority) do
+// not match. REQUIRES: queues of the request are names.
 bool fits(const BulkRequest& request, const Task& task);
 
-// A task as it was when it was looked at.
+// A task as the walk saw it.
 struct BulkSeen {
   TaskId id = {};
   Version version = {};
@@ -88,8 +88,8 @@ struct BulkSeen {
   friend bool operator==(const BulkSeen&, const BulkSeen&) = default;
 };
 
-// How far an operation came. Stored before each page is acted on, so that whoever goes on after a
-// crash knows what may have been done already.
+// The progress of an operation. Stored before each page is acted on, so that a worker that
+// continues after a crash knows what may have been done already.
 struct BulkProgress {
   std::uint64_t about = 0;  // how many tasks there were to look at
   std::uint64_t looked_at = 0;
@@ -103,7 +103,7 @@ struct BulkProgress {
   friend bool operator==(const BulkProgress&, const BulkProgress&) = default;
 };
 
-// An operation as it is shown.
+// An operation as the API shows it.
 struct BulkOperation {
   TaskId id = {};
   BulkRequest request = {};
@@ -120,9 +120,9 @@ struct BulkOperation {
 struct BulkBatch {
   BulkRequest request = {};
   std::vector<BulkSeen> tasks = {};
-  // Tasks that ended once more since they were seen are refused even if they still fit: whoever
-  // gave them another life may have been us. Other changes are none of ours: the note of a webhook
-  // that was delivered.
+  // Tasks that ended again since they were seen are refused even if they still match: this
+  // operation itself may have given them their new life. Other changes, such as the note of a
+  // delivered webhook, do not matter.
   bool not_twice = false;
 };
 

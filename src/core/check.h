@@ -1,6 +1,6 @@
-// The single checks that core/validate is made of. Each answers with nothing wrong, or with an
-// error that calls the value `what`, shows it and says what is allowed. The good case of those that
-// every put goes through is inline.
+// The single checks that core/validate is made of. Each returns nothing, or an error that calls the
+// value `what`, shows it and says what is allowed. The checks on the path of every put are inline
+// when they pass.
 #pragma once
 
 #include "core/limits.h"
@@ -19,7 +19,7 @@
 
 namespace millrace::check {
 
-// The refusals, out of line: only who is refused pays for a message.
+// The refusals, out of line: only a refused call pays for a message.
 namespace refuse {
 std::unexpected<Error> size(std::string_view what, std::size_t bytes, std::size_t most);
 std::unexpected<Error> count(std::string_view what, std::size_t given, std::size_t most);
@@ -51,7 +51,7 @@ inline Result<void> number(std::string_view what, std::uint64_t value, std::uint
   return refuse::number(what, value, least, most);
 }
 
-// One of the enumerators 0 to `last`: enums arrive from files and wires as numbers.
+// One of the enumerators 0 to `last`: files and requests carry enums as numbers.
 template <class Enum>
 Result<void> enumerator(std::string_view what, Enum value, Enum last) {
   return number(what, std::to_underlying(value), 0, std::to_underlying(last));

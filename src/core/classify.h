@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Whether the policy retries this error (a handler's own word, if it gave one, wins over this).
+// Whether the policy retries this error. The handler's own choice, if it made one, overrides this.
 //
 // Never, whatever the policy, because the next try would end the same way:
 //   authentication_error, claude_api_401, invalid_request, invalid_request_error,

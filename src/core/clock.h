@@ -1,5 +1,5 @@
-// Where time comes from. Nothing else in Millrace asks the system for it: moments are read once a
-// unit of work and passed down.
+// Where time comes from. No other part of Millrace asks the system for it: moments are read once
+// per unit of work and passed down.
 #pragma once
 
 #include <millrace/time.h>
@@ -12,7 +12,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Wall time. May jump, also back, when somebody sets the machine's clock.
+  // Wall time. May jump, also backwards, when an operator or NTP sets the machine's clock.
   virtual TimePoint now() = 0;
 
   // Time since this clock was made; never jumps and never goes back.
@@ -30,17 +30,17 @@ class SystemClock final : public Clock {
   std::chrono::steady_clock::time_point started_;
 };
 
-// Stands still until told otherwise. Safe to use from several threads.
+// Stands still until told otherwise. Thread-safe.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(TimePoint start = TimePoint{});
   TimePoint now() override;
   std::chrono::nanoseconds steady() override;
 
-  // Time passes: wall and steady time go on together. Not negative.
+  // Time passes: wall and steady time advance together. Not negative.
   void advance(Duration by);
 
-  // Somebody sets the wall clock, forward or back; steady time does not notice.
+  // Sets the wall clock, forwards or backwards; steady time does not change.
   void set(TimePoint now);
 
  private:

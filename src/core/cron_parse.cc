@@ -106,7 +106,7 @@ class CronParser {
 
   bool read_fields() {
     std::vector<Word> words = split();
-    if (words.empty()) return refuse(0, fmt::format("nothing to read; write {}", fields_wanted));
+    if (words.empty()) return refuse(0, fmt::format("the rule is empty; write {}", fields_wanted));
     if (text_[words[0].begin] == '@') return read_nickname(words);
     if (words.size() != 5 && words.size() != 6) {
       const std::size_t at = words.size() > 6 ? words[6].begin : words.back().end;

@@ -199,9 +199,10 @@ TEST(Cron, a_bad_expression_is_refused_with_the_column_what_is_there_and_what_ma
       {"0 0 * 13 *", R"(column 7: month 13 is out of range 1-12)"},
       {"0 0 * * 1-8", R"(column 11: weekday 8 is out of range 0-7)"},
       {"0 0 * * 99999999999", R"(column 9: weekday 99999999999 is out of range 0-7)"},
-      {"", R"(cron "": column 1: nothing to read; write 5 fields (minute hour day month weekday), )"
-           R"(or 6 with the second first)"},
-      {" \t ", R"(nothing to read; write 5 fields)"},
+      {"",
+       R"(cron "": column 1: the rule is empty; write 5 fields (minute hour day month weekday), )"
+       R"(or 6 with the second first)"},
+      {" \t ", R"(the rule is empty; write 5 fields)"},
       {"* * * *", R"(column 8: found 4 fields; write 5 fields)"},
       {"0 0 0 1 1 * 2026", R"(column 13: found 7 fields; write 5 fields)"},
       {"x * * * *", R"(column 1: the minute field wants a number 0-59 or *, found "x")"},

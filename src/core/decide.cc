@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// Counters stay at their greatest value rather than start again from zero.
+// Counters stop at their greatest value rather than wrap around to zero.
 std::uint32_t one_more(std::uint32_t count) {
   return count == std::numeric_limits<std::uint32_t>::max() ? count : count + 1;
 }
@@ -39,7 +39,7 @@ RetryPolicy policy_of(const Lease& lease, const QueueSettings& queue, const Retr
                  lease.retry ? &*lease.retry : nullptr);
 }
 
-// Fills in the rest of a holder's settlement, one overload an outcome.
+// Fills in the rest of a holder's settlement; one overload per outcome.
 struct Decision {
   const Lease& lease;
   const QueueSettings& queue;
@@ -93,7 +93,7 @@ struct Decision {
     return s;
   }
 
-  // A failure that may be retried costs one of the budget, or the task if there is none left.
+  // A retryable failure costs one retry of the budget, or ends the task if none is left.
   Settlement charge(const RetryPolicy& policy, TimePoint ready, const TaskError& error) const {
     const bool spent =
         policy.max_retries != unlimited && lease.counters.retries >= policy.max_retries;
@@ -158,7 +158,7 @@ Settlement decide_expired(TaskId id, Version version, TimePoint now, const Count
 }
 
 Settlement decide_cancelled(const Settlement& refused, TimePoint now) {
-  // The task does not come back after all, so what its return was charged is given back.
+  // The task does not return after all, so the charge for its return is taken back.
   Counters counters = refused.counters;
   const bool returns = refused.event == Event::retry || refused.event == Event::snooze ||
                        refused.event == Event::lose;

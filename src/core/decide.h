@@ -19,7 +19,7 @@ namespace millrace {
 // A handler ended. `random` in [0, 1) picks the point inside the policy's jitter.
 //
 //   Done      done, counters as they are.
-//   Failed    final if the handler says so, or the policy does where the handler is silent: fail.
+//   Failed    final if the handler says so, or if it says nothing and the policy does: fail.
 //             Else retry after the policy's delay, charged; with no budget left: exhaust.
 //   RetryAt   retry at the moment given, charged; with no budget left: exhaust.
 //   Snooze    delayed until the moment given; counts as an attempt, not as a failure.
@@ -48,13 +48,13 @@ Settlement decide_cancelled(const Settlement& refused, TimePoint now);
 // The queue's policy for tasks of this type; null if it has none.
 const TypePolicy* type_policy(const QueueSettings& queue, std::string_view type);
 
-// How long a run may take: the task's word, else its type's, else the queue's; nullopt: as long as
-// its lease is extended.
+// How long a run may take: the value of the task, else of its type, else of the queue; nullopt: as
+// long as its lease is extended.
 std::optional<Duration> timeout_of(std::optional<Duration> task, std::string_view type,
                                    const QueueSettings& queue);
 
-// How often a lease may be lost: the task's word, else its type's, else the queue's, else 3; or
-// `unlimited` where `max_retries` (of the resolved policy) is unlimited.
+// How often a lease may be lost: the value of the task, else of its type, else of the queue, else
+// 3; `unlimited` if `max_retries` of the resolved policy is unlimited.
 std::uint32_t max_lost_of(std::optional<std::uint32_t> task, std::string_view type,
                           const QueueSettings& queue, std::uint32_t max_retries);
 

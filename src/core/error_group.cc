@@ -8,12 +8,13 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t most_read = 1024;     // of a message; what comes later tells nothing new
-constexpr std::size_t most_shown = 200;     // of a pattern
-constexpr std::size_t longest_quote = 200;  // between quotes; longer ones are no quotes
+constexpr std::size_t most_read = 1024;  // bytes of a message; what comes later adds nothing
+constexpr std::size_t most_shown = 200;  // bytes of a pattern
+constexpr std::size_t longest_quote =
+    200;  // bytes between quotes; a longer text is not a quotation
 constexpr std::size_t uuid_size = 36;
 
-// Of ASCII only: what a locale thinks of a byte must not decide.
+// ASCII only: a locale must not decide.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -39,7 +40,7 @@ bool is_uuid(std::string_view word) {
   return true;
 }
 
-// Nobody chose it to be read: a hash, an address in memory, a token.
+// Whether the word is machine-made: a hash, an address in memory, a token.
 bool is_opaque(std::string_view word) {
   if (is_uuid(word)) return true;
   const auto digits = std::ranges::count_if(word, is_digit);
@@ -119,7 +120,7 @@ class Reader {
            is_letter(look(ahead + 1));
   }
 
-  // Of ann@example.org; 0: it is none.
+  // The length of an address such as ann@example.org; 0: there is none.
   std::size_t mail_size() const {
     const auto inside = [](char c) {
       return is_word(c) || c == '.' || c == '_' || c == '-' || c == '+';
@@ -129,11 +130,11 @@ class Reader {
     if (look(size) != '@' || !is_word(look(size + 1))) return 0;
     ++size;
     while (inside(look(size))) ++size;
-    while (!is_word(look(size - 1))) --size;  // the end of a sentence is not of it
+    while (!is_word(look(size - 1))) --size;  // the full stop of a sentence is not part of it
     return size;
   }
 
-  // Something that differs from task to task, and the numbers that go on behind it: 10.0.0.7:5432,
+  // A part that differs from task to task, with the numbers that follow it: 10.0.0.7:5432,
   // 2026-01-02T03:04:05Z, 1,234.
   void unknown() {
     if (!out_.ends_with('#')) out_ += '#';
@@ -151,7 +152,7 @@ class Reader {
   std::string out_;
 };
 
-// FNV-1a. What is hashed ends with a byte that no name has.
+// FNV-1a. The hashed text ends with a byte that no name contains.
 std::uint64_t mixed(std::uint64_t hash, std::string_view text) {
   const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3U; };
   for (const char c : text) add(static_cast<unsigned char>(c));

@@ -1,5 +1,5 @@
-// Dead letters that died of the same thing: the same queue, type and code, and messages that differ
-// only in what names one task or one moment.
+// Groups of dead letters with the same cause: the same queue, type and code, and messages that
+// differ only in what names one task or one moment.
 #pragma once
 
 #include <millrace/task.h>
@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// The message with numbers, ids, addresses and quoted text as `#`, spaces as one, and cut to a
-// line: "connection refused by 10.0.0.7:5432" is "connection refused by #". The same for ever:
-// operations that were stored name groups by it.
+// The message with numbers, ids, addresses and quoted text replaced by `#`, spaces merged, and cut
+// to one line: "connection refused by 10.0.0.7:5432" is "connection refused by #". Must never
+// change: stored operations name groups by it.
 std::string error_pattern(std::string_view message);
 
-// Which group a task is in; one without an error has an empty code and message.
+// The group of a task; a task without an error has an empty code and message.
 std::uint64_t error_group_of(const Task& task);
-// The same where the pattern is known.
+// The same for a known pattern.
 std::uint64_t error_group_of(std::string_view queue, std::string_view type, std::string_view code,
                              std::string_view pattern);
 

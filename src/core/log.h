@@ -1,5 +1,5 @@
-// What happened, for whoever reads the log: a sentence and its facts. Who writes it, and how it
-// looks, is decided elsewhere.
+// A log entry: a sentence and its facts. The room `log` writes entries and decides what they look
+// like.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Plain figures: what is counted and how long things take. Who shows them, and under which names,
-// is decided elsewhere. Both types may be used from several threads without a lock.
+// Counters and histograms. Who shows them, and under which names, is decided elsewhere. Both types
+// are lock-free and thread-safe.
 #pragma once
 
 #include <array>
@@ -42,10 +42,10 @@ class Histogram {
   // `bounds` must increase strictly and not be empty.
   explicit Histogram(std::span<const double> bounds = latency_bounds);
 
-  // Counts one value; a negative one (clocks!) counts as 0, NaN is left out.
+  // Counts one value; a negative one (the clock was set back) counts as 0, NaN is left out.
   void observe(double seconds);
 
-  // Taken while others observe, counts and sum may differ by those few observations.
+  // Counts and sum may differ by the few observations made while the snapshot is taken.
   HistogramSnapshot snapshot() const;
 
  private:

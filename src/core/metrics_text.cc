@@ -58,7 +58,7 @@ void MetricsText::sample(Labels labels, std::uint64_t value) {
   number(value);
 }
 
-// There are thousands of lines of these, so each begins with what the one before began with.
+// There are thousands of such lines, so each copies the beginning of the one before.
 void MetricsText::sample(Labels labels, const HistogramSnapshot& histogram) {
   const std::size_t begin = text_.size();
   name("_bucket", labels, "");

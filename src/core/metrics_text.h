@@ -1,4 +1,4 @@
-// Figures as Prometheus reads them: its text format, version 0.0.4.
+// Metrics in the text format of Prometheus, version 0.0.4.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class MetricsText {
   void sample(Labels labels, const HistogramSnapshot& histogram);
 
   const std::string& text() const { return text_; }
-  // The same, and the text begins anew; samples go on with their family.
+  // Returns the text so far and starts an empty one; samples continue with their family.
   std::string take() { return std::exchange(text_, {}); }
 
  private:

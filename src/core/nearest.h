@@ -1,4 +1,4 @@
-// What somebody may have meant who mistyped a name.
+// Suggests the name that a mistyped one may have meant.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace millrace {
 // How many letters must be changed, added, dropped or swapped with their neighbour.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The first of the nearest names; empty if there are none. Of a long text only the beginning is
-// looked at, so that nobody pays for it.
+// The first of the nearest names; empty if there are none. Only the beginning of a long text is
+// compared, so the cost is bounded.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> names);
 
 }  // namespace millrace

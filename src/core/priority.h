@@ -1,4 +1,4 @@
-// Priorities are 0 to 9, 9 first. Callers may speak another scale; this is the dictionary.
+// Priorities are 0 to 9, 9 first. Callers may use another scale; this translates.
 #pragma once
 
 #include <millrace/result.h>

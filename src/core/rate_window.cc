@@ -84,7 +84,8 @@ Duration RateWindow::retry_after(const Rate& rate, TimePoint now, std::uint32_t 
   const std::uint64_t sum = sum_of(window, reach);
   if (sum + n <= rate.max) return Duration::zero();
 
-  // So much must leave, oldest first; more than `max` wait until all has left.
+  // This much must leave the window, oldest first; requests for more than `max` wait until it is
+  // empty.
   const std::uint64_t must_leave = std::min(sum, sum + n - rate.max);
   std::uint64_t left = 0;
   std::int64_t slot = window.newest - reach;

@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// Time is cut into slots of per / 32, rounded up to whole milliseconds, and what was used is
-// counted a slot. The current slot and as many before it as `per` reaches back from any moment in
-// the current one (32 at most) must not exceed `max` together. The price of counting slots instead
-// of moments: room comes back late, by less than two slots, and never early.
+// Time is cut into slots of per / 32, rounded up to whole milliseconds, and uses are counted per
+// slot. The current slot and as many before it as `per` reaches back from any moment in the current
+// one (32 at most) must not exceed `max` together. The price of counting slots instead of moments:
+// room comes back late, by less than two slots, and never early.
 //
 // Time never moves the window back: a `now` before the newest slot counts as in that slot.
 //
@@ -35,7 +35,7 @@ struct RateWindow {
   // Notes that `n` were used now. More than there is room for is noted too: the caller asks first.
   void add(const Rate& rate, TimePoint now, std::uint32_t n);
 
-  // How long until `n` fit, if nobody else uses any: 0 if they do now, else at least 1 ms. More
+  // How long until `n` fit, if no other caller uses any: 0 if they do now, else at least 1 ms. More
   // than `max` never fit; the answer is then the time until the window is empty.
   Duration retry_after(const Rate& rate, TimePoint now, std::uint32_t n) const;
 

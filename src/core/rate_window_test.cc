@@ -86,7 +86,7 @@ TEST(RateWindow, a_clock_that_goes_back_gives_no_more_room) {
   }
 }
 
-// Late by a slot at most: whoever always takes what fits gets nearly the whole rate.
+// Late by a slot at most: a caller that always takes what fits gets nearly the whole rate.
 TEST(RateWindow, a_steady_user_gets_nearly_the_whole_rate) {
   const Rate rate{.max = 100, .per = seconds(10)};
   RateWindow window;

@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-// The policy that holds, field by field: what the task says, else its type, else the queue, else
-// the server's default. A null pointer says nothing. An explicit 0 is a value, not a gap.
+// The policy that applies, field by field: the value of the task, else of its type, else of the
+// queue, else the server's default. A null pointer sets nothing. An explicit 0 is a value, not a
+// gap.
 RetryPolicy resolve(const RetryPolicy& server, const RetryRules& queue, const RetryRules* type,
                     const RetryRules* task);
 

@@ -1,4 +1,5 @@
-// Ready-made retry policies: the systems Millrace takes over from, in its own words.
+// Retry policies of the systems that Millrace replaces, for users who come from one of them:
+// docs/coming-from-another-system.md.
 #pragma once
 
 #include <millrace/retry.h>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "core/quote.h"
 #include "core/time_text.h"
@@ -42,7 +43,7 @@ Result<std::string> decoded(std::string_view text) {
   return out;
 }
 
-// "journal" of "journal:./data"; empty if there is none. One letter is no scheme.
+// "journal" of "journal:./data"; empty if there is none. One letter is not a scheme.
 std::string_view scheme_of(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == npos || colon < 2) return {};
@@ -119,7 +120,7 @@ std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view 
                     scheme));
   }
   return bad(
-      fmt::format("{}: is no kind of store; there are journal:DIR, memory:?snapshot=FILE and "
+      fmt::format("{}: is not a kind of store; there are journal:DIR, memory:?snapshot=FILE and "
                   "postgres://USER@HOST/DATABASE. A directory of that name is written ./{}",
                   scheme, without_password(text)));
 }
@@ -128,6 +129,7 @@ std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view 
 
 constexpr std::string_view postgres_example = "postgres://millrace@localhost/app";
 constexpr Duration longest_wait = std::chrono::hours(1);
+constexpr std::uint32_t most_readers = 32;
 
 bool is_postgres(std::string_view scheme) {
   return scheme == "postgres" || scheme == "postgresql";
@@ -159,7 +161,8 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
   if (key == "listen_url") {
     if (!is_postgres(scheme_of(value)) || !value.contains("://")) {
       return bad(
-          "listen_url is no URL of a PostgreSQL server; write it with %XX for its : / ? & and @, "
+          "listen_url is not the URL of a PostgreSQL server; write it with %XX for its : / ? & and "
+          "@, "
           "as in listen_url=postgres%3A%2F%2Fmillrace%40db.example.org%2Fapp");
     }
     url.listen_url = value;
@@ -175,6 +178,16 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
     url.wait = *wait;
     return {};
   }
+  if (key == "readers") {
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), url.readers);
+    if (error == std::errc() && end == value.data() + value.size() && url.readers >= 1 &&
+        url.readers <= most_readers) {
+      return {};
+    }
+    return bad(fmt::format("readers is {}; allowed are 1 to {}, as in {}?readers=4",
+                           in_quotes(value), most_readers, postgres_example));
+  }
   const auto on = on_or_off(key, value);
   if (!on) return std::unexpected(on.error());
   (key == "prepare" ? url.prepare : key == "migrate" ? url.migrate : url.vacuum) = *on;
@@ -183,7 +196,7 @@ Result<void> set_postgres_option(StoreUrl& url, std::string_view key, const std:
 
 bool is_own_option(std::string_view key) {
   return key == "schema" || key == "listen_url" || key == "prepare" || key == "migrate" ||
-         key == "vacuum" || key == "wait";
+         key == "vacuum" || key == "wait" || key == "readers";
 }
 
 Result<StoreUrl> parse_postgres(std::string_view text) {
@@ -281,8 +294,8 @@ std::string without_password(std::string_view url) {
   for (const auto* option : {"password=", "sslpassword=", "listen_url="}) {
     hide_option(shown, option);
   }
-  // Up to the last @ of all: a password that should have been written with %XX may have any
-  // character. Rather too much is hidden than too little.
+  // Up to the last @: a password that should have been written with %XX may contain any character.
+  // It is better to hide too much than too little.
   const std::size_t at = shown.rfind('@');
   const std::size_t colon = shown.find(':', slashes + 3);
   if (at != npos && colon < at) shown.replace(colon + 1, at - colon - 1, "***");

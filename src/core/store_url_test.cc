@@ -67,7 +67,7 @@ TEST(StoreUrl, that_makes_no_sense_is_told_how_it_is_written) {
   EXPECT_THAT(error("journal:a%2"), HasSubstr("%25"));
   EXPECT_THAT(error("journal:a%zz"), HasSubstr("%25"));
   EXPECT_THAT(error("redis://host/0"), HasSubstr("not part of this Millrace yet"));
-  EXPECT_THAT(error("jurnal:./data"), HasSubstr("no kind of store"));
+  EXPECT_THAT(error("jurnal:./data"), HasSubstr("not a kind of store"));
   EXPECT_THAT(error("jurnal:./data"), HasSubstr("./jurnal:./data"));
 }
 
@@ -109,6 +109,8 @@ TEST(StoreUrl, of_a_database_has_options_that_libpq_never_sees) {
   EXPECT_FALSE(parsed.migrate);
   EXPECT_TRUE(parsed.vacuum);
   EXPECT_FALSE(url("postgres://u@h/d?vacuum=off").vacuum);
+  EXPECT_EQ(url("postgres://u@h/d").readers, 2U);
+  EXPECT_EQ(url("postgres://u@h/d?readers=32&schema=jobs").readers, 32U);
   EXPECT_EQ(url("postgres://u@h/d?schema=jobs").server, "postgres://u@h/d");
   EXPECT_TRUE(url("postgres://u@h/d?prepare=on&migrate=on").prepare);
   EXPECT_EQ(parsed.wait, std::chrono::seconds(30));
@@ -125,22 +127,28 @@ TEST(StoreUrl, of_a_database_may_have_a_question_mark_in_its_password) {
 
 TEST(StoreUrl, of_a_database_that_makes_no_sense_is_told_without_its_password) {
   const std::string base = "postgres://u:hunter2@h/d?";
-  for (const auto& [wrong, told] : {std::pair<const char*, const char*>{
-                                        "prepare=no", "prepare is \"no\"; allowed are on and off"},
-                                    {"migrate=", "?migrate=off"},
-                                    {"migrate", "allowed are on and off"},
-                                    {"schema=", "?schema=jobs"},
-                                    {"wait=soon", "wait: "},
-                                    {"wait=2h", "wait is \"2h\"; it is at most 1h"},
-                                    {"schema=%4", "schema has a %"},
-                                    {"listen_url=hunter2", "postgres%3A%2F%2F"},
-                                    {"listen_url=http%3A%2F%2Fhunter2", "listen_url is no URL"},
-                                    {"listen_url=%hunter2", "listen_url has a %"}}) {
+  for (const auto& [wrong, told] :
+       {std::pair<const char*, const char*>{"prepare=no",
+                                            "prepare is \"no\"; allowed are on and off"},
+        {"migrate=", "?migrate=off"},
+        {"migrate", "allowed are on and off"},
+        {"schema=", "?schema=jobs"},
+        {"wait=soon", "wait: "},
+        {"wait=2h", "wait is \"2h\"; it is at most 1h"},
+        {"readers=0", "readers is \"0\"; allowed are 1 to 32"},
+        {"readers=33", "allowed are 1 to 32, as in"},
+        {"readers=-1", "allowed are 1 to 32"},
+        {"readers=two", "readers is \"two\""},
+        {"readers=4x", "readers is \"4x\""},
+        {"schema=%4", "schema has a %"},
+        {"listen_url=hunter2", "postgres%3A%2F%2F"},
+        {"listen_url=http%3A%2F%2Fhunter2", "listen_url is not the URL"},
+        {"listen_url=%hunter2", "listen_url has a %"}}) {
     EXPECT_THAT(error(base + wrong), AllOf(HasSubstr(told), Not(HasSubstr("hunter2"))));
   }
   EXPECT_THAT(error("postgres:app"), HasSubstr("postgres://millrace@localhost/app"));
   EXPECT_THAT(error("postgress://u:hunter2@h/d"),
-              AllOf(HasSubstr("postgress: is no kind of store"), Not(HasSubstr("hunter2"))));
+              AllOf(HasSubstr("postgress: is not a kind of store"), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(error("postgre-sql://u:hunter2@h/d"), Not(HasSubstr("hunter2")));
 }
 

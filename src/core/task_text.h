@@ -1,4 +1,4 @@
-// Finding a text in whatever a task says.
+// Full-text search in one task.
 #pragma once
 
 #include <millrace/task.h>
@@ -8,20 +8,20 @@
 
 namespace millrace {
 
-// What people may look for; longer texts are a mistake.
+// The longest text that may be searched for.
 inline constexpr std::size_t max_searched_text = 200;
 
-// Letters as small ones: Latin, Greek and Cyrillic. Other bytes stay, also those that are no text.
+// Letters in lower case: Latin, Greek and Cyrillic. Other bytes stay, also those that are not text.
 void append_folded(std::string& out, std::string_view text);
 
-// One text in many tasks. Remembers room, so it is not for two threads at once.
+// Searches one text in many tasks. Reuses its buffers, so it is not thread-safe.
 class TaskText {
  public:
   explicit TaskText(std::string_view wanted) { append_folded(wanted_, wanted); }
 
   // Whether the id, type, a tag, the client, group, request, worker, unique key, error, payload,
-  // result or metadata has it. REQUIRES: a task with everything; nothing is found in what was left
-  // out.
+  // result or metadata contains the text. REQUIRES: a task with all its parts; nothing is found in
+  // a part that was left out.
   bool in(const Task& task);
 
  private:

@@ -37,7 +37,7 @@ Result<void> check_interval(const TickRule& rule) {
     return fail(ErrorCode::invalid, "the anchor of an interval must be in the years 0000-9999");
   if (rule.zone != "UTC") {
     return fail(ErrorCode::invalid,
-                "an interval knows no time zone; use a cron rule for local times");
+                "an interval has no time zone; use a cron rule for local times");
   }
   return {};
 }

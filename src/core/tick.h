@@ -11,14 +11,14 @@
 // Several ticks in one gap fire once, together. With `once`, then, a rule fires as often on the day
 // of a change as on any other day, unless several of its ticks fall into the gap.
 //
-// Rules for every hour (`*` as the hour, as in "*/15 * * * *") are different: whoever writes one
-// wants it to go on at its pace, so under every policy they fire whenever the clock shows a
-// matching time. Nothing is made up for after the gap, and the repeated hour fires like any other.
+// Rules for every hour (`*` as the hour, as in "*/15 * * * *") are different: their author expects
+// a steady pace, so under every policy they fire whenever the clock shows a matching time. Nothing
+// is made up for after the gap, and the repeated hour fires like any other.
 //
 // The same goes for every other change of a zone's offset, such as the day Samoa left out.
 //
-// An interval rule knows no zones: its ticks are at anchor + k · every for each whole k (also
-// before the anchor). With the default anchor "every 60s" fires at each full minute.
+// An interval rule has no zone: its ticks are at anchor + k · every for each whole k (also before
+// the anchor). With the default anchor "every 60s" fires at each full minute.
 #pragma once
 
 #include <millrace/result.h>

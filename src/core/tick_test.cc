@@ -301,9 +301,7 @@ TEST(Ticks, a_bad_rule_is_refused_with_the_reason) {
       {{.every = limits::max_delay + 1ms}, ErrorCode::invalid, "is out of range 100ms to 3653d"},
       {{.every = 60s, .anchor = never}, ErrorCode::invalid, "the anchor of an interval"},
       {{.every = 60s, .anchor = TimePoint::min()}, ErrorCode::invalid, "the anchor of an interval"},
-      {{.zone = "Europe/Berlin", .every = 60s},
-       ErrorCode::invalid,
-       "an interval knows no time zone"},
+      {{.zone = "Europe/Berlin", .every = 60s}, ErrorCode::invalid, "an interval has no time zone"},
       {{.cron = "61 * * * *"}, ErrorCode::invalid, "minute 61 is out of range 0-59"},
       {{.cron = std::string(256, '*')}, ErrorCode::too_large, "256 bytes are too many"},
   };

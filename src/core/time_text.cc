@@ -225,7 +225,7 @@ bool read_duration(TextReader& in, Duration& total) {
 
 namespace {
 
-// The form that format_time() writes, which is what comes most often by far; nullopt: another one.
+// The form that format_time() writes, by far the most common; nullopt: another one.
 std::optional<TimePoint> parse_usual(std::string_view text) {
   constexpr std::string_view form = "0000-00-00T00:00:00.000Z";
   if (text.size() != form.size()) return std::nullopt;

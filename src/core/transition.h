@@ -82,7 +82,7 @@ constexpr std::optional<TaskState> next_state(TaskState state, Event event) {
                                 static_cast<std::uint8_t>(Cell::created));
 }
 
-// The same for whoever has made sure that the event can happen.
+// The same for a caller that has made sure that the event can happen.
 constexpr TaskState state_after(
     TaskState state, Event event,
     const std::source_location& where = std::source_location::current()) {
@@ -90,8 +90,8 @@ constexpr TaskState state_after(
                  where);
 }
 
-// Where a task that nobody holds back waits: `delayed` until its ready moment has come, `queued`
-// from that moment on.
+// Where a task that is not held waits: `delayed` until its ready moment has come, `queued` from
+// that moment on.
 constexpr TaskState waiting_state(TimePoint ready, TimePoint now) {
   return ready > now ? TaskState::delayed : TaskState::queued;
 }
@@ -199,8 +199,9 @@ constexpr bool final_states_stay() {
   return true;
 }
 
-static_assert(every_cell_is_stated(), "a pair of state and event is missing from the table");
-static_assert(final_states_stay(), "a final state is left by more than an operator's revival");
+static_assert(every_cell_is_stated(), "the table has no entry for a pair of state and event");
+static_assert(final_states_stay(),
+              "a final state is left by another event than an operator's retry");
 static_assert(next_state(TaskState::processing, Event::done) == TaskState::completed);
 
 }  // namespace detail

@@ -156,7 +156,7 @@ Result<TaskId> task_id_from_text(std::string_view text) {
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
   const Result<Uuid> id = uuid_from_text(text);
   if (!id) return std::unexpected(id.error());
-  if (id->is_nil()) return fail(ErrorCode::invalid, "the nil UUID is no task's id");
+  if (id->is_nil()) return fail(ErrorCode::invalid, "the nil UUID is not the id of a task");
   return TaskId{*id};
 }
 

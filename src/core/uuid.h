@@ -16,7 +16,7 @@ namespace millrace {
 
 // Makes UUIDv7 (RFC 9562): 48 bits of milliseconds, a 20-bit counter that starts at a random value
 // each millisecond, 54 random bits. Strictly increasing for the life of the source, also while the
-// clock stands still or goes back. Not thread-safe: one source a thread, or a lock around it.
+// clock stands still or goes back. Not thread-safe: use one source per thread, or a lock.
 class UuidSource {
  public:
   // Sources of different processes must get different seeds, or they make the same ids.

@@ -44,7 +44,7 @@ inline std::size_t bad_character(std::string_view name, std::size_t from) {
   } else if (name.size() > limits::max_name) {
     problem = fmt::format("{} {} has {} characters", what, in_quotes(name), name.size());
   } else if (from > 0) {
-    problem = fmt::format("{} {} has nothing behind its '$'", what, in_quotes(name));
+    problem = fmt::format("{} {} has nothing after its '$'", what, in_quotes(name));
   }
   return fail(ErrorCode::invalid,
               fmt::format("{}; allowed are A-Z a-z 0-9 . _ : - (1 to {} of them)", problem,
@@ -273,7 +273,7 @@ Result<void> validate(const Settlement& settlement) {
   }
   if (!suits(settlement.event, settlement.expect)) {
     return fail(ErrorCode::invalid,
-                fmt::format("{} is no way to settle this; {}", name_of(settlement.event),
+                fmt::format("{} is not a way to settle this; {}", name_of(settlement.event),
                             allowed_for(settlement.expect)));
   }
   if (settlement.ready > last_time) {

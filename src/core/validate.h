@@ -1,8 +1,8 @@
 // Refuses what makes no sense before it reaches a store.
 //
-// Every function changes nothing and answers with the first thing that is wrong: `too_large` where
-// a size or a number of things exceeds core/limits.h, `invalid` for everything else. The message
-// names the field, shows the offending value (shortened, made printable), says what is allowed.
+// The functions change nothing and return the first error: `too_large` where a size or a number of
+// things exceeds core/limits.h, `invalid` for everything else. The message names the field, shows
+// the offending value (shortened, made printable), and says what is allowed.
 #pragma once
 
 #include <millrace/queue.h>
@@ -20,30 +20,31 @@ namespace millrace {
 // allow them, the broker refuses them to callers.
 Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed);
 
-// For a queue that is not there yet: a name that nobody can mistake for something else.
+// For a queue that does not exist yet: a name that cannot be mistaken for a number, an id or a
+// path.
 Result<void> check_new_queue_name(std::string_view name);
 
 // A task to be put at `now`; its id must not be nil. Runs for every put, so the good case is cheap.
 // An empty type is allowed (queues with one kind of task have none), and so are internal names.
 Result<void> validate(const NewTask& task, TimePoint now);
 
-// A task as it was elsewhere, to be restored: what was put within the limits of a put, what came of
-// it within those of extensions and settlements, every moment in the years 0 to 9999, and
-// `finished_at` in the final states and in no other. Number, version and lease are not looked at.
+// A task from another store, to be restored: what was put is within the limits of a put, what came
+// of it within those of extensions and settlements, every moment is in the years 0 to 9999, and
+// `finished_at` is set in the final states only. Number, version and lease are not checked.
 Result<void> validate(const Task& task);
 
 // Settings to be stored. A nil id is allowed (the stored one stays), and so are internal names.
 Result<void> validate(const QueueSettings& queue);
 
-// The structure of a schedule. Whether the cron text and the zone mean anything: core/tick.h.
-// Its task needs no id; it may have a delay, but no moments of its own (start, start_by), since
-// every tick puts it anew. What the store keeps (next, last, counters) is not looked at.
+// The structure of a schedule. core/tick.h checks the cron text and the zone. Its task needs no id;
+// it may have a delay, but no moments of its own (start, start_by), since every tick puts it anew.
+// What the store keeps (next, last, counters) is not checked.
 Result<void> validate(const Schedule& schedule);
 
 // At least one queue, at least one task from each, at most limits::max_batch together.
 Result<void> validate(const TakeRequest& request);
 
-// Whether the token is the right one is the store's to say.
+// The store checks whether the token is the right one.
 Result<void> validate(const Extension& extension);
 
 // Sizes, the number and total size of follow-ups, and that the event suits the expectation: a

@@ -73,8 +73,9 @@ Result<void> check_types(const QueueSettings& queue) {
   for (const TypePolicy& policy : queue.types) {
     if (auto ok = check_type(policy); !ok) return ok;
     if (!seen.insert(policy.type).second) {
-      return fail(ErrorCode::invalid, fmt::format("type {} has two policies; allowed is one a type",
-                                                  in_quotes(policy.type)));
+      return fail(
+          ErrorCode::invalid,
+          fmt::format("type {} has two policies; allowed is one per type", in_quotes(policy.type)));
     }
   }
   return {};

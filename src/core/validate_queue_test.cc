@@ -111,7 +111,7 @@ TEST(ValidateQueue, a_run_is_in_range) {
 
 TEST(ValidateQueue, types_are_named_once_and_their_errors_name_them) {
   EXPECT_EQ(queue_with([](QueueSettings& q) { q.types = {{.type = "a"}, {.type = "a"}}; }),
-            "invalid: type \"a\" has two policies; allowed is one a type");
+            "invalid: type \"a\" has two policies; allowed is one per type");
   EXPECT_THAT(queue_with([](QueueSettings& q) { q.types = {{.type = ""}}; }),
               HasSubstr("task type is empty"));
   EXPECT_THAT(queue_with([](QueueSettings& q) { q.types.resize(101); }),

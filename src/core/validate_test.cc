@@ -79,7 +79,7 @@ TEST(ValidateName, a_dollar_stands_in_front_of_internal_names_only) {
   EXPECT_EQ(verdict(validate_name("queue name", "$webhooks", false)),
             "invalid: queue name \"$webhooks\" has '$' at position 1" + name_rule);
   EXPECT_EQ(verdict(validate_name("queue name", "$", true)),
-            "invalid: queue name \"$\" has nothing behind its '$'" + name_rule);
+            "invalid: queue name \"$\" has nothing after its '$'" + name_rule);
   EXPECT_THAT(verdict(validate_name("queue name", "a$", true)), HasSubstr("position 2"));
   EXPECT_THAT(verdict(validate_name("queue name", "$$a", true)), HasSubstr("position 2"));
   EXPECT_THAT(verdict(validate_name("queue name", "$" + std::string(100, 'x'), true)),
@@ -365,9 +365,10 @@ TEST(ValidateSettlement, each_expectation_has_its_events) {
 }
 
 TEST(ValidateSettlement, the_message_names_the_event_and_the_allowed_ones) {
-  EXPECT_EQ(settlement_with([](Settlement& s) { s.event = Event::lose; }),
-            "invalid: lose is no way to settle this; the holder of a lease may settle done, retry, "
-            "fail, exhaust, snooze, give_back and cancel");
+  EXPECT_EQ(
+      settlement_with([](Settlement& s) { s.event = Event::lose; }),
+      "invalid: lose is not a way to settle this; the holder of a lease may settle done, retry, "
+      "fail, exhaust, snooze, give_back and cancel");
   EXPECT_THAT(settlement_with([](Settlement& s) { s.expect = Lost{}; }),
               HasSubstr("a lost lease ends in lose, exhaust or cancel"));
   EXPECT_THAT(settlement_with([](Settlement& s) { s.expect = Unchanged{}; }),

@@ -25,8 +25,8 @@ Result<std::string> zone_database(std::span<const std::string_view> directories 
 Result<std::optional<std::vector<std::byte>>> read_zone_file(std::string_view database,
                                                              std::string_view name);
 
-// Every zone of a database, in no order. Etc/GMT+3 and its like are left out: their signs are the
-// other way round, so that whoever is led there is led astray.
+// Every zone of a database, in no order. Etc/GMT+3 and the like are left out: their signs are
+// reversed, so suggesting them would mislead.
 std::vector<std::string> zone_names(std::string_view database);
 
 }  // namespace millrace

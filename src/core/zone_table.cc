@@ -125,7 +125,7 @@ Result<ZoneTable> read_body(ByteReader& in, const Counts& counts, std::size_t ti
   std::array<seconds, 256> offsets{};
   for (std::uint32_t i = 0; i < counts.types; ++i) {
     offsets[i] = seconds{in.number(4)};
-    in.take(2);  // summer time or not, and where its name is: nobody asks
+    in.take(2);  // whether it is summer time, and where its name is: not needed
     if (offsets[i] <= offset_least || offsets[i] >= offset_most)
       return corrupt(fmt::format("an offset of {} seconds", offsets[i].count()));
   }

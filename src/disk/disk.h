@@ -11,7 +11,7 @@
 //     later sync() that succeeds says nothing about them.
 //   * read() gives what was written, also before it is durable.
 //
-// Errors are `limited` where the disk is full, `conflict` where somebody else holds the lock,
+// Errors are `limited` when the disk is full, `conflict` when another process holds the lock,
 // `not_found` for an unknown name, and `unavailable` for everything else; messages name the path
 // and the system's reason.
 //
@@ -49,8 +49,8 @@ class Disk {
   // Where this disk is, for messages.
   virtual std::string path() const = 0;
 
-  // Keeps everybody else out of the directory until this object goes; `conflict` if somebody else
-  // is in it already. Shared holders only read, and keep out those who write.
+  // Keeps other processes out of the directory until this object is destroyed; `conflict` if
+  // another process has the lock. Shared holders only read, and keep writers out.
   virtual Result<void> lock(bool shared) = 0;
 
   // Every file of the directory, in no particular order.
@@ -70,7 +70,7 @@ class Disk {
   virtual Result<std::size_t> read(File file, std::uint64_t offset, std::span<char> into) = 0;
 
   virtual Result<void> sync(File file) = 0;
-  // Begins to bring what was written to the disk, without waiting. Promises nothing.
+  // Starts to write data back to the disk, without waiting. Promises nothing.
   virtual void begin_sync(File) {}
   virtual Result<void> sync_directory() = 0;
 

@@ -41,12 +41,12 @@ auto again(const auto& call) {
   return result;
 }
 
-// Payloads and results are nobody else's business.
+// Payloads and results must not be readable by other users.
 constexpr mode_t file_mode = 0600;
 constexpr mode_t directory_mode = 0700;
 
-// What an administrator makes in the directory of a service must be usable for the service. Where
-// the system does not allow it, whoever cannot open the file later is told whose it is.
+// A file that an administrator creates in the directory of a service must be usable by the service.
+// If the system does not allow the change of owner, the error of a later open names the owner.
 void give_to_owner_of(int directory, int file) {
   if (geteuid() != 0) return;
   struct stat status{};
@@ -54,7 +54,7 @@ void give_to_owner_of(int directory, int file) {
   static_cast<void>(!fchown(file, status.st_uid, status.st_gid));
 }
 
-// For messages: a file that may not be opened mostly is somebody else's.
+// For messages: a file that cannot be opened usually belongs to another user.
 std::string whose(const std::string& path, int error) {
   struct stat status{};
   if (error != EACCES && error != EPERM) return "";
@@ -63,7 +63,7 @@ std::string whose(const std::string& path, int error) {
                      geteuid());
 }
 
-// The last part of the path only is ours.
+// Creates the last part of the path only.
 Result<void> make_directory(const std::string& path) {
   std::filesystem::path whole(path);
   if (!whole.has_filename()) whole = whole.parent_path();  // a/b/
@@ -76,7 +76,7 @@ Result<void> make_directory(const std::string& path) {
   std::filesystem::create_directories(parent, error);
   if (error) return refuse(error.value());
   if (mkdir(whole.c_str(), directory_mode) != 0) {
-    if (errno == EEXIST) return {};  // or something else is: opening it will tell
+    if (errno == EEXIST) return {};  // if it is not a directory, opening it will fail
     return refuse(errno);
   }
   const int above = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -106,7 +106,7 @@ class RealDisk final : public Disk {
   Result<void> lock(bool shared) override {
     lock_ = openat(directory_, lock_name,
                    shared ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, file_mode);
-    // Whoever only reads may do so where nobody ever wrote.
+    // A reader needs no lock where no store was ever written.
     if (lock_ < 0 && shared && errno == ENOENT) return {};
     if (lock_ < 0) return failed("cannot open", lock_name);
     if (!shared) give_to_owner_of(directory_, lock_);
@@ -126,7 +126,7 @@ class RealDisk final : public Disk {
   }
 
   Result<std::vector<Entry>> list() override {
-    // A directory stream of its own: one may be read only once.
+    // A directory stream of its own, because a stream can be read only once.
     const int copy = openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* stream = copy < 0 ? nullptr : fdopendir(copy);
     if (stream == nullptr) return failed("cannot list", "");
@@ -135,7 +135,7 @@ class RealDisk final : public Disk {
     while (const dirent* entry = readdir(stream)) {
       struct stat status{};
       if (fstatat(directory_, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        errno = 0;  // gone since
+        errno = 0;  // removed in the meantime
         continue;
       }
       if (S_ISREG(status.st_mode)) {
@@ -214,7 +214,7 @@ class RealDisk final : public Disk {
   }
 
  private:
-  // What the system just refused.
+  // The error for a call that the system has just refused.
   std::unexpected<Error> failed(std::string_view what, std::string_view name) const {
     const int error = errno;
     const auto where = name.empty() ? path_ : fmt::format("{}/{}", path_, name);
@@ -222,7 +222,7 @@ class RealDisk final : public Disk {
                 fmt::format("{}: {}: {}{}", where, what, reason(error), whose(where, error)));
   }
 
-  // The lock file tells people who has it; the lock itself is the system's.
+  // The lock file names the owner for people; the lock itself is the system's.
   Result<void> note_owner() {
     const std::string text = fmt::format("{}\n", getpid());
     if (ftruncate(lock_, 0) != 0) return failed("cannot write", lock_name);

@@ -138,7 +138,7 @@ TEST_F(RealDiskTest, what_is_made_is_for_its_owner_only) {
   EXPECT_EQ(mode_of(made), 0700U);
   EXPECT_EQ(mode_of(made + "a"), 0600U);
   EXPECT_EQ(mode_of(made + "lock"), 0600U);
-  // What was there stays as somebody wanted it.
+  // Existing permissions are not changed.
   std::filesystem::permissions(made, std::filesystem::perms(0750));
   ASSERT_TRUE(open_directory(made, DirectoryMode::make));
   EXPECT_EQ(mode_of(made), 0750U);
@@ -147,19 +147,19 @@ TEST_F(RealDiskTest, what_is_made_is_for_its_owner_only) {
 // An administrator makes the first key before the service was ever started.
 TEST_F(RealDiskTest, what_root_makes_belongs_to_whom_the_directory_belongs_to) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
-  constexpr uid_t somebody = 12345;
-  ASSERT_EQ(chown(path_.c_str(), somebody, somebody), 0);
+  constexpr uid_t other_user = 12345;
+  ASSERT_EQ(chown(path_.c_str(), other_user, other_user), 0);
   const auto disk = open_directory(path_ + "/data", DirectoryMode::make);
   ASSERT_TRUE(disk) << disk.error().message;
   ASSERT_TRUE((*disk)->lock(false));
   (*disk)->close((*disk)->open("a", Disk::Access::create).value());
   for (const auto* name : {"/data", "/data/a", "/data/lock"}) {
-    EXPECT_EQ(owner_of(path_ + name), somebody) << name;
+    EXPECT_EQ(owner_of(path_ + name), other_user) << name;
   }
 }
 
-TEST_F(RealDiskTest, a_file_of_somebody_else_is_told_with_its_owner) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+TEST_F(RealDiskTest, the_error_about_a_file_of_another_user_names_the_owner) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   const auto disk = open();
   disk->close(disk->open("a", Disk::Access::create).value());
   ASSERT_EQ(chmod(path_.c_str(), 0755), 0);

@@ -14,7 +14,7 @@ namespace millrace {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-// A line longer than this helps nobody; entries are made by us, but of what others sent.
+// Lines longer than this are cut; entries may contain text that callers sent.
 constexpr std::size_t most_text = 16U << 10U;
 
 struct Level {
@@ -40,7 +40,7 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// Leaves of every mr_<id>_<secret> only what names the key.
+// Cuts every mr_<id>_<secret> down to the part that names the key.
 std::string without_secrets(std::string_view text) {
   constexpr std::string_view mark = "mr_";
   constexpr std::size_t id_size = 16;
@@ -61,7 +61,7 @@ std::string without_secrets(std::string_view text) {
   return out;
 }
 
-// Marks that turn the direction of writing: U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
+// Marks that change the writing direction: U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
 bool turns_writing(std::string_view character) {
   if (!character.starts_with("\xE2\x80") && !character.starts_with("\xE2\x81")) return false;
   const auto last = static_cast<unsigned char>(character[2]);
@@ -121,7 +121,7 @@ void escape_json(std::string& out, std::string_view text) {
         if (character == "\\" || character == "\"") out += '\\';
         out += character;
       },
-      // A byte that is no character shows as the code point of its number.
+      // A byte that is not part of a character is shown as the code point of its number.
       [&](unsigned char byte) { fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte); });
 }
 
@@ -159,7 +159,7 @@ struct JsonValue {
   }
   void operator()(double value) const {
     if (!std::isfinite(value)) {
-      out += "null";  // JSON has no word for it
+      out += "null";  // JSON has no NaN and no infinity
     } else {
       fmt::format_to(std::back_inserter(out), "{}", value);
     }

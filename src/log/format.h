@@ -1,4 +1,4 @@
-// How an entry looks as a line.
+// An entry as a line of text.
 #pragma once
 
 #include <millrace/time.h>
@@ -14,9 +14,9 @@ enum class LogFormat : std::uint8_t {
   json,  // {"time":"...","level":"info","message":"...","key":"value"}
 };
 
-// One line with its end, whatever the entry holds: control characters and what is not UTF-8 are
-// escaped, so that nobody can write a second line or speak to the terminal. The secret part of an
-// API key that got into an entry is left out.
+// One line with its end, whatever the entry holds. Control characters and bytes that are not UTF-8
+// are escaped, so an entry can neither forge a second line nor control the terminal. The secret
+// part of an API key is left out.
 std::string format_line(const LogEntry& entry, TimePoint now, LogFormat format,
                         bool colours = false);
 

@@ -24,7 +24,7 @@ struct LogWriter::Shared {
     changed.notify_one();
   }
 
-  // What to write next; empty: nothing will come any more.
+  // The text to write next; empty: the writer has stopped.
   std::string next() {
     const Lock lock(mutex);
     changed.wait(mutex,
@@ -34,7 +34,7 @@ struct LogWriter::Shared {
       const LogEntry entry{
           .level = LogLevel::warning,
           .message =
-              fmt::format("{} lines of the log were dropped: whoever reads it is too slow", lost)};
+              fmt::format("{} log lines were dropped: the reader of the log is too slow", lost)};
       lines += format_line(entry, clock.now(), options.format, options.colours);
     }
     return lines;
@@ -98,8 +98,8 @@ bool LogWriter::stop(Duration within) {
 }
 
 void write_to_standard_error(std::string_view lines) {
-  // One call, so that lines of other processes do not come between. Nobody could be told of an
-  // error.
+  // One call, so that lines of other processes do not come between. An error cannot be reported
+  // anywhere.
   std::fwrite(lines.data(), 1, lines.size(), stderr);
 }
 

@@ -1,5 +1,5 @@
-// Writes entries as lines, from a thread of its own: whoever logs never waits for a terminal or a
-// pipe. What does not fit is dropped and counted, and the count is written as soon as it can be.
+// Writes entries as lines on a thread of its own, so a caller never waits for a terminal or a pipe.
+// Entries that do not fit are dropped and counted; the count is written as soon as possible.
 #pragma once
 
 #include <millrace/time.h>
@@ -19,7 +19,7 @@ struct LogOptions {
   LogLevel least = LogLevel::info;
   LogFormat format = LogFormat::text;
   bool colours = false;
-  std::size_t most_bytes = 4U << 20U;  // that wait to be written
+  std::size_t most_bytes = 4U << 20U;  // most bytes that wait to be written
 };
 
 class LogWriter {
@@ -27,19 +27,20 @@ class LogWriter {
   // Called on the writer's thread with one or more whole lines; may block.
   using Sink = std::function<void(std::string_view lines)>;
 
-  // The clock must outlive everybody who logs.
+  // The clock must outlive every copy of log().
   LogWriter(Clock& clock, LogOptions options, Sink sink);
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
   ~LogWriter();  // as stop(5 s)
 
-  // May be used as long as anybody likes; after stop() entries go nowhere.
+  // The copies may outlive the writer; after stop() entries are discarded.
   Log log() const;
 
-  // Text for people that is no entry, in its turn; escape what came from outside.
+  // Text that is not an entry, such as a banner. The caller escapes what came from outside.
   void plain(std::string_view text);
 
-  // Writes what waits. False: the sink was still blocked after `within`, and is left to itself.
+  // Writes what waits. False: the sink was still blocked after `within`, and its thread is
+  // abandoned.
   bool stop(Duration within);
 
  private:

@@ -45,7 +45,7 @@ TEST(LogWriter, lines_come_whole_and_in_order_from_every_thread) {
   EXPECT_EQ(lines, 4U * each);
 }
 
-TEST(LogWriter, a_blocked_sink_blocks_nobody_and_what_was_dropped_is_counted) {
+TEST(LogWriter, a_blocked_sink_blocks_no_caller_and_dropped_lines_are_counted) {
   ManualClock clock;
   std::latch blocked(1);
   std::latch open(1);
@@ -66,7 +66,7 @@ TEST(LogWriter, a_blocked_sink_blocks_nobody_and_what_was_dropped_is_counted) {
   open.count_down();
   EXPECT_TRUE(writer.stop(std::chrono::seconds(60)));
   const auto kept = (1000 / std::string("1970-01-01T00:00:00.000Z INFO  one of many\n").size());
-  EXPECT_THAT(written, HasSubstr("WARN  " + std::to_string(1000 - kept) + " lines of the log"));
+  EXPECT_THAT(written, HasSubstr("WARN  " + std::to_string(1000 - kept) + " log lines"));
   EXPECT_LT(written.size(), 1300U);
 }
 

@@ -24,7 +24,7 @@ constexpr AddressRange v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, unsign
   return {.first = mapped(a, b, c, 0), .bits = static_cast<std::uint8_t>(v4_bits + bits)};
 }
 
-// IPv4 addresses that do not lead to somebody in the Internet (RFC 6890 and its registry).
+// IPv4 addresses that are not public (RFC 6890 and its registry).
 constexpr auto special_v4 = std::to_array<AddressRange>({
     v4(0, 0, 0, 8),        // this host
     v4(10, 0, 0, 8),       // private
@@ -43,7 +43,7 @@ constexpr auto special_v4 = std::to_array<AddressRange>({
     v4(240, 0, 0, 4),      // reserved, and broadcast
 });
 
-// The only part of IPv6 that is given out to the public, and what in it is not public.
+// The only part of IPv6 that is assigned to the public, and the ranges in it that are not public.
 constexpr AddressRange public_v6 = {.first = {0x20}, .bits = 3};
 constexpr auto special_v6 = std::to_array<AddressRange>({
     {.first = {0x20, 0x01}, .bits = 23},              // protocols: Teredo, ORCHID, benchmarks
@@ -51,7 +51,7 @@ constexpr auto special_v6 = std::to_array<AddressRange>({
     {.first = {0x3f, 0xff}, .bits = 20},              // documentation
 });
 
-// IPv6 addresses that carry an IPv4 address, to which something on the way translates.
+// IPv6 addresses that carry an IPv4 address, to which a gateway translates.
 constexpr AddressRange nat64 = {.first = {0x00, 0x64, 0xff, 0x9b}, .bits = 96};
 constexpr AddressRange six_to_four = {.first = {0x20, 0x02}, .bits = 16};
 
@@ -91,10 +91,11 @@ bool is_special(const Address& address) {
 }
 
 std::unexpected<Error> no_range(std::string_view text, std::string_view why) {
-  return fail(ErrorCode::invalid,
-              fmt::format("{} is no range of addresses: {}; allowed are 10.0.0.0/8, 192.168.1.7, "
-                          "fd00::/8, ::1 and the like",
-                          in_quotes(text), why));
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("{} is not a range of addresses: {}; allowed are 10.0.0.0/8, 192.168.1.7, "
+                  "fd00::/8, ::1 and the like",
+                  in_quotes(text), why));
 }
 
 }  // namespace
@@ -118,7 +119,8 @@ Result<AddressRange> parse_range(std::string_view text) {
     const std::string_view number = text.substr(slash + 1);
     const auto [end, error] = std::from_chars(number.begin(), number.end(), bits);
     if (error != std::errc{} || end != number.end() || bits > most) {
-      return no_range(text, fmt::format("behind the slash is a number from 0 to {}", most));
+      return no_range(text,
+                      fmt::format("after the slash there must be a number from 0 to {}", most));
     }
   }
   range.bits = static_cast<std::uint8_t>(128 - most + bits);

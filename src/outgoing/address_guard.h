@@ -1,5 +1,5 @@
-// Which addresses may be connected to. Asked for the address itself, after its name was resolved
-// and for every connection, so that no name can point elsewhere between the look and the call.
+// Which addresses may be connected to. The guard checks the resolved address of every connection,
+// so a name cannot point elsewhere between check and call.
 #pragma once
 
 #include <millrace/result.h>
@@ -25,10 +25,10 @@ Result<AddressRange> parse_range(std::string_view text);
 std::string to_text(const std::array<std::uint8_t, 16>& address);
 
 struct AddressGuard {
-  // Whatever is not somebody's public address: loopback, private, link-local, shared, multicast,
-  // reserved; IPv6 addresses that stand for such an IPv4 address, too.
+  // Whether addresses that are not public are allowed: loopback, private, link-local, shared,
+  // multicast, reserved, and IPv6 addresses that stand for such an IPv4 address.
   bool allow_private = true;
-  std::vector<AddressRange> allowed = {};  // of them, these nevertheless
+  std::vector<AddressRange> allowed = {};  // ranges that are allowed even so
 
   bool allows(const std::array<std::uint8_t, 16>& address) const;
 };

@@ -1,4 +1,4 @@
-// Why there is no answer, in words that help: who, where, and what happened.
+// Says why there is no answer: who was called, where, and what happened.
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/quote.h"
-#include "outgoing/transfer.h"
+#include "outgoing/curl_request.h"
 
 namespace millrace::outgoing {
 namespace {
@@ -91,7 +91,7 @@ Error error_of(const Failure& of) {
                                      shown(of.request.url))};
     case CURLE_COULDNT_RESOLVE_HOST:
       return unavailable(
-          fmt::format("could not connect to {}: nobody knows an address of that name", place));
+          fmt::format("could not connect to {}: its name cannot be resolved", place));
     case CURLE_COULDNT_CONNECT:
       return unavailable(not_connected(of, place));
     case CURLE_OPERATION_TIMEDOUT:
@@ -115,7 +115,7 @@ Error error_of(const Failure& of) {
     default:
       break;
   }
-  return unavailable(fmt::format("{} gave no answer that is HTTP: {}", place, words_of(of)));
+  return unavailable(fmt::format("{} did not answer with HTTP: {}", place, words_of(of)));
 }
 
 }  // namespace millrace::outgoing

@@ -13,14 +13,14 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
-#include "outgoing/transfer.h"
+#include "outgoing/curl_request.h"
 
 namespace millrace::outgoing {
 namespace {
 
-constexpr std::size_t most_idle = 256;  // handles that wait for the next request
+constexpr std::size_t most_idle = 256;  // handles kept for the next request
 constexpr int longest_poll_ms = 60'000;
-// Libcurl's own limit comes first where it holds: it knows more about what happened.
+// libcurl's own timeout fires first where there is one, because its message says more.
 constexpr std::chrono::milliseconds patience(20);
 constexpr Duration longest = std::chrono::hours(24 * 20);
 
@@ -91,7 +91,7 @@ struct HttpClient::Parts {
       if (!late) inbox.push_back({std::move(request), std::move(done)});
     }
     if (late) {
-      done(std::unexpected(closed()));  // asked for by the completion of another
+      done(std::unexpected(closed()));  // sent by a completion while the client closes
     } else if (first) {
       curl_multi_wakeup(multi);
     }
@@ -105,7 +105,7 @@ struct HttpClient::Parts {
     curl_multi_wakeup(multi);
   }
 
-  // ---- On the client's thread ------------------------------------------------------------------
+  // ---- On the client's thread ----
 
   void run() {
     block_signals();
@@ -124,7 +124,7 @@ struct HttpClient::Parts {
       given_up.clear();
       int running = 0;
       curl_multi_perform(multi, &running);
-      if (collect()) continue;  // completions may have asked for more
+      if (collect()) continue;  // completions may have sent more requests
       curl_multi_poll(multi, nullptr, 0, expire(), nullptr);
     }
     for (Waiting& each : arrived) each.done(std::unexpected(closed()));
@@ -134,30 +134,30 @@ struct HttpClient::Parts {
 
   void begin(Waiting waiting) {
     if (waiting.request.stop.stop_requested()) {
-      waiting.done(fail(ErrorCode::unavailable, "the request was given up before it was sent"));
+      waiting.done(fail(ErrorCode::unavailable, "the request was cancelled before it was sent"));
       return;
     }
-    std::unique_ptr<Transfer> transfer;
+    std::unique_ptr<CurlRequest> curl_request;
     if (idle.empty()) {
-      transfer = std::make_unique<Transfer>(options);
+      curl_request = std::make_unique<CurlRequest>(options);
     } else {
-      transfer = std::move(idle.back());
+      curl_request = std::move(idle.back());
       idle.pop_back();
     }
     const std::uint64_t number = ++last_number;
-    auto begun = transfer->begin(number, std::move(waiting.request), std::move(waiting.done));
-    if (begun && curl_multi_add_handle(multi, transfer->handle()) != CURLM_OK) {
-      begun = fail(ErrorCode::unavailable, "libcurl does not take the request");
+    auto begun = curl_request->begin(number, std::move(waiting.request), std::move(waiting.done));
+    if (begun && curl_multi_add_handle(multi, curl_request->handle()) != CURLM_OK) {
+      begun = fail(ErrorCode::unavailable, "libcurl refuses the request");
     }
     if (!begun) {
-      transfer->end(std::unexpected(std::move(begun).error()));
-      keep(std::move(transfer));
+      curl_request->end(std::unexpected(std::move(begun).error()));
+      keep(std::move(curl_request));
       return;
     }
-    Transfer* const added = transfer.get();
+    CurlRequest* const added = curl_request.get();
     added->deadline = clock.steady() + std::min(added->request().timeout, longest) + patience;
     deadlines.emplace(added->deadline, number);
-    active.emplace(number, std::move(transfer));
+    active.emplace(number, std::move(curl_request));
     added->watch([this](std::uint64_t which) { cancel(which); });
   }
 
@@ -170,16 +170,16 @@ struct HttpClient::Parts {
       char* owner = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
       const CURLcode code = message->data.result;
-      auto* transfer = reinterpret_cast<Transfer*>(owner);
-      auto taken = take_out(transfer->number());
+      auto* curl_request = reinterpret_cast<CurlRequest*>(owner);
+      auto taken = take_out(curl_request->number());
       taken->end(code);
       keep(std::move(taken));
     }
     return some;
   }
 
-  // Ends what had no connection when its time was over: libcurl's clock runs for the others only.
-  // The result is for how long nothing else will be due, in milliseconds.
+  // Ends requests that got no connection in time; libcurl measures the others itself. Returns the
+  // milliseconds until the next one is due.
   int expire() {
     while (!deadlines.empty()) {
       const auto [deadline, number] = *deadlines.begin();
@@ -189,10 +189,13 @@ struct HttpClient::Parts {
             longest_poll_ms, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
       }
       const auto& late = active.at(number);
-      end(late, fail(ErrorCode::unavailable,
-                     fmt::format("{} was not asked: none of {} connections was free in {} ms",
-                                 place_of(late->request().url), options.connections,
-                                 late->request().timeout.count())));
+      end(late,
+          fail(
+              ErrorCode::unavailable,
+              fmt::format(
+                  "the request to {} was not sent: none of {} connections became free within {} ms",
+                  place_of(late->request().url), options.connections,
+                  late->request().timeout.count())));
     }
     return longest_poll_ms;
   }
@@ -201,26 +204,26 @@ struct HttpClient::Parts {
     const auto found = active.find(number);
     if (found == active.end()) return;  // it was answered meanwhile
     end(found->second,
-        fail(ErrorCode::unavailable, "the request was given up while its answer was awaited"));
+        fail(ErrorCode::unavailable, "the request was cancelled before its answer came"));
   }
 
-  void end(const std::unique_ptr<Transfer>& transfer, Result<HttpReply> result) {
-    auto taken = take_out(transfer->number());
+  void end(const std::unique_ptr<CurlRequest>& curl_request, Result<HttpReply> result) {
+    auto taken = take_out(curl_request->number());
     taken->end(std::move(result));
     keep(std::move(taken));
   }
 
-  std::unique_ptr<Transfer> take_out(std::uint64_t number) {
+  std::unique_ptr<CurlRequest> take_out(std::uint64_t number) {
     auto node = active.extract(number);
     deadlines.erase({node.mapped()->deadline, number});
     curl_multi_remove_handle(multi, node.mapped()->handle());
     return std::move(node.mapped());
   }
 
-  void keep(std::unique_ptr<Transfer> transfer) {
-    // One that libcurl had no memory for is of no use to anybody.
-    const bool usable = transfer->handle() != nullptr;
-    if (usable && idle.size() < most_idle) idle.push_back(std::move(transfer));
+  void keep(std::unique_ptr<CurlRequest> curl_request) {
+    // A handle that libcurl had no memory for cannot be reused.
+    const bool usable = curl_request->handle() != nullptr;
+    if (usable && idle.size() < most_idle) idle.push_back(std::move(curl_request));
   }
 
   const HttpClientOptions options;
@@ -231,12 +234,12 @@ struct HttpClient::Parts {
   std::vector<std::uint64_t> cancelled GUARDED_BY(mutex);
   bool stopping GUARDED_BY(mutex) = false;
 
-  // Of the client's thread.
+  // Used by the client's thread only.
   std::vector<Waiting> arrived;
   std::vector<std::uint64_t> given_up;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Transfer>> active;
+  std::unordered_map<std::uint64_t, std::unique_ptr<CurlRequest>> active;
   std::set<std::pair<std::chrono::nanoseconds, std::uint64_t>> deadlines;
-  std::vector<std::unique_ptr<Transfer>> idle;
+  std::vector<std::unique_ptr<CurlRequest>> idle;
   SystemClock clock;
   std::uint64_t last_number = 0;
   std::thread thread;
@@ -254,7 +257,7 @@ void HttpClient::send(HttpRequest request, Done done) {
 Result<HttpReply> HttpClient::send(HttpRequest request) {
   std::promise<Result<HttpReply>> promise;
   auto answer = promise.get_future();
-  // The promise lives in the completion: it may not end before set_value has returned.
+  // The promise lives in the completion, because set_value must return before it is destroyed.
   send(std::move(request), [promise = std::move(promise)](Result<HttpReply> result) mutable {
     promise.set_value(std::move(result));
   });

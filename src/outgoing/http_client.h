@@ -1,5 +1,5 @@
-// HTTP to others: to a Millrace server, to webhooks and endpoints. One thread drives all requests;
-// connections are kept and used again.
+// HTTP client: for a Millrace server, webhooks and endpoints. One thread drives all requests;
+// connections are kept and reused.
 #pragma once
 
 #include <millrace/result.h>
@@ -28,15 +28,15 @@ struct HttpRequest {
   std::string url = {};
   Headers headers = {};
   std::string body = {};
-  // Instead of `body`, for one of any length: fills the room with what comes next and says how much
-  // that is; 0: nothing follows. Called on the client's thread, where everybody waits for it.
+  // Instead of `body`, for a body of any length: fills the room with the next bytes and returns how
+  // many; 0: the body ends. Called on the client's thread, which all requests share.
   std::function<Result<std::size_t>(std::span<char> room)> more = {};
-  // Instead of HttpReply::body, for an answer of any length whose status is 2xx: gets what comes
-  // as it comes; an error ends the request with it. Called on the client's thread, as `more` is.
+  // Instead of HttpReply::body, for a 2xx answer of any length: gets each piece as it arrives; an
+  // error ends the request with that error. Called on the client's thread, like `more`.
   std::function<Result<void>(std::string_view piece)> on_piece = {};
   Duration timeout = std::chrono::seconds(30);  // for everything
   Duration connect_timeout = std::chrono::seconds(10);
-  Duration stall_timeout{};  // for a second byte after any; zero: as long as there is time
+  Duration stall_timeout{};  // longest pause between two pieces of the answer; zero: no limit
   std::size_t most = std::size_t{32} << 20U;  // bytes of the answer's body
   bool clip = false;                          // cut a longer body instead of refusing it
   std::stop_token stop = {};
@@ -53,20 +53,19 @@ struct HttpReply {
 };
 
 struct HttpClientOptions {
-  AddressGuard guard = {};       // who may be connected to; looked at with every connection
-  std::size_t connections = 64;  // a host
+  AddressGuard guard = {};       // checked for every connection
+  std::size_t connections = 64;  // per host
   std::string user_agent = "millrace";
   std::string ca_file = {};  // empty: the system's
 };
 
-// `unavailable`: no answer came, and nothing is known of what the other side did (the message says
-// why). `invalid`: it could not be sent at all: a bad URL, an address that is not allowed.
-// `too_large`: the answer was.
+// `unavailable`: no answer came, and it is not known what the other side did (the message says
+// why). `invalid`: the request could not be sent at all: a bad URL, an address that is not allowed.
+// `too_large`: the answer was too large.
 //
-// HTTP/1.1, over TLS only with certificates that can be trusted. Redirects are not followed, and
-// proxies that the environment names are not used: who is connected to is the URL's host, or the
-// guard could be talked past. If a kept connection turns out to have been closed without a byte of
-// an answer, the request is sent once more over a new one.
+// HTTP/1.1, over TLS only with trusted certificates. Redirects are not followed and proxies of the
+// environment are not used, because either could bypass the guard. If a kept connection turns out
+// to have been closed without a byte of an answer, the request is sent once more over a new one.
 class HttpClient {
  public:
   using Done = std::move_only_function<void(Result<HttpReply>)>;
@@ -74,11 +73,12 @@ class HttpClient {
   explicit HttpClient(HttpClientOptions options = {});
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
-  ~HttpClient();  // what is under way ends with `unavailable`
+  ~HttpClient();  // requests under way end with `unavailable`
 
-  // Any thread. `done` is called once, on the client's thread or on this one, and may only post.
+  // From any thread. `done` is called once, on the client's thread or on the caller's, and may only
+  // post.
   void send(HttpRequest request, Done done);
-  // Waits for the answer.
+  // Blocks until the answer is here.
   Result<HttpReply> send(HttpRequest request);
 
  private:

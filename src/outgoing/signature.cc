@@ -31,9 +31,9 @@ std::string seconds_of(TimePoint at) {
 Result<Secret> parse_secret(std::string_view text) {
   if (text.empty()) return no_secret("is empty");
   if (!text.starts_with(mark)) return no_secret("does not begin with whsec_");
-  // The text of the decoder's error could show a part of the secret.
+  // The decoder's error is not shown: it could contain a part of the secret.
   auto bytes = base64_decode(text.substr(mark.size()));
-  if (!bytes) return no_secret("is not base64 behind whsec_");
+  if (!bytes) return no_secret("is not base64 after whsec_");
   if (bytes->size() < least_bytes || bytes->size() > most_bytes) {
     return no_secret(fmt::format("has {} bytes", bytes->size()));
   }

@@ -1,5 +1,5 @@
-// Signatures of webhooks, as standardwebhooks.com has them: who receives one can tell that it comes
-// from who shares the secret, and when it was sent.
+// Signatures of webhooks as in standardwebhooks.com. The receiver can check that the sender knows
+// the secret, and when the webhook was sent.
 #pragma once
 
 #include <millrace/result.h>
@@ -17,12 +17,12 @@ struct Secret {
   std::string key = {};
 };
 
-// 24 to 64 bytes. `invalid` says what is wrong and how one is made, and never shows the text.
+// 24 to 64 bytes. `invalid` says what is wrong and how to make a secret, and never shows the text.
 Result<Secret> parse_secret(std::string_view text);
 
-// The value of webhook-signature: "v1,<base64>" for each secret, separated by spaces, so that a
-// receiver who knows one of them is content while they are being replaced. Empty without secrets.
-// An id is not empty and has no dot.
+// The value of webhook-signature: "v1,<base64>" for each secret, separated by spaces. While secrets
+// are replaced, a receiver needs to know only one of them. Empty without secrets. The id must not
+// be empty and must have no dot.
 std::string sign(std::span<const Secret> secrets, std::string_view id, TimePoint at,
                  std::string_view body);
 

@@ -1,4 +1,4 @@
-// The files of the dashboard, in the program itself.
+// The files of the dashboard, compiled into the program.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct File {
   std::string_view content_type = {};
   std::string_view tag = {};  // changes with the content
   std::string_view plain = {};
-  // The same, packed; empty where that is no smaller.
+  // Compressed; empty if that is not smaller.
   std::string_view gzip = {};
   std::string_view brotli = {};
 };

@@ -16,8 +16,8 @@ using api::Method;
 constexpr std::string_view page = "/index.html";
 constexpr std::string_view base_mark = "<base href=\"./\" />";
 
-// Nothing but our own files may run, be shown or be asked; nobody may put the page into a frame;
-// no text becomes HTML but what Svelte has compiled.
+// Only our own files may run, be shown or be fetched; no site may put the page into a frame; only
+// markup compiled by Svelte becomes HTML.
 constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; "
@@ -41,7 +41,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Calls `see` with each part of a list with commas, until it returns true.
+// Calls `see` with each part of a list separated by commas, until it returns true.
 template <class See>
 bool any_of_list(std::string_view list, See see) {
   while (!list.empty()) {
@@ -89,7 +89,7 @@ HttpResponse asset(const File& file, const HttpRequest& head) {
 
 HttpResponse index(const File& file, const std::string& base, const HttpRequest& head) {
   HttpResponse response{.content_type = std::string(file.content_type)};
-  // The same file says something else in another place.
+  // The page depends on its base path, so its tag does, too.
   const std::string tag = fmt::format("\"{}-{}\"", file.tag, base);
   response.headers.emplace_back("Cache-Control", "no-cache");
   response.headers.emplace_back("ETag", tag);

@@ -1,10 +1,10 @@
-// Answers what people open in a browser. Files have names that change with their content and may be
-// kept for ever; the page itself is asked for anew each time and says only where it lives:
+// Serves the dashboard to browsers. Asset names change with their content, so assets may be cached
+// for ever. The page itself is fetched each time and contains its base path:
 //
-//   <base href="../">     for /tasks/17, so that everything in it may be relative, and a proxy can
-//                         put the server anywhere without anybody having to be told
+//   <base href="../">     for /tasks/17, so that every link in it is relative, and a proxy can put
+//                         the server under any path without a setting
 //
-// Every address of the page is answered with the same page, which finds out by itself what to show.
+// Every address of the dashboard is answered with the same page, which reads its address.
 #pragma once
 
 #include <optional>
@@ -19,21 +19,21 @@ namespace millrace::pages {
 
 struct PagesOptions {
   std::string version = "0";
-  // Where the server is for its readers: /admin/queues. Empty: at the root, or wherever a proxy
-  // has put it.
+  // The path under which readers see the server: /admin/queues. Empty: the root, or the path that a
+  // proxy reports.
   std::string base_path = {};
   std::span<const File> files = pages::files();
 };
 
-// For a request that no route is for; `path` is its path without the query. nullopt: it is not for
-// us either, and there is nothing of that name.
+// Answers a request that matches no route; `path` is its path without the query. nullopt: it is not
+// for the dashboard either.
 std::optional<api::HttpResponse> answer(const PagesOptions& options, const api::HttpRequest& head,
                                         std::string_view path);
 
-// ---- The pieces --------------------------------------------------------------------------------
+// ---- The pieces ----
 
-// What leads from an address back to the root, as the value of <base href>. A proxy may have said
-// in X-Forwarded-Prefix where that is; what is no plain path is not heeded.
+// The value of <base href>: what leads from an address back to the root. A proxy may name its path
+// in X-Forwarded-Prefix; a value that is not a plain path is ignored.
 std::string base_of(std::string_view path, std::string_view forwarded_prefix);
 
 // Whether a header Accept-Encoding allows this one.

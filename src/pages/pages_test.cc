@@ -119,7 +119,7 @@ TEST_F(PagesTest, programs_are_told_where_the_api_is_and_get_no_page) {
   for (const auto* path : {"/v1", "/v1/", "/v1/task", "/v1/tasks/a/b"}) EXPECT_FALSE(browse(path));
 }
 
-TEST_F(PagesTest, nothing_of_others_may_run_and_nobody_may_frame_it) {
+TEST_F(PagesTest, no_foreign_code_may_run_and_no_site_may_frame_it) {
   for (const auto& response :
        {browse("/"), ask("/assets/a-1.js"), ask("/"), browse("/", {.method = Method::head})}) {
     auto all = headers(*response);

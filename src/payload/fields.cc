@@ -1,4 +1,4 @@
-// What the templates of <millrace/fields.h> need: everything in them that knows no type of theirs.
+// The part of <millrace/fields.h> that does not depend on the user's types.
 #include <millrace/fields.h>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 namespace millrace::json {
 namespace {
 
-// Fields mostly come in the order in which they are listed: the next one is tried first.
+// Fields mostly come in the order in which they are listed, so the next one is tried first.
 std::size_t find(std::span<const Field> fields, std::string_view key, std::size_t next) {
   if (next < fields.size() && fields[next].name == key) return next;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -34,7 +34,7 @@ void refuse_unknown(Reader& in, const Place& at, std::span<const Field> fields) 
   std::vector<std::string_view> known;
   for (const Field& field : fields) known.push_back(field.name);
   if (known.empty()) {
-    return in.refuse(fmt::format("{} is not known; nothing may stand here", words(at)));
+    return in.refuse(fmt::format("{} is not known; no field is allowed here", words(at)));
   }
   const std::string_view meant = nearest(at.key, known);
   const std::size_t off = distance(at.key.substr(0, long_enough), meant);
@@ -71,7 +71,7 @@ T read_whole(Reader& in, T least, T most, const Place& at) {
   return T{};
 }
 
-// Reads text that means something, if it does.
+// Reads a value that is written as text, such as a time.
 template <class T, class Parse>
 void read_meaning(Reader& in, T& to, const Place& at, std::string_view allowed, Parse parse) {
   std::string scratch;

@@ -13,8 +13,9 @@ namespace {
 constexpr std::uint64_t each = 0x0101010101010101ULL;
 constexpr std::uint64_t high = 0x8080808080808080ULL;
 
-// Eight characters at once: the high bit of each that needs a closer look (quotes, backslashes,
-// control characters, anything beyond ASCII). May name more behind the first one, never less.
+// Eight characters at once: sets the high bit of each that needs a closer look (quotes,
+// backslashes, control characters, anything beyond ASCII). May mark too many after the first one,
+// never too few.
 inline std::uint64_t special(std::uint64_t word) {
   const auto zero = [](std::uint64_t x) { return (x - each) & ~x; };
   const std::uint64_t control = (word - each * 0x20) & ~word;
@@ -46,7 +47,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// The code unit of four digits; -1: they are none.
+// The code unit of four hexadecimal digits; -1: they are not digits.
 int code_unit(const char* at, const char* end) {
   if (end - at < 4) return -1;
   int unit = 0;
@@ -58,7 +59,7 @@ int code_unit(const char* at, const char* end) {
   return unit;
 }
 
-// From behind a backslash to behind what it escapes; nullptr if it escapes nothing.
+// From after a backslash to after what it escapes; nullptr if it escapes nothing.
 const char* skip_escape(const char* at, const char* end) {
   if (at == end) return nullptr;
   switch (*at) {
@@ -147,7 +148,7 @@ const char* skip_scalar(const char* at, const char* end, const char*& wrong) {
   }
 }
 
-// What is open: one bit a level, set for objects.
+// The open lists and objects: one bit per level, set for objects.
 class Levels {
  public:
   bool empty() const { return depth_ == 0; }
@@ -167,7 +168,7 @@ class Levels {
   std::size_t depth_ = 0;
 };
 
-// A key and its colon, up to the value behind them.
+// A key and its colon, up to the value after them.
 const char* skip_key(const char* at, const char* end, const char*& wrong) {
   at = skip_spaces(at, end);
   wrong = at;
@@ -180,7 +181,7 @@ const char* skip_key(const char* at, const char* end, const char*& wrong) {
   return at != end && *at == ':' ? at + 1 : nullptr;
 }
 
-// From behind a value to where the next one begins, closing what ends in between. Done: nothing is
+// From after a value to where the next one begins, closing what ends in between. Done: nothing is
 // open any more.
 const char* skip_to_next(const char* at, const char* end, Levels& open, const char*& wrong) {
   while (!open.empty()) {

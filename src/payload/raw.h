@@ -1,4 +1,4 @@
-// JSON as text, without making anything of it: where a value ends, and whether a text is JSON.
+// Scans JSON as text, without building values: where a value ends, and whether a text is JSON.
 //
 // Strict as RFC 8259 is, and as Boost.JSON, which our own client reads with: UTF-8 only, no control
 // characters in strings, no half of a surrogate pair. Nothing is recursive, so depth costs nothing.
@@ -17,10 +17,10 @@ constexpr bool is_space(char c) {
 }
 
 // Skips one value that begins at `from` (no space before it). nullptr: it is not JSON, and `wrong`
-// is where that shows; the end of the text if it stops in the middle.
+// is the place of the error, which is the end of the text if the text is incomplete.
 const char* skip_value(const char* from, const char* end, const char*& wrong);
 
-// Skips a string, from behind its opening quote to behind the closing one. `escaped`: it has
+// Skips a string, from after its opening quote to after the closing one. `escaped`: it has
 // backslashes. nullptr as above.
 const char* skip_string(const char* from, const char* end, bool& escaped, const char*& wrong);
 

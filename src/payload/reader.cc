@@ -55,7 +55,7 @@ void append_words(std::string& out, const Place& at) {
 std::string words(const Place& at) {
   std::string out;
   append_words(out, at);
-  // Nobody reads five hundred levels.
+  // Five hundred levels would not be readable.
   constexpr std::size_t most = 400;
   constexpr std::size_t kept = 180;
   if (out.size() > most) {
@@ -120,7 +120,7 @@ bool Reader::open(char bracket, const Place& at) {
   }
   if (++depth_ > max_depth) {
     malformed_ = true;
-    refuse(fmt::format("{} is nested too deeply: more than {} lists and objects in each other",
+    refuse(fmt::format("{} is nested too deeply: more than {} levels of lists and objects",
                        words(at), max_depth));
     return false;
   }
@@ -199,7 +199,7 @@ std::optional<Error> Reader::finish(std::string_view what) {
   if (good()) {
     if (peek() == '\0' && at_ == end_) return std::nullopt;
     return Error{.code = ErrorCode::invalid,
-                 .message = fmt::format("{} goes on behind the end of its JSON, at position {}",
+                 .message = fmt::format("{} continues after the end of its JSON, at position {}",
                                         what, at_ - begin_ + 1)};
   }
   if (!malformed_) {

@@ -1,5 +1,5 @@
-// A JSON text on its way into values, in one pass and without a tree: the cursor, and the first
-// thing that was wrong. Nothing is read after that.
+// Reads a JSON text into values, in one pass and without a tree: a cursor and the first error.
+// Nothing is read after an error.
 #pragma once
 
 #include <millrace/fields.h>
@@ -22,10 +22,10 @@ class Reader {
   // The first character of the next value; 0 at the end of the text.
   char peek();
   bool null();
-  // Whatever comes next, skipped; nullopt: it is not JSON.
+  // Skips the next value; nullopt: it is not JSON.
   std::optional<std::string_view> raw();
-  // The next value if it is a string, as it means: a part of the text itself, or of `scratch` if it
-  // has escapes. Nullopt, and nothing refused: it is something else.
+  // The next value if it is a string, unescaped: a part of the text itself, or of `scratch` if it
+  // has escapes. Nullopt, without an error: it is another kind of value.
   std::optional<std::string_view> string(std::string& scratch);
   // The next value if it is a number, as it is written; as above.
   std::optional<std::string_view> number();
@@ -40,7 +40,7 @@ class Reader {
   void refuse_value(const Place& at, std::string_view allowed, std::string_view raw);
   void refuse(std::string message);
 
-  // What was wrong, if anything. Whatever it was, a text that is no JSON is told to be that.
+  // The error, if there is one. A text that is not JSON is always reported as that.
   std::optional<Error> finish(std::string_view what);
 
  private:

@@ -62,9 +62,9 @@ TEST(Refusals, name_what_is_not_known) {
       R"(payload["a b\x0a"] is not known; known here are to, subject, address, data, others)");
   EXPECT_EQ(refusal<Letter>(R"({"":1})"),
             R"(payload[""] is not known; known here are to, subject, address, data, others)");
-  EXPECT_EQ(refusal<Empty>(R"({"a":1})"), "payload.a is not known; nothing may stand here");
+  EXPECT_EQ(refusal<Empty>(R"({"a":1})"), "payload.a is not known; no field is allowed here");
   EXPECT_EQ(refusal<Empty>("{\"" + std::string(100'000, 'x') + "\":1}"),
-            "payload[\"" + std::string(80, 'x') + "\"...] is not known; nothing may stand here");
+            "payload[\"" + std::string(80, 'x') + "\"...] is not known; no field is allowed here");
 }
 
 TEST(Refusals, name_what_is_there_twice) {
@@ -179,13 +179,13 @@ TEST(Refusals, what_is_no_json_is_told_to_be_none) {
   EXPECT_EQ(refusal<std::vector<int>>("[01]"), "payload is not JSON from position 3 on");
   EXPECT_EQ(refusal<std::vector<int>>("[1}"), "payload is not JSON from position 3 on");
   EXPECT_EQ(refusal<std::string>("\"\xff\""), "payload is not JSON from position 2 on");
-  EXPECT_EQ(refusal<int>("1 1"), "payload goes on behind the end of its JSON, at position 3");
+  EXPECT_EQ(refusal<int>("1 1"), "payload continues after the end of its JSON, at position 3");
   EXPECT_EQ(refusal<int>(std::string_view("1\0", 2)),
-            "payload goes on behind the end of its JSON, at position 2");
+            "payload continues after the end of its JSON, at position 2");
   // That comes before what is wrong with a value, wherever it stands.
   EXPECT_EQ(refusal<Letter>(R"({"to":1,"x")"), "payload ends in the middle of the JSON");
   EXPECT_EQ(refusal<Letter>(R"({"x":1}})"),
-            "payload goes on behind the end of its JSON, at position 8");
+            "payload continues after the end of its JSON, at position 8");
 }
 
 TEST(Refusals, depth_is_bounded) {
@@ -193,8 +193,7 @@ TEST(Refusals, depth_is_bounded) {
   for (int i = 0; i < 100'000; ++i) deep += "{\"c\":[";
   const std::string message = refusal<Chain>(deep);
   EXPECT_TRUE(message.starts_with("payload.c[0].c[0]")) << message;
-  EXPECT_TRUE(
-      message.ends_with("is nested too deeply: more than 512 lists and objects in each other"));
+  EXPECT_TRUE(message.ends_with("is nested too deeply: more than 512 levels of lists and objects"));
   EXPECT_LT(message.size(), 600U);
   EXPECT_TRUE(refusal<millrace::Value>(std::string(100'000, '[')).contains("nested too deeply"));
   // Side by side is not deep.

@@ -25,7 +25,7 @@ struct Append {
   void operator()(double value) const {
     const std::size_t from = out.size();
     append_number(out, value);
-    // So that it is read as what it was.
+    // So that it is read back as a floating-point number.
     if (std::isfinite(value) && out.find_first_of(".e", from) == std::string::npos) out += ".0";
   }
   void operator()(const std::string& text) const { append_text(out, text); }
@@ -75,7 +75,7 @@ void read_list(Reader& in, List& to, const Place& at) {
   }
 }
 
-// Finds names that come twice: by looking at all of them while they are few.
+// Finds duplicate names, by comparing with all of them while they are few.
 class Known {
  public:
   bool add(const Object& object, std::string_view name) {

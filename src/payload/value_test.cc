@@ -57,7 +57,7 @@ TEST(Value, what_is_no_json_is_refused_with_its_position) {
   EXPECT_EQ(parse_json("[1,").error().message, "the text ends in the middle of the JSON");
   EXPECT_EQ(parse_json("[nul]").error().message, "the text is not JSON from position 2 on");
   EXPECT_EQ(parse_json("{} {}").error().message,
-            "the text goes on behind the end of its JSON, at position 4");
+            "the text continues after the end of its JSON, at position 4");
   EXPECT_TRUE(parse_json("1"));
 }
 

@@ -13,16 +13,16 @@
 namespace millrace {
 namespace {
 
-// Where the handler writes what it heard; -1: nobody listens.
+// Where the signal handler writes; -1: no Signals object exists.
 std::atomic<int> listener = -1;
-static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not wait");
 
 constexpr unsigned char wake_word = 0;  // no signal has this number
 
 extern "C" void hear(int number) {
   const int error = errno;
   const auto word = static_cast<unsigned char>(number);
-  // A full pipe means that as much is waiting to be heard already.
+  // A full pipe holds enough to wake the reader already.
   [[maybe_unused]] const auto written = write(listener.load(), &word, 1);
   errno = error;
 }
@@ -62,9 +62,9 @@ struct sigaction action_of(void (*handler)(int)) {
 
 Signals::Signals(std::initializer_list<int> also) {
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files shall be an error of the write
+  signal(SIGXFSZ, SIG_IGN);  // exceeding a limit on file sizes shall be an error of the write
   int ends[2];
-  // Without it nothing can be told to stop; there is no reason for the system to refuse.
+  // Without the pipe the process could not be stopped; the system has no reason to refuse it.
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) std::abort();
   reads_ = ends[0];
   writes_ = ends[1];
@@ -88,12 +88,12 @@ Signals::~Signals() {
 Told Signals::wait(Duration at_most) {
   pollfd file{.fd = reads_, .events = POLLIN, .revents = 0};
   const auto ms = std::clamp<Duration::rep>(at_most.count(), 0, std::numeric_limits<int>::max());
-  // A signal that interrupts it has written before it does.
+  // A signal that interrupts this poll has written to the pipe first.
   poll(&file, 1, static_cast<int>(ms));
   unsigned char word = wake_word;
   if (read(reads_, &word, 1) != 1) return Told::nothing;
   if (word != wake_word) return meaning(word);
-  // Many wakes are one. A signal behind them is heard at once.
+  // Many wakes count as one. A signal after them is reported at once.
   while (read(reads_, &word, 1) == 1) {
     if (word == wake_word) continue;
     wake();

@@ -1,4 +1,4 @@
-// What the system tells a program: stop, read your files again, and the like.
+// The signals that a program reacts to: stop, reload files, and the like.
 #pragma once
 
 #include <millrace/time.h>
@@ -21,17 +21,17 @@ enum class Told : std::uint8_t {
   woken,    // wake() was called
 };
 
-// One at a time in a process. SIGTERM and SIGINT are heard, and those of `also`; the others do what
-// they always did. SIGPIPE and SIGXFSZ are ignored from then on.
+// One object per process. Catches SIGTERM, SIGINT and those of `also`; other signals keep their
+// effect. Ignores SIGPIPE and SIGXFSZ.
 class Signals {
  public:
   Signals(std::initializer_list<int> also = {});
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
-  ~Signals();  // as it was before
+  ~Signals();  // restores the previous handlers
 
   Told wait(Duration at_most);
-  // Can be read when wait() would answer at once: for those who wait for other things, too.
+  // Readable when wait() would return at once, for callers that poll other files, too.
   int file() const { return reads_; }
   // Ends a wait() now or later; from any thread.
   void wake();

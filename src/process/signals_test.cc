@@ -67,7 +67,7 @@ TEST(Signals, are_heard_by_threads_that_were_there_before) {
   older.join();
 }
 
-TEST(SignalsDeathTest, do_what_they_did_before_once_nobody_listens) {
+TEST(SignalsDeathTest, do_what_they_did_before_once_the_object_is_gone) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration without_end = std::chrono::hours(1);
 
-// This process's variables, with others in place of those of the same name.
+// The environment of this process, with some variables replaced.
 std::vector<std::string> variables(const std::vector<std::pair<std::string, std::string>>& others) {
   std::vector<std::string> all;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -44,8 +44,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// A child begins as if nobody had touched its signals, and with none of our files but the first
-// three: a socket that it keeps would keep the port of a server that is gone.
+// A child starts with default signal handling and with none of our files but the first three: a
+// socket that it inherits would keep the port of a server that is gone.
 struct FreshStart {
   FreshStart() {
     posix_spawn_file_actions_init(&files);
@@ -81,7 +81,7 @@ void stop_with_supervisor() {
   const char* text = std::getenv(supervisor_variable);
   if (text == nullptr) return;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // It may have gone before that was asked for.
+  // The parent may have exited before the request.
   if (std::to_string(getppid()) != text) raise(SIGTERM);
 }
 
@@ -116,7 +116,8 @@ void Supervisor::start(Child& child) {
                                  arguments.data(), names.data());
   child.started = clock_.steady();
   if (error != 0) {
-    child.young_deaths = std::max(child.young_deaths + 1, 2U);  // trying at once will not help
+    child.young_deaths =
+        std::max(child.young_deaths + 1, 2U);  // starting again at once will not help
     child.due = child.started + pause_of(child);
     options_.log(LogLevel::error, "a worker process could not be started",
                  {{"error", std::string(std::strerror(error))}});
@@ -133,7 +134,6 @@ Duration Supervisor::pause_of(const Child& child) const {
   return std::min(options_.first_pause * (1U << doublings), options_.longest_pause);
 }
 
-// S0-140
 void Supervisor::ended(Child& child, int status) {
   const bool by_signal = WIFSIGNALED(status);
   const std::int64_t code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -151,7 +151,7 @@ void Supervisor::ended(Child& child, int status) {
   const Duration pause = pause_of(child);
   child.due = now + pause;
   options_.log(LogLevel::error,
-               expected ? "worker process ended badly" : "worker process died and is replaced",
+               expected ? "worker process failed" : "worker process died and is replaced",
                {{"process", std::int64_t{pid}},
                 {"code", code},
                 {"signal", number},
@@ -171,7 +171,7 @@ Duration Supervisor::tend() {
       next = std::min(next, std::chrono::ceil<Duration>(child.due - clock_.steady()));
     }
   }
-  // Places that are not wanted any more, from the end.
+  // Removes slots that are no longer wanted, from the end.
   while (children_.size() > count_ && children_.back().pid == 0) children_.pop_back();
   return std::max(next, Duration::zero());
 }

@@ -1,5 +1,5 @@
-// Keeps a number of child processes running, all of the same program: starts them, replaces those
-// that die, and tells them to stop.
+// Keeps a number of child processes of the same program running: starts them, replaces those that
+// die, and tells them to stop.
 #pragma once
 
 #include <millrace/time.h>
@@ -19,7 +19,7 @@ namespace millrace {
 struct SupervisorOptions {
   // The program and its arguments.
   std::vector<std::string> command = {};
-  // Variables that each child gets beside those of this process; a value may be secret.
+  // Variables that each child gets in addition to those of this process; a value may be secret.
   std::vector<std::pair<std::string, std::string>> environment = {};
   // A child that dies is replaced at once. One that dies again before it has lasted `settled` is
   // replaced after a pause, which doubles with each such death up to `longest_pause`.
@@ -29,13 +29,13 @@ struct SupervisorOptions {
   Log log = {};
 };
 
-// In a child: if whoever started it is gone, or goes, this process is told to stop (SIGTERM).
-// Children have the number of their supervisor in this variable.
+// In a child: if the process that started it is gone, or exits later, this process gets SIGTERM.
+// The variable below holds the process id of the supervisor.
 inline constexpr const char* supervisor_variable = "MILLRACE_SUPERVISOR";
 void stop_with_supervisor();
 bool supervised();
 
-// Not safe to use from several threads. Nothing happens but in its calls.
+// Not thread-safe. Acts only inside its calls.
 class Supervisor {
  public:
   // The clock must outlive this.
@@ -44,20 +44,20 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
   ~Supervisor();  // kills what still runs
 
-  // How many there shall be; those too many are told to stop.
+  // Sets how many children there shall be; surplus ones are told to stop.
   void set_count(std::size_t count);
   std::size_t count() const { return count_; }
 
-  // Looks who has ended, says so, and starts who is missing. Call it when a child may have ended
-  // (SIGCHLD) and after the time it returns, if any.
+  // Looks which children have ended, logs it, and starts those that are missing. Call it when a
+  // child may have ended (SIGCHLD) and after the returned time, if any.
   Duration tend();
 
-  // Tells all to stop (SIGTERM) and starts no more; tend() goes on.
+  // Tells all children to stop (SIGTERM) and starts no more; keep calling tend().
   void stop();
-  // Those that are still there get no more time.
+  // Kills the children that still run.
   void kill_all();
   std::size_t running() const;
-  // Whether one that was told to stop ended otherwise than with 0.
+  // Whether a child that was told to stop ended with another code than 0.
   bool ended_badly() const { return ended_badly_; }
   // Process numbers, for people and tests.
   std::vector<pid_t> pids() const;

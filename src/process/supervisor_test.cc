@@ -130,7 +130,7 @@ TEST_F(SupervisorTest, the_number_can_change_while_they_run) {
   EXPECT_THAT(supervisor.pids(), SizeIs(2));
 }
 
-TEST_F(SupervisorTest, stops_all_and_replaces_nobody_then) {
+TEST_F(SupervisorTest, stops_all_and_replaces_none_then) {
   Supervisor supervisor = make({"sleep", "1000"});
   supervisor.set_count(2);
   supervisor.tend();

@@ -1,4 +1,4 @@
-// Tasks on their way into a store, many at a time.
+// Gathers tasks and restores them into a store in batches.
 #pragma once
 
 #include <millrace/result.h>
@@ -16,12 +16,12 @@ class Batch {
  public:
   Batch(Store& store, TimePoint now, ImportReport& report);
 
-  // `place` is how an error calls the task ("line 17"), `bytes` about its size. Restores what was
-  // gathered when that is enough.
+  // `place` names the task in errors ("line 17"), `bytes` is its approximate size. Restores a full
+  // batch.
   Result<void> add(Task task, std::string place, std::size_t bytes);
 
-  // Restores what was gathered, and makes it durable. The first task that was refused is the error;
-  // those beside it are in.
+  // Restores the rest and makes it durable. The error is that of the first refused task; the tasks
+  // beside it are restored.
   Result<void> finish();
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t tasks_a_page = 256;
 constexpr std::uint32_t memos_a_page = 64;
 constexpr std::uint64_t widest_window = std::uint64_t{1} << 40U;
-// An operation on many tasks knows them by the numbers that they have here.
+// Operations on many tasks refer to task numbers of this store, so they are not exported.
 constexpr std::string_view operations = "$bulk";
 constexpr std::string_view operation_memos = "$bulk/";
 
@@ -67,12 +67,12 @@ void Exporter::write(std::string& out) {
 }
 
 void Exporter::leave_out(std::string what) {
-  constexpr std::size_t most = 100;  // a list of texts is not longer
+  constexpr std::size_t most = 100;  // the list of what is left out is bounded
   if (report_.left_out.size() < most) report_.left_out.push_back(std::move(what));
 }
 
 Result<void> Exporter::begin(Store& store, TimePoint now) {
-  // What is put from now on has greater numbers and is not part of this export.
+  // Tasks put from now on have greater numbers and are not part of this export.
   const auto newest = store.list({.limit = 1});
   if (!newest) return std::unexpected(newest.error());
   if (!newest->tasks.empty()) last_ = newest->tasks.front().number;
@@ -137,7 +137,7 @@ Result<void> Exporter::read_memos(Store& store, TimePoint now) {
   return {};
 }
 
-// Made after the export began, and tasks were moved there.
+// A queue that was created after the export began, and to which tasks were moved.
 Result<bool> Exporter::need_queue(Store& store, const std::string& queue) {
   if (known_.contains(queue)) return true;
   if (leaving_.contains(queue)) return false;
@@ -153,9 +153,8 @@ Result<bool> Exporter::need_queue(Store& store, const std::string& queue) {
   return true;
 }
 
-// Lists give the newest first, but a task must come before those that arrived after it, or equal
-// ones change places on the way. So a window of numbers goes over all of them from below, as wide
-// as what is in it fits into one page.
+// Lists give the newest first, but tasks must be exported in the order of their arrival, or equal
+// ones would change places. So a window of numbers moves upwards, as wide as fits into one page.
 Result<void> Exporter::read_tasks(Store& store) {
   if (next_ > last_) {
     step_ = Step::end;

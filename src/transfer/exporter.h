@@ -1,5 +1,5 @@
-// A store as lines of JSON, a bounded piece at a time: for a file in one go, and for a server that
-// does other things between the pieces.
+// A store as lines of JSON, in bounded pieces: for a file in one go, and for a server that works
+// between the pieces.
 #pragma once
 
 #include <millrace/queue.h>
@@ -18,9 +18,8 @@
 namespace millrace::transfer {
 
 // Writes queues, schedules, memos and tasks in all states, tasks in the order of their arrival.
-// Holds a piece at a time, however many there are. Changes nothing. If the store is in use
-// meanwhile, tasks put after the first piece are not part of it, and each is as it was when its
-// piece was read.
+// Holds one piece at a time. Changes nothing. If the store is in use, tasks put after the first
+// piece are not part of the export, and each task is written as it was when its piece was read.
 class Exporter {
  public:
   // Reads the next piece: one page of something. False: there is nothing more.
@@ -29,7 +28,7 @@ class Exporter {
   void write(std::string& out);
 
   const ExportReport& report() const { return report_; }
-  // Tasks read so far, and of about how many.
+  // Tasks read so far, and the approximate total.
   std::uint64_t seen() const { return seen_; }
   std::uint64_t total() const { return total_ > seen_ ? total_ : seen_; }
 
@@ -40,7 +39,8 @@ class Exporter {
   Result<void> read_schedules(Store& store);
   Result<void> read_memos(Store& store, TimePoint now);
   Result<void> read_tasks(Store& store);
-  // The queue of a task: noted for writing where it was not yet. False: it leaves, and so does it.
+  // Notes the queue of a task for writing. False: the queue is being removed, so the task is left
+  // out.
   Result<bool> need_queue(Store& store, const std::string& queue);
   void leave_out(std::string what);
 
@@ -54,12 +54,13 @@ class Exporter {
   std::vector<Task> tasks_;
   bool ended_ = false;
 
-  std::set<std::string, std::less<>> known_;    // queues that were read
-  std::set<std::string, std::less<>> leaving_;  // that are being removed, or are nobody's business
-  Recall recall_ = {};                          // the next page of memos
-  TaskNumber next_ = {1};                       // what is below has been read
-  TaskNumber last_ = {};                        // the newest task when it began
-  std::uint64_t window_ = 64;                   // how many numbers to ask for at once
+  std::set<std::string, std::less<>> known_;  // queues that were read
+  std::set<std::string, std::less<>>
+      leaving_;                // queues that are left out: being removed, or internal
+  Recall recall_ = {};         // the next page of memos
+  TaskNumber next_ = {1};      // tasks with smaller numbers have been read
+  TaskNumber last_ = {};       // the newest task when the export began
+  std::uint64_t window_ = 64;  // how many numbers to read at once
   std::uint64_t seen_ = 0;
   std::uint64_t total_ = 0;
 };

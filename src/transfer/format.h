@@ -6,8 +6,8 @@
 //   {"queue":{...}}  {"schedule":{...}}  {"memo":{...}}  {"task":{...}}                 api/wire
 //   {"end":{"queues":1,"schedules":0,"memos":0,"tasks":3}}                              last
 //
-// A new `minor` may add keys and kinds of lines that a reader can do without; what it cannot do
-// without needs a new `format`, which older readers refuse.
+// A new `minor` may add keys and kinds of lines that a reader can ignore; anything else needs a new
+// `format`, which older readers refuse.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ class Import {
 
   ImportReport run() {
     Result<void> done = recognise();
-    // What came before the error is sound, so it goes in.
+    // Tasks before the error are sound, so they are restored.
     Result<void> rest = batch_.finish();
     if (done) done = std::move(rest);
     if (Result<void> durable = store_.flush(); done) done = std::move(durable);
@@ -48,7 +48,7 @@ class Import {
     if (options_.progress) options_.progress(report_, lines_.bytes());
   }
 
-  // ---- Lines -----------------------------------------------------------------------------------
+  // ---- Lines ----
 
   Result<void> read_lines() {
     while (true) {
@@ -59,7 +59,7 @@ class Import {
       if (auto done = read_line(**line); !done) {
         return fail(done.error().code, fmt::format("{}: {}", place(), done.error().message));
       }
-      // An error from here names the place itself; it may be that of an earlier task.
+      // An error from here names its place itself; it may be that of an earlier task.
       if (auto done = add_pending((*line)->size()); !done) return done;
       if (lines_.line() % 1000 == 0) tell();
     }
@@ -73,7 +73,7 @@ class Import {
     if (lines_.line() == 1 && text.starts_with(byte_order_mark)) {
       text.remove_prefix(byte_order_mark.size());
     }
-    if (ended_) return fail(ErrorCode::invalid, "something follows the closing line");
+    if (ended_) return fail(ErrorCode::invalid, "there are lines after the closing line");
     auto line = transfer::read_line(text, newer_);
     if (!line) return std::unexpected(std::move(line.error()));
     return std::visit([this](auto& what) { return add(what); }, *line);
@@ -158,7 +158,7 @@ class Import {
     return compare(end.counts, read_);
   }
 
-  // ---- One document ----------------------------------------------------------------------------
+  // ---- One document ----
 
   Result<void> read_document() {
     auto tasks = read_queue_state(lines_, options_.queue, now_);

@@ -1,4 +1,4 @@
-// Lines of JSON, or a `queue-state.json`, into a store.
+// Imports lines of JSON, or a `queue-state.json`, into a store.
 #pragma once
 
 #include <millrace/result.h>
@@ -16,7 +16,7 @@ namespace millrace::transfer {
 
 struct ImportReport {
   Counts added = {};
-  Counts existing = {};             // were there already and stay as they are
+  Counts existing = {};             // existed already and are unchanged
   std::uint64_t key_held = 0;       // tasks left out: another one holds their unique key
   std::uint64_t expired = 0;        // memos left out: their lifetime is over
   std::optional<Error> error = {};  // why it stopped before the end; names the line or the task
@@ -30,17 +30,17 @@ struct ImportOptions {
   std::function<void(const ImportReport& so_far, std::uint64_t bytes)> progress = nullptr;
 };
 
-// How a memo that has not expired is remembered where there is none.
+// The call that remembers a memo which has not expired, if there is none of that key.
 Remember as_new(Memo memo, TimePoint now);
 
-// What is wrong with an export that has no closing line, or another than it should.
+// The error for an export without its closing line, or with a wrong one.
 Error cut_short(std::uint64_t lines);
 Result<void> compare(const Counts& written, const Counts& read);
 
-// Reads either format, which it tells by the first key. Adds what is not there yet and changes
-// nothing that is: run twice, it does nothing the second time, and after an interruption it is
-// simply run again. Everything before the line with an error is in the store, nothing of that line.
-// Each batch (1,000 tasks or 4 MiB) is flushed. A file that was cut short is an error, at its end.
+// Reads either format, which it recognizes by the first key. Adds what does not exist and changes
+// nothing that does: a second run does nothing, and after an interruption it is simply run again.
+// Everything before the line with an error is in the store, nothing of that line. Each batch (1,000
+// tasks or 4 MiB) is flushed. A truncated file is an error at its end.
 ImportReport import_store(std::istream& in, Store& store, TimePoint now,
                           const ImportOptions& options = {});
 

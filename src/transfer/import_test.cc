@@ -277,13 +277,13 @@ TEST_F(DamagedImport, lines_after_the_end_are_refused_and_empty_ones_are_nothing
   lines_.emplace_back("");
   EXPECT_EQ(error_of(run()), "");
   lines_.push_back(lines_[3]);
-  EXPECT_THAT(error_of(run()), HasSubstr("line 10: something follows the closing line"));
+  EXPECT_THAT(error_of(run()), HasSubstr("line 10: there are lines after the closing line"));
 }
 
 TEST_F(DamagedImport, another_format_is_refused_and_a_newer_minor_one_may_have_more) {
   const std::string header = lines_[0];
   lines_[0] = R"({"millrace_export":{"format":2}})";
-  EXPECT_THAT(error_of(run()), HasSubstr("format 2, and this Millrace reads format 1"));
+  EXPECT_THAT(error_of(run()), HasSubstr("format 2, but this version reads format 1"));
   EXPECT_EQ(tasks(), 0U);
   lines_[4].insert(lines_[4].size() - 2, R"(,"colour":"red")");
   lines_[0] = header;

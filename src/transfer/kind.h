@@ -1,4 +1,4 @@
-// What a file that somebody wants to import is.
+// Which format a file to be imported has.
 #pragma once
 
 #include <millrace/result.h>
@@ -13,7 +13,7 @@ enum class Kind : std::uint8_t {
   document,  // a queue-state.json
 };
 
-// How much of it has to be looked at.
+// How many bytes are needed to tell.
 inline constexpr std::size_t look_ahead = 4096;
 // A queue-state.json is one JSON document and has to fit into memory.
 inline constexpr std::size_t largest_document = std::size_t{1} << 30U;

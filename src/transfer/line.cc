@@ -10,16 +10,16 @@
 namespace millrace::transfer {
 namespace {
 
-// Whatever a format that we do not know has in its header, its number tells who can read it.
+// Even if the header of an unknown format has other fields, its number says who can read it.
 Result<Line> header_of(std::string_view value) {
   const auto header = wire::from_archive<wire::HeaderFields>(value, header_key, true);
   if (!header) {
-    return fail(ErrorCode::invalid, fmt::format("the opening line of the export makes no sense: {}",
+    return fail(ErrorCode::invalid, fmt::format("the first line of the export cannot be read: {}",
                                                 header.error().message));
   }
   if (header->format != format_number) {
     return fail(ErrorCode::invalid,
-                fmt::format("this export has format {}, and this Millrace reads format {}; import "
+                fmt::format("this export has format {}, but this version reads format {}; import "
                             "it with the version that wrote it, or a newer one",
                             header->format, format_number));
   }

@@ -16,7 +16,7 @@
 namespace millrace::transfer {
 
 struct Header {
-  bool newer = false;  // it may have keys and kinds of lines that we know nothing of
+  bool newer = false;  // it may have keys and kinds of lines that this version does not know
 };
 struct End {
   Counts counts = {};
@@ -26,11 +26,11 @@ struct Unknown {};  // a kind of line that only a newer Millrace knows
 
 using Line = std::variant<Unknown, Header, Queue, Schedule, Memo, Task, End>;
 
-// Most lines are tasks: reads one into `to`, where it stays. False: the line is something else, and
-// `to` as it was.
+// Most lines are tasks: reads one into `to`. False: the line is of another kind, and `to` is
+// unchanged.
 Result<bool> read_task_line(std::string_view text, bool newer, Task& to);
 
-// `newer`: what the header said. `invalid` says what is wrong, but not where the line is.
+// `newer`: from the header. `invalid` says what is wrong, but not where the line is.
 Result<Line> read_line(std::string_view text, bool newer);
 
 }  // namespace millrace::transfer

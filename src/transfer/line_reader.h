@@ -23,7 +23,7 @@ class LineReader {
   // allowed, `unavailable` where the stream cannot be read. Valid until the next call.
   Result<std::optional<std::string_view>> next();
 
-  // The first bytes that next() and rest() will give, as far as a look ahead goes.
+  // The first bytes that next() and rest() will return, as far as `bytes`.
   Result<std::string_view> peek(std::size_t bytes);
 
   // Everything from here on; `too_large` if that is more than `most` bytes.
@@ -39,7 +39,7 @@ class LineReader {
   std::istream& in_;
   const std::size_t longest_;
   std::string buffer_;
-  std::size_t at_ = 0;  // what is before has been given out
+  std::size_t at_ = 0;  // what is before was returned
   bool ended_ = false;
   std::uint64_t line_ = 0;
   std::uint64_t bytes_ = 0;

@@ -47,7 +47,7 @@ constexpr auto task_keys = std::to_array<std::string_view>({"id",
                                                             "callbackAttempts",
                                                             "maxCallbackAttempts"});
 
-// One task of the file; every method reads a field. The first thing that is wrong stays.
+// One task of the file; every method reads a field. The first error stays.
 class Fields {
  public:
   explicit Fields(const object& from) : from_(from) {
@@ -165,7 +165,7 @@ std::uint8_t priority_of(Fields& from) {
   return priority.value_or(default_priority);
 }
 
-// As the file has it; where it stands in line comes later.
+// As in the file; its place in the queue is set later.
 Task task_of(Fields& from, const std::string& queue, TimePoint now) {
   Task task{.id = id_of(from), .queue = queue, .type = from.text("type")};
   task.payload = from.json("payload");
@@ -206,7 +206,7 @@ using Places = std::map<TaskId, std::size_t>;
 
 struct Line {
   std::string_view name;
-  std::vector<std::size_t> tasks;  // indexes, first in line first
+  std::vector<std::size_t> tasks;  // indexes, first in the queue first
 };
 
 std::unexpected<Error> wrong(std::string message) {
@@ -251,7 +251,7 @@ Result<std::vector<Line>> read_lines(const value& queues, const Places& places) 
   return lines;
 }
 
-// Gives the tasks of a line their places in it: equal or later moments from front to back.
+// Gives the tasks of an array their places in the queue: equal or later moments from front to back.
 void stand_in_line(const Line& line, std::vector<PlacedTask>& tasks, std::vector<bool>& in_line,
                    std::vector<std::size_t>& order) {
   TimePoint last = TimePoint::min();
@@ -316,7 +316,7 @@ Result<std::vector<PlacedTask>> read_state(const value& state, const std::string
   std::vector<PlacedTask> result;
   for (std::size_t i = 0; i < tasks->size(); ++i) {
     if (in_line[i]) continue;
-    // In no line, so nobody there would ever have looked at it again. Here it is taken first.
+    // In no array, so the old system would never have run it. Here it is taken first.
     result.push_back(std::move((*tasks)[i]));
   }
   for (const std::size_t at : order) result.push_back(std::move((*tasks)[at]));

@@ -36,7 +36,7 @@ Result<void> Upload::read_document() {
   return {};
 }
 
-// Makes the next line what is left; false: there is none.
+// Reads the next line into `left_`; false: there is none.
 Result<bool> Upload::next() {
   if (document_kind_) return false;
   const auto line = lines_.next();

@@ -1,5 +1,5 @@
-// What is imported into a server, as it is sent to it: an export byte for byte, which only the
-// server takes apart; a queue-state.json as the lines of an export.
+// The body of an import request: an export is sent byte for byte and parsed by the server only; a
+// queue-state.json is sent as the lines of an export.
 #pragma once
 
 #include <millrace/result.h>
@@ -21,13 +21,13 @@ class Upload {
   Upload(std::istream& in, std::string queue, TimePoint now)
       : lines_(in), queue_(std::move(queue)), now_(now) {}
 
-  // Looks at what it is.
+  // Recognizes the format.
   Result<void> begin();
-  // Fills the room with the next bytes and says how many; 0: nothing follows.
+  // Fills the room with the next bytes and returns how many; 0: nothing follows.
   Result<std::size_t> fill(std::span<char> room);
 
   std::uint64_t bytes() const { return lines_.bytes(); }  // of the file
-  std::uint64_t keys() const { return keys_; }            // API keys that were given out
+  std::uint64_t keys() const { return keys_; }            // API keys among what was sent
 
  private:
   Result<void> read_document();

@@ -17,7 +17,8 @@ namespace {
 
 constexpr Duration idle = std::chrono::seconds(30);  // a put wakes it
 
-// Whether somebody cancelled it: asked for before every page, since a heartbeat would say so later.
+// Whether the operation was cancelled. Asked before every page, because a heartbeat would say so
+// later.
 bool is_cancelled(Broker& broker, CallerId caller, const Context& task) {
   if (task.stop_reason() == StopReason::cancelled) return true;
   const auto found = wait_for_answer<Task>(
@@ -25,7 +26,7 @@ bool is_cancelled(Broker& broker, CallerId caller, const Context& task) {
   return found && found->cancel_requested;
 }
 
-// What makes no sense, or names a queue that is not there, will not get better.
+// A request that makes no sense, or names a queue that does not exist, fails for good.
 Outcome failed(const Error& error) {
   const bool final = error.code == ErrorCode::invalid || error.code == ErrorCode::not_found ||
                      error.code == ErrorCode::corrupt;
@@ -65,9 +66,9 @@ class Operation {
       return;
     }
     BulkWalk walk(broker_, tools_, caller_, *request, task.id(), task.task().number);
-    // Returns when it is stored, so that nothing is forgotten too early.
+    // Returns once the end is stored, so that the progress is not forgotten too early.
     const auto state = task.settle(walked(task, *request, walk));
-    // Only a result says how far it came.
+    // The result holds the figures of a completed operation only.
     if (state && is_final(*state)) walk.forget(*state == TaskState::completed);
   }
 
@@ -82,7 +83,7 @@ class Operation {
         return Cancel{reason.empty() ? "cancelled while it was running" : std::move(reason)};
       }
       if (stopping_ || task.stop_requested()) {
-        (void)walk.save();  // else what is done is looked at once more
+        (void)walk.save();  // if this fails, the next walk looks at the finished tasks once more
         return GiveBack{};
       }
       const auto stepped = walk.step();

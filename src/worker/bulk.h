@@ -1,5 +1,5 @@
-// Who works on operations on many tasks in the process that owns the store: a worker of the
-// internal queue `$bulk`.
+// Runs operations on many tasks in the process that owns the store: a worker of the internal queue
+// `$bulk`.
 #pragma once
 
 #include <millrace/handler.h>
@@ -20,28 +20,29 @@ namespace millrace::worker {
 struct BulkWorkerOptions {
   BulkTools tools = {};
   std::uint32_t concurrency = 1;     // operations at the same time
-  std::string name = "$local-bulk";  // of the worker; one for each process that shares a store
+  std::string name = "$local-bulk";  // of the worker; unique among the processes that share a store
   Log log = {};
 };
 
-// Of $bulk, with Acknowledge::manual. Once `stopping` is set, an operation is given back after the
-// page it is at. The broker must outlive the handler.
+// The handler of $bulk, with Acknowledge::manual. Once `stopping` is set, an operation is given
+// back after its current page. The broker must outlive the handler.
 HandlerFunction run_bulk(Broker& broker, BulkTools tools,
                          std::shared_ptr<const std::atomic<bool>> stopping, Log log);
 
 class BulkWorker {
  public:
-  // Begins. Both must outlive this, and the broker must not stop before stop() was called.
+  // Starts the worker. Clock and broker must outlive it, and the broker must not stop before stop()
+  // was called.
   BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& options);
   BulkWorker(const BulkWorker&) = delete;
   BulkWorker& operator=(const BulkWorker&) = delete;
   ~BulkWorker() { stop(std::chrono::seconds(1)); }
 
-  // Gives back what is under way, when its page is done, and waits for that at most so long. Again
-  // is no error.
+  // Gives back the running operation after its current page, and waits for that at most `limit`.
+  // May be called again.
   void stop(Duration limit);
-  // After stop(), which may give up a handler that waits for the broker: false, one still is inside
-  // after so long, and neither this nor the broker may go.
+  // Call after stop(), which may abandon a handler that waits for the broker. False: a handler
+  // still runs after `limit`, and neither this object nor the broker may be destroyed.
   bool wait_until_left(Duration limit) { return inside_.wait_until_left(limit); }
 
  private:

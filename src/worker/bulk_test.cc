@@ -67,7 +67,7 @@ class Shelf {
 
   std::function<void(const BulkBatch&)> before_act;
   int fail_acts = 0;     // the so-manieth is not made
-  int lose_answers = 0;  // the so-manieth is made, and nobody hears of it
+  int lose_answers = 0;  // the n-th call is made, and its answer is lost
 
  private:
   std::vector<BulkRequest> requests_;
@@ -274,7 +274,7 @@ TEST_F(BulkTest, every_action_may_be_interrupted) {
   }
 }
 
-// It was retried, ran, and is dead once more while nobody knew that it had been retried.
+// It was retried, ran, and is dead once more before the retry was noted.
 TEST_F(BulkTest, nothing_is_retried_twice) {
   kill(3);
   BulkRequest request{.action = BulkAction::retry};

@@ -13,7 +13,7 @@
 namespace millrace::worker {
 namespace {
 
-// Tasks acted on in one step of the broker: others must not have to wait for long.
+// Tasks that one step of the broker acts on. Other callers wait for that step, so it must be short.
 constexpr std::size_t at_once = 250;
 
 ListRequest list_of(const BulkRequest& request) {
@@ -28,7 +28,7 @@ ListRequest list_of(const BulkRequest& request) {
           .created_from = filter.created_from,
           .created_until = filter.created_until,
           .limit = limits::max_page,
-          .full = filter.text.has_value()};  // it is looked for in payloads, too
+          .full = filter.text.has_value()};  // the text is searched in payloads, too
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<T> BulkWalk::wait(const Start& start) {
   return wait_for_answer<T>(start);
 }
 
-// ---- How far it came ---------------------------------------------------------------------------
+// ---- Progress ----
 
 Result<std::optional<Memo>> BulkWalk::recall(const std::string& key) {
   auto memos = wait<std::vector<Memo>>(
@@ -58,7 +58,7 @@ Result<std::optional<Memo>> BulkWalk::recall(const std::string& key) {
   return std::move(memos->front());
 }
 
-// Where it goes on is never beyond its own number, whoever wrote that.
+// The walk never goes beyond the number of its own task, whatever the stored progress says.
 Result<void> BulkWalk::load() {
   const auto memo = recall(key_);
   if (!memo) return std::unexpected(memo.error());
@@ -101,7 +101,7 @@ Result<void> BulkWalk::save() {
   return {};
 }
 
-// From counters: nothing is looked at for it.
+// Estimated from counters, without reading tasks.
 Result<std::uint64_t> BulkWalk::count() {
   const auto queues = wait<std::vector<QueueView>>(
       [&](auto done) { broker_.queues(ask_, request_.filter.queue, std::move(done)); });
@@ -127,7 +127,7 @@ Result<void> BulkWalk::begin() {
   return {};
 }
 
-// ---- A page ------------------------------------------------------------------------------------
+// ---- A page ----
 
 Result<TaskPage> BulkWalk::next_page() {
   ListRequest request = list_of(request_);
@@ -156,10 +156,10 @@ Result<bool> BulkWalk::step() {
   return false;
 }
 
-// ---- Acting ------------------------------------------------------------------------------------
+// ---- Acting ----
 
-// `again`: some of them may have been acted on before. Then a retry must not be repeated: the task
-// may have had its second life and be dead once more.
+// `again`: some of the tasks may have been acted on before. Those are not retried again: a task may
+// have had its second life and be dead once more.
 Result<void> BulkWalk::act(bool again) {
   if (again) {
     if (auto good = drop_new_ones(); !good) return good;
@@ -182,7 +182,7 @@ Result<void> BulkWalk::act(bool again) {
   return {};
 }
 
-// Meanwhile somebody may have put another task with the id of one that was removed.
+// A caller may have put another task with the id of a removed one in the meantime.
 Result<void> BulkWalk::drop_new_ones() {
   std::vector<BulkSeen> kept;
   for (const BulkSeen& seen : progress_.pending) {
@@ -218,7 +218,7 @@ Result<void> BulkWalk::note(const BulkSeen& seen, const Result<TaskState>& state
   return {};
 }
 
-// Whether a task that cannot be acted on is as it would be if it had been before.
+// Whether a task that cannot be acted on looks as if the operation had acted on it before.
 Result<bool> BulkWalk::was_done(const BulkSeen& seen) {
   const auto found = wait<Task>([&](auto done) { broker_.find(ask_, seen.id, std::move(done)); });
   if (!found) {

@@ -1,5 +1,6 @@
-// The walk of one operation on many tasks: page after page, newest task first, each page written
-// down before it is acted on. Whoever takes the operation over goes on where it was.
+// The walk of one operation on many tasks: page by page, newest task first. Each page is written
+// down before the walk acts on it, so a worker that takes the operation over continues where it was
+// left.
 #pragma once
 
 #include <millrace/ids.h>
@@ -15,7 +16,8 @@
 
 namespace millrace::worker {
 
-// What the walk cannot do itself: how requests and progress are written, and who acts.
+// What the walk is given from outside: how requests and progress are written, and the verb that
+// acts.
 struct BulkTools {
   std::function<Result<BulkRequest>(std::string_view)> read_request = {};
   std::function<Result<BulkProgress>(std::string_view)> read_progress = {};
@@ -27,26 +29,26 @@ struct BulkTools {
 
 class BulkWalk {
  public:
-  // The operation is the task `id`, and tasks from `number` on came after it and are not touched.
-  // All must outlive this.
+  // The operation is the task `id`. Tasks from `number` on came after it and are not touched. All
+  // arguments must outlive the walk.
   BulkWalk(Broker& broker, const BulkTools& tools, CallerId caller, const BulkRequest& request,
            TaskId id, TaskNumber number);
 
-  // Finds out how far it came before; what was being acted on then is brought to its end. Must be
-  // called first.
+  // Loads the stored progress and finishes the page that was under way. Must be called first.
   Result<void> begin();
 
-  // One page. False: it was the last, and all is written down. `conflict`: another one walks here.
+  // Walks one page. False: it was the last, and everything is written down. `conflict`: another
+  // worker walks the same operation.
   Result<bool> step();
 
-  // Writes down how far it came: for who leaves between two pages.
+  // Writes the progress down, for a worker that leaves between two pages.
   Result<void> save();
 
-  // Why it was cancelled; empty: nobody said.
+  // Why the operation was cancelled; empty: no reason was given.
   std::string reason();
 
-  // For who has settled the operation: nothing needs to be remembered any more that its task says.
-  // What fails here is forgotten by itself, later.
+  // Removes the stored progress of an operation that is settled. If this fails, retention removes
+  // it later.
   void forget(bool with_progress);
 
   const BulkProgress& progress() const { return progress_; }

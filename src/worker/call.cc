@@ -28,9 +28,9 @@ CallResult call(const HandlerFunction& handler, std::span<Context* const> contex
 
 }  // namespace
 
-CallResult call_handler(const Line& line, std::span<const RunPtr> runs) {
+CallResult call_handler(const WorkerQueue& queue, std::span<const RunPtr> runs) {
   const std::string& type = runs.front()->lease.type;
-  const HandlerFunction* handler = line.handler_of(type);
+  const HandlerFunction* handler = queue.handler_of(type);
   if (handler == nullptr) {
     return failure({.code = "unsupported_task_type",
                     .message = fmt::format("Unsupported task type: {}", type)},
@@ -51,11 +51,11 @@ CallResult call_handler(const Line& line, std::span<const RunPtr> runs) {
   return pointers.empty() ? CallResult{} : call(*handler, pointers);
 }
 
-void speak_for(const Line& line, std::span<const RunPtr> runs, const CallResult& result) {
+void speak_for(const WorkerQueue& queue, std::span<const RunPtr> runs, const CallResult& result) {
   for (const RunPtr& run : runs) {
     if (result.threw) {
       run->end_by_failure(result.failure);
-    } else if (line.how.acknowledge == Acknowledge::automatic) {
+    } else if (queue.how.acknowledge == Acknowledge::automatic) {
       run->end(Done{}, true);
     }
   }

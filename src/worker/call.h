@@ -1,11 +1,11 @@
-// Calls a handler and speaks for it: what it returned, threw or left unsaid becomes an end.
+// Calls a handler and turns what it returned, threw or left unsaid into the end of each run.
 #pragma once
 
 #include <span>
 
 #include "core/log.h"
-#include "worker/line.h"
 #include "worker/run.h"
+#include "worker/worker_queue.h"
 
 namespace millrace::worker {
 
@@ -15,11 +15,11 @@ struct CallResult {
   Failed failure = {};
 };
 
-// Runs the handler that this queue has for the type of these tasks, which all have the same; but
-// not with those whose lease was lost before. Never throws.
-CallResult call_handler(const Line& line, std::span<const RunPtr> runs);
+// Runs the handler that this queue has for the type of these tasks; all have the same type. Runs
+// whose lease was lost are left out. Never throws.
+CallResult call_handler(const WorkerQueue& queue, std::span<const RunPtr> runs);
 
-// Speaks for the runs that have no end yet. Not for a call that was abandoned: its runs have one.
-void speak_for(const Line& line, std::span<const RunPtr> runs, const CallResult& result);
+// Ends the runs that have no end yet. Not for an abandoned call, whose runs have ended.
+void speak_for(const WorkerQueue& queue, std::span<const RunPtr> runs, const CallResult& result);
 
 }  // namespace millrace::worker

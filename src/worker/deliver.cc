@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_of_an_answer = 1024;
 
-// What the broker has composed: api/wire/views.h, compose_notice().
+// The payload that the broker has composed: api/wire/views.h, compose_notice().
 struct Composed {
   std::string url = {};
   std::string queue = {};
@@ -23,7 +23,7 @@ struct Composed {
   std::string state = {};
   std::string client_id = {};
   std::string request_id = {};
-  std::string body = {};  // as it stands there: a number read and written again may look different
+  std::string body = {};  // byte for byte: a number read and written again may look different
 };
 
 void read_text(json::Reader& in, std::string& to) {
@@ -75,7 +75,7 @@ Result<Composed> read(std::string_view payload) {
     }
   }
   if (auto error = in.finish("payload")) return std::unexpected(std::move(*error));
-  if (composed.body.empty()) return fail(ErrorCode::invalid, "payload has no body to be sent");
+  if (composed.body.empty()) return fail(ErrorCode::invalid, "the payload has no body to send");
   return composed;
 }
 
@@ -86,11 +86,10 @@ void add(outgoing::Headers& headers, std::string_view name, std::string value) {
 
 }  // namespace
 
-// S0-136
 Result<Delivery> webhook_of(const Lease& task) {
   auto composed = read(task.payload);
   if (!composed) return std::unexpected(std::move(composed.error()));
-  if (composed->url.empty()) return fail(ErrorCode::invalid, "payload has no url to send to");
+  if (composed->url.empty()) return fail(ErrorCode::invalid, "the payload has no url to send to");
   Delivery delivery{
       .id = task.id, .url = std::move(composed->url), .body = std::move(composed->body)};
   auto& headers = delivery.headers;
@@ -131,14 +130,14 @@ Delivered deliver(outgoing::HttpClient& client, const Delivery& delivery,
   }
   const auto reply = client.send(std::move(request));
   Delivered delivered{.outcome = judge(reply, "the receiver", now), .status = status_of(reply)};
-  // What it answered is nobody's result.
+  // The receiver's answer is not kept as a result.
   if (auto* done = std::get_if<Done>(&delivered.outcome)) done->result.clear();
   return delivered;
 }
 
 std::string origin_of(std::string_view url) {
   const std::size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return "an address that is none";
+  if (scheme == std::string_view::npos) return "an invalid address";
   const std::size_t begin = scheme + 3;
   const std::size_t end = std::min(url.find_first_of("/?#\\", begin), url.size());
   std::string_view place = url.substr(begin, end - begin);

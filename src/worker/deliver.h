@@ -1,7 +1,7 @@
 // Sends webhooks and alerts: the tasks of the internal queues $webhooks and $alerts.
 //
-// What is sent is the body in the task's payload, byte for byte, to the address in it and to no
-// other. The handlers over this are in handlers.h.
+// Sends the body in the task's payload, byte for byte, to the address in the payload and to no
+// other. The handlers built on this are in handlers.h.
 #pragma once
 
 #include <millrace/result.h>
@@ -19,7 +19,7 @@
 namespace millrace::worker {
 
 struct DeliverOptions {
-  // Each signs; a receiver needs to know one of them. None: nothing is signed.
+  // Each of these signs; a receiver needs to know one of them. Empty: nothing is signed.
   std::vector<outgoing::Secret> secrets = {};
   Duration timeout = std::chrono::seconds(10);
 };
@@ -31,7 +31,7 @@ struct Delivery {
   std::string body = {};
 };
 
-// `invalid`: the payload is none that the broker has made.
+// `invalid`: the broker has not made this payload.
 Result<Delivery> webhook_of(const Lease& task);
 Result<Delivery> alert_of(const Lease& task, const std::string& url);
 
@@ -40,7 +40,7 @@ struct Delivered {
   std::string status = {};  // "200", or why there was no answer
 };
 
-// Waits for the answer.
+// Blocks until the answer is here.
 Delivered deliver(outgoing::HttpClient& client, const Delivery& delivery,
                   const DeliverOptions& options, TimePoint now, std::stop_token stop);
 

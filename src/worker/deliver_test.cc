@@ -1,4 +1,4 @@
-// Webhooks and alerts on their way: a broker, a worker, and somebody who really answers.
+// Webhooks and alerts with a broker, a worker and a real HTTP receiver.
 #include "worker/deliver.h"
 
 #include <fmt/format.h>
@@ -195,7 +195,7 @@ TEST_F(DeliverTest, an_answer_that_will_not_change_is_final) {
   EXPECT_THAT(webhook().error->message, HasSubstr("redirects are not followed"));
 }
 
-TEST_F(DeliverTest, nobody_there_is_tried_again) {
+TEST_F(DeliverTest, a_receiver_that_is_away_is_tried_again) {
   {
     HttpPeer gone([](const PeerRequest&, PeerConnection&) {});
     url = fmt::format("http://127.0.0.1:{}", gone.port());
@@ -286,7 +286,7 @@ TEST(Origin, is_what_may_be_logged) {
   EXPECT_EQ(origin_of("https://u:p@example.org:8443/a/b?c#d"), "https://example.org:8443");
   EXPECT_EQ(origin_of("http://x?secret"), "http://x");
   EXPECT_EQ(origin_of("http://a@b@c/"), "http://c");
-  EXPECT_EQ(origin_of("secret"), "an address that is none");
+  EXPECT_EQ(origin_of("secret"), "an invalid address");
 }
 
 // ---- Alerts

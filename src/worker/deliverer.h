@@ -1,5 +1,5 @@
-// Who delivers webhooks and alerts in the process that owns the store: a worker of the two internal
-// queues, with clients of its own.
+// Delivers webhooks and alerts in the process that owns the store: a worker of the two internal
+// queues, with HTTP clients of its own.
 #pragma once
 
 #include <millrace/result.h>
@@ -23,27 +23,29 @@ struct DelivererOptions {
   DeliverOptions deliver = {};
   outgoing::AddressGuard guard = {.allow_private = false};  // of webhooks
   std::uint32_t concurrency = 16;                           // webhooks at the same time
-  std::string alerts_url = {};  // whoever runs the server chose it: it may be any address
+  std::string alerts_url = {};  // may be any address: the operator chose it
   std::string user_agent = "millrace";
-  std::string name = "$local-deliver";  // of the worker; one for each process that shares a store
+  std::string name =
+      "$local-deliver";  // of the worker; unique among the processes that share a store
   Log log = {};
 };
 
-// Private addresses that may be called: "true", "false", or ranges with commas between them.
+// Which private addresses may be called: "true", "false", or ranges separated by commas.
 Result<outgoing::AddressGuard> parse_guard(std::string_view text);
 
 class Deliverer {
  public:
-  // Begins. Both must outlive this, and the broker must not stop before stop() was called.
+  // Starts the worker. Clock and broker must outlive it, and the broker must not stop before stop()
+  // was called.
   Deliverer(Clock& clock, Broker& broker, DelivererOptions options);
   Deliverer(const Deliverer&) = delete;
   Deliverer& operator=(const Deliverer&) = delete;
   ~Deliverer() { stop(std::chrono::milliseconds(1)); }
 
-  // Waits for what is under way, at most so long; the rest is given back. Again is no error.
+  // Waits at most `limit` for running deliveries, then gives the rest back. May be called again.
   void stop(Duration limit);
-  // After stop(), which may give up a handler that waits for the broker: false, one still is inside
-  // after so long, and neither this nor the broker may go.
+  // Call after stop(), which may abandon a handler that waits for the broker. False: a handler
+  // still runs after `limit`, and neither this object nor the broker may be destroyed.
   bool wait_until_left(Duration limit) { return inside_.wait_until_left(limit); }
 
  private:

@@ -1,4 +1,4 @@
-// Hands a task to an HTTP endpoint: the payload is posted, the answer is the result.
+// Posts a task to an HTTP endpoint: the payload is the body, the answer is the result.
 // docs/workers.md, "HTTP endpoints".
 #pragma once
 
@@ -18,17 +18,17 @@ namespace millrace::worker {
 
 struct EndpointOptions {
   std::string url = {};
-  outgoing::Headers headers = {};               // beside those of the task
-  std::vector<outgoing::Secret> secrets = {};   // none: nothing is signed
+  outgoing::Headers headers = {};               // in addition to those of the task
+  std::vector<outgoing::Secret> secrets = {};   // empty: nothing is signed
   Duration timeout = std::chrono::seconds(30);  // of tasks that have none
 };
 
-// The request that a task means.
+// The HTTP request for a task.
 outgoing::HttpRequest request_of(const EndpointOptions& options, const Lease& task,
                                  std::uint32_t attempt, std::optional<TimePoint> deadline,
                                  TimePoint now);
 
-// What the answer means: as in reply.h, and 401 is `authentication_error`, which alerts.
+// What the answer means: as in reply.h, but 401 is `authentication_error`, which raises an alert.
 Outcome outcome_of(const Result<outgoing::HttpReply>& reply, TimePoint now);
 
 }  // namespace millrace::worker

@@ -120,7 +120,7 @@ TEST(Endpoint, a_key_that_is_not_taken_is_an_authentication_error) {
   EXPECT_EQ(std::get<Failed>(outcome).retryable, false);
 }
 
-TEST_F(EndpointTest, nobody_there_is_a_connection_error_and_tried_again) {
+TEST_F(EndpointTest, an_endpoint_that_is_away_is_a_connection_error_and_tried_again) {
   options.url = "http://127.0.0.1:1/";
   const Task task = run();
   EXPECT_EQ(task.state, TaskState::retrying);

@@ -18,7 +18,7 @@
 #include "core/time_text.h"
 #include "core/utf8.h"
 #include "core/uuid.h"
-#include "worker/process.h"
+#include "worker/child_process.h"
 
 namespace millrace::worker {
 namespace {
@@ -28,12 +28,12 @@ using Moment = std::chrono::nanoseconds;
 constexpr std::size_t most_errors = limits::max_error_text;
 constexpr std::size_t most_line = limits::max_log_line;
 constexpr std::size_t most_in_message = 500;
-// After its end, for what its children still write: they may have been told to go on without it.
+// How long output is still read after the command has ended: its children may go on writing.
 constexpr Duration last_words{100};
 constexpr Duration look_again{20};  // where the system cannot tell that a process has ended
 constexpr Moment no_moment = Moment::max();
 
-// A write to a command that does not read must be an error and not the end of this process.
+// A write to a command that does not read must be an error and must not end this process.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -84,7 +84,7 @@ class Errors {
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
       const std::string_view part = text.substr(0, end);
-      // Of a line without end only the beginning is of use.
+      // Of a very long line only the beginning is kept.
       line_ += part.substr(0, most_line - std::min(most_line, line_.size()));
       if (end == std::string_view::npos) break;
       text.remove_prefix(end + 1);
@@ -113,11 +113,11 @@ class Errors {
   std::string tail_;
 };
 
-// One command on its way, until all that is to be known of it is known.
+// One running command, until everything about its end is known.
 class Running {
  public:
   Running(Clock& clock, const ExecOptions& options, const ExecInput& input,
-          const ExecEvents& events, Process process)
+          const ExecEvents& events, ChildProcess process)
       : clock_(clock),
         options_(options),
         rest_(input.payload),
@@ -142,7 +142,7 @@ class Running {
   }
 
  private:
-  // It has ended, and so have those who could still write; or they had their time.
+  // Whether the command has ended and its output is closed, or the time for last output is over.
   bool is_over() const {
     if (ended_at_ == no_moment) return false;
     const bool silent = !process_.out.open() && !process_.err.open();
@@ -165,7 +165,7 @@ class Running {
          {ended_at_ == no_moment ? process_.ended_descriptor() : -1, POLLIN, 0}}};
     Moment next = ended_at_ != no_moment ? ended_at_ + last_words : kill_at_;
     const Moment now = clock_.steady();
-    if (next != no_moment && next <= now) next = now + look_again;  // killed, and not gone yet
+    if (next != no_moment && next <= now) next = now + look_again;  // killed, but not gone yet
     if (process_.ended_descriptor() < 0) next = std::min(next, now + look_again);
     const int limit =
         next == no_moment
@@ -174,7 +174,7 @@ class Running {
     poll(files.data(), files.size(), limit);
   }
 
-  // A command need not read what it is given.
+  // A command need not read its input.
   void write_some() {
     while (process_.in.open()) {
       if (rest_.empty()) return process_.in.close();
@@ -199,7 +199,8 @@ class Running {
     read_from(process_.err, [this](std::string_view text) { errors_.add(text); });
   }
 
-  // So much a turn, that whoever writes without end does not keep all else from being done.
+  // Reads at most this much per turn, so that a command that writes without end does not block the
+  // rest.
   template <class Take>
   void read_from(Descriptor& from, const Take& take) {
     std::array<char, 16 * limits::kib> buffer;
@@ -236,14 +237,14 @@ class Running {
   std::string_view rest_;  // of the payload
   std::string output_;
   Errors errors_;
-  Process process_;
+  ChildProcess process_;
   Descriptor wake_;
-  std::optional<ExecEnd::Kind> why_;  // it is to end
+  std::optional<ExecEnd::Kind> why_;  // set: the command is to end
   Moment kill_at_ = no_moment;
   Moment ended_at_ = no_moment;
 };
 
-// As execvp() would find it. Empty: nowhere.
+// Finds a program as execvp() would. Empty: not found.
 std::string find_program(const std::string& name, const std::vector<std::string>& environment) {
   if (name.contains('/')) return name;
   std::string_view path = "/usr/local/bin:/usr/bin:/bin";
@@ -273,7 +274,7 @@ std::string signal_name(int number) {
   return text;
 }
 
-// The last line it said, which is mostly what went wrong.
+// The last line of standard error, which usually says what went wrong.
 std::string last_line(std::string_view errors) {
   while (!errors.empty() &&
          (errors.back() == '\n' || errors.back() == '\r' || errors.back() == ' ')) {
@@ -292,16 +293,17 @@ ExecEnd run_command(Clock& clock, const ExecOptions& options, const ExecInput& i
     return ExecEnd{.kind = ExecEnd::Kind::missing, .message = std::move(why)};
   };
   if (options.argv.empty() || options.argv[0].empty()) return missing("no command is given");
-  ProcessPlan plan{.arguments = options.argv,
-                   .environment = environment_of(environ, options.environment, input.environment),
-                   .directory = options.directory,
-                   .memory = options.memory};
+  ChildProcessPlan plan{
+      .arguments = options.argv,
+      .environment = environment_of(environ, options.environment, input.environment),
+      .directory = options.directory,
+      .memory = options.memory};
   plan.program = find_program(options.argv[0], plan.environment);
   if (plan.program.empty()) {
     return missing(fmt::format("command {} was not found; give its path, or a program of the PATH",
                                options.argv[0]));
   }
-  auto process = Process::start(plan);
+  auto process = ChildProcess::start(plan);
   if (process) {
     return Running(clock, options, input, events, std::move(*process)).run(stop);
   }
@@ -364,7 +366,8 @@ Variables variables_of(const Lease& task, std::uint32_t attempt,
   return variables;
 }
 
-// Settings of the server are in variables of this name, and some of them are secrets.
+// Settings of the server are in variables of this name, and some of them are secrets, so they are
+// not passed on.
 std::vector<std::string> environment_of(char* const* inherited, const Variables& own,
                                         const Variables& task) {
   std::map<std::string, std::string> all;
@@ -376,7 +379,7 @@ std::vector<std::string> environment_of(char* const* inherited, const Variables&
   }
   for (const Variables* variables : {&own, &task}) {
     for (const auto& [name, value] : *variables) {
-      // What has a zero byte ends there for every program.
+      // A zero byte ends the value for every program.
       all[name] = value.substr(0, value.find('\0'));
     }
   }

@@ -23,10 +23,10 @@ namespace millrace::worker {
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct ExecOptions {
-  std::vector<std::string> argv = {};  // a program of the PATH, or a path; and its arguments
-  Variables environment = {};          // beside what is inherited, which is nothing of MILLRACE_*
-  std::string directory = {};          // empty: that of this process
-  std::uint64_t memory = 0;            // most bytes of data a process; 0: no limit
+  std::vector<std::string> argv = {};  // a program on the PATH or a path, then its arguments
+  Variables environment = {};  // in addition to what is inherited; MILLRACE_* is not inherited
+  std::string directory = {};  // empty: that of this process
+  std::uint64_t memory = 0;    // most bytes of data per process; 0: no limit
   // From SIGTERM to SIGKILL. Shorter than the grace of the worker, which gives a handler up.
   Duration grace = std::chrono::seconds(3);
   std::size_t most_output = limits::max_result;
@@ -37,7 +37,7 @@ struct ExecInput {
   Variables environment = {};  // of the task
 };
 
-// While it runs, on the thread of run_command().
+// Called while the command runs, on the thread of run_command().
 struct ExecEvents {
   std::function<void(std::string)> log = {};  // a line of standard error
   std::function<void(double)> progress = {};  // "@progress 42" in one
@@ -47,10 +47,10 @@ struct ExecEnd {
   enum class Kind : std::uint8_t {
     exited,     // with `number` as its code
     signalled,  // by `number`, and not by us
-    stopped,    // by us: `stop` said so
+    stopped,    // by us, because `stop` was requested
     flooded,    // it wrote more than it may, and was killed
     missing,    // there is no such command, or it cannot be run
-    unstarted,  // the system had no room for it just now
+    unstarted,  // the system could not start it now
   };
   Kind kind = Kind::exited;
   int number = 0;
@@ -59,19 +59,19 @@ struct ExecEnd {
   std::string message = {};  // missing, unstarted: why
 };
 
-// Waits until it has ended. A command that is asked to stop gets SIGTERM and, after the grace,
-// SIGKILL, as does every process of its group; what it leaves behind when it ends is killed.
+// Blocks until the command has ended. A command that is asked to stop gets SIGTERM and, after the
+// grace, SIGKILL, as does every process of its group. What the command leaves behind is killed.
 ExecEnd run_command(Clock& clock, const ExecOptions& options, const ExecInput& input,
                     const std::stop_token& stop, const ExecEvents& events);
 
-// 0 is done; 75 is tried again; 64, 65, 78 and a command that is not there are final; all else is
-// as the retry policy says. Not for `stopped`.
+// 0 is done; 75 is retried; 64, 65, 78 and a missing command are final; every other code follows
+// the retry policy. Not for `stopped`.
 Outcome outcome_of(ExecEnd end, const ExecOptions& options);
 
 // MILLRACE_TASK_ID, …_QUEUE, …_TYPE, …_ATTEMPT, …_DEADLINE, …
 Variables variables_of(const Lease& task, std::uint32_t attempt, std::optional<TimePoint> deadline);
 
-// What a command gets of this process's environment, and what it is given.
+// The part of this process's environment that a command inherits, plus its own variables.
 std::vector<std::string> environment_of(char* const* inherited, const Variables& own,
                                         const Variables& task);
 

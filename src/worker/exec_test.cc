@@ -35,7 +35,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// A zombie that nobody has fetched yet is not.
+// A zombie that is not reaped yet does not count.
 bool is_alive(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string text;

@@ -1,5 +1,5 @@
-// The thread that talks to the broker: settles what has ended and takes what there is room for, in
-// one order; and polls queues that had nothing. Hooks are called here, too.
+// The thread that talks to the broker: one request settles what has ended and takes what there is
+// room for; beside it, polls ask the queues that were empty. It also calls the hooks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace millrace::worker {
 namespace {
 
-// Ends of runs whose call goes on wait so long for the call to end, too.
+// The end of a run whose call goes on waits this long for the call to end, too.
 constexpr Moment settle_within = std::chrono::milliseconds(5);
 
 constexpr Moment longest_wait = std::chrono::seconds(1);
@@ -58,10 +58,10 @@ const TaskError* error_of(const Outcome& outcome) {
 }  // namespace
 
 void Worker::Parts::feed() {
-  std::vector<Told> told;
+  std::vector<StoredEnd> stored;
   Lock lock(mutex);
   while (!feeder_stops) {
-    take_answers(told);
+    take_answers(stored);
     const Moment now = clock->steady();
     if (stirred.load() && stirred_at == no_moment) stirred_at = now + settle_within;
     const bool all = stirred_at <= now;
@@ -77,12 +77,12 @@ void Worker::Parts::feed() {
       ++poll_number;
       poll_caller = broker->new_caller();
     }
-    auto order = core.next_order(now);
+    auto request = core.next_request(now);
     auto poll = core.next_poll(now);
     const bool wake = idle != 0 && core.has_work();
     const std::uint64_t number = poll_number;
     const CallerId poller = poll_caller;
-    if (!order && !poll && !leaving && told.empty()) {
+    if (!request && !poll && !leaving && stored.empty()) {
       if (wake) work.notify_one();
       if (core.stopping()) rested.notify_all();
       wait_for_news(now);
@@ -91,13 +91,13 @@ void Worker::Parts::feed() {
     lock.unlock();
     if (wake) work.notify_one();
     if (leaving) broker->leave(*leaving);
-    if (order) send(std::move(*order), order_caller, 0);
+    if (request) send(std::move(*request), request_caller, 0);
     if (poll) send(std::move(*poll), poller, number);
-    tell(told);
-    told.clear();
+    call_hooks(stored);
+    stored.clear();
     lock.lock();
   }
-  while (!inbox.empty()) {  // nobody is left to run what they bring
+  while (!inbox.empty()) {  // no processor is left to run what the answers bring
     const auto answers = std::exchange(inbox, {});
     lock.unlock();
     for (const Answer& answer : answers) {
@@ -114,11 +114,11 @@ void Worker::Parts::feed() {
 }
 
 // Answers are turned into runs, and old runs freed, without the lock.
-void Worker::Parts::take_answers(std::vector<Told>& told) {
+void Worker::Parts::take_answers(std::vector<StoredEnd>& stored) {
   while (!inbox.empty()) {
     auto answers = std::exchange(inbox, {});
     for (Answer& answer : answers) {
-      if (answer.poll != 0 && answer.poll != poll_number) {  // it was left
+      if (answer.poll != 0 && answer.poll != poll_number) {  // this poll was left
         const Unlocked meanwhile(mutex);
         if (answer.result) broker->give_back(*answer.result);
         continue;
@@ -128,11 +128,11 @@ void Worker::Parts::take_answers(std::vector<Told>& told) {
       {
         const Unlocked meanwhile(mutex);
         now = clock->steady();
-        arrived = core.arrived(answer.order, answer.result, now);
+        arrived = core.arrived(answer.request, answer.result, now);
         if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
       }
       const Moment heartbeat = arrived.first_heartbeat;
-      core.answered(answer.order, answer.result, std::move(arrived), now, told);
+      core.answered(answer.request, answer.result, std::move(arrived), now, stored);
       plan_upkeep(heartbeat);
     }
     const Unlocked meanwhile(mutex);
@@ -140,9 +140,9 @@ void Worker::Parts::take_answers(std::vector<Told>& told) {
   }
 }
 
-void Worker::Parts::send(Order order, CallerId caller, std::uint64_t poll) {
-  WorkOrder words = core.words_of(order);
-  auto answer = std::make_shared<Answer>(Answer{.order = std::move(order), .poll = poll});
+void Worker::Parts::send(Request request, CallerId caller, std::uint64_t poll) {
+  WorkOrder words = core.words_of(request);
+  auto answer = std::make_shared<Answer>(Answer{.request = std::move(request), .poll = poll});
   broker->work(ask(caller), std::move(words),
                [self = shared_from_this(), answer](Result<WorkResult> result) {
                  answer->result = std::move(result);
@@ -165,7 +165,7 @@ void Worker::Parts::answer_came(Answer answer) {
 
 void Worker::Parts::wait_for_news(Moment now) {
   if (!inbox.empty() || feeder_stops) return;
-  const Moment next = std::min({core.next_order_due(now), core.next_collect(), stirred_at});
+  const Moment next = std::min({core.next_request_due(now), core.next_collect(), stirred_at});
   if (next == no_moment && !stirred.load()) {
     news.wait(mutex);
   } else {
@@ -174,10 +174,10 @@ void Worker::Parts::wait_for_news(Moment now) {
   }
 }
 
-void Worker::Parts::tell(const std::vector<Told>& told) const {
+void Worker::Parts::call_hooks(const std::vector<StoredEnd>& stored) const {
   const LogLevel failures = options.internal ? LogLevel::debug : LogLevel::info;
-  for (const auto& [run, state] : told) {
-    const QueueHandlers& how = core.lines()[run->line].how;
+  for (const auto& [run, state] : stored) {
+    const QueueHandlers& how = core.queues()[run->queue_index].how;
     const TaskError* error = error_of(run->ending().outcome);
     const LogLevel level = error == nullptr ? LogLevel::debug : failures;
     if (options.log.wants(level)) {

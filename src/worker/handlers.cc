@@ -16,7 +16,7 @@
 namespace millrace::worker {
 namespace {
 
-// What a run that was asked to stop ends with; nullopt: it was not.
+// The end of a run that was asked to stop; nullopt: it was not asked.
 std::optional<Outcome> when_stopped(const Context& task) {
   switch (task.stop_reason()) {
     case StopReason::cancelled:
@@ -24,12 +24,12 @@ std::optional<Outcome> when_stopped(const Context& task) {
     case StopReason::lease_lost:
     case StopReason::stopping:
       return GiveBack{};
-    default:  // of a timeout the worker itself speaks, if nothing else was heard
+    default:  // a timeout: the worker itself ends the run, unless the handler did
       return std::nullopt;
   }
 }
 
-// Attempts of all deliveries of a task together: of a redelivery, and of failed tries, too.
+// Counts the attempts of all deliveries of a task together: redeliveries and failed tries, too.
 void note(Broker& broker, CallerId caller, TaskId task, const std::string& status) {
   const Ask ask{.caller = caller, .internal = true};
   const auto found =
@@ -45,7 +45,7 @@ void note(Broker& broker, CallerId caller, TaskId task, const std::string& statu
       [&](auto done) { broker.update(ask, std::move(updates), std::move(done)); });
 }
 
-// Neither secrets nor what may hold them: only where it went, and what came back.
+// Logs where it went and what came back; neither secrets nor what may hold them.
 void log_delivery(const Log& log, std::string_view what, const Context& context,
                   const Delivery& delivery, const Outcome& outcome) {
   const std::string about = to_text(context.task().parent.value);
@@ -67,7 +67,7 @@ void log_delivery(const Log& log, std::string_view what, const Context& context,
        {"code", code}});
 }
 
-// The worker says that the time was up; what the command had said by then becomes the details.
+// The worker reports the timeout; the output of the command up to then becomes the details.
 Outcome timed_out(ExecEnd& end) {
   return Failed{.error = {.code = "timeout", .message = std::move(end.errors)}};
 }
@@ -137,7 +137,7 @@ HandlerFunction run_commands(Clock& clock, ExecOptions options) {
       const ExecEvents events{.log = [task](std::string line) { task->log(std::move(line)); },
                               .progress = [task](double percent) { task->progress(percent); }};
       ExecEnd end = run_command(clock, options, input, task->stop_token(), events);
-      // Of one that was stopped because its time was up the worker speaks.
+      // If the command was stopped because its time was up, the worker ends the run.
       auto stopped = end.kind == ExecEnd::Kind::stopped ? when_stopped(*task) : std::nullopt;
       if (end.kind == ExecEnd::Kind::stopped && !stopped) stopped = timed_out(end);
       (void)task->settle(stopped ? std::move(*stopped) : outcome_of(std::move(end), options));

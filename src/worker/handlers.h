@@ -1,4 +1,4 @@
-// Handlers that need no C++ of a user: what the server itself delivers, commands and endpoints.
+// Handlers that need no C++ from the user: webhooks, alerts, commands and endpoints.
 #pragma once
 
 #include <millrace/handler.h>
@@ -14,12 +14,12 @@
 
 namespace millrace::worker {
 
-// Of $webhooks. What came of each attempt is noted on the task that the webhook is about. The
-// client's guard says where webhooks may go. All must outlive the handler.
+// The handler of $webhooks. Notes what came of each attempt on the task that the webhook is about.
+// The client's guard says which addresses may be called. All arguments must outlive the handler.
 HandlerFunction deliver_webhooks(Broker& broker, outgoing::HttpClient& client,
                                  DeliverOptions options, Log log);
 
-// Of $alerts. Without a url they are done: the log has them.
+// The handler of $alerts. Without a URL, alerts are settled as done: they are in the log.
 HandlerFunction deliver_alerts(outgoing::HttpClient& client, std::string url,
                                DeliverOptions options, Log log);
 

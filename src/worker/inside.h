@@ -1,5 +1,5 @@
-// How many calls of handlers are under way. A thread that was given up may still be in one, and
-// what the handler refers to must stay as long as it is.
+// Counts the calls of handlers that are under way. An abandoned thread may still be in one, and
+// what the handler refers to must live as long.
 #pragma once
 
 #include <millrace/handler.h>
@@ -15,7 +15,7 @@ namespace millrace::worker {
 
 class Inside {
  public:
-  // The same handler, with its calls counted here.
+  // The same handler, with its calls counted.
   HandlerFunction counted(HandlerFunction handler) {
     return [state = state_, handler = std::move(handler)](std::span<Context* const> tasks) {
       const Call call(*state);
@@ -23,7 +23,7 @@ class Inside {
     };
   }
 
-  // False: after so long there still is one inside.
+  // False: a call is still under way after `limit`.
   bool wait_until_left(Duration limit) {
     State& state = *state_;
     const Lock lock(state.mutex);

@@ -1,5 +1,5 @@
-// The thread that minds the time: heartbeats of leases, timeouts, and the beat with which the
-// worker reports and is told what to do. It runs no code of others but callbacks of stop tokens.
+// The thread that keeps time: heartbeats of leases, timeouts, and the beat with which the worker
+// reports to the broker and gets instructions. It runs no user code but callbacks of stop tokens.
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +16,13 @@ constexpr Moment longest_wait = std::chrono::seconds(1);
 void Worker::Parts::keep() {
   Lock lock(mutex);
   while (!keeper_stops) {
-    // Whoever plans something earlier than what is found below will say so.
+    // A thread that plans something earlier than what is found below calls plan_upkeep().
     keeper_next = no_moment;
     const Moment now = clock->steady();
     Due found;
-    auto answers = std::exchange(pulses, {});
-    for (Answer& answer : answers) core.pulse_answered(answer.order, answer.result, now, found);
+    auto answers = std::exchange(heartbeat_answers, {});
+    for (Answer& answer : answers)
+      core.heartbeats_answered(answer.request, answer.result, now, found);
     if (const auto told = std::exchange(instructions, std::nullopt); told && told->assignments) {
       core.assign(*told->assignments);
     }
@@ -29,20 +30,20 @@ void Worker::Parts::keep() {
     core.look(now, found);
     for (std::uint32_t i = 0; i < found.abandoned && !core.stopping(); ++i) add_processor();
     live -= std::min(found.abandoned, live);
-    auto pulse = core.next_pulse(now);
+    auto heartbeats = core.next_heartbeats(now);
     const bool beat = !beat_out && next_beat <= now;
     if (beat) {
       beat_out = true;
       next_beat = now + options.beat;
     }
-    const bool acts = pulse || beat || !found.stops.empty() || !answers.empty();
+    const bool acts = heartbeats || beat || !found.stops.empty() || !answers.empty();
     if (acts || found.abandoned != 0) {
       lock.unlock();
       news.notify_one();
       work.notify_one();
       if (found.abandoned != 0) rested.notify_all();
       for (const auto& [run, reason] : found.stops) run->ask_to_stop(reason);
-      if (pulse) send_pulse(std::move(*pulse));
+      if (heartbeats) send_heartbeats(std::move(*heartbeats));
       if (beat) send_beat();
       lock.lock();
       continue;
@@ -54,7 +55,7 @@ void Worker::Parts::keep() {
   }
   if (beat_out) return;
   lock.unlock();
-  send_beat();  // the last word: it stops
+  send_beat();  // the last beat says that the worker stops
 }
 
 void Worker::Parts::wake_keeper_by(Moment moment) {
@@ -69,19 +70,19 @@ void Worker::Parts::plan_upkeep(Moment moment) {
   due.notify_one();
 }
 
-void Worker::Parts::send_pulse(Order pulse) {
-  WorkOrder words{.extensions = pulse.extensions};
-  auto answer = std::make_shared<Answer>(Answer{.order = std::move(pulse)});
+void Worker::Parts::send_heartbeats(Request heartbeats) {
+  WorkOrder words{.extensions = heartbeats.extensions};
+  auto answer = std::make_shared<Answer>(Answer{.request = std::move(heartbeats)});
   broker->work(ask(keeper_caller), std::move(words),
                [self = shared_from_this(), answer](Result<WorkResult> result) {
                  answer->result = std::move(result);
                  const Lock lock(self->mutex);
-                 self->pulses.push_back(std::move(*answer));
+                 self->heartbeat_answers.push_back(std::move(*answer));
                  self->due.notify_one();
                });
 }
 
-// S2-046: the health check, too.
+// The beat is also the health check of the broker.
 void Worker::Parts::send_beat() {
   WorkerReport report;
   {

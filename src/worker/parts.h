@@ -1,8 +1,8 @@
 // The worker with its threads: a feeder that talks to the broker, processors that run handlers, a
-// keeper that minds the time. They share a Dispatcher under one lock, which nobody holds while it
-// talks to the broker or runs somebody else's code.
+// keeper that keeps time. They share a Dispatcher under one lock. No thread holds the lock while it
+// talks to the broker or runs user code.
 //
-// Threads whose handler does not come back hold on to this, so that it outlives the Worker.
+// A thread whose handler does not return keeps this object alive, so it outlives the Worker.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void ask_all_to_stop() REQUIRES(mutex);
   void end_threads() REQUIRES(mutex);
   RunHost host_functions();
-  // Of the clock, also for handlers that outlive the worker.
+  // From the clock; handlers that outlive the worker get the last known time.
   TimePoint wall_time();
   Moment steady_time();
   Ask ask(CallerId caller) const { return {.caller = caller, .internal = options.internal}; }
@@ -49,27 +49,27 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void add_processor() REQUIRES(mutex);
   void process(Processor& own);
   // False: a call was abandoned, and the thread with it.
-  bool work_through(Hand& hand);
+  bool work_through(Chunk& chunk);
   void run_ended(Run& run);
 
   // ---- feeder.cc ----
   struct Answer {
-    Order order = {};
-    std::uint64_t poll = 0;  // its number; 0: no poll
+    Request request = {};
+    std::uint64_t poll = 0;  // its number; 0: not a poll
     Result<WorkResult> result = {};
   };
   void feed();
-  void take_answers(std::vector<Told>& told) REQUIRES(mutex);
-  void send(Order order, CallerId caller, std::uint64_t poll);
+  void take_answers(std::vector<StoredEnd>& stored) REQUIRES(mutex);
+  void send(Request request, CallerId caller, std::uint64_t poll);
   void answer_came(Answer answer);
   void wait_for_news(Moment now) REQUIRES(mutex);
-  void tell(const std::vector<Told>& told) const;
+  void call_hooks(const std::vector<StoredEnd>& stored) const;
 
   // ---- keeper.cc ----
   void keep();
   void wake_keeper_by(Moment moment);
   void plan_upkeep(Moment moment) REQUIRES(mutex);
-  void send_pulse(Order pulse);
+  void send_heartbeats(Request heartbeats);
   void send_beat();
 
   // ---- step.cc ----
@@ -78,12 +78,12 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void pass_time(Run& run, Duration time);
   void look_now();
 
-  SharedMutex outside;  // held shared by whoever uses the clock in a handler's name
+  SharedMutex outside;  // held shared while a handler's call uses the clock
   Clock* clock;
   Broker* broker;
   const WorkerOptions options;
   const RunHost host;
-  TimePoint last_time{};              // once there is no clock any more
+  TimePoint last_time{};              // the time to report once the clock is gone
   std::atomic<bool> stirred = false;  // a run has ended while its call goes on
   std::atomic<Moment> keeper_next = Moment::zero();
 
@@ -94,13 +94,13 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   bool shutting_down GUARDED_BY(mutex) = false;
   Condition work;  // for processors
   std::uint32_t idle GUARDED_BY(mutex) = 0;
-  Condition rested;                          // for those who wait for the end
-  std::uint32_t live GUARDED_BY(mutex) = 0;  // processors that are not given up
+  Condition rested;                          // for threads that wait for the end
+  std::uint32_t live GUARDED_BY(mutex) = 0;  // processors that are not abandoned
 
   Condition news;  // for the feeder
   std::vector<Answer> inbox GUARDED_BY(mutex);
   Moment stirred_at GUARDED_BY(mutex) = no_moment;
-  const CallerId order_caller;
+  const CallerId request_caller;
   CallerId poll_caller GUARDED_BY(mutex);
   std::uint64_t poll_number GUARDED_BY(mutex) = 1;
   bool feeder_stops GUARDED_BY(mutex) = false;
@@ -109,7 +109,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   Condition due;  // for the keeper
   const CallerId keeper_caller;
   const CallerId beat_caller;
-  std::vector<Answer> pulses GUARDED_BY(mutex);
+  std::vector<Answer> heartbeat_answers GUARDED_BY(mutex);
   std::optional<Instructions> instructions GUARDED_BY(mutex);
   bool beat_out GUARDED_BY(mutex) = false;
   bool beat_answered GUARDED_BY(mutex) = false;

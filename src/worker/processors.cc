@@ -30,13 +30,13 @@ void Worker::Parts::add_processor() {
   }
 }
 
-// S1-059…061: works until told to stop, and looks anew after each hand. Stopped, it ends with the
-// call it is in.
+// Works until the worker stops, and asks the dispatcher again after each chunk. On a stop it
+// finishes the call it is in.
 void Worker::Parts::process(Processor& own) {
   Lock lock(mutex);
   while (!core.stopping()) {
-    HandPtr hand = core.next_hand(clock->steady());
-    if (!hand) {
+    ChunkPtr chunk = core.next_chunk(clock->steady());
+    if (!chunk) {
       ++idle;
       work.wait(mutex);
       --idle;
@@ -45,21 +45,21 @@ void Worker::Parts::process(Processor& own) {
     const bool more = idle != 0 && core.has_work();
     lock.unlock();
     if (more) work.notify_one();
-    const bool back = work_through(*hand);
+    const bool back = work_through(*chunk);
     lock.lock();
-    if (!back) {  // somebody else has this one's place
+    if (!back) {  // the call was abandoned, and another thread has replaced this one
       if (stopped) return;
-      core.came_back(*hand);
+      core.came_back(*chunk);
       own.ended = true;
       news.notify_one();
       return;
     }
-    core.finished(hand);
+    core.finished(chunk);
     if (core.may_send()) news.notify_one();
     if (core.stopping()) rested.notify_all();
-    // What is not reported any more is freed without the lock.
+    // Runs that need no report are freed without the lock.
     lock.unlock();
-    hand.reset();
+    chunk.reset();
     lock.lock();
   }
   --live;
@@ -67,10 +67,10 @@ void Worker::Parts::process(Processor& own) {
   rested.notify_all();
 }
 
-bool Worker::Parts::work_through(Hand& hand) {
-  const Line& line = core.lines()[hand.line];
+bool Worker::Parts::work_through(Chunk& chunk) {
+  const WorkerQueue& queue = core.queues()[chunk.queue_index];
   Moment before = steady_time();
-  for (auto runs = hand.next_call(); !runs.empty(); runs = hand.next_call()) {
+  for (auto runs = chunk.next_call(); !runs.empty(); runs = chunk.next_call()) {
     for (const RunPtr& run : runs) {
       run->begin(before);
       if (run->timeout) wake_keeper_by(before + *run->timeout);
@@ -79,17 +79,17 @@ bool Worker::Parts::work_through(Hand& hand) {
                     {{"queue", run->lease.queue}, {"type", run->lease.type}});
       }
     }
-    const CallResult result = call_handler(line, runs);
-    if (!hand.returned()) return false;
-    speak_for(line, runs, result);
-    const Moment after = steady_time();  // the worker may be gone
-    core.note_cycle(hand, *runs.front(), after - before);
+    const CallResult result = call_handler(queue, runs);
+    if (!chunk.returned()) return false;
+    speak_for(queue, runs, result);
+    const Moment after = steady_time();  // reads the last known time if the worker is gone
+    core.note_cycle(chunk, *runs.front(), after - before);
     before = after;
   }
   return true;
 }
 
-// From a handler that settles its task before it returns.
+// Called by a handler that settles its task before it returns.
 void Worker::Parts::run_ended(Run& run) {
   if (run.manual()) {
     const Lock lock(mutex);

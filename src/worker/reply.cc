@@ -14,7 +14,7 @@
 namespace millrace::worker {
 namespace {
 
-constexpr std::size_t most_shown = 200;  // of a body, in a message
+constexpr std::size_t most_shown = 200;  // most bytes of a body shown in a message
 
 std::optional<int> number_at(std::string_view text, std::size_t at, std::size_t length) {
   int value = 0;
@@ -24,7 +24,7 @@ std::optional<int> number_at(std::string_view text, std::size_t at, std::size_t 
   return value;
 }
 
-// Sun, 06 Nov 1994 08:49:37 GMT: the one form that may still be sent.
+// Sun, 06 Nov 1994 08:49:37 GMT: the only form that servers still send.
 std::optional<TimePoint> http_date(std::string_view text) {
   constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -52,7 +52,7 @@ std::optional<TimePoint> http_date(std::string_view text) {
 
 std::string start_of(const std::string& body) {
   if (body.empty()) return {};
-  if (!is_utf8(body) && !is_utf8(clip(body, most_shown))) return " with bytes that are no text";
+  if (!is_utf8(body) && !is_utf8(clip(body, most_shown))) return " with a body that is not text";
   std::string text = clip(body, most_shown);
   std::ranges::replace_if(text, [](char c) { return c >= 0 && c < ' '; }, ' ');
   return fmt::format(": {}", text);
@@ -119,8 +119,8 @@ Outcome judge(const Result<outgoing::HttpReply>& reply, std::string_view who, Ti
 
 std::string status_of(const Result<outgoing::HttpReply>& reply) {
   if (reply) return fmt::format("{}", reply->status);
-  // Who may read the task need not learn which private address a name has here; the delivery's own
-  // error says it.
+  // A reader of the task need not learn which private address a name has here; the error of the
+  // delivery itself says it.
   if (reply.error().code == ErrorCode::invalid) {
     return "not sent: the address is not allowed, or cannot be called";
   }

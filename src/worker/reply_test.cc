@@ -67,7 +67,7 @@ TEST(Reply, a_message_shows_the_beginning_of_the_body) {
   EXPECT_EQ(message(""), "the receiver answered 500");
   EXPECT_EQ(message("no\r\ndisk"), "the receiver answered 500: no  disk");
   EXPECT_THAT(message(std::string(5000, 'x')), SizeIs(testing::Lt(300U)));
-  EXPECT_EQ(message("\xff\xfe"), "the receiver answered 500 with bytes that are no text");
+  EXPECT_EQ(message("\xff\xfe"), "the receiver answered 500 with a body that is not text");
   EXPECT_EQ(std::get<Failed>(answered(500, {}, std::string(100, '\xff'))).error.details, "");
 }
 

@@ -15,17 +15,17 @@
 namespace millrace::worker {
 namespace {
 
-// The clock decides, but the condition variable waits in real time: so that a clock that a test
-// moves is noticed soon.
+// The clock decides, but the condition variable waits in real time. Short waits, so that a clock
+// moved by a test is noticed soon.
 constexpr std::chrono::milliseconds longest_wait{250};
 
-// Longer than anybody waits, and still to be counted in nanoseconds.
+// Longer than any wait, and still countable in nanoseconds.
 constexpr Duration for_ever = std::chrono::years(100);
 
 // The webhook and the alert of a task are among its follow-ups.
 constexpr std::size_t most_follow_ups = limits::max_follow_ups - 2;
 
-// As much of it as is text.
+// Keeps what is valid UTF-8.
 std::string printable(std::string line) {
   if (is_utf8(line)) return line;
   std::string text;
@@ -39,16 +39,15 @@ std::string printable(std::string line) {
 
 }  // namespace
 
-Run::Run(Lease what, std::size_t of_line, const RunHost& host, std::optional<Duration> limit,
+Run::Run(Lease what, std::size_t of_queue, const RunHost& host, std::optional<Duration> limit,
          Acknowledge acknowledge)
     : lease(std::move(what)),
-      line(of_line),
+      queue_index(of_queue),
       timeout(limit),
       host_(host),
       acknowledge_(acknowledge) {}
 
-// ---- Time and stopping
-// ---------------------------------------------------------------------------
+// ---- Time and stopping ----
 
 Moment Run::time_up() const {
   const Moment begun = started();
@@ -74,7 +73,7 @@ bool Run::ask_to_stop(StopReason reason) {
     source = stop_;
     changed_.notify_all();
   }
-  // Its callbacks are the handler's code: no lock is held meanwhile.
+  // The callbacks are the handler's code: no lock is held meanwhile.
   if (source) source->request_stop();
   return true;
 }
@@ -106,8 +105,7 @@ bool Run::wait_until(Moment until) {
   }
 }
 
-// ---- Signs of life
-// -------------------------------------------------------------------------------
+// ---- Progress and log lines ----
 
 void Run::progress(double percent) {
   if (std::isnan(percent)) return;
@@ -125,7 +123,7 @@ void Run::log(std::string text) {
   {
     const Lock lock(mutex_);
     if (closed_) return;
-    // The newest stay, as in the store.
+    // The newest lines stay, as in the store.
     if (signs_.log.size() == limits::max_log_lines) signs_.log.erase(signs_.log.begin());
     signs_.log.push_back(std::move(text));
     if (signs_waiting_.exchange(true)) return;
@@ -139,7 +137,7 @@ Signs Run::take_signs() {
   return std::exchange(signs_, {});
 }
 
-// Older than what was said meanwhile.
+// The returned lines are older than those added meanwhile.
 void Run::return_signs(Signs signs) {
   const Lock lock(mutex_);
   if (!signs_.progress) signs_.progress = signs.progress;
@@ -153,8 +151,7 @@ void Run::return_signs(Signs signs) {
   signs_waiting_ = signs_.progress || !signs_.log.empty();
 }
 
-// ---- The end
-// -------------------------------------------------------------------------------------
+// ---- The end ----
 
 Result<void> Run::put(NewTask task) {
   TimePoint now = host_.now();
@@ -163,22 +160,24 @@ Result<void> Run::put(NewTask task) {
   if (auto good = validate(task, now); !good) return good;
   if (!named) task.id = {};
   const Lock lock(mutex_);
-  if (closed_) return fail(ErrorCode::conflict, "the task is settled: nothing can follow any more");
+  if (closed_)
+    return fail(ErrorCode::conflict, "the task is settled: it can have no more follow-ups");
   if (follow_ups_.size() == most_follow_ups) {
     return fail(ErrorCode::invalid,
-                fmt::format("a task can have {} follow-ups, not more", most_follow_ups));
+                fmt::format("a task can have at most {} follow-ups", most_follow_ups));
   }
   const std::size_t bytes = task.payload.size() + task.metadata.size();
   if (follow_up_bytes_ + bytes > limits::max_follow_up_bytes) {
-    return fail(ErrorCode::invalid, fmt::format("the follow-ups of a task can have {} bytes in all",
-                                                limits::max_follow_up_bytes));
+    return fail(ErrorCode::invalid,
+                fmt::format("the follow-ups of a task can have at most {} bytes in all",
+                            limits::max_follow_up_bytes));
   }
   follow_up_bytes_ += bytes;
   follow_ups_.push_back(std::move(task));
   return {};
 }
 
-// After its time was up only a `done` is taken at its word.
+// After a timeout only `done` is accepted from the handler.
 bool Run::too_late(const Outcome& outcome) const {
   return stop_reason() == StopReason::timed_out && !std::holds_alternative<Done>(outcome);
 }
@@ -203,14 +202,14 @@ void Run::close(Outcome outcome, bool with_follow_ups, bool by_handler) {
 Result<TaskState> Run::settle(Outcome outcome) {
   Lock lock(mutex_);
   if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
-  const bool follows = !too_late(outcome);  // after a timeout nothing does
+  const bool follows = !too_late(outcome);  // follow-ups are dropped after a timeout
   close(heard(std::move(outcome)), follows, true);
   answer_.reset();
   lock.unlock();
   if (host_.ended) host_.ended(*this);
   if (acknowledge_ == Acknowledge::automatic) return TaskState::processing;
   if (host_.send) {
-    // It is sent again with the next step; nobody waits for that here.
+    // The next step sends it again; nothing waits for it here.
     if (auto sent = host_.send(); !sent) return std::unexpected(std::move(sent.error()));
   }
   lock.lock();
@@ -239,7 +238,7 @@ bool Run::end(Outcome outcome, bool returned, bool by_handler) {
 void Run::end_by_failure(Failed failure) {
   const Lock lock(mutex_);
   if (closed_) return;
-  // It was asked to go, and has gone: nothing is charged.
+  // The worker asked the handler to stop, and it stopped: nothing is charged.
   if (stop_reason() == StopReason::stopping) return close(GiveBack{}, false, false);
   close(heard(std::move(failure)), false, true);
 }

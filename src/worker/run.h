@@ -1,7 +1,6 @@
-// One task in the hands of this worker, from the take to the stored end.
+// One task in this worker, from the take to the stored end.
 //
-// What its handler says (through Context) and what the worker does to it meet here: who speaks
-// first about the end is heard, everybody later is not. Safe from several threads.
+// The handler (through Context) and the worker may both end a run; the first one wins. Thread-safe.
 #pragma once
 
 #include <millrace/context.h>
@@ -25,34 +24,35 @@
 
 namespace millrace::worker {
 
-// Of Clock::steady(): what the worker measures and plans by.
+// A reading of Clock::steady(), by which the worker measures and plans.
 using Moment = std::chrono::nanoseconds;
 inline constexpr Moment no_moment = Moment::max();
 
 class Run;
 
-// What runs need of the worker they are in. Empty functions are not called.
+// What runs need from their worker. Empty functions are not called.
 struct RunHost {
   std::function<TimePoint()> now = {};
   std::function<Moment()> steady = {};
-  // Lets time pass where nobody else does, in step(); returns early when the run is to stop. False:
-  // time passes by itself.
+  // Lets time pass in step(), where no other thread does; returns early when the run is to stop.
+  // False: time passes by itself.
   std::function<bool(Run&, Duration)> pass_time = {};
-  // The run has ended, or has something to tell before it does.
+  // The run has ended, or has progress or log lines to send.
   std::function<void(Run&)> ended = {};
   std::function<void(Run&)> has_signs = {};
-  // Sends what has ended, where no other thread does: in step().
+  // Sends what has ended, in step(), where no other thread does.
   std::function<Result<void>()> send = {};
 };
 
-// How a run ended, in the words that are sent.
+// How a run ended, as it is sent to the broker.
 struct Ending {
   Outcome outcome = {};
   std::vector<NewTask> follow_ups = {};
-  bool by_handler = true;  // false: the worker gave it back, it was never begun or never came back
+  bool by_handler =
+      true;  // false: the worker gave it back, because it was never begun or did not return
 };
 
-// What a running task tells with its next heartbeat.
+// What the next heartbeat of a running task carries.
 struct Signs {
   std::optional<double> progress = std::nullopt;
   std::vector<std::string> log = {};
@@ -60,13 +60,13 @@ struct Signs {
 
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(Lease lease, std::size_t line, const RunHost& host, std::optional<Duration> timeout,
+  Run(Lease lease, std::size_t queue_index, const RunHost& host, std::optional<Duration> timeout,
       Acknowledge acknowledge);
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   const Lease lease;
-  const std::size_t line;  // the index of its queue
+  const std::size_t queue_index;
   const std::optional<Duration> timeout;
 
   // ---- Kept by the dispatcher, under its lock ----
@@ -97,26 +97,26 @@ class Run : public std::enable_shared_from_this<Run> {
   Moment started() const { return started_.load(std::memory_order_acquire); }
   // When its time is up; no_moment: never.
   Moment time_up() const;
-  // The first reason stays, but a lost lease is news in any case. False: nothing new.
+  // The first reason stays, but a lost lease always replaces it. False: nothing has changed.
   bool ask_to_stop(StopReason reason);
-  // Waits while time passes by itself; false: it is to stop.
+  // Waits in real time; false: the run is to stop.
   bool wait_until(Moment moment);
 
-  // Speaks for a run that has not ended: without what the handler wanted to follow, unless it
-  // returned. False: somebody spoke before.
+  // Ends a run that has not ended. Its follow-ups are kept only if the handler returned. False: it
+  // had ended before.
   bool end(Outcome outcome, bool returned, bool by_handler = true);
-  // Nothing will be sent for it any more: its lease is lost, or nobody is there to send it.
+  // Nothing is sent for this run any more: its lease is lost, or the worker cannot send it.
   void drop(Error why);
-  // The handler's end as an exception, or the text of an unknown one, means it.
+  // Ends the run with what a handler threw.
   void end_by_failure(Failed failure);
 
-  // The end, once there is one and until it is dropped.
+  // Whether there is an end that is not dropped.
   bool has_ending() const;
-  // Only after has_ending(), and while nobody else may drop or reopen it.
+  // Only after has_ending(), and while no other thread may drop or reopen the run.
   const Ending& ending() const NO_THREAD_SAFETY_ANALYSIS { return *ending_; }
   void replace_ending(Outcome outcome);
-  // What was sent came back: told to a handler that waits for it. A refusal opens the run again
-  // for a handler that acknowledges by itself; then true.
+  // The broker answered: passes the answer to a handler that waits for it. True: the end was
+  // refused and the run is open again, for a handler that acknowledges by itself.
   bool answered(const Result<Settled>& settled);
 
   bool has_signs() const { return signs_waiting_.load(std::memory_order_acquire); }

@@ -1,4 +1,4 @@
-// The worker on the caller's thread: one round after the other, in virtual time.
+// The worker on the caller's thread: round by round, in virtual time.
 #include <algorithm>
 #include <utility>
 
@@ -20,49 +20,49 @@ Result<std::size_t> Worker::Parts::step() {
     if (beats) next_beat = clock->steady() + options.beat;
   }
   if (beats) {
-    const auto told = wait_for_answer<Instructions>(
+    const auto answer = wait_for_answer<Instructions>(
         [&](auto done) { broker->beat(ask(beat_caller), core.report(), std::move(done)); });
-    if (told && told->assignments) core.assign(*told->assignments);
+    if (answer && answer->assignments) core.assign(*answer->assignments);
   }
   std::size_t runs = 0;
-  // Where processors are few, some queues are asked only when others have turned out to be empty.
-  for (std::size_t left = core.lines().size(); runs == 0 && left != 0; --left) {
+  // Where processors are few, some queues are asked only when others turned out to be empty.
+  for (std::size_t left = core.queues().size(); runs == 0 && left != 0; --left) {
     if (auto good = send_now(true); !good) return std::unexpected(std::move(good.error()));
-    while (HandPtr hand = core.next_hand(clock->steady(), true)) {
-      runs += hand->runs.size();
-      work_through(*hand);
-      core.finished(hand);
+    while (ChunkPtr chunk = core.next_chunk(clock->steady(), true)) {
+      runs += chunk->runs.size();
+      work_through(*chunk);
+      core.finished(chunk);
     }
   }
   if (auto good = send_now(false); !good) return std::unexpected(std::move(good.error()));
   return runs;
 }
 
-// Sends until nothing is left to be sent; what an answer brings is not more than was asked for
-// once.
+// Sends until nothing is left to send. Only the first request takes tasks.
 Result<void> Worker::Parts::send_now(bool take) {
   for (;;) {
     if (!take && !core.has_reports()) return {};
-    auto order = core.next_order(clock->steady(), take);
-    if (!order && core.has_reports()) return fail(ErrorCode::unavailable, "the broker is away");
-    if (!order) return {};
+    auto request = core.next_request(clock->steady(), take);
+    if (!request && core.has_reports()) return fail(ErrorCode::unavailable, "the broker is away");
+    if (!request) return {};
     take = false;
-    WorkOrder words = core.words_of(*order);
+    WorkOrder words = core.words_of(*request);
     auto result = wait_for_answer<WorkResult>(
-        [&](auto done) { broker->work(ask(order_caller), std::move(words), std::move(done)); });
+        [&](auto done) { broker->work(ask(request_caller), std::move(words), std::move(done)); });
     const Moment now = clock->steady();
-    Arrived arrived = core.arrived(*order, result, now);
+    Arrived arrived = core.arrived(*request, result, now);
     if (!arrived.strays.taken.empty()) broker->give_back(arrived.strays);
-    std::vector<Told> told;
-    core.answered(*order, result, std::move(arrived), now, told);
-    tell(told);
+    std::vector<StoredEnd> stored;
+    core.answered(*request, result, std::move(arrived), now, stored);
+    call_hooks(stored);
     if (!result) return std::unexpected(result.error());
-    if (core.paused(now)) return fail(ErrorCode::unavailable, "the broker could not store all");
+    if (core.paused(now))
+      return fail(ErrorCode::unavailable, "the broker could not store every end");
   }
 }
 
-// A handler waits: its time passes, and what falls due on the way is done. Time that nobody moves
-// passes by itself.
+// A handler waits: lets time pass, and does what falls due on the way. Without options.pass_time
+// the wait is in real time.
 void Worker::Parts::pass_time(Run& run, Duration time) {
   const Moment end = clock->steady() + time;
   for (;;) {
@@ -82,11 +82,11 @@ void Worker::Parts::look_now() {
   const Moment now = clock->steady();
   Due found;
   core.look(now, found);
-  if (auto pulse = core.next_pulse(now)) {
+  if (auto heartbeats = core.next_heartbeats(now)) {
     auto result = wait_for_answer<WorkResult>([&](auto done) {
-      broker->work(ask(keeper_caller), {.extensions = pulse->extensions}, std::move(done));
+      broker->work(ask(keeper_caller), {.extensions = heartbeats->extensions}, std::move(done));
     });
-    core.pulse_answered(*pulse, result, now, found);
+    core.heartbeats_answered(*heartbeats, result, now, found);
   }
   for (const auto& [run, reason] : found.stops) run->ask_to_stop(reason);
 }

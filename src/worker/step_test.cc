@@ -206,7 +206,7 @@ TEST_F(StepTest, heartbeats_go_on_while_a_handler_waits) {
   EXPECT_EQ(d_.find(id).counters.lost, 0U);
 }
 
-TEST_F(StepTest, where_nobody_moves_the_time_a_handler_waits_for_it_to_pass) {
+TEST_F(StepTest, without_virtual_time_a_handler_waits_in_real_time) {
   SystemClock clock;
   options_.pass_time = {};
   handle("q", [&](Context& task) {
@@ -464,7 +464,7 @@ TEST_F(StepTest, long_cycles_are_counted_and_logged) {
 TEST_F(StepTest, a_lost_lease_ends_a_run_and_nothing_is_settled) {
   d_.put_queue(queue("q", {.lease = 60s}));
   handle("q", [&](Context& task) {
-    d_.live(2min);  // somebody else has it
+    d_.live(2min);  // another worker has it
     ASSERT_THAT(d_.take("q"), SizeIs(1));
     EXPECT_FALSE(task.wait_for(1s));
     EXPECT_EQ(task.stop_reason(), StopReason::lease_lost);
@@ -488,12 +488,13 @@ TEST_F(StepTest, a_task_of_a_queue_that_was_not_asked_is_given_back) {
   const TaskId id = put("other");
   Worker worker(d_.clock, astray, options_, queues_);
   EXPECT_EQ(must(worker.step()), 0U);
-  // Nobody is told when it is stored.
+  // No hook is called when it is stored.
   SystemClock clock;
   while (d_.find(id).state != TaskState::queued && clock.steady() < 30s) std::this_thread::yield();
   EXPECT_EQ(d_.find(id).state, TaskState::queued);
   EXPECT_EQ(d_.find(id).counters.deliveries, 1U);
-  EXPECT_THAT(logged_.lines(), Contains(HasSubstr("came from queue other, which was not asked")));
+  EXPECT_THAT(logged_.lines(),
+              Contains(HasSubstr("came from queue other, which was not asked for")));
 }
 
 TEST_F(StepTest, one_processor_finds_the_queue_that_has_something) {

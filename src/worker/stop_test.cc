@@ -123,7 +123,7 @@ TEST_F(WorkerTest, what_comes_while_a_hook_outlasts_the_stop_is_given_back) {
   std::atomic<bool> in_hook = false;
   handle("q", [](Context&) {}).on_completed = [&](const TaskEvent&) {
     in_hook = true;
-    // One beat when it begins to stop, and one from the keeper when nobody waits any more.
+    // One beat when it begins to stop, and one from the keeper when no stop waits any more.
     EXPECT_TRUE(seen_.eventually([&] { return door_.last_beats >= 2; }));
   };
   start();

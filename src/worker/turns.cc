@@ -27,7 +27,7 @@ std::optional<std::size_t> Turns::pick(const std::vector<bool>& may) {
     if (!may[i]) continue;
     if (!best) best = i;
     if (order_ != QueueOrder::weighted) break;
-    // Equal ones by turns: the one after the last comes first.
+    // Among equals, the one after the last picked comes first.
     if (credit_[i] + queues_[i].weight > credit_[*best] + queues_[*best].weight) best = i;
   }
   if (!best) return best;

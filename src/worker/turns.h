@@ -1,4 +1,4 @@
-// Whose turn it is: which queue a free processor takes its next batch from.
+// Which queue a free processor takes its next batch from.
 #pragma once
 
 #include <millrace/handler.h>
@@ -20,9 +20,9 @@ class Turns {
 
   Turns(QueueOrder order, std::vector<Queue> queues);
 
-  // The next among those that may; nullopt: none may.
+  // The next among the queues that may be picked; nullopt: none may.
   std::optional<std::size_t> pick(const std::vector<bool>& may);
-  // The one picked last had so many batches more than one in its turn.
+  // The queue picked last got this many batches more than one in its turn.
   void took(std::size_t more);
 
   // All of them, in the order in which they would be picked if all had work.
@@ -33,9 +33,9 @@ class Turns {
   const std::vector<Queue> queues_;
   std::vector<std::size_t> by_priority_;  // highest first, then by name
   std::size_t last_ = 0;                  // picked
-  std::vector<bool> shared_;              // who might have been picked then
-  // Smooth weighted round-robin: everybody gains its weight at each turn, and who has the most is
-  // next and pays what all have gained.
+  std::vector<bool> shared_;              // the queues that could have been picked then
+  // Smooth weighted round-robin: every queue gains its weight at each turn; the one with the most
+  // credit is next and pays the sum of the gains.
   std::vector<double> credit_;
 };
 

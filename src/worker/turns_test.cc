@@ -64,7 +64,7 @@ TEST(Turns, weighted_counts_the_batches_of_a_turn) {
   EXPECT_NEAR(static_cast<double>(a), static_cast<double>(b), 6);
 }
 
-TEST(Turns, nobody_saves_up_for_later) {
+TEST(Turns, no_queue_saves_up_for_later) {
   Turns turns(QueueOrder::weighted, {{"a", 5, 1}, {"b", 5, 1}});
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(turns.pick({true, false}), 0U);
   std::size_t a = 0;

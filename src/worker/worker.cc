@@ -11,10 +11,11 @@
 namespace millrace::worker {
 namespace {
 
-// What the destructor of a worker that was not stopped allows running handlers.
+// How long the destructor of a worker that was not stopped waits for running handlers.
 constexpr Duration limit_of_destructor = std::chrono::seconds(10);
 
-// Of the limit of a stop: for handlers that heed the request, and for sending what ended so.
+// The part of the limit of a stop for handlers that obey the stop request, and for sending their
+// ends.
 constexpr Moment moment_to_stop = std::chrono::seconds(1);
 constexpr Moment moment_to_send = std::chrono::seconds(1);
 
@@ -30,8 +31,7 @@ WorkerOptions with_name(WorkerOptions options) {
 
 }  // namespace
 
-// ---- Outside
-// -------------------------------------------------------------------------------------
+// ---- The public interface ----
 
 Worker::Worker(Clock& clock, Broker& broker, WorkerOptions options,
                std::vector<QueueHandlers> queues)
@@ -63,13 +63,13 @@ Result<std::size_t> Worker::step() {
 std::vector<RunFigures> Worker::figures() const {
   const Lock lock(parts_->mutex);
   std::vector<RunFigures> all;
-  for (const Line& line : parts_->core.lines()) all.push_back(line.figures());
+  for (const WorkerQueue& queue : parts_->core.queues()) all.push_back(queue.figures());
   return all;
 }
 
 HistogramSnapshot Worker::cycles(const std::string& queue) const {
-  for (const Line& line : parts_->core.lines()) {
-    if (line.how.queue == queue) return line.cycles.snapshot();
+  for (const WorkerQueue& each : parts_->core.queues()) {
+    if (each.how.queue == queue) return each.cycles.snapshot();
   }
   return {};
 }
@@ -79,8 +79,7 @@ std::uint32_t Worker::running_processors() const {
   return parts_->live;
 }
 
-// ---- Starting
-// ------------------------------------------------------------------------------------
+// ---- Starting ----
 
 Worker::Parts::Parts(Clock& its_clock, Broker& its_broker, WorkerOptions its_options,
                      std::vector<QueueHandlers> queues)
@@ -89,12 +88,12 @@ Worker::Parts::Parts(Clock& its_clock, Broker& its_broker, WorkerOptions its_opt
       options(with_name(std::move(its_options))),
       host(host_functions()),
       core(options, std::move(queues), host),
-      order_caller(broker->new_caller()),
+      request_caller(broker->new_caller()),
       poll_caller(broker->new_caller()),
       keeper_caller(broker->new_caller()),
       beat_caller(broker->new_caller()) {}
 
-// `started` decides in the handler's hour which of them apply: a worker that is stepped passes time
+// `started`, read when a handler calls, decides which functions apply: a stepped worker passes time
 // itself and sends what was settled; one with threads leaves both to them.
 RunHost Worker::Parts::host_functions() {
   return {.now = [this] { return wall_time(); },
@@ -136,12 +135,11 @@ void Worker::Parts::start() {
   keeper = std::thread([self = shared_from_this()] { self->keep(); });
   options.log(LogLevel::info,
               fmt::format("worker {} started: {} processors, {} queues", options.name,
-                          core.processors(), core.lines().size()),
+                          core.processors(), core.queues().size()),
               {{"worker", options.name}, {"processors", std::int64_t{core.processors()}}});
 }
 
-// ---- Stopping
-// ------------------------------------------------------------------------------------
+// ---- Stopping ----
 
 void Worker::Parts::shut_down() {
   {
@@ -165,8 +163,8 @@ void Worker::Parts::wait_until(Moment end, const std::function<bool()>& conditio
   }
 }
 
-// S1-064, S1-088, S2-027, S3-064, C-23: running handlers end by themselves, then on request, then
-// without being asked.
+// Running handlers end by themselves; when time is short they are asked to stop; at the limit they
+// are abandoned.
 Stopped Worker::Parts::graceful_stop(Duration limit) {
   const Lock stopping(stop_mutex);
   shut_down();
@@ -178,7 +176,7 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     const Moment end = limit == Duration::zero() ? no_moment : begin + limit;
     const Moment part = limit == Duration::zero() ? Moment::zero() : Moment(limit) / 4;
     Moment grace = moment_to_stop;
-    for (const Line& line : core.lines()) grace = std::min<Moment>(grace, line.how.grace);
+    for (const WorkerQueue& queue : core.queues()) grace = std::min<Moment>(grace, queue.how.grace);
     const Moment sending = std::min(moment_to_send, part);
     wait_until(end - sending - std::min(grace, part), [&] { return core.busy() == 0; });
     if (core.busy() != 0) {
@@ -190,7 +188,7 @@ Stopped Worker::Parts::graceful_stop(Duration limit) {
     news.notify_one();
     wait_until(end == no_moment ? clock->steady() + longest_send : end,
                [this]() REQUIRES(mutex) { return live == 0 && !core.sending(); });
-    for (const Line& line : core.lines()) result.running += line.abandoned;
+    for (const WorkerQueue& queue : core.queues()) result.running += queue.abandoned;
     end_threads();
   }
   result.given_back = core.given_back();

@@ -83,7 +83,7 @@ TEST_F(WorkerTest, settlements_do_not_wait_for_a_poll_nor_for_other_tasks) {
 }
 
 // Tasks so short that many are handed out at once, and one among them that is not.
-TEST_F(WorkerTest, a_slow_task_among_fast_ones_holds_up_nobody) {
+TEST_F(WorkerTest, a_slow_task_among_fast_ones_does_not_hold_them_up) {
   handle("q", [&](Context& task) {
     if (task.task().payload == "slow") seen_.wait_for_gate();
   }).concurrency = 2;
@@ -240,7 +240,7 @@ TEST_F(WorkerTest, one_that_ignores_it_is_given_up_and_its_place_taken) {
             TaskState::dead);
   EXPECT_TRUE(shows([](const RunFigures& now) { return now.abandoned == 2; }));
   const TaskId later = put("q", 1).front();
-  EXPECT_THAT(logged_.lines(), Contains(HasSubstr("2 handlers do not come back")));
+  EXPECT_THAT(logged_.lines(), Contains(HasSubstr("2 handlers do not return")));
   seen_.open_gate();
   EXPECT_EQ(end_of(later), TaskState::completed);
   EXPECT_TRUE(shows([](const RunFigures& now) { return now.abandoned == 0; }));

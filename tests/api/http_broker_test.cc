@@ -427,7 +427,7 @@ TEST_F(HttpTwins, the_server_says_who_it_is) {
 TEST_F(HttpTwins, what_is_internal_to_a_server_is_refused) {
   const auto memo = ask<Memo>(
       *http, [](Broker& broker, auto done) { broker.remember(me, {.key = "k"}, std::move(done)); });
-  EXPECT_THAT(memo.error().message, HasSubstr("not offered over HTTP"));
+  EXPECT_THAT(memo.error().message, HasSubstr("not part of the HTTP API"));
   const auto memos = ask<std::vector<Memo>>(
       *http, [](Broker& broker, auto done) { broker.recall(me, {}, std::move(done)); });
   EXPECT_EQ(memos.error().code, ErrorCode::invalid);

@@ -132,7 +132,7 @@ TEST_F(HttpTrouble, a_key_goes_with_every_request_and_into_no_message) {
       {.key = "mr_secret"});
   EXPECT_EQ(error().code, ErrorCode::invalid);
   EXPECT_THAT(error().message,
-              AllOf(HasSubstr("does not let us: no such key"), Not(HasSubstr("mr_secret"))));
+              AllOf(HasSubstr("refused the request: no such key"), Not(HasSubstr("mr_secret"))));
 }
 
 TEST_F(HttpTrouble, a_server_that_is_slow) {
@@ -164,7 +164,7 @@ TEST_F(HttpTrouble, who_waits_is_in_nobodys_way) {
 
 TEST_F(HttpTrouble, a_heartbeat_that_hangs_leaves_time_for_another) {
   serve([](const PeerRequest&, PeerConnection& connection) { connection.wait_until_gone(); },
-        {.timeout = 1h, .pulse_timeout = 30ms});
+        {.timeout = 1h, .heartbeat_timeout = 30ms});
   WorkOrder order;
   order.extensions = {{.id = fresh_id(), .token = {1}}};
   const auto result = wait_for_answer<WorkResult>(

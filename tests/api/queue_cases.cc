@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "tests/api/cases.h"
+#include "tests/support/contested_store.h"
 
 namespace millrace::test {
 namespace {
@@ -26,6 +29,13 @@ Case prepared(std::string operation, unsigned status, Request request) {
             server.put();
             return request;
           }};
+}
+
+// The same while other servers keep changing the queue.
+Case contested(std::string operation, Request request) {
+  Case lost = prepared(std::move(operation), 409, std::move(request));
+  lost.server = [] { return ServerOptions{.store = std::make_unique<ContestedStore>()}; };
+  return lost;
 }
 
 void add_types(std::vector<Case>& cases) {
@@ -96,6 +106,10 @@ std::vector<Case> queue_cases() {
     const std::string operation = verb + "Queue";
     cases.push_back(prepared(operation, 200, {"POST", emails + "/" + verb}));
     cases.push_back(simple(operation, 404, {"POST", nowhere + "/" + verb}));
+  }
+  cases.push_back(contested("changeQueue", {"PATCH", emails, R"({"weight":2})"}));
+  for (const std::string verb : {"pause", "resume", "drain"}) {
+    cases.push_back(contested(verb + "Queue", {"POST", emails + "/" + verb}));
   }
   return cases;
 }

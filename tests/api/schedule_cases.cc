@@ -1,4 +1,7 @@
+#include <memory>
+
 #include "tests/api/cases.h"
+#include "tests/support/contested_store.h"
 
 namespace millrace::test {
 namespace {
@@ -23,6 +26,13 @@ Case prepared(std::string operation, unsigned status, Request request) {
                 "task":{"queue":"pings"},"paused":true})");
             return request;
           }};
+}
+
+// The same while other servers keep changing the schedule.
+Case contested(std::string operation, Request request) {
+  Case lost = prepared(std::move(operation), 409, std::move(request));
+  lost.server = [] { return ServerOptions{.store = std::make_unique<ContestedStore>()}; };
+  return lost;
 }
 
 }  // namespace
@@ -66,6 +76,11 @@ std::vector<Case> schedule_cases() {
   cases.push_back(prepared("getNextTicks", 200, {.target = "/v1/schedules/ping/next"}));
   cases.push_back(prepared("getNextTicks", 400, {.target = one + "/next?count=101"}));
   cases.push_back(simple("getNextTicks", 404, {.target = none + "/next"}));
+  cases.push_back(contested("replaceSchedule", {"PUT", one, nightly}));
+  cases.push_back(contested("changeSchedule", {"PATCH", one, R"({"missed_most":2})"}));
+  for (const std::string verb : {"pause", "resume"}) {
+    cases.push_back(contested(verb + "Schedule", {"POST", one + "/" + verb}));
+  }
   return cases;
 }
 

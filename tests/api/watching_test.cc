@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
 #include "tests/api/http_twins.h"
 
 namespace millrace::test {
@@ -282,11 +282,11 @@ TEST_F(HttpTwins, the_client_reads_metrics_and_history) {
 TEST_F(HttpTwins, the_client_is_told_what_happens) {
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<wire::EventNews> all;
+  std::vector<wire::StreamedEvent> all;
   std::optional<Result<std::string>> over;
   http->events(
       {.caller = {7}}, {.queue = "emails"}, "",
-      [&](const wire::EventNews& news) -> Result<void> {
+      [&](const wire::StreamedEvent& news) -> Result<void> {
         const std::lock_guard lock(mutex);
         all.push_back(news);
         changed.notify_all();
@@ -322,7 +322,7 @@ TEST_F(HttpTwins, the_client_is_told_what_happens) {
   const auto again = wait_for_answer<std::string>([&](Completion<std::string> done) {
     http->events(
         {}, {}, all[0].id,
-        [&](const wire::EventNews& news) -> Result<void> {
+        [&](const wire::StreamedEvent& news) -> Result<void> {
           return fail(ErrorCode::conflict, news.event ? "event" : "none");
         },
         std::move(done));
@@ -330,7 +330,7 @@ TEST_F(HttpTwins, the_client_is_told_what_happens) {
   EXPECT_EQ(again.error().message, "event");
   const auto wrong = wait_for_answer<std::string>([&](Completion<std::string> done) {
     http->events(
-        {}, {}, "nonsense", [](const wire::EventNews&) -> Result<void> { return {}; },
+        {}, {}, "nonsense", [](const wire::StreamedEvent&) -> Result<void> { return {}; },
         std::move(done));
   });
   EXPECT_EQ(wrong.error().code, ErrorCode::invalid);

@@ -39,7 +39,7 @@ class Guarded : public ::testing::Test {
 TEST_F(Guarded, an_address_that_others_reach_needs_a_key_first) {
   ServerProcess open({"--no-listen", "--listen", "0.0.0.0:0", "--store", data_});
   EXPECT_EQ(open.exit(), 1);
-  EXPECT_THAT(open.said(), AllOf(HasSubstr("error: other machines reach 0.0.0.0:0"),
+  EXPECT_THAT(open.said(), AllOf(HasSubstr("error: other machines can reach 0.0.0.0:0"),
                                  HasSubstr("millrace keys create --store " + data_)));
   const std::string key = make_key({"--scope", "admin"});
   ServerProcess guarded({"--no-listen", "--listen", "0.0.0.0:0", "--store", data_});

@@ -44,10 +44,11 @@ TEST_F(BenchTest, puts_works_tells_and_cleans_up) {
   const Ran ran = bench({"--tasks", "1050", "--batch", "100", "--connections", "3"});
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.err, IsEmpty());
-  EXPECT_THAT(ran.out, AllOf(StartsWith("1,050 tasks of 200 bytes, 100 a request, 3 connections\n"),
-                             HasSubstr("memory, lost with the process"), HasSubstr("\nput "),
-                             HasSubstr("\nwork "), HasSubstr("one at a time: start"),
-                             HasSubstr("kept in memory only"), HasSubstr("Measured from ")));
+  EXPECT_THAT(ran.out,
+              AllOf(StartsWith("1,050 tasks of 200 bytes, 100 per request, 3 connections\n"),
+                    HasSubstr("memory, lost with the process"), HasSubstr("\nput "),
+                    HasSubstr("\nwork "), HasSubstr("one at a time: start"),
+                    HasSubstr("kept in memory only"), HasSubstr("Measured from ")));
   EXPECT_TRUE(is_gone("bench"));
   EXPECT_THAT(server_.ask({.path = "/v1/tasks"}).body, HasSubstr(R"("tasks":[])"));
 }
@@ -68,7 +69,7 @@ TEST_F(BenchTest, what_is_kept_can_be_worked_later_and_is_not_mixed_with_more) {
   EXPECT_THAT(put.err, HasSubstr("\"b2\" is kept"));
   const Ran again = bench({"--tasks", "5", "--queue", "b2"});
   EXPECT_EQ(again.exit, 1);
-  EXPECT_THAT(again.err, AllOf(HasSubstr("holds 500 tasks of another bench"),
+  EXPECT_THAT(again.err, AllOf(HasSubstr("holds 500 tasks of an earlier bench"),
                                HasSubstr("--work-only"), HasSubstr("queues remove b2")));
   const Ran work = bench({"--work-only", "--queue", "b2", "--json"});
   EXPECT_EQ(work.exit, 0) << work.err;

@@ -256,7 +256,7 @@ TEST_F(ConsoleTest, many_tasks_are_changed_by_filter_and_operations_can_be_looke
             "queued again 150 tasks\n");
   EXPECT_THAT(out_of({"tasks", "remove", "--queue", "b", "--yes", "--json"}),
               HasSubstr(R"("done":150)"));
-  EXPECT_EQ(run({"tasks", "remove", "--queue", "b"}).err, "No task fits.\n");
+  EXPECT_EQ(run({"tasks", "remove", "--queue", "b"}).err, "No task matches.\n");
   EXPECT_EQ(run({"put", "few", "1"}).exit, 0);
   EXPECT_EQ(run({"tasks", "cancel", "--queue", "few"}).exit, 2) << "one is as many as all";
   EXPECT_EQ(run({"tasks", "cancel", "--queue", "few", "--yes"}).err, "cancelled 1 task\n");
@@ -356,7 +356,7 @@ TEST_F(ConsoleTest, schedules_are_made_run_changed_and_removed) {
   EXPECT_THAT(run({"schedules", "next", "daily"}).err, HasSubstr("It is paused"));
   EXPECT_EQ(run({"schedules", "resume", "daily"}).exit, 0);
   EXPECT_EQ(run({"schedules", "remove", "daily"}).exit, 0);
-  EXPECT_THAT(run({"schedules"}).err, HasSubstr("There are none"));
+  EXPECT_THAT(run({"schedules"}).err, HasSubstr("There are no schedules"));
 }
 
 // ---- What goes wrong ---------------------------------------------------------------------------
@@ -369,7 +369,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
   const std::vector<Bad> all = {
       {{"put"}, "QUEUE is required"},
       {{"put", "q", "{\"a\""}, "the JSON ends in the middle"},
-      {{"put", "q", "{} x"}, "something follows"},
+      {{"put", "q", "{} x"}, "unexpected text after"},
       {{"put", "q", "{}", "--priority", "urgent"}, "0 to 9"},
       {{"put", "q", "{}", "--delay", "soon"}, "30s"},
       {{"put", "q", "{}", "--wait=soon"}, "30s"},
@@ -381,7 +381,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"put", "q", "{}", "--prority", "1"}, "the nearest is --priority"},
       {{"task"}, "which task?"},
       {{"task", "nope"}, "its number"},
-      {{"task", "shwo", an_id}, "is no task"},
+      {{"task", "shwo", an_id}, "is not a task"},
       {{"task", "cancel"}, "ID is required"},
       {{"task", "change", an_id}, "nothing to change"},
       {{"task", "wait", an_id, "--timeout", "x"}, "30s"},
@@ -401,7 +401,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"queues", "create", "q", "--keep-dead", "x"}, "forever"},
       {{"queues", "change", "q"}, "nothing to change"},
       {{"queues", "pause", "q", "--for", "1m", "--until", "2m"}, "give one"},
-      {{"dead", "retry"}, "which ones?"},
+      {{"dead", "retry"}, "which dead letters?"},
       {{"dead", "retry", an_id, "--all"}, "not several"},
       {{"dead", "remove", "7"}, "by their ids"},
       {{"schedules", "create", "s"}, "--queue NAME"},
@@ -412,7 +412,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"schedules", "create", "s", "--queue", "q", "--every", "1m", "--payload", "{"}, "not JSON"},
       {{"schedules", "next", "s", "--count", "0"}, "1 to 1000"},
       {{"keys", "create", "--name", "x", "--scope", "root"}, "no scope"},
-      {{"--json", "queues"}, "--json goes behind the command"},
+      {{"--json", "queues"}, "--json goes after the command"},
       {{"stats", "a", "b"}, "b"},
       {{"workers", "a", "b"}, "b"},
   };
@@ -449,7 +449,7 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
       {{"schedules", "run", "dialy"}, "The nearest is daily"},
       {{"schedules", "change", "dialy", "--every", "2h"}, "The nearest is daily"},
       {{"schedules", "remove", "dialy"}, "The nearest is daily"},
-      {{"workers", "nobody"}, "Nobody has asked"},
+      {{"workers", "nobody"}, "No worker has asked"},
       {{"keys", "revoke", "0123456789abcdef", "--yes"}, "keys list"},
   };
   for (const auto& [words, told] : all) {
@@ -511,7 +511,7 @@ TEST(ConsoleAlone, a_wrong_key_is_7_and_says_which_one) {
   EXPECT_EQ(run({"queues"}, reader).exit, 0);
   const Ran put = run({"put", "q", "{}"}, reader);
   EXPECT_EQ(put.exit, 7);
-  EXPECT_THAT(put.err, HasSubstr("is for other things"));
+  EXPECT_THAT(put.err, HasSubstr("lacks the scope"));
   EXPECT_EQ(run({"put", "q", "{}"}, admin).exit, 0);
   // Keys of a server, by a server.
   const Ran made =

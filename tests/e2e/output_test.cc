@@ -248,7 +248,8 @@ TEST_F(OutputTest, keys_that_come_along_are_told_and_those_for_some_queues_get_a
   const Ran moved = shell(MILLRACE_PROGRAM " export " + (directory_ / "data") +
                           " | " MILLRACE_PROGRAM " import - --into " + url());
   EXPECT_EQ(moved.exit, 0);
-  EXPECT_THAT(moved.err, HasSubstr("3 API keys came along; from now on requests need one"));
+  EXPECT_THAT(moved.err,
+              HasSubstr("3 API keys came with the import; from now on requests need a key"));
   for (const std::string& words : std::vector<std::string>{"tasks", "dead"}) {
     const Ran ran = shell(confined + millrace(words));
     EXPECT_EQ(ran.exit, 7);

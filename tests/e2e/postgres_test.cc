@@ -248,7 +248,7 @@ TEST_F(Postgres, commands_work_it_without_a_server) {
   EXPECT_EQ(state_of(server, id), "completed");
   for (const auto& [wrong, told] :
        {std::pair<std::vector<std::string>, const char*>{
-            {"--store", store(), "--server", "http://127.0.0.1:1"}, "say one"},
+            {"--store", store(), "--server", "http://127.0.0.1:1"}, "give one"},
         {{"--store", directory_ / "data"}, "belongs to one process"},
         {{"--store", store("?migrate=maybe")}, "allowed are on and off"}}) {
     std::vector<std::string> words = wrong;

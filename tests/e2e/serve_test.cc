@@ -146,7 +146,7 @@ TEST_F(Serve, the_time_to_stop_is_limited_and_says_so) {
   ASSERT_EQ(server.ask({.path = "/health"}).status, 200U);
   server.signal(SIGTERM);
   EXPECT_EQ(server.exit(), 9) << server.said();
-  EXPECT_THAT(server.said(), HasSubstr("some connections were cut"));
+  EXPECT_THAT(server.said(), HasSubstr("some connections were closed"));
 }
 
 TEST_F(Serve, a_store_is_served_once) {

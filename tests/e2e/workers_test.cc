@@ -311,7 +311,7 @@ TEST_F(Workers, a_second_owner_of_a_directory_is_refused_and_told_how_to_work_in
   TemporaryDirectory other;
   ServerProcess scheduler({"--store", other / "data", "--role", "scheduler"});
   EXPECT_EQ(scheduler.exit(), 1);
-  EXPECT_THAT(scheduler.said(), HasSubstr("keeps its time itself"));
+  EXPECT_THAT(scheduler.said(), HasSubstr("runs its own upkeep"));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "api/wire/answers.h"
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
+#include "api/wire/history.h"
 #include "api/wire/raw.h"
 #include "api/wire/requests.h"
 #include "api/wire/views.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "api/server/query.h"
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

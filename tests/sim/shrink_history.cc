@@ -31,7 +31,7 @@ class Shrinker {
   bool fails(History& history) {
     if (left_ == 0) return false;
     --left_;
-    const auto failure = Simulation(open_, history).run();
+    const auto failure = Simulation(open_, history, false).run();
     if (!failure) return false;
     history.events.resize(std::min(history.events.size(), failure->reached + 1));
     return true;

@@ -16,9 +16,10 @@ constexpr int flushes_to_recover = 2;
 
 }  // namespace
 
-Simulation::Simulation(OpenSubject open, const History& history)
+Simulation::Simulation(OpenSubject open, const History& history, bool explains)
     : opener_(std::move(open)),
       history_(history),
+      explains_(explains),
       watched_(machine_, history.options),
       side_(std::make_unique<ForwardingStore>(watched_)),
       witness_(side_),
@@ -26,6 +27,10 @@ Simulation::Simulation(OpenSubject open, const History& history)
 
 void Simulation::complain(std::string text) {
   if (complaint_.empty()) complaint_ = std::move(text);
+}
+
+std::string Simulation::explain(const std::string& state) {
+  return explains_ && complaint_.empty() ? watched_.shadow().explain(state) : "";
 }
 
 std::optional<SimFailure> Simulation::run() {
@@ -234,7 +239,7 @@ void Simulation::take_over(Opened opened, const Ending& ending, Shadow::End how)
     return complain(
         fmt::format("the store came back with a state that it never had ({} to {} "
                     "commits): {}",
-                    match.least, shadow.commits(), shadow.explain(state)));
+                    match.least, shadow.commits(), explain(state)));
   }
   if (*match.commit < match.least) {
     return complain(
@@ -345,7 +350,7 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
     complain(fmt::format("with {} turned it opens with another state: {}", where,
                          match.commit ? fmt::format("the one after commit {}, not {}",
                                                     *match.commit, match.least_if_damaged)
-                                      : watched_.shadow().explain(found)));
+                                      : explain(found)));
   }
 }
 

@@ -42,7 +42,8 @@ struct SimTally {
 
 class Simulation {
  public:
-  Simulation(OpenSubject open, const History& history);
+  // `explains`: a failure says in words what differs, which costs more than the history itself.
+  Simulation(OpenSubject open, const History& history, bool explains = true);
 
   // nullopt: nothing was wrong.
   std::optional<SimFailure> run();
@@ -78,9 +79,12 @@ class Simulation {
   void probe_one(const std::string& state, bool clean, Shadow::End how, std::uint64_t seed);
   void read_probe(Subject& probe, const std::string& where);
   void complain(std::string text);
+  // Of the first failure: where the state differs from the one it is most like.
+  std::string explain(const std::string& state);
 
   OpenSubject opener_;
   const History& history_;
+  const bool explains_;
   SimDisk machine_;
   Watched watched_;
   Side side_;

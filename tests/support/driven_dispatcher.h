@@ -1,4 +1,4 @@
-// Drives a Dispatcher in a test: answers its orders, and does what processors do, at a time that
+// Drives a Dispatcher in a test: answers its requests, and does what processors do, at a time that
 // the test moves by hand.
 #pragma once
 
@@ -29,7 +29,7 @@ class DispatcherTest : public ::testing::Test {
   std::vector<QueueHandlers> queues_;
   RunHost host_{.now = [] { return test::t0; }, .steady = [this] { return now_; }};
   std::unique_ptr<Dispatcher> core_;
-  std::vector<Told> told_;
+  std::vector<StoredEnd> stored_;
   std::uint64_t last_ = 0;
   std::optional<Duration> timeout_;
 
@@ -43,27 +43,28 @@ class DispatcherTest : public ::testing::Test {
     if (!core_) core_ = std::make_unique<Dispatcher>(options_, queues_, host_);
     return *core_;
   }
-  Line& line(std::size_t i = 0) { return core().lines()[i]; }
+  WorkerQueue& worker_queue(std::size_t i = 0) { return core().queues()[i]; }
 
-  static Counts wanted(const Dispatcher& core, const std::optional<Order>& order) {
+  static Counts wanted(const Dispatcher& core, const std::optional<Request>& request) {
     Counts counts;
-    if (!order) return counts;
-    for (const Wanted& each : order->wanted) counts[core.lines()[each.line].how.queue] = each.most;
+    if (!request) return counts;
+    for (const Wanted& each : request->wanted)
+      counts[core.queues()[each.queue_index].how.queue] = each.most;
     return counts;
   }
-  Counts wanted(const std::optional<Order>& order) { return wanted(core(), order); }
+  Counts wanted(const std::optional<Request>& request) { return wanted(core(), request); }
 
   // Answers with so many tasks of each queue; all reports and extensions are good.
-  void answer(std::optional<Order> order, const Counts& counts = {},
+  void answer(std::optional<Request> request, const Counts& counts = {},
               TaskState state = TaskState::completed) {
-    ASSERT_TRUE(order);
+    ASSERT_TRUE(request);
     WorkResult result;
-    for (std::size_t i = 0; i < order->reports.size(); ++i) {
+    for (std::size_t i = 0; i < request->reports.size(); ++i) {
       result.settled.emplace_back(Settled{.state = state});
     }
-    for (std::size_t i = 0; i < order->extended.size(); ++i)
+    for (std::size_t i = 0; i < request->extended.size(); ++i)
       result.extended.emplace_back(Extended{});
-    if (!order->wanted.empty()) result.taken.emplace_back();
+    if (!request->wanted.empty()) result.taken.emplace_back();
     for (const auto& [name, count] : counts) {
       if (result.taken.empty()) test::give_up("nothing was asked for", test::Where::current());
       for (std::size_t i = 0; i < count; ++i) {
@@ -76,26 +77,26 @@ class DispatcherTest : public ::testing::Test {
                                          .timeout = timeout_});
       }
     }
-    answer(std::move(*order), std::move(result));
+    answer(std::move(*request), std::move(result));
   }
-  void answer(Order order, Result<WorkResult> result) {
-    Arrived arrived = core().arrived(order, result, now_);
-    core().answered(order, result, std::move(arrived), now_, told_);
+  void answer(Request request, Result<WorkResult> result) {
+    Arrived arrived = core().arrived(request, result, now_);
+    core().answered(request, result, std::move(arrived), now_, stored_);
   }
   // What a processor does, but for the handler.
-  void run(const HandPtr& hand, Moment takes, const Outcome& outcome = Done{}) {
-    for (auto runs = hand->next_call(); !runs.empty(); runs = hand->next_call()) {
+  void run(const ChunkPtr& chunk, Moment takes, const Outcome& outcome = Done{}) {
+    for (auto runs = chunk->next_call(); !runs.empty(); runs = chunk->next_call()) {
       for (const RunPtr& run : runs) run->begin(now_);
       now_ += takes;
-      EXPECT_TRUE(hand->returned());
+      EXPECT_TRUE(chunk->returned());
       for (const RunPtr& run : runs) run->end(outcome, true);
-      core().note_cycle(*hand, *runs.front(), takes);
+      core().note_cycle(*chunk, *runs.front(), takes);
     }
-    core().finished(hand);
+    core().finished(chunk);
   }
   // Begins its first call and leaves it there.
-  RunPtr begin(const HandPtr& hand) {
-    const auto runs = hand->next_call();
+  RunPtr begin(const ChunkPtr& chunk) {
+    const auto runs = chunk->next_call();
     for (const RunPtr& run : runs) run->begin(now_);
     return runs.front();
   }

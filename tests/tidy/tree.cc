@@ -48,8 +48,6 @@ Tree read_tree(const fs::path& root) {
          ++entry) {
       if (entry->path().filename() == "node_modules") {
         entry.disable_recursion_pending();
-      } else if (entry->path().filename() == "precompiled.h") {
-        continue;  // a list of headers for the compiler (cmake/targets.cmake), no room's code
       } else if (entry->is_regular_file()) {
         read(entry->path());
       }

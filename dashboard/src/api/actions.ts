@@ -1,7 +1,7 @@
 import { get } from './client';
 import type { Moment } from './types';
 
-// Something that somebody did.
+// An action of a user.
 export interface Action {
   at: Moment;
   last_at?: Moment; // of the last one like it

@@ -13,11 +13,11 @@ export type Code =
   | 'unavailable'
   | 'no_space'
   | 'internal'
-  | 'offline' // nobody answered
+  | 'offline' // no server answered
   | (string & {});
 
 export class Problem extends Error {
-  readonly status: number; // 0: nobody answered
+  readonly status: number; // 0: no server answered
   readonly code: Code;
   readonly field: string;
   readonly request_id: string;

@@ -1,4 +1,4 @@
-// The server's time, ticking once a second while somebody looks: one timer for all ages on the page.
+// The server's time, ticking once per second while the page is visible: one timer for all ages on the page.
 
 class Clock {
   now = $state(Date.now());

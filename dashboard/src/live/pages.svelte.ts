@@ -1,4 +1,4 @@
-// A list with the newest first. Its first page is asked for again and again, an older one when somebody wants it.
+// A list with the newest first. Its first page is polled, an older one is read on demand.
 //
 //   const list = pages((cursor, signal) => api.things(cursor, signal), { rows: (page) => page.things, key: (one) => one.id, every: () => 5000 });
 //   list.rows, list.more(), list.newest.problem

@@ -1,4 +1,4 @@
-// The one stream of events that a page has open. Whoever watches gets every event as it comes; nothing
+// The one stream of events that a page has open. Every subscriber gets each event as it comes; nothing
 // is kept here, so memory does not grow.
 //
 //   $effect(() => live.watch({ queue }, (event) => …, () => stats.refresh()));
@@ -23,7 +23,7 @@ const kinds = [
   ...['expired', 'cancel_requested', 'retried', 'released', 'changed', 'moved', 'removed', 'progress'],
 ];
 const longest = 30_000;
-const hidden_for = 60_000; // after that nobody needs the news
+const hidden_for = 60_000; // a hidden page needs no events after that
 
 class Live {
   state = $state<'off' | 'connecting' | 'live' | 'waiting'>('off');

@@ -41,7 +41,7 @@ class Router {
     return this.query.get(name) ?? '';
   }
 
-  // Calls back after each move that was no popstate, for whoever keeps focus.
+  // Calls back after each move that was not a popstate, for the code that keeps the focus.
   on_move(tell: () => void): () => void {
     this.#moved.add(tell);
     return () => this.#moved.delete(tell);

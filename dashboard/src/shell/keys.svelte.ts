@@ -1,4 +1,4 @@
-// Keyboard shortcuts. Letters do nothing while somebody types.
+// Keyboard shortcuts. Letters do nothing while the user types.
 //
 //   $effect(() => keys({ j: next, k: previous, Enter: open }));
 

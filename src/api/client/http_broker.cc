@@ -14,27 +14,27 @@
 namespace millrace {
 namespace {
 
-// More than any answer can have: 17 MiB of payloads, each byte as \u00XX.
+// More than any answer has: 17 MiB of payloads, each byte as \u00XX.
 constexpr std::size_t most_bytes = std::size_t{192} << 20U;
-// Who waits for results, and polls.
+// Most calls that wait for results or tasks.
 constexpr std::size_t most_waiting = 256;
-// For polls that nobody waits for any more.
+// How long the destructor waits for polls that were left.
 constexpr std::chrono::seconds last_answers(2);
-// For everything that goes on for as long as there is something to send.
+// The timeout of streams, which run as long as there is something to send.
 constexpr std::chrono::hours longest_stream(24 * 7);
-// A stream that tells nothing says at least every 15 s that it is alive.
+// A stream without events sends a sign of life at least every 15 s.
 constexpr std::chrono::seconds longest_silence(30);
-// With less time than this a request is not sent again.
+// With less time left than this, a request is not repeated.
 constexpr std::chrono::milliseconds least_again(100);
 
 std::unexpected<Error> bad_url(std::string_view url, std::string_view why) {
   return fail(ErrorCode::invalid,
-              fmt::format("{} is no address of a server: {}; allowed are http://host:port and "
+              fmt::format("{} is not the address of a server: {}; allowed are http://host:port and "
                           "https://host:port",
                           url.contains('@') ? "the URL" : in_quotes(url), why));
 }
 
-// Without the slash at its end.
+// The URL without a trailing slash.
 Result<std::string> checked_url(std::string_view url) {
   const bool known = url.starts_with("http://") || url.starts_with("https://");
   if (!known) return bad_url(url, "it does not begin with http:// or https://");
@@ -50,7 +50,7 @@ Result<std::string> checked_url(std::string_view url) {
 
 Result<void> check_key(std::string_view key) {
   if (std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; })) return {};
-  // The key itself stays unsaid.
+  // The message does not show the key.
   return fail(ErrorCode::invalid,
               "the API key has spaces, line ends or other characters that no key has");
 }
@@ -71,7 +71,8 @@ std::optional<std::chrono::milliseconds> seconds_from(std::string_view text) {
   return std::chrono::seconds(std::min(seconds, 86'400U));
 }
 
-// An answer that is not of a Millrace server: a proxy's, or somebody else's.
+// The error for an answer that does not come from a Millrace server, but from a proxy or another
+// program.
 Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
   const std::string_view type = reply.header("content-type");
   std::string message =
@@ -89,7 +90,7 @@ Error stranger(const outgoing::HttpReply& reply, std::string_view host) {
     return {.code = ErrorCode::unavailable, .message = std::move(message)};
   }
   if (reply.status >= 300 && reply.status < 400) {
-    message += fmt::format(" and sends us to {}", in_quotes(reply.header("location")));
+    message += fmt::format(" and redirects to {}", in_quotes(reply.header("location")));
   }
   return {.code = ErrorCode::invalid, .message = message + "; it is not a Millrace server"};
 }
@@ -119,13 +120,13 @@ HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
       client_({.ca_file = options_.ca_file}),
       waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}
 
-// What a poll still brings is given back, before nobody is there to do it.
+// Tasks that a poll still brings are given back while the client can do that.
 HttpBroker::~HttpBroker() {
   const Lock lock(mutex_);
   quiet_.wait_for(mutex_, last_answers, [this]() REQUIRES(mutex_) { return working_ == 0; });
 }
 
-// ---- Callers -----------------------------------------------------------------------------------
+// ---- Callers ----
 
 CallerId HttpBroker::new_caller() {
   const Lock lock(mutex_);
@@ -139,8 +140,9 @@ std::stop_token HttpBroker::token_of(CallerId caller) {
 }
 
 // Closes the connections on which the caller waits: the server notices and drops what has not
-// begun. Not those that may bring tasks: an answer that is on its way when its connection is closed
-// has arrived for all the server knows. They end by themselves, and what they bring is given back.
+// begun. Connections that may bring tasks stay open: if one is closed while an answer is under way,
+// the server believes that the answer arrived. They end by themselves, and their tasks are given
+// back.
 void HttpBroker::leave(CallerId caller) {
   std::optional<std::stop_source> source;
   {
@@ -153,12 +155,12 @@ void HttpBroker::leave(CallerId caller) {
   source->request_stop();
 }
 
-// ---- Requests ----------------------------------------------------------------------------------
+// ---- Requests ----
 
 void HttpBroker::send(const Ask& ask, Request request, Completion<Reply> done) {
   if (ask.internal) {
-    return done(fail(ErrorCode::invalid,
-                     "what is internal to a server can only be asked inside its process"));
+    return done(
+        fail(ErrorCode::invalid, "internal queues can only be used inside the server's process"));
   }
   if (ask.deadline != never && clock_.now() >= ask.deadline) {
     return done(fail(ErrorCode::unavailable, "the deadline passed before the request was sent"));
@@ -198,7 +200,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   auto answered = [this, works, request = std::move(request), stop, until,
                    done = std::move(done)](Result<outgoing::HttpReply> reply) mutable {
     if (stop.stop_requested()) {
-      // The caller has left. What was taken for it would be lost with the answer.
+      // The caller has left. Tasks taken for it would be lost with the answer.
       if (reply && works) give_back_unread(reply->body);
       if (works) work_ended();
       return;
@@ -232,7 +234,7 @@ Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) 
   if (!problem) problem = stranger(*reply, host);
   const bool about_us = status == 401 || status == 403;
   if (by_millrace && about_us) {
-    problem->message = fmt::format("{} does not let us: {}", host, problem->message);
+    problem->message = fmt::format("{} refused the request: {}", host, problem->message);
   }
   if (denied != nullptr) {
     const bool about_body =
@@ -250,7 +252,7 @@ void HttpBroker::call(const Ask& ask, Request request, Completion<void> done) {
   });
 }
 
-// ---- The server --------------------------------------------------------------------------------
+// ---- The server ----
 
 void HttpBroker::check(Completion<wire::ServerInfo> done) {
   call<wire::ServerInfo>({}, {.target = "/v1/server"}, wire::server_from,
@@ -294,11 +296,13 @@ void HttpBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> don
 }
 
 void HttpBroker::remember(Ask, Remember, Completion<Memo> done) {
-  done(fail(ErrorCode::invalid, "memos are kept inside a server and not offered over HTTP"));
+  done(fail(ErrorCode::invalid,
+            "memos exist inside a server only and are not part of the HTTP API"));
 }
 
 void HttpBroker::recall(Ask, Recall, Completion<std::vector<Memo>> done) {
-  done(fail(ErrorCode::invalid, "memos are kept inside a server and not offered over HTTP"));
+  done(fail(ErrorCode::invalid,
+            "memos exist inside a server only and are not part of the HTTP API"));
 }
 
 }  // namespace millrace

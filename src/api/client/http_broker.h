@@ -1,19 +1,19 @@
-// The Broker of a server somewhere else: every verb is a request of its HTTP API.
+// The Broker of a remote server: every verb is a request of its HTTP API.
 //
-// What differs from a LocalBroker, since it is another process and there is a network between:
-//   * Every verb may end with `unavailable`: nothing is known then of what the server did. Puts
-//     carry ids, so they are repeated by themselves when the connection is lost, and may be
-//     repeated by anybody; settling twice is answered `already`.
-//   * Requests of one caller that are under way at the same time may overtake each other.
-//   * Ask::deadline is looked at before a request is sent. Ask::internal, memos, delivery notes and
-//     names that begin with $ are not for who comes over a wire: `invalid`.
-//   * A key that is refused, and answers of somebody who is no Millrace server, are `invalid`; but
-//     `unavailable` where results or heartbeats were sent, which make as much sense as before.
-//   * A poll whose caller has left goes on until it is over; what it brings is given back.
-//   * A take waits for a minute at most. An order with several takes, or with more than fits into
+// Differences from a LocalBroker, because of the network between two processes:
+//   * Every verb may end with `unavailable`: it is not known then what the server did. Puts carry
+//     ids, so they are repeated automatically when the connection is lost, and a caller may repeat
+//     them; settling twice is answered `already`.
+//   * Concurrent requests of one caller may overtake each other.
+//   * Ask::deadline is checked before a request is sent. Ask::internal, memos, delivery notes and
+//     names that begin with $ are not available over HTTP: `invalid`.
+//   * A refused key, and an answer that does not come from a Millrace server, are `invalid`; but
+//     `unavailable` if results or heartbeats were sent, because those stay valid.
+//   * A poll whose caller has left runs to its end; its tasks are given back.
+//   * A take waits for at most a minute. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
-//   * change_queue and change_schedule read and write in two steps. Only what the change touched
-//     of a queue is written; a schedule is replaced.
+//   * change_queue and change_schedule read and write in two steps. Only the changed fields of a
+//     queue are written; a schedule is replaced.
 //   * Counters by state and priority: see wire/answers.h.
 #pragma once
 
@@ -33,7 +33,8 @@
 
 #include "api/wire/answers.h"
 #include "api/wire/bulk.h"
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
+#include "api/wire/history.h"
 #include "api/wire/keys.h"
 #include "broker/broker.h"
 #include "broker/events.h"
@@ -48,9 +49,9 @@ namespace millrace {
 struct HttpBrokerOptions {
   std::string url = {};                         // http(s)://host[:port], without a path
   std::string key = {};                         // empty: none is sent
-  Duration timeout = std::chrono::seconds(30);  // of every call, beside what a take may wait
-  // Of calls that only extend leases, if shorter: there must be time for another before they end.
-  Duration pulse_timeout = std::chrono::seconds(10);
+  Duration timeout = std::chrono::seconds(30);  // of every call, in addition to the wait of a take
+  // Of calls that only extend leases, if shorter: a second try must fit before the leases end.
+  Duration heartbeat_timeout = std::chrono::seconds(10);
   std::string ca_file = {};  // empty: the system's
 };
 
@@ -58,45 +59,45 @@ inline constexpr std::string_view work_target = "/v1/work";
 
 class HttpBroker final : public Broker {
  public:
-  // Looks at the options and connects to nobody: a server may come later. `invalid`: the URL or the
+  // Checks the options without connecting: the server may start later. `invalid`: the URL or the
   // key cannot be right. The clock must outlive the broker.
   static Result<std::unique_ptr<HttpBroker>> open(Clock& clock, HttpBrokerOptions options);
   HttpBroker(const HttpBroker&) = delete;
   HttpBroker& operator=(const HttpBroker&) = delete;
-  // What is under way ends with `unavailable`.
+  // Calls under way end with `unavailable`.
   ~HttpBroker() override;
 
-  // Asks the server who it is; from then on traits() are its store's.
+  // Asks the server for its version and store; from then on traits() are those of its store.
   void check(Completion<wire::ServerInfo> done);
 
-  // ---- Operations on many tasks, which go on inside the server (http_bulk.cc) ----
-  // Begins one; the answer is how it stands, not its end. Queues may be named in any way.
+  // ---- Operations on many tasks, which run inside the server (http_bulk.cc) ----
+  // Starts one; the answer is its present state, not its end. Queues may be named in any way.
   void start_bulk(Ask ask, BulkRequest request, Completion<BulkOperation> done);
-  // Answered when it has ended, or as it is after `wait`.
+  // Answered when the operation has ended, or with its state after `wait`.
   void bulk_operation(Ask ask, TaskId id, Duration wait, Completion<BulkOperation> done);
-  // Newest first; `before` is the `next` of the page before.
+  // Newest first; `before` is the `next` of the previous page.
   void bulk_operations(Ask ask, std::optional<TaskNumber> before, std::uint32_t limit,
                        Completion<wire::BulkPage> done);
-  // Ended: `conflict`. A running one ends before its next page.
+  // `conflict`: it has ended. A running one ends before its next page.
   void cancel_bulk(Ask ask, TaskId id, std::string reason, Completion<BulkOperation> done);
-  // Sends an export to the server, and takes nothing apart: see POST /v1/import. `more` fills the
-  // room with the next bytes and says how many; 0: nothing follows.
+  // Sends an export to the server without parsing it: see POST /v1/import. `more` fills the room
+  // with the next bytes and returns how many; 0: nothing follows.
   void import_lines(Ask ask, std::function<Result<std::size_t>(std::span<char> room)> more,
                     Completion<wire::Imported> done);
-  // Everything in the server as the lines of an export; `take` gets them as they come. Where their
-  // end is missing, so is something else: see GET /v1/export.
+  // Everything in the server as the lines of an export; `take` gets them as they arrive. Without
+  // the closing line the export is incomplete: see GET /v1/export.
   void export_lines(Ask ask, std::function<Result<void>(std::string_view piece)> take,
                     Completion<void> done);
 
-  // ---- For those who watch (http_eyes.cc) ----
+  // ---- Observability (http_observability.cc) ----
   void history(Ask ask, HistoryRequest request, Completion<History> done);
   // The text that Prometheus reads.
   void metrics(Ask ask, Completion<std::string> done);
-  // Tells what happens until the server ends the stream; the answer is then the id to go on after.
-  // `after`: such an id; empty: from now on. `tell` is called on the client's thread, where others
-  // wait for it; its error ends the stream and is the answer.
+  // Calls `tell` with each event until the server ends the stream; the answer is then the id to
+  // continue after. `after`: such an id; empty: from now on. `tell` runs on the client's thread,
+  // which all requests share; its error ends the stream and is the answer.
   void events(Ask ask, const EventFilter& filter, std::string after,
-              std::function<Result<void>(const wire::EventNews&)> tell,
+              std::function<Result<void>(const wire::StreamedEvent&)> tell,
               Completion<std::string> done);
 
   TimePoint now() override { return clock_.now(); }
@@ -145,30 +146,30 @@ class HttpBroker final : public Broker {
   void create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyInfo> done);
   void revoke_key(Ask ask, std::string id, bool force, Completion<void> done);
 
-  // The HTTP status of the answer that came last; 0: none came. For people who must be told whether
-  // nobody answered or somebody refused.
+  // The HTTP status of the last answer; 0: there was none. Lets a caller tell a server that is away
+  // from one that refused.
   int last_status() const { return last_status_; }
-  // A server that is away may come back, so nothing has failed for good.
+  // A server that is away may come back, so nothing has failed permanently.
   std::optional<Error> failure() override { return std::nullopt; }
 
  private:
   struct Request {
     std::string method = "GET";
-    std::string target = {};  // behind the URL: /v1/tasks?limit=1
+    std::string target = {};  // after the URL: /v1/tasks?limit=1
     std::string body = {};
-    Duration wait{};                     // that the server may take beside the timeout
-    bool waits = false;                  // goes where others wait, too, and is in nobody's way
-    Duration timeout = Duration::max();  // if shorter than that of all calls
-    unsigned repeats = 0;                // if no answer comes
-    bool as_it_is = false;               // the answer, also if it means an error
-    // A body of lines, of any length and for any time.
+    Duration wait{};                     // time that the server may take in addition to the timeout
+    bool waits = false;                  // uses the connections of calls that wait
+    Duration timeout = Duration::max();  // if shorter than the timeout of all calls
+    unsigned repeats = 0;                // how often to repeat it if no answer comes
+    bool as_it_is = false;               // the answer unchanged, also if it means an error
+    // A body of lines, of any length and duration.
     std::function<Result<std::size_t>(std::span<char> room)> lines = {};
-    // Gets the body of a good answer as it comes, for any time.
+    // Gets the body of a 2xx answer as it arrives, for any duration.
     std::function<Result<void>(std::string_view piece)> on_piece = {};
   };
-  struct PutJob;    // a put on its way
-  struct WorkJob;   // a WorkOrder on its way
-  struct StateJob;  // one request for each of many tasks
+  struct PutJob;    // a put under way
+  struct WorkJob;   // a WorkOrder under way
+  struct StateJob;  // one request per task, for many tasks
   using Reply = outgoing::HttpReply;
   using OneState = std::move_only_function<void(std::size_t, Completion<TaskState>)>;
 
@@ -176,13 +177,13 @@ class HttpBroker final : public Broker {
 
   // ---- Requests (http_broker.cc) ----
   std::stop_token token_of(CallerId caller);
-  // Answers that mean an error become one. Nobody is answered whose caller has left.
+  // Turns error answers into errors. Does not answer a caller that has left.
   void send(const Ask& ask, Request request, Completion<Reply> done);
   void work_ended();
   void send_on(Request request, std::stop_token stop, std::chrono::nanoseconds until,
                Completion<Reply> done);
-  // Answers that mean an error as that error. `denied`: nothing is said about what was sent, only
-  // that we may not, or that whoever answered is no Millrace server.
+  // Turns error answers into errors. `denied`: the answer is not about what was sent; the key was
+  // refused, or the answer does not come from a Millrace server.
   Result<Reply> judged(Result<Reply> reply, bool* denied = nullptr) const;
   // Sends, and reads the answer's body with `read`, a function Result<T>(std::string_view).
   template <class T, class ReadAnswer>
@@ -197,7 +198,7 @@ class HttpBroker final : public Broker {
   // ---- Put and work (http_work.cc) ----
   void next_put(std::shared_ptr<PutJob> job);
   void next_work(std::shared_ptr<WorkJob> job);
-  // Of an answer that came too late.
+  // Gives back the tasks of an answer that came too late.
   void give_back_unread(std::string_view answer);
 
   // ---- Tasks (http_tasks.cc) ----
@@ -217,9 +218,9 @@ class HttpBroker final : public Broker {
   std::unordered_map<std::uint64_t, std::stop_source> callers_ GUARDED_BY(mutex_);
   UuidSource ids_ GUARDED_BY(mutex_);
   Traits traits_;
-  // The last: their completions use the others until they are gone. Calls that wait have their own,
-  // lest they hold all connections while a heartbeat is due; their completions may use both, those
-  // of the first only the first.
+  // The clients come last: their completions use the members above until they are gone. Waiting
+  // calls have a client of their own, so that they cannot hold all connections while a heartbeat is
+  // due. Its completions may use both clients; those of the first one use only the first.
   outgoing::HttpClient client_;
   outgoing::HttpClient waiting_;
 };

@@ -37,7 +37,7 @@ void HttpBroker::start_bulk(Ask ask, BulkRequest request, Completion<BulkOperati
                       wire::operation_from, std::move(done));
 }
 
-// A server waits for a minute at most, so a longer wait is asked for in pieces.
+// A server waits for at most a minute, so a longer wait is split.
 void HttpBroker::bulk_operation(Ask ask, TaskId id, Duration wait, Completion<BulkOperation> done) {
   const Duration piece = std::clamp(wait, Duration{}, wire::max_wait);
   Request request{.target = target(id, {})};

@@ -13,9 +13,9 @@ namespace millrace {
 using client::queue_target;
 using client::schedule_target;
 
-// ---- Queues ------------------------------------------------------------------------------------
+// ---- Queues ----
 
-// Settings and figures come from two routes.
+// Settings and counters come from two routes.
 void HttpBroker::queues(Ask ask, std::optional<QueueRef> queue,
                         Completion<std::vector<QueueView>> done) {
   const bool one = queue.has_value();
@@ -69,7 +69,7 @@ void HttpBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) 
                       wire::removed_from, std::move(done));
 }
 
-// ---- Schedules ---------------------------------------------------------------------------------
+// ---- Schedules ----
 
 void HttpBroker::schedules(Ask ask, std::optional<std::string> name,
                            Completion<std::vector<Schedule>> done) {

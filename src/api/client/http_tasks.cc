@@ -18,7 +18,7 @@ using client::task_target;
 
 namespace {
 
-// Requests for single tasks that are under way at the same time.
+// Concurrent requests for single tasks.
 constexpr std::size_t most_at_once = 8;
 
 }  // namespace
@@ -31,7 +31,7 @@ void HttpBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> do
   await_more(ask, task, std::max(wait, Duration{}), std::move(done));
 }
 
-// A server waits for a minute at most, so a longer wait is asked for in pieces.
+// A server waits for at most a minute, so a longer wait is split.
 void HttpBroker::await_more(Ask ask, TaskRef task, Duration left, Completion<Task> done) {
   const Duration piece = std::min(left, wire::max_wait);
   Request request{
@@ -55,7 +55,7 @@ void HttpBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
                     std::move(done));
 }
 
-// ---- One request for each task -----------------------------------------------------------------
+// ---- One request per task ----
 
 struct HttpBroker::StateJob {
   Mutex mutex;
@@ -65,7 +65,7 @@ struct HttpBroker::StateJob {
   std::size_t begun GUARDED_BY(mutex) = 0;
   std::size_t answered GUARDED_BY(mutex) = 0;
 
-  // The next to be asked for; nullopt: all are.
+  // The next to send; nullopt: all are sent.
   std::optional<std::size_t> next() {
     const Lock lock(mutex);
     if (begun == results.size()) return std::nullopt;
@@ -84,8 +84,8 @@ struct HttpBroker::StateJob {
     done(std::move(states));
   }
 
-  // Begins one that is answered later. Those that are answered at once are gone through here and
-  // not from inside each other: there may be thousands.
+  // Begins one that is answered later. Those that are answered at once are handled in a loop, not
+  // recursively: there may be thousands.
   static void begin_next(const std::shared_ptr<StateJob>& job) {
     for (;;) {
       const auto place = job->next();
@@ -144,12 +144,12 @@ void HttpBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> d
         send(ask, {.method = "DELETE", .target = task_target(tasks[i])},
              [one = std::move(one)](Result<Reply> reply) mutable {
                if (!reply) return one(std::unexpected(std::move(reply.error())));
-               // The state it had stands in a header: a removal has no body.
+               // A removal has no body; a header carries the state that the task had.
                const std::string_view name = reply->header("x-task-state");
                for (std::size_t state = 0; state < state_count; ++state) {
                  if (name == name_of(TaskState(state))) return one(TaskState(state));
                }
-               one(fail(ErrorCode::unavailable, "the answer does not say which state it had"));
+               one(fail(ErrorCode::unavailable, "the answer does not name the state of the task"));
              });
       },
       std::move(done));
@@ -167,8 +167,9 @@ void HttpBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<Sta
 
 void HttpBroker::update_one(const Ask& ask, const TaskUpdate& update, Completion<TaskState> done) {
   if (update.delivery) {
-    return done(fail(ErrorCode::invalid,
-                     "notes of deliveries are made inside a server and not offered over HTTP"));
+    return done(
+        fail(ErrorCode::invalid,
+             "notes of deliveries are made inside a server only and are not part of the HTTP API"));
   }
   Request release{.method = "POST", .target = task_target(update.id, "/release")};
   if (update.release && !update.priority && !update.start && !update.queue) {
@@ -190,7 +191,7 @@ void HttpBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
             std::move(done));
 }
 
-// ---- Dead letters ------------------------------------------------------------------------------
+// ---- Dead letters ----
 
 void HttpBroker::retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
   call<Handled>(

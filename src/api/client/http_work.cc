@@ -1,4 +1,4 @@
-// Put and work: what is asked most, in batches that fit into a request.
+// Put and work: the most frequent verbs, in batches that fit into a request.
 #include <fmt/format.h>
 #include <algorithm>
 #include <span>
@@ -13,11 +13,11 @@
 namespace millrace {
 namespace {
 
-// Of payloads, results and the like in one request. As JSON they can be six times as long, and a
+// Most bytes of payloads and results per request. As JSON they can be six times as long, and a
 // server takes 8 MiB.
 constexpr std::size_t most_bytes = 1 << 20;
 
-// How often a put is sent again while no answer comes: the ids make that safe.
+// How often a put is repeated while no answer comes: the ids make that safe.
 constexpr unsigned put_repeats = 2;
 
 std::size_t bytes_of(const NewTask& task) {
@@ -44,7 +44,7 @@ std::size_t bytes_of(const Extension& extension) {
   return bytes;
 }
 
-// How many of them, from the first on, go into one request: at least one.
+// How many items, from the first on, go into one request: at least one.
 template <class T>
 std::size_t fitting(std::span<const T> items, std::size_t& bytes) {
   std::size_t count = 0;
@@ -63,7 +63,7 @@ bool brings_tasks(const WorkResult& result) {
 
 }  // namespace
 
-// ---- Put ---------------------------------------------------------------------------------------
+// ---- Put ----
 
 struct HttpBroker::PutJob {
   Ask ask = {};
@@ -108,14 +108,14 @@ void HttpBroker::next_put(std::shared_ptr<PutJob> job) {
   auto then = [this, job = std::move(job), from](Result<std::vector<Result<Put>>> puts) mutable {
     if (!puts && from == 0) return job->done(std::unexpected(std::move(puts.error())));
     if (!puts) {
-      // What was put before is put: the others have their own results.
+      // Earlier requests have put their tasks: those keep their own results.
       job->results.resize(job->tasks.size(), std::unexpected(puts.error()));
       return job->done(std::move(job->results));
     }
     for (Result<Put>& put : *puts) {
       const std::size_t place = job->results.size();
-      // An id that we made and that is there already is there because of us: no answer came at
-      // first.
+      // If an id that we made exists already, our own first request put it, and its answer was
+      // lost.
       if (put && job->made[place] && put->id == job->tasks[place].id) put->existing = false;
       job->results.push_back(std::move(put));
     }
@@ -169,7 +169,7 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
   Request request{
       .method = "POST", .target = std::string(work_target), .wait = wait, .as_it_is = true};
   request.waits = order.wait > Duration{};  // all of the order, whichever part it is that waits
-  if (order.reports.empty() && order.takes.empty()) request.timeout = options_.pulse_timeout;
+  if (order.reports.empty() && order.takes.empty()) request.timeout = options_.heartbeat_timeout;
   request.body = wire::work_text(settled, extended, takes ? &order.takes[taken] : nullptr, wait);
   const wire::WorkCounts asked{
       .reports = settled.size(), .extensions = extended.size(), .take = takes};
@@ -183,7 +183,7 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
     if (!part && !alone && denied) {
       // A queue that the key may not take from must not keep what has ended from being stored.
       if (asked.take) return job->takes_apart = true, next_work(std::move(job));
-      // It makes as much sense as before: whoever sent it keeps it and tries again.
+      // The reports stay valid: the worker keeps them and tries again.
       part.error().code = ErrorCode::unavailable;
     }
     if (!part) {
@@ -191,8 +191,8 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
       if (!alone || (lost && result.taken.empty())) {
         return job->done(std::unexpected(std::move(part.error())));
       }
-      // A take that is refused keeps nobody from the others; tasks that came before an answer that
-      // did not must not get lost.
+      // A refused take does not prevent the others; tasks that came before a lost answer must not
+      // be lost.
       const std::size_t answered = lost ? job->order.takes.size() : result.taken.size() + 1;
       result.taken.resize(answered, std::unexpected(part.error()));
       return next_work(std::move(job));

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
 #include "core/mutex.h"
 #include "core/rate_window.h"
 

@@ -8,7 +8,7 @@
 #include <deque>
 #include <string>
 
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
 #include "tests/support/builders.h"
 
 namespace millrace::api {

@@ -6,7 +6,8 @@
 #include "api/server/metrics_page.h"
 #include "api/server/watching.h"
 #include "api/wire/alerts.h"
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
+#include "api/wire/history.h"
 #include "core/quote.h"
 
 namespace millrace::api {

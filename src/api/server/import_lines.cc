@@ -62,7 +62,7 @@ void ImportLines::feed(std::string piece, bool last, Done done) {
 
 void ImportLines::read_line(std::string_view text) {
   if (ended_) {
-    return failed(lines_.number(), {ErrorCode::invalid, "something follows the closing line"});
+    return failed(lines_.number(), {ErrorCode::invalid, "there are lines after the closing line"});
   }
   if (tasks_.capacity() == 0) tasks_.reserve(limits::max_batch);
   const auto task = transfer::read_task_line(text, newer_, tasks_.emplace_back());

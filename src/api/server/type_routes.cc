@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/server/handlers.h"
-#include "api/wire/eyes.h"
+#include "api/wire/history.h"
 
 namespace millrace::api {
 namespace {

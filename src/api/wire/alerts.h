@@ -1,4 +1,4 @@
-// What needs attention, as it is shown.
+// Alerts that are raised now, as the API shows them.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 
 namespace millrace::wire {
 
-// ---- What answers are made of ------------------------------------------------------------------
+// ---- What answers are made of ----
 
 // An error inside an answer, and as an answer of its own.
 struct ErrorAnswer {
@@ -204,15 +204,7 @@ void fields(A<ServerInfo> auto& of, auto& visit) {
 
 namespace {
 
-template <class T>
-Result<T> read_answer(std::string_view text) {
-  auto read = read_text<T>(text, {}, Source::answer);
-  if (read) return std::move(*read);
-  return fail(ErrorCode::unavailable,
-              fmt::format("the answer cannot be read: {}", read.error().error.message));
-}
-
-// One member of an answer is all there is to it.
+// An answer that has one member only.
 template <class Answer, class T>
 Result<T> read_member(std::string_view text, T Answer::* member) {
   auto answer = read_answer<Answer>(text);
@@ -278,7 +270,7 @@ Result<std::vector<Result<Put>>> puts_from(std::string_view text, std::size_t co
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (answer->tasks.size() != count) {
     return no_answer(
-        fmt::format("{} tasks were put, and {} are told of", count, answer->tasks.size()));
+        fmt::format("{} tasks were put, but the answer covers {}", count, answer->tasks.size()));
   }
   std::vector<Result<Put>> puts;
   puts.reserve(count);
@@ -296,7 +288,7 @@ Result<WorkResult> work_from(std::string_view text, const WorkCounts& asked) {
   auto answer = read_answer<WorkAnswer>(text);
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (answer->settled.size() != asked.reports || answer->extended.size() != asked.extensions) {
-    return no_answer("it does not tell of everything that was settled and extended");
+    return no_answer("it does not cover everything that was settled and extended");
   }
   WorkResult result;
   result.settled.reserve(asked.reports);
@@ -392,7 +384,7 @@ Result<std::vector<QueueView>> queue_views_from(std::string_view views, std::str
   for (Queue& queue : queues->queues) {
     const auto found =
         std::ranges::lower_bound(figures->queues, queue.settings.name, {}, &StatsAnswer::queue);
-    // Queues that were made or removed between the two answers are in one of them only.
+    // A queue that was created or removed between the two answers is in one of them only.
     if (found == figures->queues.end() || found->queue != queue.settings.name) continue;
     result.push_back(as_view(std::move(queue), *found));
   }

@@ -1,7 +1,7 @@
-// What a server answers, on the side of the client that asked.
+// Reads what a server answers, in the client.
 //
-// Keys that are not known are passed over: the server may be newer. An answer that cannot be read
-// is `unavailable`, since nothing is known of what was done; the message says what was wrong with
+// Unknown keys are ignored, because the server may be newer. An answer that cannot be read is
+// `unavailable`, because it is not known what the server did; the message says what was wrong with
 // it.
 #pragma once
 
@@ -22,11 +22,11 @@
 
 namespace millrace::wire {
 
-// application/problem+json, as an error; nullopt: it is none. `field`: which of the body it is
-// about.
+// Reads application/problem+json as an error; nullopt: the text is not one. `field`: the field of
+// the body that the error is about.
 std::optional<Error> problem_from(std::string_view text, std::string* field = nullptr);
 
-// What an answer must have: one item for each that was asked about.
+// The answer must have one item per item of the request.
 Result<std::vector<Result<Put>>> puts_from(std::string_view text, std::size_t count);
 Result<Put> put_from(std::string_view text);
 
@@ -36,7 +36,7 @@ struct WorkCounts {
   bool take = false;
 };
 Result<WorkResult> work_from(std::string_view text, const WorkCounts& asked);
-// Of the same answer only the tasks, whatever was asked beside them.
+// Only the tasks of the same answer, whatever else was in the request.
 Result<WorkResult> leases_from(std::string_view text);
 
 Result<Task> task_from(std::string_view text);
@@ -46,8 +46,8 @@ Result<TaskState> state_from(std::string_view text);
 Result<Handled> handled_from(std::string_view text);
 
 Result<Queue> queue_from(std::string_view text);
-// From the views and from the statistics of the same queues, one or a list of each. Counters of
-// states other than `queued` are not told by priority: they stand under the default priority.
+// From the views and the statistics of the same queues, one or a list of each. The statistics give
+// priorities for `queued` only; other states are counted under the default priority.
 Result<std::vector<QueueView>> queue_view_from(std::string_view view, std::string_view stats);
 Result<std::vector<QueueView>> queue_views_from(std::string_view views, std::string_view stats);
 Result<std::uint64_t> removed_from(std::string_view text);
@@ -57,7 +57,7 @@ Result<std::vector<Schedule>> schedules_from(std::string_view text);
 Result<std::vector<WorkerView>> workers_from(std::string_view text);
 Result<Instructions> instructions_from(std::string_view text);
 
-// What came of an import.
+// The result of an import.
 struct ImportedCounts {
   std::uint64_t queues = 0;
   std::uint64_t schedules = 0;
@@ -72,7 +72,7 @@ struct Imported {
   std::uint64_t key_held = 0;
   std::uint64_t expired = 0;
   std::optional<Error> error = std::nullopt;  // why it ended before the end
-  std::uint64_t line = 0;                     // which it was about
+  std::uint64_t line = 0;                     // the line it is about
 };
 Result<Imported> imported_from(std::string_view text);
 
@@ -80,7 +80,7 @@ struct ServerInfo {
   std::string version = {};
   Traits store = {};
   std::optional<TimePoint> started_at = std::nullopt;
-  std::optional<TimePoint> now = std::nullopt;  // what its clock says
+  std::optional<TimePoint> now = std::nullopt;  // the time of its clock
   std::optional<std::uint64_t> connections = std::nullopt;
 };
 Result<ServerInfo> server_from(std::string_view text);

@@ -191,7 +191,7 @@ TEST(Answers, work_comes_back_as_the_server_gave_it) {
   EXPECT_EQ(leases_from(text)->taken[0]->size(), leases.size());
 
   EXPECT_THAT(work_from(text, {.reports = 2, .extensions = 2, .take = true}).error().message,
-              HasSubstr("does not tell of everything"));
+              HasSubstr("does not cover everything"));
   EXPECT_FALSE(work_from(text, {.reports = 3, .extensions = 3, .take = true}));
 }
 

@@ -1,5 +1,5 @@
-// The heartbeat of a worker: what it says of itself, and what it is told. Both ways, for the server
-// and for its client.
+// The beat of a worker: its report and the instructions it gets. Both ways, for the server and for
+// its client.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ void fields(A<QueueReport> auto& of, auto& visit) {
   visit("processed", of.processed), visit("errors", of.errors), visit("retried", of.retried);
   visit("busy_ms", of.busy_time), visit("last_error", of.last_error);
 }
-// All but the worker's name, which stands in the path, or beside it in a view.
+// All fields but the name of the worker, which is in the path, or beside the report in a view.
 void fields(A<WorkerReport> auto& of, auto& visit) {
   visit("processors", required(of.processors)), visit("queues", of.queues);
   visit("stopping", of.stopping);
@@ -33,7 +33,7 @@ void fields(A<Instructions> auto& of, auto& visit) {
 void append(std::string& out, const WorkerReport& report);
 Read<WorkerReport> read_report(std::string_view text, std::string_view worker);
 
-// {"assignments":[{"queue":…,"processors":…}]}, or {} where there is nothing to say.
+// {"assignments":[{"queue":…,"processors":…}]}, or {} without instructions.
 void append(std::string& out, const Instructions& instructions);
 Read<Instructions> read_instructions(std::string_view text);
 

@@ -1,3 +1,3 @@
-// Boost.JSON itself, compiled here once instead of linked: Debian's 1.81 packages come without it
-// unless one also takes the library package.
+// Boost.JSON itself, compiled here once instead of linked: Debian's -dev package of 1.81 does not
+// contain the library.
 #include <boost/json/src.hpp>

@@ -19,9 +19,9 @@
 
 namespace millrace::wire {
 
-// ---- Words -------------------------------------------------------------------------------------
+// ---- Fields ----
 
-// As a filter and a request are asked for: priorities may be names.
+// A filter and a request as callers write them: priorities may be names.
 struct FilterWords {
   BulkFilter filter = {};
   std::optional<GivenPriority> priority = std::nullopt;
@@ -46,7 +46,7 @@ void fields(A<BulkWords> auto& of, auto& visit) {
   visit("dry_run", of.request.dry_run);
 }
 
-// As they are kept and shown.
+// As they are stored and shown.
 void fields(A<BulkFilter> auto& of, auto& visit) {
   visit("queue", of.queue), visit("state", of.states), visit("type", of.type);
   visit("client_id", of.client_id), visit("group", of.group), visit("tag", of.tag);
@@ -68,7 +68,7 @@ void fields_counted(auto& of, auto& visit) {
   visit("done", always(of.done)), visit("refused", always(of.refused));
   visit("refusal", of.refusal);
 }
-// What is remembered: `pending` as bytes.
+// The stored progress, with `pending` as bytes.
 struct ProgressWords {
   BulkProgress progress = {};
   std::string pending = {};
@@ -103,7 +103,7 @@ void fields(A<BulkPageAnswer> auto& of, auto& visit) {
 
 namespace {
 
-// ---- Requests ----------------------------------------------------------------------------------
+// ---- Requests ----
 
 void take_priority(const std::optional<GivenPriority>& given, std::optional<std::uint8_t>& to,
                    const Path& at, Input& in) {
@@ -135,7 +135,7 @@ void check_filter(const BulkRequest& request, Input& in) {
   const BulkFilter& filter = request.filter;
   if (filter == BulkFilter{}) {
     return in.refuse(at,
-                     "filter is empty; allowed is one that has at least one of queue, state, "
+                     "filter is empty; give at least one of queue, state, "
                      "type, client_id, group, tag, priority, created_from, created_until, text, "
                      "error_code, error_group");
   }
@@ -158,16 +158,16 @@ void check_filter(const BulkRequest& request, Input& in) {
   if (filter.created_from && filter.created_until &&
       *filter.created_from >= *filter.created_until) {
     in.refuse(Path{.above = &at, .key = "created_until"},
-              "created_until is not after created_from; nothing could fit");
+              "created_until is not after created_from; no task could match");
   }
 }
 
-// What only one action has: it must have it, and others must not.
+// Checks the fields that belong to one action: that action needs them, others must not have them.
 void check_words(const BulkRequest& request, Input& in) {
   const auto only_of = [&](std::string_view key, BulkAction action, bool given, bool needed) {
     if (given && request.action != action) {
       in.refuse(Path{.key = key},
-                fmt::format("{} is given, but the action is {}; allowed is it with {}", key,
+                fmt::format("{} is given, but the action is {}; it is only allowed with {}", key,
                             name_of(request.action), name_of(action)));
     }
     if (needed && !given && request.action == action) in.miss(Path{.key = key});
@@ -180,7 +180,7 @@ void check_words(const BulkRequest& request, Input& in) {
     in.refuse(Path{.key = "to"},
               fmt::format("queue {} is internal; allowed is any other", in_quotes(*to)));
   } else if (request.to && request.to == request.filter.queue) {
-    in.refuse(Path{.key = "to"}, "to is the queue that the filter names; allowed is another one");
+    in.refuse(Path{.key = "to"}, "to is the queue that the filter names; name another queue");
   }
   if (request.reason.size() > limits::max_error_text) {
     in.refuse(Path{.key = "reason"}, fmt::format("reason has {} bytes; allowed are {}",
@@ -188,9 +188,10 @@ void check_words(const BulkRequest& request, Input& in) {
   }
 }
 
-// ---- Progress ----------------------------------------------------------------------------------
+// ---- Progress ----
 
-// The id, the version, and when it ended; the least number of all for one that has not.
+// The id, the version, and the moment of the end, or the least number for a task that has not
+// ended.
 constexpr std::size_t seen_bytes =
     sizeof(Uuid::bytes) + sizeof(std::uint32_t) + sizeof(std::int64_t);
 
@@ -236,7 +237,7 @@ Result<std::vector<BulkSeen>> pending_from(std::string_view bytes) {
   return pending;
 }
 
-// What we have stored ourselves.
+// Reads what this server has stored itself.
 template <class T>
 Result<T> read_stored(std::string_view text, std::string_view what) {
   auto read = read_text<T>(text, {}, Source::answer);
@@ -245,20 +246,11 @@ Result<T> read_stored(std::string_view text, std::string_view what) {
               fmt::format("{} cannot be read: {}", what, read.error().error.message));
 }
 
-template <class T>
-Result<T> read_answer(std::string_view text) {
-  auto read = read_text<T>(text, {}, Source::answer);
-  if (read) return std::move(*read);
-  return fail(ErrorCode::unavailable,
-              fmt::format("the answer cannot be read: {}", read.error().error.message));
-}
-
 }  // namespace
 
 std::string no_error_group(std::string_view given) {
   return fmt::format(
-      "error_group {} is no group of dead letters; allowed is the key of one that GET "
-      "/v1/dead/groups names",
+      "error_group {} is not a group of dead letters; give a key from GET /v1/dead/groups",
       in_quotes(given));
 }
 
@@ -296,7 +288,7 @@ std::string progress_text(const BulkProgress& progress) {
 }
 
 Result<BulkProgress> progress_from(std::string_view text) {
-  auto words = read_stored<ProgressWords>(text, "what is remembered of the operation");
+  auto words = read_stored<ProgressWords>(text, "the stored progress of the operation");
   if (!words) return std::unexpected(std::move(words.error()));
   const auto bytes = base64_decode(words->pending);
   if (!bytes) return fail(ErrorCode::corrupt, "pending: " + bytes.error().message);
@@ -310,7 +302,7 @@ std::string result_text(const BulkProgress& progress) {
   return text_of(ResultWords{.progress = progress});
 }
 
-// ---- Views -------------------------------------------------------------------------------------
+// ---- Views ----
 
 Result<BulkOperation> operation_of(const Task& task, std::string_view memo) {
   auto request = bulk_from(task.payload);

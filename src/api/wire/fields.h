@@ -1,8 +1,7 @@
-// Which fields a value has on the wire and what they are called: one list serves both directions.
+// The fields of a value on the wire and their names: one list serves both directions.
 //
 // A field that is empty, zero or false is left out, so its default in include/millrace must be
-// that, too. Where it is not, the list says always(); where a reader cannot do without it,
-// required().
+// that, too. If it is not, the list says always(); if a reader needs the field, required().
 #pragma once
 
 #include <millrace/queue.h>
@@ -37,7 +36,7 @@ Required<T> required(T& field) {
   return {field};
 }
 
-// Bits that are a list of names on the wire.
+// Bits that are written as a list of names.
 template <class T>
 struct EventNames {
   T& bits;
@@ -47,13 +46,13 @@ EventNames<T> event_names(T& bits) {
   return {bits};
 }
 
-// Bytes that may be a JSON value: in an export a string, in the API the value itself, with _text or
-// _base64 behind its name where they are none. `type` is the content type that says so.
+// Bytes that may be a JSON value. In an export they are a string; in the API they are the value
+// itself, or have the suffix _text or _base64 if they are not JSON. `type` is the content type.
 template <class T>
 struct Embedded {
   T& bytes;
   T* type = nullptr;
-  bool object = false;  // only an object will do
+  bool object = false;  // only an object is allowed
 };
 template <class T>
 Embedded<T> embedded(T& bytes) {
@@ -131,7 +130,7 @@ void fields(A<QueueSettings> auto& of, auto& visit) {
   visit("name", required(of.name));
   fields_of_queue(of, visit);
 }
-// The settings and what the store knows beside them, in one object.
+// The settings together with what the store adds, in one object.
 void fields(A<Queue> auto& of, auto& visit) {
   fields(of.settings, visit);
   visit("created_at", of.created_at), visit("updated_at", of.updated_at);
@@ -141,7 +140,7 @@ void fields(A<TickRule> auto& of, auto& visit) {
   visit("cron", of.cron), visit("zone", always(of.zone)), visit("dst", of.dst);
   visit("every_ms", of.every), visit("anchor", of.anchor);
 }
-// What a put gives and a stored task still has; NewTask and Task call it by the same names.
+// What a put gives and a stored task keeps; NewTask and Task have the same names for it.
 void fields_given(auto& of, auto& visit) {
   visit("type", of.type);
   visit("payload", embedded(of.payload, of.content_type));

@@ -158,7 +158,7 @@ bool Input::item(bool& first) {
 
 void Input::finish() {
   if (!good()) {
-    // What is not JSON at all is told first, wherever it stands.
+    // An error in the JSON itself takes precedence, wherever it is.
     if (error_->malformed) return;
     Refusal found = std::move(*error_);
     back_to(begin_);
@@ -168,15 +168,16 @@ void Input::finish() {
   }
   if (peek() == '\0' && at_ == end_) return;
   const auto position = at_ - begin_ + 1;
-  error_ = Refusal{.error = {ErrorCode::invalid,
-                             fmt::format("something follows the JSON at position {}", position)},
-                   .malformed = true};
+  error_ =
+      Refusal{.error = {ErrorCode::invalid,
+                        fmt::format("unexpected text after the JSON, at position {}", position)},
+              .malformed = true};
 }
 
 void Input::refuse_next(const Path& at, std::string_view allowed) {
   if (!good()) return;
   const auto value = raw();
-  if (!value) return;  // not even JSON: that is what is told
+  if (!value) return;  // the value is not JSON, which is the error to report
   refuse(at, fmt::format("{} is {}; allowed is {}", named(at), shown(*value), allowed));
 }
 

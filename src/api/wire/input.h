@@ -1,5 +1,5 @@
-// A JSON text on its way into values, in one pass and without a tree: the cursor, and the first
-// thing that was wrong. Nothing is read after that.
+// Reads a JSON text into values, in one pass and without a tree: a cursor and the first error.
+// Nothing is read after an error.
 #pragma once
 
 #include <millrace/result.h>
@@ -25,9 +25,9 @@ struct Refusal {
 template <class T>
 using Read = std::expected<T, Refusal>;
 
-// Who wrote a text. A caller must hear of every key that nobody knows; an answer may come from a
-// newer server than we are, and says exactly which bytes are stored. In an archive bytes are
-// strings; one of a newer Millrace may have more keys than we know.
+// Who wrote a text. In a request every unknown key is refused. An answer may come from a newer
+// server and may have more keys; its bytes are exactly those stored. In an archive bytes are
+// strings; one from a newer version may have more keys.
 enum class Source : std::uint8_t { request, answer, archive, newer_archive };
 
 class Input {
@@ -46,32 +46,32 @@ class Input {
   // Skips a null; false: something else is there.
   bool null();
 
-  // A string, as it means: a part of the text itself, or of `scratch` if it has escapes.
+  // A string, unescaped: a part of the text itself, or of `scratch` if it has escapes.
   std::optional<std::string_view> string(std::string& scratch);
   // A string or a refusal that says what is allowed.
   std::optional<std::string_view> string(std::string& scratch, const Path& at,
                                          std::string_view allowed);
-  // The text of the next value, whatever it is.
+  // The text of the next value, of any kind.
   std::optional<std::string_view> raw();
-  // The same with the white space around it: what stands between a colon and a comma.
+  // The same with the white space around it, between the colon and the comma.
   std::optional<std::string_view> raw_with_space();
 
-  // Into an object or a list; false: it is none (refused).
+  // Enters an object or a list; false: the value is another kind (refused).
   bool open(char bracket, const Path& at);
-  // The next key, up to the value behind its colon; nullopt: there is none, or an error.
+  // The next key, up to the value after its colon; nullopt: there is none, or an error.
   std::optional<std::string_view> key(std::string& scratch, bool& first);
   // True: another item follows. False: the list is over, or an error.
   bool item(bool& first);
 
-  // Where the cursor is, and back to there with nothing wrong.
+  // The position of the cursor, to return to later without an error.
   const char* place() const { return at_; }
   void back_to(const char* place) {
     at_ = place;
     error_.reset();
   }
 
-  // Nothing but white space may follow. Call it in any case: it also sees to it that a text that is
-  // not JSON is told to be so, whatever else was wrong with it.
+  // Only white space may follow. Always call it: it also makes an error in the JSON itself take
+  // precedence over any other error.
   void finish();
 
   // "priority is "high"; allowed is a whole number"; skips the value it shows.
@@ -93,7 +93,7 @@ class Input {
   std::optional<Refusal> error_;
 };
 
-// The meaning of a string with escapes; it has been skipped before, so it is well-formed.
+// Resolves the escapes of a string that was skipped before and so is well-formed.
 void unescape(std::string_view text, std::string& to);
 
 }  // namespace millrace::wire

@@ -23,14 +23,6 @@ void fields(A<KeysAnswer> auto& of, auto& visit) {
   visit("keys", required(of.keys));
 }
 
-template <class T>
-Result<T> read_answer(std::string_view text) {
-  auto read = read_text<T>(text, {}, Source::answer);
-  if (read) return std::move(*read);
-  return fail(ErrorCode::unavailable,
-              fmt::format("the answer cannot be read: {}", read.error().error.message));
-}
-
 }  // namespace
 
 std::string key_text(const KeyInfo& wanted) {

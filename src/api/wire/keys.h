@@ -1,4 +1,4 @@
-// API keys on the side of the client: what it asks for, and what a server shows of them.
+// API keys in the client: requests, and what a server shows of keys.
 #pragma once
 
 #include <millrace/queue.h>
@@ -19,7 +19,7 @@ struct KeyInfo {
   TimePoint created_at{};
   std::optional<TimePoint> expires = std::nullopt;
   std::optional<Rate> rate = std::nullopt;
-  std::string secret = {};  // the key itself, told once, when it is made
+  std::string secret = {};  // the key itself, shown once, when it is created
 };
 
 // {"name":…,"scopes":[…],"queues":[…],"expires":…,"rate":…}: a request for a new one.

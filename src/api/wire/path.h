@@ -1,4 +1,4 @@
-// Where in a document a value stands; put into words only for an error.
+// The path of a value in a document; turned into text only for an error.
 #pragma once
 
 #include <cstddef>

@@ -8,15 +8,15 @@
 namespace millrace::wire {
 namespace {
 
-// Three words for the same number; two of them would be a question.
+// Three fields for the same number; more than one of them is ambiguous.
 void set_retries(PutWords& words, Input& in, const Path& at) {
   const bool in_rules = words.task.retry && words.task.retry->max_retries;
   const int given = (words.max_retries ? 1 : 0) + (words.attempts ? 1 : 0) + (in_rules ? 1 : 0);
   const std::string_view word = words.attempts ? "attempts" : "max_retries";
   if (given > 1) {
     return in.refuse(Path{.above = &at, .key = word},
-                     "the number of retries is given more than once; allowed is one of "
-                     "max_retries, attempts and retry.max_retries");
+                     "the number of retries is given more than once; give one of max_retries, "
+                     "attempts and retry.max_retries");
   }
   if (!words.max_retries && !words.attempts) return;
   if (!words.task.retry) words.task.retry.emplace();
@@ -39,7 +39,7 @@ void set_priority(PutWords& words, Input& in, const Path& at) {
   words.task.priority = *priority;
 }
 
-// Where the refused item of a list ends, so that the next can be read.
+// Finds the end of a refused item of a list, so that the next can be read.
 void skip_item(Input& in, const char* from) {
   in.back_to(from);
   in.raw();
@@ -74,12 +74,12 @@ NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at
   }
   if (words.task.start && words.task.delay) {
     in.refuse(Path{.above = &at, .key = "delay_ms"},
-              "both start and delay_ms are given; allowed is one of them");
+              "both start and delay_ms are given; give one of them");
   }
   if (words.task.unique && words.task.unique->key.starts_with('$')) {
     const Path unique{.above = &at, .key = "unique"};
     in.refuse(Path{.above = &unique, .key = "key"},
-              "unique.key begins with $; such keys are Millrace's own");
+              "unique.key begins with $; such keys are reserved for Millrace");
   }
   set_priority(words, in, at);
   set_retries(words, in, at);

@@ -1,5 +1,5 @@
-// What a put says, in the words of the API: more of them than a task has fields, since priorities
-// and retries are counted in more than one way.
+// The body of a put. It has more fields than a task, because priorities and retries may be given in
+// more than one way.
 #pragma once
 
 #include <millrace/ids.h>
@@ -36,7 +36,7 @@ struct PutWords {
   std::optional<std::uint32_t> attempts = std::nullopt;  // one more than retries
 };
 
-// The words of the API stand in front of the fields they hide.
+// The extra fields come before the fields of the task that they replace.
 void fields(A<PutWords> auto& of, auto& visit) {
   visit("id", of.task.id), visit("queue", of.queue), visit("priority", of.priority);
   visit("priority_scale", of.scale), visit("max_retries", of.max_retries);
@@ -48,8 +48,8 @@ void fields(A<PutWords> auto& of, auto& visit) {
 template <>
 inline constexpr std::size_t longest_list<PutWords> = limits::max_follow_ups;
 
-// Turns the words into the task they mean; `in` has the error otherwise. A task that names no queue
-// goes to `queue`.
+// Turns the body into a task; otherwise `in` has the error. A task that names no queue goes to
+// `queue`.
 NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at);
 
 // Reads one task at the cursor.
@@ -57,11 +57,11 @@ NewTask read_task(Input& in, const QueueRef* queue, const Path& at);
 // One task and nothing else.
 Read<NewTask> read_task(std::string_view text, const QueueRef* queue);
 
-// One task or a list of them. In a list, an item that makes no sense is refused on its own.
+// One task or a list of them. An invalid item of a list is refused on its own.
 struct PutBody {
   bool list = false;
   std::vector<NewTask> tasks = {};                            // the good ones
-  std::vector<std::pair<std::size_t, Refusal>> refused = {};  // the others, and where they stood
+  std::vector<std::pair<std::size_t, Refusal>> refused = {};  // the others, and their places
 
   std::size_t size() const { return tasks.size() + refused.size(); }
 };

@@ -1,4 +1,4 @@
-// The words of payload/raw.h, under the names by which this room and its users know them.
+// The functions of payload/raw.h, in the namespace of this room.
 #pragma once
 
 #include "payload/raw.h"

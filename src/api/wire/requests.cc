@@ -12,12 +12,12 @@
 namespace millrace::wire {
 namespace {
 
-// Whether a JSON text comes back as it is: null means left out, and space around it is lost.
+// Whether a JSON text is stored unchanged: null means left out, and space around a value is lost.
 bool stands_for_itself(std::string_view json) {
   return json != "null" && !is_space(json.front()) && !is_space(json.back());
 }
 
-// As TextWriter, but embedded values arrive byte for byte.
+// Like TextWriter, but embedded values arrive byte for byte.
 class RequestWriter : public TextWriter {
  public:
   explicit RequestWriter(std::string& out) : TextWriter(out) {}
@@ -36,7 +36,7 @@ class RequestWriter : public TextWriter {
     } else {
       append(key(std::string(name) + "_base64"), base64_encode(bytes));
     }
-    // What is not said would be filled in.
+    // The server would fill in a content type that is left out.
     if (field.type != nullptr && field.type->empty()) key("content_type") += "\"\"";
   }
   void operator()(std::string_view name, const Required<const NewTask>& task);
@@ -61,7 +61,7 @@ void append_tasks(std::string& out, std::span<const NewTask> tasks) {
   out += ']';
 }
 
-// When it failed is the server's to say.
+// The server sets the moment of the failure.
 void append_words(std::string& out, const TaskError& error) {
   TextWriter writer(out);
   append(writer.key("code"), error.code), append(writer.key("message"), error.message);
@@ -69,7 +69,7 @@ void append_words(std::string& out, const TaskError& error) {
   writer.close();
 }
 
-// What an outcome says beside its name.
+// The fields of an outcome beside its name.
 struct OutcomeWriter {
   RequestWriter& writer;
 

@@ -1,6 +1,6 @@
-// What a client says to a server: the other direction of put.h, work.h, tasks.h and views.h.
+// What a client sends to a server: the other direction of put.h, work.h, tasks.h and views.h.
 //
-// Whatever bytes a payload or a result has, the server stores exactly these.
+// The server stores payloads and results byte for byte.
 #pragma once
 
 #include <millrace/queue.h>
@@ -20,12 +20,12 @@ namespace millrace::wire {
 // A list, whatever its length.
 std::string put_text(std::span<const NewTask> tasks);
 
-// `take`, if any, is the only one: a server does one a request.
+// At most one take: a server accepts one per request.
 std::string work_text(std::span<const Report> reports, std::span<const Extension> extensions,
                       const TakeRequest* take, Duration wait);
 
 std::string cancel_text(std::string_view reason);
-// Priority, start and queue; releases and delivery notes are not said in this way.
+// Priority, start and queue; releases and delivery notes have no place in this request.
 std::string update_text(const TaskUpdate& update);
 std::string dead_letters_text(const DeadLetters& which);
 std::string queue_text(const QueueSettings& settings);

@@ -15,7 +15,7 @@
 
 namespace millrace::wire {
 
-// What the server shows and nobody can set: not looked at.
+// Fields that the server shows and no caller can set: ignored.
 struct Shown {};
 static void read(Input& in, Shown&, const Path&) {
   in.raw();
@@ -51,7 +51,7 @@ void fields(A<ScheduleWords> auto& of, auto& visit) {
 
 namespace {
 
-// The name of the path, which the body may repeat; without one, the body's.
+// The name in the path, which the body may repeat; without one, the name in the body.
 std::string name_from(std::optional<std::string> given, std::string_view name, Input& in) {
   const Path at{.key = "name"};
   if (!given && name.empty()) {
@@ -70,14 +70,14 @@ Read<T> finished(Input& in, T value) {
   return value;
 }
 
-// ---- Merging -----------------------------------------------------------------------------------
+// ---- Merging ----
 
 struct Member {
   std::string key = {};
   std::string value = {};  // its text
 };
 
-// More than any of our objects has, and few enough to be compared with each other.
+// More than any of our objects has, and few enough to compare pairwise.
 constexpr std::size_t most_members = 100;
 
 // The members of the object at the cursor.
@@ -102,7 +102,7 @@ bool is_opaque(std::string_view key) {
   return key == "payload" || key == "metadata";
 }
 
-// Keys that say the same thing in another way: giving one takes back the others.
+// Keys that set the same thing in different ways: giving one removes the others.
 std::vector<std::string_view> replaced_by(std::string_view key) {
   if (key.starts_with("payload")) {
     return {"payload", "payload_text", "payload_base64", "content_type"};
@@ -164,7 +164,7 @@ Read<Value> patched_by(const Value& value, std::string_view patch, ReadText read
   return read_text(*text, value.name);
 }
 
-// ---- Policies by type --------------------------------------------------------------------------
+// ---- Policies by type ----
 
 Read<TypePolicy> patched_policy(const TypePolicy& policy, std::string_view patch, const Path& at) {
   auto text = merged(text_of(policy), patch, at);
@@ -181,7 +181,8 @@ Read<TypePolicy> patched_policy(const TypePolicy& policy, std::string_view patch
   return finished(in, std::move(changed));
 }
 
-// They are a list. A patch that names types instead changes these and leaves the others alone.
+// Policies are a list. A patch that is an object by type changes the types it names and leaves the
+// others alone.
 Read<std::vector<TypePolicy>> patched_policies(std::vector<TypePolicy> policies,
                                                std::string_view patch) {
   const Path at{.key = "types"};

@@ -86,7 +86,7 @@ Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {
   TaskUpdate update{.start = words.start, .queue = std::move(words.queue)};
   if (!in.good()) return finished(in, update);
   if (words.start && words.delay) {
-    in.refuse(Path{.key = "delay_ms"}, "both start and delay_ms are given; allowed is one of them");
+    in.refuse(Path{.key = "delay_ms"}, "both start and delay_ms are given; give one of them");
   } else if (words.delay) {
     update.start = after(now, *words.delay, "delay_ms", in);
   }
@@ -111,7 +111,7 @@ Read<DeadLetters> read_dead_letters(std::string_view text) {
   if (!in.good()) return finished(in, DeadLetters{});
   const bool filtered = words.queue || words.type;
   if (!words.ids.empty() && (filtered || words.all)) {
-    in.refuse(Path{.key = "ids"}, "ids stand beside a filter; allowed is one of them");
+    in.refuse(Path{.key = "ids"}, "both ids and a filter are given; give one of them");
   } else if (words.ids.empty() && !words.all) {
     in.refuse(Path{.key = "all"},
               "neither ids nor \"all\": true is given; a filter needs \"all\": true");
@@ -135,7 +135,7 @@ Read<TaskActions> read_actions(std::string_view text) {
                                               actions.ids.size(), limits::max_batch));
   }
   if (!actions.reason.empty() && actions.action != BulkAction::cancel) {
-    in.refuse(Path{.key = "reason"}, "reason is given; allowed is it with cancel");
+    in.refuse(Path{.key = "reason"}, "reason is given; it is only allowed with cancel");
   }
   return finished(in, std::move(actions));
 }
@@ -147,7 +147,7 @@ Read<TimePoint> read_pause(std::string_view text, TimePoint now) {
   read(in, words, Path{});
   if (!in.good()) return finished(in, never);
   if (words.duration && words.until) {
-    in.refuse(Path{.key = "until"}, "both for_ms and until are given; allowed is one of them");
+    in.refuse(Path{.key = "until"}, "both for_ms and until are given; give one of them");
   }
   if (words.duration) return finished(in, after(now, *words.duration, "for_ms", in));
   return finished(in, words.until.value_or(never));

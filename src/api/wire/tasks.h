@@ -1,4 +1,4 @@
-// What operators say about tasks: cancel, change, and what is to become of dead letters.
+// What operators do to tasks: cancel, change, retry or remove dead letters.
 #pragma once
 
 #include <millrace/time.h>
@@ -15,7 +15,7 @@ namespace millrace::wire {
 
 // {"reason":…}
 Read<std::string> read_cancel(std::string_view text);
-// {"priority":…,"start":… | "delay_ms":…,"queue":…}: at least one of them. The id is the path's.
+// {"priority":…,"start":… | "delay_ms":…,"queue":…}: at least one of them. The id is in the path.
 Read<TaskUpdate> read_update(std::string_view text, TimePoint now);
 // {"ids":[…]} or {"queue":…,"type":…} or {"all":true}
 Read<DeadLetters> read_dead_letters(std::string_view text);
@@ -26,7 +26,7 @@ struct TaskActions {
   std::string reason = {};  // of a cancel
 };
 Read<TaskActions> read_actions(std::string_view text);
-// {"for_ms":…} or {"until":…}; nothing: for ever.
+// {"for_ms":…} or {"until":…}; neither: without end.
 Read<TimePoint> read_pause(std::string_view text, TimePoint now);
 
 }  // namespace millrace::wire

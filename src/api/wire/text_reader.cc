@@ -36,7 +36,7 @@ T whole(Input& in, T least, T most, const Path& at) {
   return 0;
 }
 
-// Text that another function makes something of.
+// A string that `parse` turns into a value.
 template <class T, class Parse>
 void parsed(Input& in, T& to, const Path& at, std::string_view allowed, Parse parse) {
   std::string scratch;
@@ -73,7 +73,7 @@ void read(Input& in, std::string& to, const Path& at) {
 }
 
 void read(Input& in, Duration& to, const Path& at) {
-  // What JavaScript can count to; whether it makes sense is for others to say.
+  // The largest whole number of JavaScript; core/validate checks the limits.
   constexpr std::int64_t most = (std::int64_t{1} << 53) - 1;
   to = Duration(whole_number(in, 0, most, at));
 }
@@ -173,7 +173,7 @@ std::uint8_t event_bits(Input& in, const Path& at) {
   return static_cast<std::uint8_t>(bits);
 }
 
-// ---- Embedded values ---------------------------------------------------------------------------
+// ---- Embedded values ----
 
 Form form_of(std::string_view key, std::string_view name) {
   key.remove_prefix(name.size());

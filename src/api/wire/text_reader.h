@@ -1,8 +1,7 @@
 // JSON text to values in one pass, along the lists of fields.h.
 //
-// In the API bytes that are JSON stand there as they are (Embedded); in an archive all bytes are
-// strings. A key that nobody knows and a key given twice are refused; null means the same as left
-// out.
+// In the API, bytes that are JSON are embedded as they are (Embedded); in an archive all bytes are
+// strings. Unknown keys and keys given twice are refused; null means the same as left out.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +23,7 @@
 
 namespace millrace::wire {
 
-// ---- Single values -----------------------------------------------------------------------------
+// ---- Single values ----
 
 void read(Input& in, bool& to, const Path& at);
 void read(Input& in, double& to, const Path& at);
@@ -76,12 +75,13 @@ void read(Input& in, std::optional<T>& to, const Path& at) {
 template <HasFields T>
 void read(Input& in, T& to, const Path& at);
 
-// How long a list may be. Looked at while reading: three characters can be an item of many bytes.
+// The longest list allowed. Checked while reading, because three characters can be an item of many
+// bytes.
 template <class T>
 inline constexpr std::size_t longest_list = limits::max_batch;
 template <>
 inline constexpr std::size_t longest_list<std::string> = limits::max_log_lines;
-// Lists that a server made itself may be longer: all queues, all workers.
+// Lists in answers may be longer: all queues, all workers.
 inline constexpr std::size_t longest_answered_list = 100'000;
 
 template <class T>
@@ -96,25 +96,25 @@ void read(Input& in, std::vector<T>& to, const Path& at) {
   }
 }
 
-// ---- Fields ------------------------------------------------------------------------------------
+// ---- Fields ----
 
-// Under which of its three names an embedded value came.
+// The form of an embedded value, by the suffix of its name.
 enum class Form : std::uint8_t { none, json, text, base64 };
 Form form_of(std::string_view key, std::string_view name);
 
 // Reads one of the forms; false: it was null.
 bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const Path& at);
-// Which content type bytes have that came in this form without one.
+// The content type of bytes that came in this form without one.
 std::string_view type_of(Form form);
-// Bytes that are no text, in an archive.
+// Bytes of an archive that are not text.
 void read_base64(Input& in, std::string& bytes, const Path& at);
 inline constexpr std::string_view base64_ending = "_base64";
 
-// Which fields of an object have come, by their place in the list.
+// The fields of an object that have come, by their place in the list.
 struct Seen {
   std::uint64_t given = 0;
   std::uint64_t null = 0;
-  unsigned next = 0;  // the place behind the last that came; keys mostly come in order
+  unsigned next = 0;  // the place after the last that came; keys mostly come in order
 };
 
 // Finds the field that a key belongs to and reads it.
@@ -125,14 +125,14 @@ class KeyReader {
       : in_(in), key_(key), at_(at), seen_(seen), from_(seen.next), as_bytes_(as_bytes) {}
 
   bool matched() const { return from_ == done; }
-  // True: the front of the list is still to be looked at.
+  // True: the front of the list has not been searched yet.
   bool look_again() {
     if (matched() || from_ == 0) return false;
     from_ = place_ = 0;
     return true;
   }
 
-  // Called for every field with every key, so nothing but the comparison is in these.
+  // Called for every field with every key, so these contain only the comparison.
   template <class T>
   [[gnu::always_inline]] void operator()(std::string_view name, T&& field) {
     const unsigned place = place_++;
@@ -171,7 +171,7 @@ class KeyReader {
     if (!read_embedded(in_, form, field.bytes, field.object, at_)) return;
     if ((seen_.given & bit) != 0) return again(name);
     seen_.given |= bit;
-    // An answer and an archive name the type themselves if there is one.
+    // An answer and an archive name the type themselves, if there is one.
     if (field.type == nullptr || in_.is_answer() || in_.is_archive()) return;
     if (field.type->empty()) *field.type = type_of(form);
   }
@@ -179,7 +179,7 @@ class KeyReader {
     from_ = done;
     seen_.next = place + 1;
   }
-  // False: it is null, or it was there before.
+  // False: it is null, or came before.
   bool begin(unsigned place) {
     match(place);
     const std::uint64_t bit = std::uint64_t{1} << place;
@@ -217,12 +217,12 @@ class KeyReader {
   std::string_view key_;
   const Path& at_;
   Seen& seen_;
-  unsigned from_;  // places before it are not looked at; `done`: the field was found
+  unsigned from_;  // places before it are skipped; `done`: the field was found
   bool as_bytes_;
   unsigned place_ = 0;
 };
 
-// Complains about the first required field that has not come.
+// Reports the first required field that is missing.
 class MissingFields {
  public:
   MissingFields(Input& in, const Path& at, const Seen& seen) : in_(in), at_(at), seen_(seen) {}
@@ -260,7 +260,7 @@ struct FieldNames {
   }
 };
 
-// Whether every name stands in the list once. Where one hides another, the first must be found.
+// Whether every name is in the list once. If one hides another, the first must be found.
 template <HasFields T>
 bool names_are_unique() {
   static const bool unique = [] {
@@ -292,7 +292,7 @@ bool read_key(Input& in, T& to, std::string_view key, const Path& at, Seen& seen
 template <HasFields T>
 void read(Input& in, T& to, const Path& at) {
   if (!in.open('{', at)) return;
-  // The one value that is not empty where it stands by default: no limit means no limit.
+  // Keep is the only value whose default is not empty: a missing limit means no limit.
   if constexpr (std::is_same_v<T, Keep>) to = {};
   Seen seen;
   const bool in_order = names_are_unique<T>();
@@ -315,7 +315,7 @@ void read(Input& in, T& to, const Path& at) {
   fields(to, missing);
 }
 
-// The whole of a text as one value. `what` is how errors call it; empty: fields only.
+// The whole text as one value. `what` names it in errors; empty: errors name fields only.
 template <class T>
 Read<T> read_text(std::string_view text, std::string_view what = {},
                   Source source = Source::request) {
@@ -325,6 +325,15 @@ Read<T> read_text(std::string_view text, std::string_view what = {},
   in.finish();
   if (!in.good()) return std::unexpected(std::move(in.refusal()));
   return value;
+}
+
+// The whole answer of a server as one value, or `unavailable` with the reason.
+template <class T>
+Result<T> read_answer(std::string_view text) {
+  auto read = read_text<T>(text, {}, Source::answer);
+  if (read) return std::move(*read);
+  return fail(ErrorCode::unavailable,
+              "the answer cannot be read: " + std::move(read.error().error.message));
 }
 
 }  // namespace millrace::wire

@@ -54,7 +54,7 @@ void append(std::string& out, Token token) {
   out.append(text.data(), text.size());
 }
 
-// A name is a string, a number a number; a UUID could be a name and says that it is none.
+// A name is a string, a number a number; a UUID is an object, because it could be a name.
 void append(std::string& out, const QueueRef& queue) {
   if (const auto* name = std::get_if<std::string>(&queue)) return append(out, *name);
   if (const auto* number = std::get_if<QueueNumber>(&queue)) return append(out, number->value);

@@ -15,7 +15,7 @@
 
 namespace millrace::wire {
 
-// ---- Single values -----------------------------------------------------------------------------
+// ---- Single values ----
 
 // In quotes. JSON holds text only: what is not UTF-8 becomes U+FFFD.
 void append(std::string& out, std::string_view text);
@@ -77,12 +77,12 @@ void append(std::string& out, const std::vector<T>& values) {
   out += ']';
 }
 
-// ---- Fields ------------------------------------------------------------------------------------
+// ---- Fields ----
 
-// What JSON cannot say as text: in the API U+FFFD, in an archive base64 under <name>_base64.
+// Bytes that are not UTF-8: in the API U+FFFD, in an archive base64 under <name>_base64.
 enum class Style : bool { api, archive };
 
-// One object: opened when made, closed by close().
+// One object: opened by the constructor, closed by close().
 class TextWriter {
  public:
   explicit TextWriter(std::string& out, Style style = Style::api) : out_(out), style_(style) {
@@ -91,7 +91,7 @@ class TextWriter {
 
   void close() { out_ += '}'; }
 
-  // The key and its colon; the value is the caller's to append.
+  // Writes the key and its colon; the caller appends the value.
   std::string& key(std::string_view key) {
     out_ += first_ ? "\"" : ",\"";
     first_ = false;
@@ -113,7 +113,7 @@ class TextWriter {
   void operator()(std::string_view name, const std::optional<T>& field) {
     if (field) write(name, *field);
   }
-  // "No limit" has a name, so that nobody has to know its number.
+  // No limit is written as "unlimited" instead of its number.
   void operator()(std::string_view name, const std::optional<std::uint32_t>& field) {
     if (!field) return;
     if (*field == unlimited) return append(key(name), "unlimited");

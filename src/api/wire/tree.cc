@@ -38,7 +38,7 @@ void append(std::string& out, const boost::json::array& array) {
   out += ']';
 }
 
-// Boost writes 0.7 as 7E-1: right, but nobody would.
+// Boost writes 0.7 as 7E-1, which is correct but hard to read.
 void append(std::string& out, double number) {
   out += std::isfinite(number) ? fmt::format("{}", number) : "null";
 }
@@ -90,7 +90,7 @@ Result<boost::json::value> parse(std::string_view text) {
   const std::size_t rest = text.find_first_not_of(" \t\r\n", used);
   if (rest != std::string_view::npos) {
     return fail(ErrorCode::invalid,
-                fmt::format("something follows the JSON at position {}", rest + 1));
+                fmt::format("unexpected text after the JSON, at position {}", rest + 1));
   }
   return parser.release();
 }

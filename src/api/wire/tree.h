@@ -1,4 +1,4 @@
-// JSON as a tree, for documents whose shape is somebody else's.
+// JSON as a tree, for documents in a format that is not our own.
 #pragma once
 
 #include <millrace/result.h>
@@ -12,8 +12,8 @@ namespace millrace::wire {
 // JSON as text on one line, numbers as short as they can be.
 std::string to_text(const boost::json::value& json);
 
-// One JSON value and nothing else but white space. At most 32 levels deep. `invalid` says where it
-// stops making sense.
+// One JSON value and nothing else but white space. At most 32 levels deep. `invalid` names the
+// position of the error.
 Result<boost::json::value> parse(std::string_view text);
 
 }  // namespace millrace::wire

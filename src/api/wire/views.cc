@@ -30,7 +30,7 @@ void append_states(std::string& out, const QueueCounts& counts) {
   writer.close();
 }
 
-// Of what waits to be taken: queued tasks by priority.
+// The number of queued tasks by priority.
 void append_priorities(std::string& out, const QueueCounts& counts) {
   TextWriter writer(out);
   const auto& queued = counts.by[static_cast<std::size_t>(TaskState::queued)];
@@ -94,7 +94,7 @@ void append_stats(std::string& out, const QueueView& view) {
   writer.close();
 }
 
-// A schedule's task has no id, so it shows none; everything else of it is a task's.
+// The task of a schedule has no id; its other fields are those of a task.
 void append_schedule(std::string& out, const Schedule& schedule) {
   append(out, schedule);
 }
@@ -114,7 +114,7 @@ std::string list_of(std::string_view name, const std::vector<T>& values,
   return out;
 }
 
-// "completed", or "failed" whatever the failure was called inside; S0 knows no others.
+// "completed", or "failed" for every other end: receivers know no other status.
 std::string_view status_of(TaskState state) {
   switch (state) {
     case TaskState::completed:
@@ -133,7 +133,7 @@ void append_error(std::string& out, const TaskError& error) {
   writer.close();
 }
 
-// Exactly what receivers expect: {status, taskId, result} or {status, taskId, error{message,
+// The body that receivers expect: {status, taskId, result} or {status, taskId, error{message,
 // code}}.
 void append_webhook(std::string& out, const Notice& notice) {
   TextWriter writer(out);
@@ -177,7 +177,7 @@ void append_alert(std::string& out, const Notice& notice) {
   writer.close();
 }
 
-// What goes along in headers.
+// The fields that are sent as headers.
 void append_about(std::string& out, const Notice& notice) {
   TextWriter writer(out);
   writer("queue", notice.queue), writer("type", notice.type), writer("state", notice.state);

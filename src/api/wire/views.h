@@ -1,4 +1,4 @@
-// What the API shows of queues, workers, schedules and tasks beside the values themselves.
+// What the API shows of queues, workers, schedules and tasks in addition to their values.
 #pragma once
 
 #include <millrace/queue.h>
@@ -48,7 +48,7 @@ void fields(A<Traits> auto& of, auto& visit) {
   visit("several_processes", always(of.several_processes));
 }
 
-// ---- Writing -----------------------------------------------------------------------------------
+// ---- Writing ----
 
 std::string page_of(const TaskPage& page);
 std::string view_of(const Task& task);
@@ -58,29 +58,29 @@ std::string stats_of(const QueueView& view);
 // {"<name>":[…]}
 std::string view_of(std::string_view name, const std::vector<QueueView>& views, bool stats);
 std::string view_of(std::string_view name, const std::vector<Schedule>& schedules);
-// {"schedules":[…]}; where there are `more` behind them, `next` says after which.
+// {"schedules":[…]}; if there are `more`, `next` is the name to continue after.
 std::string page_of(const std::vector<Schedule>& schedules, bool more);
 // {"id":…,"state":…}
 std::string state_of(TaskId id, TaskState state);
 
-// ---- Reading -----------------------------------------------------------------------------------
+// ---- Reading ----
 
-// Settings of a queue. What a view has beside them is not looked at, so that what was read can be
-// changed and sent back. `name`, if any, is the path's: the body may leave it out.
+// Settings of a queue. The other fields of a view are ignored, so that a view can be changed and
+// sent back. `name`, if not empty, is from the path: the body may leave it out.
 Read<QueueSettings> read_queue(std::string_view text, std::string_view name);
 Read<Schedule> read_schedule(std::string_view text, std::string_view name);
 
-// A merge patch (RFC 7396) over what is there: null removes, objects are merged, everything else is
-// replaced. Payloads and metadata are replaced whole. The list of a queue's policies by type may be
-// patched as an object, too: {"types":{"charge":{"timeout_ms":5000},"refund":null}}.
+// A merge patch (RFC 7396): null removes, objects are merged, everything else is replaced. Payloads
+// and metadata are replaced whole. The list of a queue's policies by type may be patched as an
+// object, too: {"types":{"charge":{"timeout_ms":5000},"refund":null}}.
 Read<QueueSettings> patched(const QueueSettings& settings, std::string_view patch);
 Read<Schedule> patched(const Schedule& schedule, std::string_view patch);
 // The merged text of two objects.
 Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at);
-// The patch that makes one object of another. What is the same in both is not in it.
+// The patch that turns one object into another. What is the same in both is left out.
 Read<std::string> difference(std::string_view from, std::string_view to);
 
-// ---- Notices -----------------------------------------------------------------------------------
+// ---- Webhooks and alerts ----
 
 // The payload of the task that delivers a notice: where to, and the body to send.
 std::string compose_notice(const Notice& notice);

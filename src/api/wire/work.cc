@@ -18,7 +18,8 @@ TaskError as_error(ErrorWords&& words) {
   return error;
 }
 
-// Fields that say nothing about this outcome are refused: whoever sent them expects something else.
+// Fields that do not belong to the outcome are refused, because their sender expects them to do
+// something.
 bool suits(const SettleWords& words, Input& in, const Path& at) {
   using enum OutcomeName;
   const OutcomeName is = words.outcome;
@@ -42,7 +43,7 @@ bool suits(const SettleWords& words, Input& in, const Path& at) {
 TimePoint moment_of(const SettleWords& words, TimePoint now, Input& in, const Path& at) {
   if (words.at && words.delay) {
     in.refuse(Path{.above = &at, .key = "delay_ms"},
-              "both at and delay_ms are given; allowed is one of them");
+              "both at and delay_ms are given; give one of them");
     return {};
   }
   if (words.at) return *words.at;
@@ -104,7 +105,7 @@ void check_wait(std::optional<Duration> wait, Input& in, const Path& at) {
 
 void check_worker(const std::string& worker, Input& in) {
   if (!worker.starts_with('$')) return;
-  in.refuse(Path{.key = "worker"}, "worker begins with $; such names are Millrace's own");
+  in.refuse(Path{.key = "worker"}, "worker begins with $; such names are reserved for Millrace");
 }
 
 TakeRequest as_take(std::string worker, TakeWords&& words, Input& in, const Path& at) {
@@ -113,12 +114,12 @@ TakeRequest as_take(std::string worker, TakeWords&& words, Input& in, const Path
   check_wait(words.wait, in, at);
   if (words.queue && !take.queues.empty()) {
     in.refuse(Path{.above = &at, .key = "queue"},
-              "both queue and queues are given; allowed is one of them");
+              "both queue and queues are given; give one of them");
   } else if (words.queue) {
     take.queues.push_back({.queue = std::move(*words.queue), .most = words.most.value_or(1)});
   } else if (words.most) {
     in.refuse(Path{.above = &at, .key = "most"},
-              "most stands without queue; with queues, each item has its own");
+              "most is given without queue; with queues, each item has its own");
   } else if (take.queues.empty()) {
     in.miss(Path{.above = &at, .key = "queues"});
   }
@@ -210,7 +211,7 @@ Read<Report> read_settlement(std::string_view text, TaskId task, TimePoint now) 
   SettleWords words;
   read(in, words, Path{});
   if (!words.id.value.is_nil() && words.id != task) {
-    in.refuse(Path{.key = "id"}, "id is another one than the path's; leave it out");
+    in.refuse(Path{.key = "id"}, "id differs from the one in the path; leave it out");
   }
   words.id = task;
   return finished(in, as_report(std::move(words), now, in, Path{}));

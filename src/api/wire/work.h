@@ -1,4 +1,4 @@
-// The working side of the API: settle, extend, take, and what comes back.
+// The worker's side of the API: settle, extend, take, and the answers.
 #pragma once
 
 #include <millrace/result.h>
@@ -27,13 +27,13 @@ constexpr auto names(OutcomeName) {
       {"done", "failed", "retry", "snooze", "cancel", "give_back"});
 }
 
-// Text, or any other JSON value, whose text is kept.
+// A string, or any other JSON value, which is kept as text.
 struct TextOrJson {
   std::string text = {};
 };
 void read(Input& in, TextOrJson& to, const Path& at);
 
-// What a handler says of its failure.
+// The error that a handler reports.
 struct ErrorWords {
   std::optional<std::string> code = std::nullopt;
   std::string message = {};
@@ -45,7 +45,7 @@ void fields(A<ErrorWords> auto& of, auto& visit) {
   visit("details", of.details), visit("stack", of.stack);
 }
 
-// How a lease ended. Which of the fields may come depends on the outcome.
+// How a lease ended. The outcome decides which fields are allowed.
 struct SettleWords {
   TaskId id = {};
   Token token = {};
@@ -77,7 +77,7 @@ void fields(A<TakeWords> auto& of, auto& visit) {
   visit("lease_ms", of.lease), visit("wait_ms", of.wait);
 }
 
-// A take on its own, and a take with what goes before it.
+// A take alone, and a take with settlements and extensions before it.
 struct TakeBody {
   std::string worker = {};
   TakeWords take = {};
@@ -120,20 +120,20 @@ void fields(A<LogBody> auto& of, auto& visit) {
   visit("lines", required(of.extension.log));
 }
 
-// ---- Reading -----------------------------------------------------------------------------------
+// ---- Reading ----
 
-// `now` is what delays count from.
+// Delays count from `now`.
 Read<WorkOrder> read_work(std::string_view text, TimePoint now);
 Read<WorkOrder> read_take(std::string_view text);
 // One settlement of the task that the path names.
 Read<Report> read_settlement(std::string_view text, TaskId task, TimePoint now);
 
-// ---- Writing -----------------------------------------------------------------------------------
+// ---- Writing ----
 
 // {"status":…,"state":…} or {"error":…}
 void append(std::string& out, const Settled& settled);
-// {"settled":[…],"extended":[…],"tasks":[…]}: of the first two only what was asked for. A take that
-// was refused adds "take_error".
+// {"settled":[…],"extended":[…],"tasks":[…]}: the first two only if the request had them. A refused
+// take adds "take_error".
 void append(std::string& out, const WorkResult& result);
 // {"tasks":[…]}
 void append_leases(std::string& out, const WorkResult& result);

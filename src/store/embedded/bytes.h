@@ -1,7 +1,7 @@
 // Writing values as bytes and reading them back, for blobs and records.
 //
 // Integers are little-endian and of fixed width, strings and lists have a 32-bit length in front.
-// A Reader never runs past its end: it turns bad and gives zeros, and the caller asks once.
+// A ByteReader never runs past its end: it turns bad and gives zeros, and the caller asks once.
 #pragma once
 
 #include <millrace/ids.h>
@@ -54,9 +54,9 @@ class Appender {
   std::string& out_;
 };
 
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
 
   std::string_view raw(std::size_t size) {
     if (size > bytes_.size() - at_) {
@@ -85,13 +85,13 @@ void write(Out& out, T value) {
   out.raw(&value, sizeof(value));
 }
 template <Number T>
-void read(Reader& in, T& value) {
+void read(ByteReader& in, T& value) {
   const auto bytes = in.raw(sizeof(value));
   if (bytes.size() == sizeof(value)) std::memcpy(&value, bytes.data(), sizeof(value));
 }
 
 // A bool that is neither 0 nor 1 must not come into being.
-inline void read(Reader& in, bool& value) {
+inline void read(ByteReader& in, bool& value) {
   std::uint8_t byte = 0;
   read(in, byte);
   value = byte != 0;
@@ -106,7 +106,7 @@ template <class Out>
 void write(Out& out, const std::string& text) {
   write(out, std::string_view(text));
 }
-inline void read(Reader& in, std::string& text) {
+inline void read(ByteReader& in, std::string& text) {
   std::uint32_t size = 0;
   read(in, size);
   text = in.raw(size);
@@ -116,7 +116,7 @@ template <class Out>
 void write(Out& out, Duration value) {
   write(out, static_cast<std::int64_t>(value.count()));
 }
-inline void read(Reader& in, Duration& value) {
+inline void read(ByteReader& in, Duration& value) {
   std::int64_t count = 0;
   read(in, count);
   value = Duration(count);
@@ -125,7 +125,7 @@ template <class Out>
 void write(Out& out, TimePoint value) {
   write(out, value.time_since_epoch());
 }
-inline void read(Reader& in, TimePoint& value) {
+inline void read(ByteReader& in, TimePoint& value) {
   Duration since{};
   read(in, since);
   value = TimePoint(since);
@@ -135,7 +135,7 @@ template <class Out>
 void write(Out& out, const Uuid& uuid) {
   out.raw(uuid.bytes.data(), uuid.bytes.size());
 }
-inline void read(Reader& in, Uuid& uuid) {
+inline void read(ByteReader& in, Uuid& uuid) {
   const auto bytes = in.raw(uuid.bytes.size());
   if (bytes.size() == uuid.bytes.size()) std::memcpy(uuid.bytes.data(), bytes.data(), bytes.size());
 }
@@ -144,7 +144,7 @@ void write(Out& out, const Strong<Tag, Rep>& strong) {
   write(out, strong.value);
 }
 template <class Tag, class Rep>
-void read(Reader& in, Strong<Tag, Rep>& strong) {
+void read(ByteReader& in, Strong<Tag, Rep>& strong) {
   read(in, strong.value);
 }
 
@@ -154,7 +154,7 @@ void write(Out& out, const std::optional<T>& value) {
   if (value) write(out, *value);
 }
 template <class T>
-void read(Reader& in, std::optional<T>& value) {
+void read(ByteReader& in, std::optional<T>& value) {
   bool given = false;
   read(in, given);
   value.reset();
@@ -167,7 +167,7 @@ void write(Out& out, const std::vector<T>& values) {
   for (const T& value : values) write(out, value);
 }
 template <class T>
-void read(Reader& in, std::vector<T>& values) {
+void read(ByteReader& in, std::vector<T>& values) {
   std::uint32_t size = 0;
   read(in, size);
   if (size > in.left()) return in.spoil();  // every element takes a byte at least

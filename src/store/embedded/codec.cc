@@ -26,7 +26,7 @@ struct BodyView {
 
 BodyView view_body(std::string_view body) {
   BodyView view;
-  Reader in(body);
+  ByteReader in(body);
   std::uint8_t type_size = 0;
   read(in, view.created_at), read(in, view.given), read(in, type_size);
   std::uint32_t payload_size = 0;
@@ -83,7 +83,7 @@ bool decode_into(std::string_view body, auto& into, bool with_payload) {
   into.type = view.type;
   if (with_payload) into.payload = view.payload;
   if (view.given == 0) return view.good;
-  Reader in(view.rest);
+  ByteReader in(view.rest);
   unsigned given = view.given;
   optional_fields(into, [&](auto& field) {
     if ((given & 1U) != 0) read(in, field);
@@ -140,7 +140,7 @@ Blob encode_notes(Blobs& blobs, const Notes& notes) {
 Notes decode_notes(std::string_view bytes) {
   Notes notes;
   if (bytes.empty()) return notes;
-  Reader in(bytes);
+  ByteReader in(bytes);
   note_fields(notes, [&](auto& field) { read(in, field); });
   return notes;
 }
@@ -188,7 +188,7 @@ BodyFacts facts_of(const Task& task) {
 }
 
 BodyLayout body_layout(std::string_view begin, std::size_t size) {
-  Reader in(begin);
+  ByteReader in(begin);
   std::int64_t created_at = 0;
   std::uint16_t given = 0;
   std::uint8_t type_size = 0;
@@ -226,7 +226,7 @@ bool body_is_sound(std::string_view body) {
 bool notes_are_sound(std::string_view bytes) {
   if (bytes.empty()) return true;
   Notes notes;
-  Reader in(bytes);
+  ByteReader in(bytes);
   note_fields(notes, [&](auto& field) { read(in, field); });
   return in.good() && in.left() == 0;
 }

@@ -103,7 +103,7 @@ TEST(Codec, cut_bytes_are_not_sound) {
 }
 
 TEST(Bytes, a_reader_that_runs_out_turns_bad_and_gives_nothing) {
-  Reader in("ab");
+  ByteReader in("ab");
   std::uint32_t number = 7;
   read(in, number);
   EXPECT_FALSE(in.good());
@@ -115,7 +115,7 @@ TEST(Bytes, a_length_beyond_the_end_allocates_nothing) {
   std::string bytes;
   Appender out(bytes);
   write(out, std::uint32_t{0xFFFF'FFFF});
-  Reader in(bytes);
+  ByteReader in(bytes);
   std::vector<std::string> list;
   read(in, list);
   EXPECT_FALSE(in.good());
@@ -127,13 +127,13 @@ TEST(Bytes, a_queue_reference_comes_back_whatever_it_is) {
     std::string bytes;
     Appender out(bytes);
     write(out, ref);
-    Reader in(bytes);
+    ByteReader in(bytes);
     QueueRef back;
     read(in, back);
     EXPECT_EQ(back, ref);
     EXPECT_TRUE(in.good());
   }
-  Reader in("\x09");
+  ByteReader in("\x09");
   QueueRef back;
   read(in, back);
   EXPECT_FALSE(in.good());

@@ -86,7 +86,7 @@ void write(Out& out, const T& value) {
   fields(value, [&](const auto& field) { write(out, field); });
 }
 template <HasFields T>
-void read(Reader& in, T& value) {
+void read(ByteReader& in, T& value) {
   fields(value, [&](auto& field) { read(in, field); });
 }
 
@@ -96,7 +96,7 @@ void write(Out& out, const QueueRef& queue) {
   write(out, static_cast<std::uint8_t>(queue.index()));
   std::visit([&](const auto& value) { write(out, value); }, queue);
 }
-inline void read(Reader& in, QueueRef& queue) {
+inline void read(ByteReader& in, QueueRef& queue) {
   std::uint8_t kind = 0;
   read(in, kind);
   if (kind == 0) return read(in, queue.emplace<0>());

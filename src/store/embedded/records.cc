@@ -217,7 +217,7 @@ void write_state(const State& state, std::string& out) {
 // ---- Taking records apart ----------------------------------------------------------------------
 
 std::optional<RecordView> next_record(std::string_view& bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   std::uint8_t kind = 0;
   std::uint32_t length = 0;
   read(in, kind), read(in, length);
@@ -230,7 +230,7 @@ std::optional<RecordView> next_record(std::string_view& bytes) {
 }
 
 std::optional<SmallChange> thing_of(const RecordView& record) {
-  Reader in(record.payload);
+  ByteReader in(record.payload);
   SmallChange thing;
   switch (record.kind) {
     case RecordKind::queue:
@@ -254,7 +254,7 @@ std::optional<SmallChange> thing_of(const RecordView& record) {
 }
 
 std::optional<TaskHead> task_head(const RecordView& record) {
-  Reader in(record.payload);
+  ByteReader in(record.payload);
   TaskHead head;
   read(in, head.number), read(in, head.version), read(in, head.id), read(in, head.queue);
   head.body = record.whole.size() - in.left();
@@ -262,7 +262,7 @@ std::optional<TaskHead> task_head(const RecordView& record) {
   return head;
 }
 
-std::optional<std::string_view> read_blob(Reader& in, std::uint64_t number) {
+std::optional<std::string_view> read_blob(ByteReader& in, std::uint64_t number) {
   std::uint32_t size = 0;
   std::uint32_t checksum = 0;
   read(in, size), read(in, checksum);

@@ -70,7 +70,7 @@ std::optional<TaskHead> task_head(const RecordView& record);
 
 // Length, checksum, bytes: so that one can be read back alone. The task's number goes into the
 // checksum, so that the bytes of another task are not taken for these. nullopt: they are damaged.
-std::optional<std::string_view> read_blob(Reader& in, std::uint64_t number);
+std::optional<std::string_view> read_blob(ByteReader& in, std::uint64_t number);
 inline constexpr std::uint32_t blob_head = 8;  // bytes before the bytes
 
 }  // namespace millrace::embedded

@@ -44,7 +44,7 @@ Result<void> Replay::apply(std::string_view records, const Origin* origin) {
 void Replay::expect_next(std::string_view& ahead) const {
   const auto record = next_record(ahead);
   if (!record || record->kind > RecordKind::gone || record->payload.size() < 8) return;
-  Reader in(record->payload);
+  ByteReader in(record->payload);
   std::uint64_t number = 0;
   read(in, number);
   numbers_.expect(mix(number));
@@ -118,7 +118,7 @@ Blob Replay::keep(std::string_view bytes) {
 }
 
 // Reads the mutable part into a slot; on failure the slot is not to be used.
-bool Replay::read_mutable(Reader& in, Slot& slot) {
+bool Replay::read_mutable(ByteReader& in, Slot& slot) {
   std::uint16_t bits = 0;
   read(in, bits), read(in, slot.state), read(in, slot.priority);
   read(in, slot.start), read(in, slot.updated_at);
@@ -154,7 +154,7 @@ bool Replay::read_mutable(Reader& in, Slot& slot) {
 bool Replay::apply_task(const RecordView& record) {
   const auto head = task_head(record);
   if (!head || head->number == 0) return false;
-  Reader in(record.whole.substr(head->body));
+  ByteReader in(record.whole.substr(head->body));
   const auto body = read_blob(in, head->number);
   if (!body || !body_is_sound(*body)) return false;
   const auto known = find(head->number);
@@ -187,7 +187,7 @@ bool Replay::apply_task(const RecordView& record) {
 }
 
 bool Replay::apply_change(const RecordView& record) {
-  Reader in(record.payload);
+  ByteReader in(record.payload);
   std::uint64_t number = 0;
   std::uint32_t version = 0;
   read(in, number), read(in, version);
@@ -203,7 +203,7 @@ bool Replay::apply_change(const RecordView& record) {
 }
 
 bool Replay::apply_gone(std::string_view payload) {
-  Reader in(payload);
+  ByteReader in(payload);
   std::uint64_t number = 0;
   std::uint32_t version = 0;
   read(in, number), read(in, version);
@@ -217,7 +217,7 @@ bool Replay::apply_gone(std::string_view payload) {
 }
 
 bool Replay::apply_queue(std::string_view payload) {
-  Reader in(payload);
+  ByteReader in(payload);
   std::uint16_t index = 0;
   Queue queue;
   RateWindow puts;
@@ -233,7 +233,7 @@ bool Replay::apply_queue(std::string_view payload) {
 }
 
 bool Replay::apply_thing(const RecordView& record) {
-  Reader in(record.payload);
+  ByteReader in(record.payload);
   const auto complete = [&] { return in.good() && in.left() == 0; };
   switch (record.kind) {
     case RecordKind::schedule: {
@@ -270,7 +270,7 @@ bool Replay::apply_thing(const RecordView& record) {
 }
 
 bool Replay::apply_gone_thing(const RecordView& record) {
-  Reader in(record.payload);
+  ByteReader in(record.payload);
   std::uint16_t queue = 0;
   std::string key;
   read(in, queue), read(in, key);

@@ -42,7 +42,7 @@ class Replay {
   std::uint32_t find(std::uint64_t number) const;
   void expect_next(std::string_view& ahead) const;
   void unindex(std::uint32_t at);
-  bool read_mutable(Reader& in, Slot& slot);
+  bool read_mutable(ByteReader& in, Slot& slot);
   Blob keep(std::string_view bytes);
 
   State& state_;

@@ -24,7 +24,7 @@ bool is_unreadable(const postgres::Failure& failure);
 // as in "the notes of task 0190...".
 template <class Name, class Read>
 postgres::Answer<void> read_value(std::string_view bytes, const Name& name, const Read& read) {
-  embedded::Reader in(bytes);
+  embedded::ByteReader in(bytes);
   std::uint8_t format = 0;
   embedded::read(in, format);
   if (format > newest_format) {

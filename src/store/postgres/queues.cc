@@ -42,7 +42,7 @@ std::optional<Rate> rate_at(const Rows& rows, std::size_t at, std::size_t max_co
 
 postgres::Answer<void> read_policies(std::string_view bytes, QueueSettings& settings) {
   const auto name = [&] { return fmt::format("policies of queue \"{}\"", settings.name); };
-  return read_value(bytes, name, [&](embedded::Reader& in) {
+  return read_value(bytes, name, [&](embedded::ByteReader& in) {
     embedded::read(in, settings.retry), embedded::read(in, settings.types);
   });
 }

@@ -15,7 +15,7 @@ void fields(auto& window, const auto& visit) {
 
 RateWindow read_window(std::optional<std::string_view> bytes) {
   RateWindow window;
-  embedded::Reader in(bytes.value_or(std::string_view()));
+  embedded::ByteReader in(bytes.value_or(std::string_view()));
   fields(window, [&](auto& field) { embedded::read(in, field); });
   return in.good() ? window : RateWindow{};
 }

@@ -15,7 +15,7 @@ namespace {
 using embedded::Appender;
 using embedded::no_moment;
 using embedded::Notes;
-using embedded::Reader;
+using embedded::ByteReader;
 using embedded::Slot;
 using postgres::Answer;
 using postgres::Bytes;

@@ -24,7 +24,7 @@ postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
     return fmt::format("fields of schedule \"{}\"", rows.get<std::string>(at, 1));
   };
   auto read = read_value(rows.get<std::string_view>(at, 0), name,
-                         [&](embedded::Reader& in) { embedded::read(in, schedule); });
+                         [&](embedded::ByteReader& in) { embedded::read(in, schedule); });
   if (!read) return std::unexpected(std::move(read.error()));
   return schedule;
 }

@@ -1,4 +1,4 @@
-// Bulk operations on dead letters that are under way, whoever began them; told when one has ended.
+// Bulk operations on dead letters that are under way, whichever user started them; reports when one has ended.
 import { bulk_ended, bulks, type BulkOperation } from '../../api/bulk';
 import { poll, type Polled } from '../../live/poll.svelte';
 

@@ -13,7 +13,7 @@ export function condition_of(stats: Stats, now: number): Condition {
     const until = moment(stats.paused_until);
     if (Number.isNaN(until) || until > now) return 'paused';
   }
-  // What runs, or was taken, was taken by somebody: perhaps through another server.
+  // Running tasks were taken by a worker, perhaps through another server.
   if (stats.ready > 0 && stats.taken === 0 && stats.rates.take === 0) {
     if (!stats.last_asked) return 'never_asked';
     if (now - moment(stats.last_asked) > patience) return 'no_worker';

@@ -73,7 +73,7 @@ export class Flow {
     if (this.own >= seen) return;
     const { points } = steps(history, now, 4);
     const into = now % history.step_ms;
-    // Of the minute that is not over nobody knows: it goes on as the one before.
+    // The current minute is not known yet: it is drawn like the one before.
     const before = (i: number) => points[2 - Math.max(0, Math.ceil(((seen - i) * 2000 - into) / history.step_ms) - 1)];
     const past = (of: (point: HistoryPoint) => number) =>
       Array.from({ length: seen }, (_, i) => {

@@ -1,4 +1,4 @@
-// The queues in an order that somebody chose.
+// The queues in the order that the user chose.
 import type { Stats } from '../../api/types';
 import { moment } from '../../format/time';
 

@@ -67,7 +67,7 @@ export function applies(action: Action, state: TaskState): boolean {
 }
 
 // The states that an action on all that match is about. Without states in the filter a retry means dead
-// letters, not what somebody cancelled.
+// letters, not cancelled tasks.
 export function states_for(action: Action, filter: Filter): TaskState[] {
   if (filter.states.length > 0) return filter.states.filter((state) => applies(action, state));
   if (action === 'retry') return ['failed', 'dead'];

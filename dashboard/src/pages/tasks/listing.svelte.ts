@@ -7,7 +7,7 @@ import type { Task } from '../../api/types';
 import { moment } from '../../format/time';
 
 export const page_size = 50;
-const patience = { plain: 400_000, text: 20_000 }; // looked at before somebody must say "go on"
+const patience = { plain: 400_000, text: 20_000 }; // looked at before the user must say "go on"
 const probe = 20;
 const dear = 5000; // looked at: not again and again
 

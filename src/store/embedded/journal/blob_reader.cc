@@ -32,7 +32,7 @@ std::string_view BlobReader::read(Blob blob, std::uint64_t number) {
   const Position at{full_number(place.segment, written_), place.offset};
   const auto bytes = window(at, blob_head + place.size);
   if (!bytes) throw Unreadable{bytes.error()};
-  Reader in(*bytes);
+  ByteReader in(*bytes);
   if (const auto good = read_blob(in, number)) return *good;
   throw Unreadable{
       {.code = ErrorCode::corrupt,

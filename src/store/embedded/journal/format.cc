@@ -49,7 +49,7 @@ void head_fields(auto& of, const auto& visit) {
 Head read_head(std::string_view bytes) {
   Head head;
   head.magic = 0;
-  Reader in(bytes);
+  ByteReader in(bytes);
   head_fields(head, [&](auto& field) { read(in, field); });
   return head;
 }
@@ -110,7 +110,7 @@ std::string segment_head() {
 }
 
 std::optional<std::uint32_t> format_of(std::string_view bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   std::uint32_t format = 0;
   std::uint32_t checksum = 0;
   if (in.raw(segment_magic.size()) != segment_magic) return std::nullopt;
@@ -197,7 +197,7 @@ std::optional<Begin> read_begin(std::string_view records) {
   const auto record = next_record(records);
   if (!record || record->kind != RecordKind::begin) return std::nullopt;
   Begin begin;
-  Reader in(record->payload);
+  ByteReader in(record->payload);
   begin_fields(begin, [&](auto& field) { read(in, field); });
   if (!in.good() || in.left() != 0) return std::nullopt;
   return begin;
@@ -209,7 +209,7 @@ void write_cleaned(std::string& out, std::uint64_t first) {
 
 std::optional<std::uint64_t> read_cleaned(std::string_view payload) {
   std::uint64_t first = 0;
-  Reader in(payload);
+  ByteReader in(payload);
   read(in, first);
   if (!in.good() || in.left() != 0) return std::nullopt;
   return first;

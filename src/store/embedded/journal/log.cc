@@ -32,7 +32,7 @@ void set_places(State& state, const Records& commit, std::size_t from, std::size
                 const Position& at) {
   const auto place = [&](std::uint32_t slot, Blob& blob, std::size_t offset) {
     if (offset < from || offset >= to) return;  // also if it is nowhere
-    Reader in(std::string_view(commit.bytes).substr(offset));
+    ByteReader in(std::string_view(commit.bytes).substr(offset));
     std::uint32_t size = 0;
     read(in, size);
     if (blob.is_in_log()) {

@@ -77,7 +77,7 @@ void LogLoader::load(std::span<TaskCopy> copies) {
 
 void LogLoader::load_whole(const Lack& lack, std::size_t following) {
   const std::uint64_t number = lack.copy->slot.number;
-  Reader in(window(lack.at, lack.size, following));
+  ByteReader in(window(lack.at, lack.size, following));
   const auto bytes = read_blob(in, number);
   if (!bytes) throw_damaged(lack.at, number);
   if (!lack.is_body) {
@@ -93,7 +93,7 @@ void LogLoader::load_whole(const Lack& lack, std::size_t following) {
 // the slot knows.
 void LogLoader::load_without_payload(const Lack& lack) {
   const std::string begin = read(lack.at, blob_head + longest_front);
-  Reader in(begin);
+  ByteReader in(begin);
   std::uint32_t size = 0;
   embedded::read(in, size);
   if (!in.good() || size + blob_head > lack.size || begin.size() < blob_head) {

@@ -55,7 +55,7 @@ std::string snapshot_bytes(std::uint32_t epoch, std::string_view records) {
 }
 
 Result<Snapshot> snapshot_from(std::string_view bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const std::string_view found = in.raw(magic.size());
   std::uint32_t format = 0;
   std::uint64_t size = 0;

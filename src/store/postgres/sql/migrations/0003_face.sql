@@ -153,11 +153,6 @@ create function millrace.new_queue_version() returns void language sql as $$
   select millrace.tell('q');
 $$;
 
--- The version of a queue is its updated_at: every write moves it on, whatever the clock shows.
-create function millrace.written_after(last timestamptz) returns timestamptz language sql as $$
-  select greatest(date_trunc('milliseconds', clock_timestamp()), last + interval '1 millisecond');
-$$;
-
 create function millrace.insert_queue() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -226,19 +221,13 @@ begin
       hint = 'Use a server: "millrace queues change".';
   end if;
   perform millrace.new_queue_version();
-  -- Only what the caller changes: the row was read before others were waited for.
+  new.updated_at := date_trunc('milliseconds', clock_timestamp());
   update millrace.queues x
-     set description = case when new.description is distinct from old.description
-                            then coalesce(new.description, '') else x.description end,
-         priority = case when new.priority <> old.priority then new.priority else x.priority end,
-         active = case when new.is_active <> old.is_active then new.is_active else x.active end,
+     set description = coalesce(new.description, ''), priority = new.priority, active = new.is_active,
          max_concurrent = case when new.max_concurrent is distinct from old.max_concurrent
                                then new.max_concurrent else x.max_concurrent end,
-         updated_at = millrace.written_after(x.updated_at)
-   where x.id = old.id and not x.removing
-  returning nullif(x.description, ''), x.priority, x.active, least(x.max_concurrent, 2147483647),
-            x.updated_at
-       into new.description, new.priority, new.is_active, new.max_concurrent, new.updated_at;
+         updated_at = new.updated_at
+   where x.id = old.id and not x.removing;
   return case when found then new end;
 end $$;
 create trigger update_queue instead of update on millrace.task_queues
@@ -261,7 +250,7 @@ begin
   if putting or exists (select from millrace.tasks x where x.queue = place)
      or exists (select from millrace.finished x where x.queue = place) then
     update millrace.queues x
-       set removing = true, updated_at = millrace.written_after(x.updated_at)
+       set removing = true, updated_at = date_trunc('milliseconds', clock_timestamp())
      where x.queue = place;
   else
     delete from millrace.holders x where x.queue = place;

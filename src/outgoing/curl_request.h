@@ -1,4 +1,4 @@
-// One request on one handle of libcurl, both used again for later ones.
+// One request on one libcurl handle. Both are reused for later requests.
 #pragma once
 
 #include <curl/curl.h>
@@ -16,25 +16,25 @@
 
 namespace millrace::outgoing {
 
-class Transfer {
+class CurlRequest {
  public:
   // The options must outlive it.
-  explicit Transfer(const HttpClientOptions& options);
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
-  ~Transfer();
+  explicit CurlRequest(const HttpClientOptions& options);
+  CurlRequest(const CurlRequest&) = delete;
+  CurlRequest& operator=(const CurlRequest&) = delete;
+  ~CurlRequest();
 
   CURL* handle() const { return curl_; }
   std::uint64_t number() const { return number_; }
   // Of the request under way.
   const HttpRequest& request() const { return request_; }
-  std::chrono::nanoseconds deadline = {};  // the client's own
+  std::chrono::nanoseconds deadline = {};  // set by the client
 
-  // Sets the handle up. An error means that it cannot be sent at all.
+  // Sets the handle up. An error means that the request cannot be sent at all.
   Result<void> begin(std::uint64_t number, HttpRequest request, HttpClient::Done done);
-  // From now on a stop of the request calls `cancel` with its number, on any thread.
+  // From now on, stopping the request calls `cancel` with its number, on any thread.
   void watch(std::function<void(std::uint64_t)> cancel);
-  // Libcurl is done with it: answers. May be begun again then.
+  // libcurl has finished: answers the caller. begin() may be called again afterwards.
   void end(CURLcode code);
   void end(Result<HttpReply> result);
 
@@ -46,7 +46,7 @@ class Transfer {
   void add_line(const std::string& name, const std::string& value);
 
   std::size_t give_body(std::span<char> room);
-  bool is_good() const;  // the answer, as far as it has come
+  bool is_good() const;  // whether the answer so far is a 2xx
   std::size_t take_body(const char* bytes, std::size_t size);
   std::size_t take_header(std::string_view line);
   curl_socket_t open_socket(curl_sockaddr* address);
@@ -58,7 +58,7 @@ class Transfer {
   HttpClient::Done done_;
   std::optional<std::stop_callback<std::function<void()>>> stop_;
 
-  // What the handle points to while it runs.
+  // What the handle points to while the request runs.
   std::vector<std::string> lines_;
   std::vector<curl_slist> nodes_;
   std::array<char, CURL_ERROR_SIZE> words_{};
@@ -66,16 +66,16 @@ class Transfer {
   HttpReply reply_;
   std::size_t header_bytes_ = 0;
   bool too_large_ = false;
-  bool opened_ = false;           // an address was allowed
-  std::string not_allowed_ = {};  // one that was not
-  std::optional<Error> no_more_;  // why a body could not be given, or is not taken
+  bool opened_ = false;           // the guard allowed an address
+  std::string not_allowed_ = {};  // an address that it did not allow
+  std::optional<Error> no_more_;  // why the body could not be sent, or is no longer received
 };
 
-// What libcurl says of a request that got no answer, in our words.
+// A request without an answer, as libcurl describes it.
 struct Failure {
   CURL* curl = nullptr;
   CURLcode code = CURLE_OK;
-  const char* words = "";  // libcurl's
+  const char* words = "";  // libcurl's message
   const HttpRequest& request;
 };
 Error error_of(const Failure& failure);

@@ -1,9 +1,9 @@
-// What a processor has in hand: tasks of one queue that it runs one call after the other, without
-// asking anybody between. One task or batch, unless they are so short that asking would cost more
-// than working.
+// The tasks that a processor is given at once: tasks of one queue that it runs call by call,
+// without taking the dispatcher's lock in between. A chunk is one task or one batch, unless the
+// tasks are so short that the lock would cost more than the work.
 //
-// What it has not begun can be reclaimed by others at any time, and a call that does not come back
-// can be abandoned. Both by one compare-and-swap, so that neither side waits for the other.
+// The dispatcher can reclaim what is not begun at any time, and can abandon a call that does not
+// return. Both are one compare-and-swap, so neither side waits for the other.
 #pragma once
 
 #include <atomic>
@@ -20,28 +20,28 @@
 
 namespace millrace::worker {
 
-struct Hand {
-  // `ends`: where each call ends, if not each task is one.
-  Hand(std::size_t of_line, std::vector<RunPtr> what, std::vector<std::size_t> ends, Moment now)
-      : line(of_line),
+struct Chunk {
+  // `ends`: where each call ends, unless each task is a call of its own.
+  Chunk(std::size_t of_queue, std::vector<RunPtr> what, std::vector<std::size_t> ends, Moment now)
+      : queue_index(of_queue),
         runs(std::move(what)),
         begun(now),
         ends_(std::move(ends)),
         open_(pack(0, runs.size())) {}
-  Hand(const Hand&) = delete;
-  Hand& operator=(const Hand&) = delete;
+  Chunk(const Chunk&) = delete;
+  Chunk& operator=(const Chunk&) = delete;
 
-  const std::size_t line;
+  const std::size_t queue_index;
   std::vector<RunPtr> runs;  // null: reclaimed
   const Moment begun;
   bool looked_at = false;  // under the dispatcher's lock
 
-  // ---- Of its processor, until it gives the hand back ----
+  // ---- Written by the processor, until it returns the chunk ----
   Moment busy_time{};
-  std::uint64_t slow = 0;  // calls
+  std::uint64_t slow = 0;  // number of slow calls
 
-  // ---- Its processor ----
-  // Begins the next call: with these runs. Empty: nothing is left.
+  // ---- For the processor ----
+  // Begins the next call and returns its runs. Empty: nothing is left.
   std::span<const RunPtr> next_call() {
     auto now = open_.load();
     const auto [first, end] = unpack(now);
@@ -52,14 +52,14 @@ struct Hand {
     state_.fetch_add(1);  // even: between calls, odd: in a call
     return {runs.data() + first, to - first};
   }
-  // False: the call was abandoned, and with it the thread. Nothing of the worker may be touched.
+  // False: the call was abandoned, and the thread with it. It may touch nothing of the worker.
   bool returned() {
     auto now = state_.load();
     return (now & abandoned_bit) == 0 && state_.compare_exchange_strong(now, now + 1);
   }
 
-  // ---- Others ----
-  // What was not begun.
+  // ---- For the dispatcher ----
+  // Takes back the runs that are not begun.
   std::vector<RunPtr> reclaim() {
     auto now = open_.load();
     auto [first, end] = unpack(now);
@@ -100,12 +100,12 @@ struct Hand {
   }
 
   const std::vector<std::size_t> ends_;
-  std::size_t call_ = 0;             // which is next
-  std::atomic<std::uint64_t> open_;  // first not begun, end
+  std::size_t call_ = 0;             // the index of the next call
+  std::atomic<std::uint64_t> open_;  // the first run that is not begun, and the end
   std::atomic<std::uint64_t> call_range_ = 0;
   std::atomic<std::uint64_t> state_ = 0;
 };
 
-using HandPtr = std::shared_ptr<Hand>;
+using ChunkPtr = std::shared_ptr<Chunk>;
 
 }  // namespace millrace::worker

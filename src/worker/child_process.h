@@ -1,5 +1,5 @@
-// One process and whatever it starts: a process group of its own, with pipes to its standard input,
-// output and error. It ends with its owner, and leaves neither a zombie nor a descriptor.
+// A child process and its descendants: a process group of its own, with pipes to its standard
+// input, output and error. It ends with its owner, and leaves neither a zombie nor a descriptor.
 #pragma once
 
 #include <sys/types.h>
@@ -33,38 +33,40 @@ class Descriptor {
   int number_;
 };
 
-struct ProcessPlan {
+struct ChildProcessPlan {
   std::string program = {};                   // a path
   std::vector<std::string> arguments = {};    // the first is the program's name
   std::vector<std::string> environment = {};  // NAME=value, and nothing else
-  std::string directory = {};                 // empty: this process's
-  std::uint64_t memory = 0;                   // most bytes of data a process; 0: no limit
+  std::string directory = {};                 // empty: that of this process
+  std::uint64_t memory = 0;                   // most bytes of data per process; 0: no limit
 };
 
-class Process {
+class ChildProcess {
  public:
-  // `not_found`, `invalid`: there is no such program, or it cannot be run. `unavailable`: not now.
-  static Result<Process> start(const ProcessPlan& plan);
-  Process(Process&&) noexcept;
-  Process& operator=(Process&&) = delete;
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-  ~Process();  // kills what is left of the group
+  // `not_found`, `invalid`: there is no such program, or it cannot be run. `unavailable`: the
+  // system cannot start it now.
+  static Result<ChildProcess> start(const ChildProcessPlan& plan);
+  ChildProcess(ChildProcess&&) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+  ~ChildProcess();  // kills what is left of the group
 
   Descriptor in;  // none of them blocks
   Descriptor out;
   Descriptor err;
 
-  // Readable once it has ended; -1 where the system has no such thing.
+  // Readable once the process has ended; -1 where the system has no pidfd.
   int ended_descriptor() const { return watch_.number(); }
   bool has_ended() const;
-  // To the whole group.
+  // Signals the whole group.
   void signal(int number) const;
-  // Kills what it has left behind. The status as waitpid() gives it. Only once it has ended, once.
+  // Kills what is left of the group and returns the status as waitpid() gives it. To be called
+  // once, after the process has ended.
   int reap();
 
  private:
-  explicit Process(pid_t process) : process_(process) {}
+  explicit ChildProcess(pid_t process) : process_(process) {}
 
   pid_t process_;
   Descriptor watch_;

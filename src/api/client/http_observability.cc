@@ -1,4 +1,4 @@
-// For those who watch: history, metrics, events.
+// The verbs of observability: history, metrics, events.
 #include <fmt/format.h>
 #include <memory>
 #include <utility>
@@ -53,12 +53,12 @@ void HttpBroker::metrics(Ask ask, Completion<std::string> done) {
          if (good) return done(std::move(reply->body));
          auto judgement = judged(std::move(reply));
          if (!judgement) return done(std::unexpected(std::move(judgement.error())));
-         done(fail(ErrorCode::invalid, "the answer is no text of metrics"));
+         done(fail(ErrorCode::invalid, "the answer is not a metrics page"));
        });
 }
 
 void HttpBroker::events(Ask ask, const EventFilter& filter, std::string after,
-                        std::function<Result<void>(const wire::EventNews&)> tell,
+                        std::function<Result<void>(const wire::StreamedEvent&)> tell,
                         Completion<std::string> done) {
   Parameters target("/v1/events");
   target.add("queue", filter.queue);

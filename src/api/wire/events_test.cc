@@ -1,9 +1,8 @@
-#include "api/wire/eyes.h"
+#include "api/wire/events.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <vector>
 
 #include "tests/support/builders.h"
@@ -11,10 +10,8 @@
 namespace millrace::wire {
 namespace {
 
-using namespace std::chrono_literals;
 using test::t0;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TaskHappening some_event() {
   return {.number = 7,
@@ -30,7 +27,7 @@ TaskHappening some_event() {
           .progress = 0.5};
 }
 
-TEST(EyesText, events_come_back_as_they_were) {
+TEST(EventsText, events_come_back_as_they_were) {
   TaskHappening event = some_event();
   for (std::size_t what = 0; what < happened_count; ++what) {
     event.what = static_cast<Happened>(what);
@@ -47,14 +44,14 @@ TEST(EyesText, events_come_back_as_they_were) {
   }
 }
 
-TEST(EyesText, an_event_is_one_line_of_data_with_what_there_is) {
+TEST(EventsText, an_event_is_one_line_of_data_with_what_there_is) {
   TaskHappening event{.number = 1, .at = t0, .id = test::fresh_id(), .queue = "q"};
   EXPECT_THAT(text_of(some_event()), HasSubstr(R"(line\nbreak)"));
   EXPECT_THAT(text_of(event), ::testing::Not(HasSubstr("worker")));
   EXPECT_THAT(text_of(event), HasSubstr(R"("state":"queued")"));
 }
 
-TEST(EyesText, ids_are_read_strictly) {
+TEST(EventsText, ids_are_read_strictly) {
   const auto good = event_id_from("ab-12");
   ASSERT_TRUE(good.has_value());
   EXPECT_EQ(good->boot, 0xabU);
@@ -66,16 +63,14 @@ TEST(EyesText, ids_are_read_strictly) {
   }
 }
 
-TEST(EyesText, nonsense_is_refused) {
+TEST(EventsText, nonsense_is_refused) {
   EXPECT_FALSE(event_from("ab-1", "put", "{}").has_value());
   EXPECT_FALSE(event_from("ab-1", "exploded", text_of(some_event())).has_value());
   EXPECT_FALSE(skipped_from("{}").has_value());
   EXPECT_EQ(skipped_from(R"({"count":5})").value(), 5U);
-  EXPECT_FALSE(history_from("[]").has_value());
-  EXPECT_FALSE(history_from(R"({"step_ms":1})").has_value());
 }
 
-TEST(EyesText, a_stream_is_read_however_it_is_cut) {
+TEST(EventsText, a_stream_is_read_however_it_is_cut) {
   std::string stream = ": millrace\nretry: 2000\nid: ab-6\n\n";
   append_event(stream, 0xab, some_event());
   stream += ":\nid: ab-9\n\n";
@@ -83,7 +78,7 @@ TEST(EyesText, a_stream_is_read_however_it_is_cut) {
   stream += "id: cd-0\r\nevent: reset\r\ndata: {}\r\n\r\n";
   for (const std::size_t size : {std::size_t{1}, std::size_t{7}, stream.size()}) {
     EventReader reader;
-    std::vector<EventNews> all;
+    std::vector<StreamedEvent> all;
     for (std::size_t at = 0; at < stream.size(); at += size) {
       reader.feed(std::string_view(stream).substr(at, size));
       for (;;) {
@@ -104,7 +99,7 @@ TEST(EyesText, a_stream_is_read_however_it_is_cut) {
 }
 
 // A newer server tells more than this client knows.
-TEST(EyesText, events_of_unknown_names_are_passed_over) {
+TEST(EventsText, events_of_unknown_names_are_passed_over) {
   EventReader reader;
   reader.feed("id: ab-5\nevent: exploded\ndata: {\"anything\":[1]}\n\n");
   const auto nothing = reader.next();
@@ -119,47 +114,13 @@ TEST(EyesText, events_of_unknown_names_are_passed_over) {
   EXPECT_EQ((*news)->id, "ab-7");
 }
 
-TEST(EyesText, a_stream_of_nonsense_ends) {
+TEST(EventsText, a_stream_of_nonsense_ends) {
   EventReader wrong;
   wrong.feed("event: put\ndata: {\n\n");
   EXPECT_FALSE(wrong.next().has_value());
   EventReader endless;
   endless.feed(std::string(2 << 20, 'x'));
   EXPECT_FALSE(endless.next().has_value());
-}
-
-TEST(EyesText, history_comes_back_as_it_was) {
-  History history{.step = 1h};
-  history.points.push_back({.at = t0,
-                            .put = 1,
-                            .taken = 2,
-                            .completed = 3,
-                            .failed = 4,
-                            .retried = 5,
-                            .lost = 6,
-                            .cancelled = 7,
-                            .wait_p50 = 0.5,
-                            .wait_p95 = 1.5,
-                            .wait_p99 = 2.0,
-                            .run_p50 = 0.25,
-                            .run_p95 = 4.0,
-                            .run_p99 = 8.0,
-                            .waiting = 8,
-                            .running = 9});
-  history.points.push_back({.at = t0 + 1h});
-  history.total = {.put = 10, .failed = 2, .wait_p50 = 0.75, .run_p99 = 3.0};
-  history.series.push_back({.name = "q", .put = {1, 0}, .completed = {3, 0}, .failed = {4, 0}});
-  const std::string text = text_of(history);
-  EXPECT_THAT(text, HasSubstr(R"("waiting":8,"running":9)"));
-  EXPECT_THAT(text_of(history, false), Not(HasSubstr("waiting")));
-  EXPECT_THAT(text, HasSubstr(R"({"step_ms":3600000,"points":[{"at":)"));
-  EXPECT_THAT(text, HasSubstr(R"("wait_ms":{"p50":500,"p95":1500,"p99":2000})"));
-  const auto back = history_from(text);
-  ASSERT_TRUE(back.has_value()) << back.error().message;
-  EXPECT_EQ(back->step, history.step);
-  EXPECT_EQ(back->points, history.points);
-  EXPECT_EQ(back->total, history.total);
-  EXPECT_EQ(back->series, history.series);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-#include "api/wire/eyes.h"
+#include "api/wire/history.h"
 
-#include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
-#include <iterator>
+#include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,20 +10,6 @@
 #include "api/wire/text_writer.h"
 
 namespace millrace::wire {
-
-void fields(A<TaskHappening> auto& of, auto& visit) {
-  visit("id", required(of.id)), visit("queue", required(of.queue)), visit("type", of.type);
-  visit("client_id", of.client_id), visit("state", of.state), visit("at", of.at);
-  visit("worker", of.worker), visit("error_code", of.error_code);
-  visit("progress", of.progress);
-}
-
-struct SkippedEvents {
-  std::uint64_t count = 0;
-};
-void fields(A<SkippedEvents> auto& of, auto& visit) {
-  visit("count", required(of.count));
-}
 
 // Milliseconds.
 struct Spread {
@@ -55,7 +40,7 @@ void fields(A<PointText> auto& of, auto& visit) {
   visit("wait_ms", of.wait_ms), visit("run_ms", of.run_ms);
   visit("waiting", of.waiting), visit("running", of.running);
 }
-// All points in one: it has no moment of its own.
+// The sum of all points: it has no moment of its own.
 struct TotalText {
   HistoryPoint point = {};
   Spread wait_ms = {};
@@ -88,18 +73,9 @@ void fields(A<HistoryText> auto& of, auto& visit) {
 namespace {
 
 constexpr double ms_in_a_second = 1000;
-constexpr std::size_t longest_line = std::size_t{1} << 20U;
 
 std::optional<double> scaled(const std::optional<double>& value, double by) {
   return value ? std::optional(*value * by) : std::nullopt;
-}
-
-template <class T>
-Result<T> read_from(std::string_view text) {
-  auto read = read_text<T>(text, {}, Source::answer);
-  if (read) return std::move(*read);
-  return fail(ErrorCode::unavailable,
-              fmt::format("the answer cannot be read: {}", read.error().error.message));
 }
 
 template <class Text>
@@ -118,11 +94,6 @@ PointText as_sent(const HistoryPoint& point, bool depths) {
   return text;
 }
 
-bool is_known(std::string_view event) {
-  static constexpr auto all = names(Happened{});
-  return std::ranges::find(all, event) != all.end();
-}
-
 template <class Text>
 HistoryPoint as_meant(const Text& text) {
   constexpr double back = 1 / ms_in_a_second;
@@ -134,104 +105,6 @@ HistoryPoint as_meant(const Text& text) {
 }
 
 }  // namespace
-
-std::string event_id(std::uint64_t boot, std::uint64_t number) {
-  return fmt::format("{:x}-{}", boot, number);
-}
-
-std::optional<EventId> event_id_from(std::string_view text) {
-  EventId id;
-  const char* const end = text.data() + text.size();
-  const auto boot = std::from_chars(text.data(), end, id.boot, 16);
-  if (boot.ec != std::errc() || boot.ptr == end || *boot.ptr != '-') return std::nullopt;
-  const auto number = std::from_chars(boot.ptr + 1, end, id.number);
-  if (number.ec != std::errc() || number.ptr != end) return std::nullopt;
-  return id;
-}
-
-void append_event(std::string& out, std::uint64_t boot, const TaskHappening& event) {
-  static constexpr auto all = names(Happened{});
-  fmt::format_to(std::back_inserter(out), "id: {:x}-{}\nevent: {}\ndata: ", boot, event.number,
-                 all[static_cast<std::size_t>(event.what)]);
-  append(out, event);
-  out += "\n\n";
-}
-
-std::string text_of(const TaskHappening& event) {
-  std::string out;
-  append(out, event);
-  return out;
-}
-
-Result<TaskHappening> event_from(std::string_view id, std::string_view what,
-                                 std::string_view data) {
-  static constexpr auto all = names(Happened{});
-  auto event = read_from<TaskHappening>(data);
-  if (!event) return event;
-  const auto found = std::ranges::find(all, what);
-  if (found == all.end()) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("the answer cannot be read: nothing is known of the event {}", what));
-  }
-  event->what = static_cast<Happened>(found - all.begin());
-  if (const auto parsed = event_id_from(id)) event->number = parsed->number;
-  return event;
-}
-
-Result<std::uint64_t> skipped_from(std::string_view data) {
-  auto read = read_from<SkippedEvents>(data);
-  if (!read) return std::unexpected(std::move(read.error()));
-  return read->count;
-}
-
-std::optional<std::string> EventReader::line() {
-  const std::size_t end = text_.find('\n', at_);
-  if (end == std::string::npos) {
-    text_.erase(0, std::exchange(at_, 0));
-    return std::nullopt;
-  }
-  std::string found = text_.substr(at_, end - at_);
-  at_ = end + 1;
-  if (found.ends_with('\r')) found.pop_back();
-  return found;
-}
-
-Result<std::optional<EventNews>> EventReader::next() {
-  while (auto found = line()) {
-    if (!found->empty()) {
-      const std::size_t colon = std::min(found->find(':'), found->size());
-      std::string value = found->substr(std::min(colon + 1, found->size()));
-      if (value.starts_with(' ')) value.erase(0, 1);
-      const std::string_view name = std::string_view(*found).substr(0, colon);
-      if (name == "data") data_ += value;
-      if (name == "id") last_id_ = value;
-      if (name == "event") event_ = value;
-      continue;
-    }
-    const std::string event = std::exchange(event_, {});
-    const std::string data = std::exchange(data_, {});
-    if (data.empty()) continue;  // a comment, or only an id
-    EventNews news{.id = last_id_};
-    if (event == "reset") {
-      news.reset = true;
-    } else if (event == "skipped") {
-      auto count = skipped_from(data);
-      if (!count) return std::unexpected(std::move(count.error()));
-      news.skipped = *count;
-    } else if (!is_known(event)) {
-      continue;  // of a newer server
-    } else {
-      auto told = event_from(last_id_, event, data);
-      if (!told) return std::unexpected(std::move(told.error()));
-      news.event = std::move(*told);
-    }
-    return news;
-  }
-  if (text_.size() > longest_line) {
-    return fail(ErrorCode::unavailable, "the answer cannot be read: a line of events has no end");
-  }
-  return std::nullopt;
-}
 
 std::string text_of(const History& history, bool depths) {
   HistoryText text{.step = history.step, .series = history.series};
@@ -245,7 +118,7 @@ std::string text_of(const History& history, bool depths) {
 }
 
 Result<History> history_from(std::string_view text) {
-  auto read = read_from<HistoryText>(text);
+  auto read = read_answer<HistoryText>(text);
   if (!read) return std::unexpected(std::move(read.error()));
   History history{.step = read->step};
   history.points.reserve(read->points.size());
@@ -258,8 +131,7 @@ Result<History> history_from(std::string_view text) {
   return history;
 }
 
-// ---- Types of a queue
-// ---------------------------------------------------------------------------
+// ---- Types of a queue ----
 
 namespace {
 
@@ -288,7 +160,7 @@ void append_type(std::string& out, const TypePast& past, double seconds) {
 }  // namespace
 
 std::string text_of(const TypesPast& past, TimePoint since, TimePoint now) {
-  // What was counted in less than a second is no rate.
+  // Counts of less than a second are treated as those of one second.
   const double seconds = std::max(1.0, std::chrono::duration<double>(now - since).count());
   std::string out;
   TextWriter writer(out);

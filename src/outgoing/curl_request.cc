@@ -1,4 +1,4 @@
-#include "outgoing/transfer.h"
+#include "outgoing/curl_request.h"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -37,17 +37,17 @@ bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// Nothing that is sent as it is may end a line: it could begin another header or request.
+// No text that is sent unchanged may end a line: it could begin another header or request.
 Result<void> check(const HttpRequest& request) {
   if (!is_token(request.method)) {
     return fail(ErrorCode::invalid,
-                fmt::format("{} is no method of HTTP", in_quotes(request.method)));
+                fmt::format("{} is not an HTTP method", in_quotes(request.method)));
   }
   for (const auto& [name, value] : request.headers) {
     if (!is_token(name)) {
-      return fail(ErrorCode::invalid, fmt::format("{} is no name of a header", in_quotes(name)));
+      return fail(ErrorCode::invalid, fmt::format("{} is not a header name", in_quotes(name)));
     }
-    // What the value is stays unsaid: it may be a secret.
+    // The message does not show the value, which may be a secret.
     const auto is_control = [](char c) {
       return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
     };
@@ -77,16 +77,17 @@ std::optional<std::array<std::uint8_t, 16>> bytes_of(const curl_sockaddr& addres
 
 }  // namespace
 
-Transfer::Transfer(const HttpClientOptions& options) : options_(options), curl_(curl_easy_init()) {
+CurlRequest::CurlRequest(const HttpClientOptions& options)
+    : options_(options), curl_(curl_easy_init()) {
   if (curl_ != nullptr) set_options();
 }
 
-Transfer::~Transfer() {
+CurlRequest::~CurlRequest() {
   if (curl_ != nullptr) curl_easy_cleanup(curl_);
 }
 
-// What is the same for all requests.
-void Transfer::set_options() {
+// Options that are the same for all requests.
+void CurlRequest::set_options() {
   const auto set = [this](CURLoption option, auto value) {
     curl_easy_setopt(curl_, option, value);
   };
@@ -100,7 +101,7 @@ void Transfer::set_options() {
   set(CURLOPT_PROXY, "");  // an address behind a proxy could not be guarded
   set(CURLOPT_TCP_NODELAY, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);
-  // A name whose resolver hangs would otherwise be waited for on the thread of all requests.
+  // Without this, a resolver that hangs would block the thread of all requests at the end.
   set(CURLOPT_QUICK_EXIT, 1L);
   set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
   set(CURLOPT_USERAGENT, options_.user_agent.c_str());
@@ -108,17 +109,17 @@ void Transfer::set_options() {
 
   using Write = std::size_t (*)(char*, std::size_t, std::size_t, void*);
   const Write body = [](char* bytes, std::size_t, std::size_t size, void* self) {
-    return static_cast<Transfer*>(self)->take_body(bytes, size);
+    return static_cast<CurlRequest*>(self)->take_body(bytes, size);
   };
   const Write header = [](char* bytes, std::size_t, std::size_t size, void* self) {
-    return static_cast<Transfer*>(self)->take_header({bytes, size});
+    return static_cast<CurlRequest*>(self)->take_header({bytes, size});
   };
   using Open = curl_socket_t (*)(void*, curlsocktype, curl_sockaddr*);
   const Open open = [](void* self, curlsocktype, curl_sockaddr* address) {
-    return static_cast<Transfer*>(self)->open_socket(address);
+    return static_cast<CurlRequest*>(self)->open_socket(address);
   };
   const Write upload = [](char* room, std::size_t, std::size_t size, void* self) {
-    return static_cast<Transfer*>(self)->give_body({room, size});
+    return static_cast<CurlRequest*>(self)->give_body({room, size});
   };
   set(CURLOPT_READFUNCTION, upload);
   set(CURLOPT_READDATA, this);
@@ -131,7 +132,7 @@ void Transfer::set_options() {
   set(CURLOPT_OPENSOCKETDATA, this);
 }
 
-Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClient::Done done) {
+Result<void> CurlRequest::begin(std::uint64_t number, HttpRequest request, HttpClient::Done done) {
   number_ = number;
   request_ = std::move(request);
   done_ = std::move(done);
@@ -141,7 +142,8 @@ Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClie
   not_allowed_.clear();
   no_more_.reset();
   words_[0] = '\0';
-  if (curl_ == nullptr) return fail(ErrorCode::unavailable, "libcurl has no memory for a request");
+  if (curl_ == nullptr)
+    return fail(ErrorCode::unavailable, "libcurl has no memory for another request");
   if (auto ok = check(request_); !ok) return ok;
   if (request_.url.contains('\0')) {
     return fail(ErrorCode::invalid,
@@ -158,12 +160,12 @@ Result<void> Transfer::begin(std::uint64_t number, HttpRequest request, HttpClie
   return {};
 }
 
-void Transfer::set_body() {
+void CurlRequest::set_body() {
   const std::string& method = request_.method;
   const bool has_body = !request_.body.empty() || request_.more || method == "POST" ||
                         method == "PUT" ||
-                        method == "PATCH";  // these say how long theirs is, even if it is empty
-  curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);  // forgets what the last request was
+                        method == "PATCH";  // these always send a length, even of an empty body
+  curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);  // resets what the last request set
   if (has_body) {
     curl_easy_setopt(curl_, CURLOPT_POST, 1L);
     // Without fields and their length the body is asked for.
@@ -178,15 +180,15 @@ void Transfer::set_body() {
   curl_easy_setopt(curl_, CURLOPT_CUSTOMREQUEST, plain ? nullptr : method.c_str());
 }
 
-void Transfer::set_headers() {
+void CurlRequest::set_headers() {
   lines_.clear();
   bool has_type = false;
   for (const auto& [name, value] : request_.headers) {
     has_type = has_type || same_name(name, "content-type");
     add_line(name, value);
   }
-  // What libcurl would add: a type that the body does not have, and a question before each long
-  // body that costs a round trip.
+  // Removes what libcurl would add: a type that the body does not have, and an `Expect:
+  // 100-continue`, which costs a round trip.
   if (!has_type) lines_.emplace_back("Content-Type:");
   lines_.emplace_back("Expect:");
   if (request_.more) lines_.emplace_back("Transfer-Encoding: chunked");
@@ -198,9 +200,9 @@ void Transfer::set_headers() {
   curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, nodes_.data());
 }
 
-void Transfer::add_line(const std::string& name, const std::string& value) {
+void CurlRequest::add_line(const std::string& name, const std::string& value) {
   std::string& line = lines_.emplace_back(name);
-  // To libcurl a name with a colon and nothing behind it means: leave this header out.
+  // libcurl leaves a header out if its name has a colon and nothing after it.
   if (value.find_first_not_of(" \t") == std::string::npos) {
     line += ';';
   } else {
@@ -208,14 +210,14 @@ void Transfer::add_line(const std::string& name, const std::string& value) {
   }
 }
 
-void Transfer::watch(std::function<void(std::uint64_t)> cancel) {
+void CurlRequest::watch(std::function<void(std::uint64_t)> cancel) {
   if (!request_.stop.stop_possible()) return;
   stop_.emplace(request_.stop, [cancel = std::move(cancel), number = number_] { cancel(number); });
 }
 
-// ---- What libcurl calls ------------------------------------------------------------------------
+// ---- Callbacks of libcurl ----
 
-std::size_t Transfer::give_body(std::span<char> room) {
+std::size_t CurlRequest::give_body(std::span<char> room) {
   if (!request_.more) return 0;
   auto given = request_.more(room);
   if (given) return *given;
@@ -223,13 +225,13 @@ std::size_t Transfer::give_body(std::span<char> room) {
   return CURL_READFUNC_ABORT;
 }
 
-bool Transfer::is_good() const {
+bool CurlRequest::is_good() const {
   long status = 0;
   curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
   return status >= 200 && status < 300;
 }
 
-std::size_t Transfer::take_body(const char* bytes, std::size_t size) {
+std::size_t CurlRequest::take_body(const char* bytes, std::size_t size) {
   if (request_.on_piece && is_good()) {
     auto taken = request_.on_piece({bytes, size});
     if (taken) return size;
@@ -249,7 +251,7 @@ std::size_t Transfer::take_body(const char* bytes, std::size_t size) {
     body.append(bytes, size);
     return size;
   }
-  // Less than what came ends the transfer.
+  // Returning less than what came ends the transfer.
   if (request_.clip) {
     body.append(bytes, room);
     reply_.clipped = true;
@@ -259,7 +261,7 @@ std::size_t Transfer::take_body(const char* bytes, std::size_t size) {
   return 0;
 }
 
-std::size_t Transfer::take_header(std::string_view line) {
+std::size_t CurlRequest::take_header(std::string_view line) {
   const std::size_t size = line.size();
   header_bytes_ += size;
   if (header_bytes_ > most_header_bytes) {
@@ -285,24 +287,24 @@ std::size_t Transfer::take_header(std::string_view line) {
   return size;
 }
 
-// Called with the address that is about to be connected to, whatever the name once resolved to.
-curl_socket_t Transfer::open_socket(curl_sockaddr* address) {
+// Called with the address that is about to be connected to, not with the name.
+curl_socket_t CurlRequest::open_socket(curl_sockaddr* address) {
   const auto bytes = bytes_of(*address);
   if (!bytes || !options_.guard.allows(*bytes)) {
-    not_allowed_ = bytes ? to_text(*bytes) : "an address that is none of IP";
+    not_allowed_ = bytes ? to_text(*bytes) : "an address that is not an IP address";
     return CURL_SOCKET_BAD;
   }
   opened_ = true;
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-// ---- The end -----------------------------------------------------------------------------------
+// ---- The end ----
 
-void Transfer::end(CURLcode code) {
+void CurlRequest::end(CURLcode code) {
   end(reply(code));
 }
 
-void Transfer::end(Result<HttpReply> result) {
+void CurlRequest::end(Result<HttpReply> result) {
   stop_.reset();
   HttpClient::Done done = std::move(done_);
   request_ = {};
@@ -310,7 +312,7 @@ void Transfer::end(Result<HttpReply> result) {
   done(std::move(result));
 }
 
-Result<HttpReply> Transfer::reply(CURLcode code) {
+Result<HttpReply> CurlRequest::reply(CURLcode code) {
   if (no_more_) return std::unexpected(std::move(*no_more_));
   if (too_large_) {
     return fail(ErrorCode::too_large,
@@ -321,10 +323,11 @@ Result<HttpReply> Transfer::reply(CURLcode code) {
                                   request_.most));
   }
   if (code != CURLE_OK && !not_allowed_.empty() && !opened_) {
-    return fail(ErrorCode::invalid,
-                fmt::format("{} may not be connected to: {} is not a public address, and not among "
-                            "those allowed nevertheless",
-                            place_of(request_.url), not_allowed_));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format(
+            "{} may not be called: {} is a private address and is not in the allowed ranges",
+            place_of(request_.url), not_allowed_));
   }
   if (code != CURLE_OK && !reply_.clipped) {
     return std::unexpected(

@@ -1,4 +1,4 @@
-#include "worker/process.h"
+#include "worker/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,18 +21,20 @@ struct Pipe {
   Descriptor write;
 };
 
-// Never 0, 1 or 2, where this process may have closed its own: the child's are put there.
+// Never 0, 1 or 2, which this process may have closed: the child's own streams go there.
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(ErrorCode::unavailable, fmt::format("no pipe: {}", std::strerror(errno)));
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
   Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
   for (Descriptor* end : {&pipe.read, &pipe.write}) {
     if (end->number() > 2) continue;
     Descriptor higher(fcntl(end->number(), F_DUPFD_CLOEXEC, 3));
     if (!higher.open()) {
-      return fail(ErrorCode::unavailable, fmt::format("no pipe: {}", std::strerror(errno)));
+      return fail(ErrorCode::unavailable,
+                  fmt::format("cannot make a pipe: {}", std::strerror(errno)));
     }
     *end = std::move(higher);
   }
@@ -43,7 +45,7 @@ void unblock(const Descriptor& end) {
   fcntl(end.number(), F_SETFL, fcntl(end.number(), F_GETFL) | O_NONBLOCK);
 }
 
-// What the child needs, made before there is one: it may neither allocate nor lock.
+// What the child needs, prepared before there is one: the child may neither allocate nor lock.
 struct Child {
   const char* program;
   const char* directory;  // null: stay
@@ -53,7 +55,7 @@ struct Child {
   int in;
   int out;
   int err;
-  int report;  // what went wrong: an errno
+  int report;  // where the child reports an errno
   pid_t parent;
 };
 
@@ -63,11 +65,11 @@ struct Child {
   _exit(127);
 }
 
-// Only what POSIX calls async-signal-safe, and nothing in memory is changed: it is the parent's.
+// Calls only what POSIX calls async-signal-safe, and changes nothing in memory: it is the parent's.
 [[noreturn]] void become(const Child& child) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != child.parent) _exit(127);  // it has gone already
+  if (getppid() != child.parent) _exit(127);  // the parent has exited already
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number) sigaction(number, &usual, nullptr);
@@ -75,7 +77,7 @@ struct Child {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (dup2(child.in, 0) < 0 || dup2(child.out, 1) < 0 || dup2(child.err, 2) < 0) give_up(child);
-  // Whatever a library has opened without saying that it closes with exec.
+  // Closes descriptors that a library opened without close-on-exec.
   constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC
   if (syscall(SYS_close_range, 3U, ~0U, close_on_exec) != 0) {
     for (int number = 3; number < 65536; ++number) fcntl(number, F_SETFD, FD_CLOEXEC);
@@ -97,11 +99,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// With every signal held back, so that no handler of this process runs in the child. vfork() and
-// not fork(), which would copy the page tables of a server with gigabytes of tasks and make each of
-// its writes afterwards a page fault. The child shares this memory until it has become the program,
-// and this thread waits so long. (posix_spawn() does the same, but limits no memory and asks for no
-// signal when the parent dies.)
+// With every signal blocked, so that no signal handler of this process runs in the child. vfork()
+// and not fork(), which would copy the page tables of a server with gigabytes of tasks and make
+// each of its writes afterwards a page fault. The child shares this memory until it has become the
+// program, and this thread waits so long. (posix_spawn() does the same, but limits no memory and
+// asks for no signal when the parent dies.)
 pid_t start_quietly(const Child& child) {
   sigset_t all;
   sigset_t before;
@@ -115,18 +117,18 @@ pid_t start_quietly(const Child& child) {
   return process;
 }
 
-std::unexpected<Error> not_started(const ProcessPlan& plan, int error) {
+std::unexpected<Error> not_started(const ChildProcessPlan& plan, int error) {
   const bool wrong = error == ENOENT || error == ENOTDIR;
   const bool unusable = error == EACCES || error == ENOEXEC || error == E2BIG || error == EISDIR;
   const ErrorCode code = wrong      ? ErrorCode::not_found
                          : unusable ? ErrorCode::invalid
                                     : ErrorCode::unavailable;
-  return fail(code, fmt::format("{} could not be run{}: {}", plan.program,
+  return fail(code, fmt::format("cannot run {}{}: {}", plan.program,
                                 plan.directory.empty() ? "" : " in " + plan.directory,
                                 std::strerror(error)));
 }
 
-// What the child has reported; 0: it runs the program.
+// The errno that the child has reported; 0: it runs the program.
 int error_of(const Descriptor& report) {
   int error = 0;
   while (read(report.number(), &error, sizeof(error)) < 0 && errno == EINTR) continue;
@@ -139,7 +141,7 @@ void Descriptor::close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
 }
 
-Result<Process> Process::start(const ProcessPlan& plan) {
+Result<ChildProcess> ChildProcess::start(const ChildProcessPlan& plan) {
   auto in = make_pipe();
   auto out = in ? make_pipe() : std::move(in);
   if (!out) return std::unexpected(std::move(out.error()));
@@ -160,8 +162,9 @@ Result<Process> Process::start(const ProcessPlan& plan) {
                      .report = report->write.number(),
                      .parent = getpid()});
   if (child < 0) return not_started(plan, errno);
-  Process process(child);
-  setpgid(child, child);  // here too, whoever is first: it may have to be signalled at once
+  ChildProcess process(child);
+  setpgid(child,
+          child);  // parent and child both set it, because the group may be signalled at once
   process.watch_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   report->write.close();
   if (const int error = error_of(report->read); error != 0) return not_started(plan, error);
@@ -172,31 +175,32 @@ Result<Process> Process::start(const ProcessPlan& plan) {
   return process;
 }
 
-Process::Process(Process&& other) noexcept
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : in(std::move(other.in)),
       out(std::move(other.out)),
       err(std::move(other.err)),
       process_(std::exchange(other.process_, -1)),
       watch_(std::move(other.watch_)) {}
 
-Process::~Process() {
+ChildProcess::~ChildProcess() {
   if (process_ <= 0) return;
   signal(SIGKILL);
   reap();
 }
 
-// It stays a zombie meanwhile, so that neither its number nor its group's is given to anybody else.
-bool Process::has_ended() const {
+// The process stays a zombie until it is reaped, so that the system reuses neither its id nor its
+// group's.
+bool ChildProcess::has_ended() const {
   siginfo_t info = {};
   return waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid == process_;
 }
 
-void Process::signal(int number) const {
+void ChildProcess::signal(int number) const {
   if (kill(-process_, number) != 0) kill(process_, number);
 }
 
-int Process::reap() {
+int ChildProcess::reap() {
   const pid_t process = std::exchange(process_, -1);
   siginfo_t info = {};
   while (waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOWAIT) != 0 &&

@@ -1,7 +1,0 @@
-// What nearly every test includes, compiled once; see src/precompiled.h.
-#pragma once
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "precompiled.h"
