@@ -231,7 +231,7 @@ class SqlPutDuel {
     const Result<Put> theirs = put_with_sql(task);
     TimePoint now = before;
     if (theirs && !theirs->existing) {
-      const Task there = must(postgres_->find(theirs->id));
+      const Task there = must(find_task(*postgres_, theirs->id));
       EXPECT_EQ(there.number, theirs->number);
       now = there.updated_at;
     }
@@ -255,8 +255,8 @@ class SqlPutDuel {
   }
 
   void compare(const TaskId& id) {
-    const auto ours = memory_->find(id);
-    const auto theirs = postgres_->find(id);
+    const auto ours = find_task(*memory_, id);
+    const auto theirs = find_task(*postgres_, id);
     ASSERT_EQ(ours.has_value(), theirs.has_value()) << to_text(id.value);
     if (!ours) return;
     ASSERT_EQ(comparable(*ours), comparable(*theirs));

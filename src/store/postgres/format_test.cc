@@ -38,7 +38,11 @@ TEST_F(NewerFormat, of_fields_is_refused_and_the_task_left_to_those_who_can_read
   const Put newer = put(task("q", {.timeout = std::chrono::seconds(9)}));
   const Put plain = put(task("q"));
   make_newer("tasks", "more");
-  expect_refused(store().find(newer.id), "fields of task " + to_text(newer.id.value));
+  expect_refused(find_task(store(), newer.id), "fields of task " + to_text(newer.id.value));
+  const auto both = store().find(std::vector<TaskRef>{newer.id, plain.id}, head_only);
+  ASSERT_THAT(both, IsOk());
+  expect_refused(both->at(0), "fields of task");
+  EXPECT_THAT(both->at(1), IsOk());
   expect_refused(store().list({.queue = QueueRef("q")}), "fields of task");
   expect_refused(store().cancel(std::vector<CancelRequest>{{.id = newer.id}}, now),
                  "fields of task");
@@ -58,11 +62,11 @@ TEST_F(NewerFormat, of_notes_is_refused) {
   const Lease lease = take_one("q");
   ASSERT_THAT(try_extend({.id = lease.id, .token = lease.token, .log = {"half way"}}), IsOk());
   make_newer("tasks", "notes");
-  expect_refused(store().find(lease.id), "notes of task " + to_text(lease.id.value));
+  expect_refused(find_task(store(), lease.id), "notes of task " + to_text(lease.id.value));
   expect_refused(store().due(now + std::chrono::hours(1), 10), "notes of task");
   // done.sql does not read them, and leaves them as they are.
   settle(done(lease));
-  expect_refused(store().find(lease.id), "notes of task " + to_text(lease.id.value));
+  expect_refused(find_task(store(), lease.id), "notes of task " + to_text(lease.id.value));
 }
 
 TEST_F(NewerFormat, of_policies_is_refused_with_the_name_of_the_queue) {
@@ -74,17 +78,17 @@ TEST_F(NewerFormat, of_schedules_is_refused_with_their_name) {
   Schedule schedule{.name = "nightly", .rule = {}, .task = task("q")};
   schedule.task.id = {};
   schedule.rule.every = std::chrono::hours(24);
-  ASSERT_THAT(store().put_schedule(schedule, now), IsOk());
+  ASSERT_THAT(store().put_schedule(schedule, PutSchedule::replace, now), IsOk());
   make_newer("schedules", "schedule");
   expect_refused(store().schedules(std::nullopt), "fields of schedule \"nightly\"");
-  const auto put = store().put_schedule(schedule, now);
+  const auto put = store().put_schedule(schedule, PutSchedule::replace, now);
   expect_refused(put, "fields of schedule \"nightly\"");
 }
 
 TEST_F(NewerFormat, is_another_thing_than_damage) {
   const Put one = put(task("q", {.metadata = "{\"a\":1}"}));
   sql("update millrace.tasks set more = substr(more, 1, 4)");
-  const auto found = store().find(one.id);
+  const auto found = find_task(store(), one.id);
   ASSERT_THAT(found, FailsWith(ErrorCode::corrupt));
   EXPECT_THAT(found.error().message, HasSubstr("are damaged"));
 }

@@ -77,7 +77,7 @@ TEST_F(PutOnce, a_task_that_has_come_and_gone_meanwhile_does_not_come_back) {
   const auto put = answer();
   ASSERT_THAT(put, IsOk());
   EXPECT_FALSE((*put)[0]->existing);
-  EXPECT_THAT(store().find(first.id), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(find_task(store(), first.id), FailsWith(ErrorCode::not_found));
   EXPECT_EQ(find(second.id).state, TaskState::queued);
   EXPECT_EQ(miscounted(), "");
 }

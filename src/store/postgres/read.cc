@@ -113,11 +113,12 @@ PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
   if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
   const postgres::Rows& rows = answer->back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    // One that cannot be read must not hide the others.
     const auto row = read_row(rows, i);
-    if (!row) return std::unexpected(row.error());
-    Task task = task_of(*row, queue_name(row->slot.queue));
-    leave_out(task, parts);
-    const auto [first, last] = places.equal_range(task.id.value);
+    Result<Task> task = row ? Result<Task>(task_of(*row, queue_name(row->slot.queue)))
+                            : std::unexpected(postgres::error_of(row.error(), "find a task"));
+    if (task) leave_out(*task, parts);
+    const auto [first, last] = places.equal_range(rows.get<Uuid>(i, sql::RowColumns::id));
     for (auto at = first; at != last; ++at) found[at->second] = task;
   }
   return found;

@@ -42,7 +42,7 @@ bool is_given(const std::optional<T>& value) {
 
 Answer<void> read_more(std::string_view bytes, const TaskId& id, NewTask& task) {
   const auto name = [&] { return "fields of task " + to_text(id.value); };
-  return read_value(bytes, name, [&](Reader& in) {
+  return read_value(bytes, name, [&](embedded::ByteReader& in) {
     std::uint8_t given = 0;
     embedded::read(in, given);
     unsigned bits = given;
@@ -90,7 +90,7 @@ Answer<StoredNotes> read_notes(const Rows& rows, std::size_t at, const TaskId& i
   const auto bytes = rows.field(at, RowColumns::notes);
   if (!bytes) return stored;
   const auto name = [&] { return "notes of task " + to_text(id.value); };
-  auto read = read_value(*bytes, name, [&](Reader& in) {
+  auto read = read_value(*bytes, name, [&](embedded::ByteReader& in) {
     embedded::read(in, stored.whole);
     note_fields(notes, [&](auto& field) { embedded::read(in, field); });
     if (!stored.whole) embedded::read(in, notes.result);
