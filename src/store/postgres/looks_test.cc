@@ -57,8 +57,20 @@ TEST(Marks, begin_further_down_where_something_came_in_until_it_is_taken) {
   EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 3}));
   marks.taken(queue, 5, {t0, 3});
   EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 3})) << "more may lie between";
-  marks.emptied(queue);
+  marks.emptied(queue, t0);
   EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 100}));
+}
+
+TEST(Marks, tasks_that_fall_due_later_are_not_passed_over_when_the_clock_was_set_back) {
+  Marks marks;
+  marks.taken(queue, 5, {t0 + 10s, 100});
+  marks.lower(queue, 5, {t0 + 6s, 7});
+  marks.emptied(queue, t0 + 5s);
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0 + 6s, 7}));
+  marks.emptied(queue, t0 + 6s);
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0 + 6s + 1ms, 0}));
+  marks.emptied(queue, t0 + 20s);
+  EXPECT_EQ(marks.at(queue, 5), (Mark{t0 + 10s, 100}));
 }
 
 TEST(Marks, a_look_below_that_found_nothing_is_over_at_once) {
@@ -69,7 +81,7 @@ TEST(Marks, a_look_below_that_found_nothing_is_over_at_once) {
   EXPECT_FALSE(marks.look_below(queue, 500ms));
   EXPECT_TRUE(marks.look_below(queue, 2s));
   EXPECT_EQ(marks.at(queue, 5), Mark{});
-  marks.emptied(queue);
+  marks.emptied(queue, t0);
   marks.looked(queue, 2s, 3s);
   EXPECT_EQ(marks.at(queue, 5), (Mark{t0, 100}));
   EXPECT_FALSE(marks.look_below(queue, 30s)) << "it took a second";
@@ -100,7 +112,7 @@ TEST_F(FailedTake, leaves_the_marks_where_they_were_although_it_looked_below) {
   EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 40}));
   take(31s).ended(32s, true);
   EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 40})) << "it looks below again, and would fail again";
-  marks_.emptied(queue);
+  marks_.emptied(queue, t0);
   EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 100}));
 }
 
@@ -108,7 +120,7 @@ TEST_F(FailedTake, has_taken_nothing_although_a_part_of_it_succeeded) {
   Taking taking = take(10s);
   marks_.taken(queue, 5, {t0, 200});
   taking.ended(10s, false);
-  marks_.emptied(queue);
+  marks_.emptied(queue, t0);
   EXPECT_EQ(marks_.at(queue, 5), (Mark{t0, 100}));
 }
 

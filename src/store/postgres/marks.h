@@ -47,10 +47,14 @@ class Marks {
     its.marks[priority] = std::max(its.marks[priority], mark);
     its.tops[priority] = std::max(its.tops[priority], mark);
   }
-  // A take that began at the marks left nothing.
-  void emptied(std::uint16_t queue) {
+  // A take that began at the marks left nothing that is due by `now`. A clock that was set back may
+  // have brought tasks below the tops that fall due later.
+  void emptied(std::uint16_t queue, TimePoint now) {
     Queue& its = queues_[queue];
-    its.marks = its.tops;
+    const Mark due{.start = now + Duration(1)};
+    for (std::size_t i = 0; i < its.marks.size(); ++i) {
+      its.marks[i] = std::max(its.marks[i], std::min(its.tops[i], due));
+    }
   }
   // Something may be taken at this place.
   void lower(std::uint16_t queue, std::uint8_t priority, Mark mark) {
