@@ -21,41 +21,49 @@ Coalescer::Coalescer(Clock& clock, Store& store, const CoalescerOptions& options
   syncer_ = std::thread([this] { flush_rounds(); });
 }
 
+// Unlocks first, so that the applier does not wake up to a lock that is held.
+template <class Change>
+void Coalescer::change(const Change& change) {
+  bool wake = false;
+  {
+    const Lock lock(mutex_);
+    change();
+    wake = applier_waits_ && has_company();
+    if (wake) applier_waits_ = false;
+  }
+  if (wake) work_.notify_one();
+}
+
 Ticket Coalescer::submit(Request request) {
   Answers refused;
+  Ticket ticket;
   const TimePoint now = clock_.now();
-  std::unique_lock lock(mutex_);
-  const Ticket ticket = rounds_.submit(std::move(request), now, refused);
-  wake_applier(lock);
+  change([&]() REQUIRES(mutex_) { ticket = rounds_.submit(std::move(request), now, refused); });
   refused.deliver();
   return ticket;
 }
 
 void Coalescer::cancel(Ticket ticket) {
-  std::unique_lock lock(mutex_);
-  Answers dropped = rounds_.cancel(ticket);
-  wake_applier(lock);
+  Answers dropped;
+  change([&]() REQUIRES(mutex_) { dropped = rounds_.cancel(ticket); });
   dropped.deliver();
 }
 
 void Coalescer::leave(CallerId caller) {
-  std::unique_lock lock(mutex_);
-  Answers dropped = rounds_.leave(caller);
-  wake_applier(lock);
+  Answers dropped;
+  change([&]() REQUIRES(mutex_) { dropped = rounds_.leave(caller); });
   dropped.deliver();
 }
 
 void Coalescer::give_back(const WorkResult& result) {
-  std::unique_lock lock(mutex_);
-  rounds_.give_back(result);
-  wake_applier(lock);
+  change([&]() REQUIRES(mutex_) { rounds_.give_back(result); });
 }
 
 void Coalescer::hint(const Hint& hint) {
-  std::unique_lock lock(mutex_);
-  rounds_.hint(hint.work);
-  if (hint.everything) rounds_.hint_all();
-  wake_applier(lock);
+  change([&]() REQUIRES(mutex_) {
+    rounds_.hint(hint.work);
+    if (hint.everything) rounds_.hint_all();
+  });
 }
 
 void Coalescer::tell_of_store() {
@@ -66,12 +74,12 @@ void Coalescer::tell_of_store() {
 }
 
 void Coalescer::on_store(std::function<void(const std::optional<Error>&)> tell) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   on_store_ = std::move(tell);
 }
 
 void Coalescer::when_stored(Stored then) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   const std::uint64_t round = rounds_.applied() + (applying_ ? 1 : 0);
   const auto failure = rounds_.failure();
   if (!failure && round > rounds_.durable()) {
@@ -86,7 +94,7 @@ void Coalescer::when_stored(Stored then) {
 std::vector<Coalescer::Stored> Coalescer::take_stored() {
   std::vector<Stored> taken;
   const bool failed = rounds_.failure().has_value();
-  std::erase_if(waiting_stored_, [&](auto& waiting) {
+  std::erase_if(waiting_stored_, [&](auto& waiting) REQUIRES(mutex_) {
     const std::uint64_t round =
         applying_ ? waiting.first : std::min(waiting.first, rounds_.applied());
     if (!failed && round > rounds_.durable()) return false;
@@ -96,19 +104,11 @@ std::vector<Coalescer::Stored> Coalescer::take_stored() {
   return taken;
 }
 
-// Unlocks first, so that the applier does not wake up to a lock that is held.
-void Coalescer::wake_applier(std::unique_lock<std::mutex>& lock) {
-  const bool wake = applier_waits_ && has_company();
-  if (wake) applier_waits_ = false;
-  lock.unlock();
-  if (wake) work_.notify_one();
-}
-
 bool Coalescer::has_company() const {
   return !syncer_busy_ || stopping_ || rounds_.waiting() >= options_.company;
 }
 
-void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now) {
+void Coalescer::wait_for_work(TimePoint now) {
   const bool may_apply = has_room() && has_company();
   const TimePoint wakeup = may_apply ? rounds_.next_wakeup() : rounds_.next_deadline();
   if (wakeup <= now) return;
@@ -116,17 +116,22 @@ void Coalescer::wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now)
   applier_waits_ = has_room();
   // While a flush is under way, or about to be, deadlines must be kept whatever becomes of it.
   if (wakeup == never && may_apply && !rounds_.needs_flush()) {
-    work_.wait(lock);
+    work_.wait(mutex_);
   } else {
-    work_.wait_for(lock, wakeup < later(now, longest_wait) ? wakeup - now : longest_wait);
+    work_.wait_for(mutex_, wakeup < later(now, longest_wait) ? wakeup - now : longest_wait);
   }
   applier_waits_ = false;
 }
 
+// Rounds allows this beside its other calls, so the mutex is not held.
+void Coalescer::run(Round& round) NO_THREAD_SAFETY_ANALYSIS {
+  rounds_.run(round);
+}
+
 void Coalescer::apply_rounds() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (!stopping_ || !rounds_.idle() || syncer_busy_) {
-    wait_for_work(lock, clock_.now());
+    wait_for_work(clock_.now());
     Round round;
     round.now = clock_.now();
     Answers answers = rounds_.expire(round.now);
@@ -135,7 +140,7 @@ void Coalescer::apply_rounds() {
     applying_ = apply;
     lock.unlock();
     answers.deliver();
-    if (apply) rounds_.run(round);
+    if (apply) run(round);
     lock.lock();
     if (!apply) continue;
     answers = rounds_.keep(round);
@@ -155,9 +160,10 @@ void Coalescer::apply_rounds() {
 }
 
 void Coalescer::flush_rounds() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (;;) {
-    applied_.wait(lock, [&] { return rounds_.needs_flush() || applier_done_; });
+    applied_.wait(mutex_,
+                  [this]() REQUIRES(mutex_) { return rounds_.needs_flush() || applier_done_; });
     if (!rounds_.needs_flush()) return;
     const std::uint64_t applied = rounds_.applied();
     syncer_busy_ = true;
@@ -172,7 +178,7 @@ void Coalescer::flush_rounds() {
       // What makes space must not wait for company meanwhile.
       syncer_busy_ = false;
       work_.notify_one();
-      applied_.wait_for(lock, flush_again, [&] { return stopping_; });
+      applied_.wait_for(mutex_, flush_again, [this]() REQUIRES(mutex_) { return stopping_; });
       syncer_busy_ = true;
     }
     // An applier that waits for requests has nothing to gain yet.
@@ -190,25 +196,25 @@ void Coalescer::flush_rounds() {
 }
 
 void Coalescer::stop() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   stopping_ = true;
   Answers refused = rounds_.stop();
   lock.unlock();
   work_.notify_one();
   applied_.notify_one();
   refused.deliver();
-  const std::scoped_lock joining(join_mutex_);
+  const Lock joining(join_mutex_);
   if (applier_.joinable()) applier_.join();
   if (syncer_.joinable()) syncer_.join();
 }
 
 CoalescerStats Coalescer::stats() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return {.rounds = rounds_.stats(), .flush_seconds = flush_seconds_.snapshot()};
 }
 
 std::optional<Error> Coalescer::failure() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return rounds_.failure();
 }
 

@@ -16,11 +16,9 @@
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -30,6 +28,7 @@
 #include "broker/rounds.h"
 #include "core/clock.h"
 #include "core/metrics.h"
+#include "core/mutex.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -106,14 +105,17 @@ class Coalescer {
   void apply_rounds();
   void flush_rounds();
   // Whether a round is worth its while now.
-  bool has_room() const { return rounds_.held_items() < options_.ahead_items; }
-  bool has_company() const;
+  bool has_room() const REQUIRES(mutex_) { return rounds_.held_items() < options_.ahead_items; }
+  bool has_company() const REQUIRES(mutex_);
   // Waits until there is something to apply, or to tell those who waited too long.
-  void wait_for_work(std::unique_lock<std::mutex>& lock, TimePoint now);
-  void wake_applier(std::unique_lock<std::mutex>& lock);
-  void tell_of_store();
+  void wait_for_work(TimePoint now) REQUIRES(mutex_);
+  // Makes a change that may be work for the applier, and wakes it if so.
+  template <class Change>
+  void change(const Change& change);
+  void run(Round& round);
+  void tell_of_store() REQUIRES(mutex_);
   // Those of waiting_stored_ that may be told now.
-  std::vector<Stored> take_stored();
+  std::vector<Stored> take_stored() REQUIRES(mutex_);
 
   Clock& clock_;
   Store& store_;
@@ -121,20 +123,22 @@ class Coalescer {
   std::atomic<std::uint64_t> last_caller_ = 0;
   Histogram flush_seconds_;
 
-  std::mutex mutex_;  // guards what follows, but for the time of Rounds::run()
-  Rounds rounds_;
-  std::function<void(const std::optional<Error>&)> on_store_;
-  bool away_ = false;  // as it was told
-  bool stopping_ = false;
-  bool applier_waits_ = false;  // for requests
-  bool applier_done_ = false;
-  bool applying_ = false;                                         // a round is
-  std::vector<std::pair<std::uint64_t, Stored>> waiting_stored_;  // by the round they wait for
-  bool syncer_busy_ = false;         // flushes, or answers: completions may ask for more
-  std::condition_variable work_;     // for the applier
-  std::condition_variable applied_;  // for the syncer
+  Mutex mutex_;
+  Rounds rounds_ GUARDED_BY(mutex_);  // but for the time of Rounds::run()
+  std::function<void(const std::optional<Error>&)> on_store_ GUARDED_BY(mutex_);
+  bool away_ GUARDED_BY(mutex_) = false;  // as it was told
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool applier_waits_ GUARDED_BY(mutex_) = false;  // for requests
+  bool applier_done_ GUARDED_BY(mutex_) = false;
+  bool applying_ GUARDED_BY(mutex_) = false;  // a round is
+  // By the round that they wait for.
+  std::vector<std::pair<std::uint64_t, Stored>> waiting_stored_ GUARDED_BY(mutex_);
+  // Flushes, or answers: completions may ask for more.
+  bool syncer_busy_ GUARDED_BY(mutex_) = false;
+  Condition work_;     // for the applier
+  Condition applied_;  // for the syncer
 
-  std::mutex join_mutex_;
+  Mutex join_mutex_;
   std::thread applier_;
   std::thread syncer_;
 };

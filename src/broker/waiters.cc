@@ -12,13 +12,13 @@ namespace {
 constexpr Duration poll_every{1000};
 
 // Tasks looked at in one run.
-constexpr std::size_t step = 200;
+constexpr std::size_t step = 1000;
 
 }  // namespace
 
 Result<TimePoint> Waiters::add(TaskId id, CallerId caller, TimePoint until,
                                Completion<Task>& done) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (count_ >= options_.most) {
     return std::unexpected(
         Error{ErrorCode::limited,
@@ -43,10 +43,10 @@ void Waiters::forget(const Waiter& waiter) {
 void Waiters::leave(CallerId caller) {
   if (count_ == 0) return;
   std::vector<Completion<Task>> gone;  // destroyed without the lock
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!callers_.contains(caller.value)) return;
   for (auto at = by_id_.begin(); at != by_id_.end();) {
-    std::erase_if(at->second, [&](Waiter& waiter) {
+    std::erase_if(at->second, [&](Waiter& waiter) REQUIRES(mutex_) {
       if (waiter.caller != caller) return false;
       forget(waiter);
       gone.push_back(std::move(waiter.done));
@@ -57,7 +57,7 @@ void Waiters::leave(CallerId caller) {
 }
 
 bool Waiters::mark(const TaskId& id) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!by_id_.contains(id)) return false;
   marked_.insert(id);
   return true;
@@ -65,14 +65,14 @@ bool Waiters::mark(const TaskId& id) {
 
 bool Waiters::look_at_all() {
   if (count_ == 0) return false;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto& [id, waiters] : by_id_) marked_.insert(id);
   return !marked_.empty();
 }
 
 // Which tasks to look at now, and when to come again.
 std::vector<TaskId> Waiters::pick(TimePoint now, TimePoint& next) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const bool poll = options_.poll && now >= next_poll_;
   if (poll) {
     next_poll_ = later(now, poll_every);
@@ -111,7 +111,7 @@ Result<TimePoint> Waiters::run_once(Store& store, TimePoint now) {
 
 // Whether one who waits for it has waited long enough.
 bool Waiters::is_over(const TaskId& id, TimePoint now) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto at = by_id_.find(id);
   return at != by_id_.end() && std::ranges::any_of(at->second, [&](const Waiter& waiter) {
            return waiter.until->first <= now;
@@ -119,11 +119,11 @@ bool Waiters::is_over(const TaskId& id, TimePoint now) {
 }
 
 void Waiters::found(const TaskId& id, Result<Task> task, TimePoint now) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto at = by_id_.find(id);
   if (at == by_id_.end()) return;
   const bool over = !task || is_final(task->state);
-  std::erase_if(at->second, [&](Waiter& waiter) {
+  std::erase_if(at->second, [&](Waiter& waiter) REQUIRES(mutex_) {
     if (!over && waiter.until->first > now) return false;
     forget(waiter);
     answers_.emplace_back(std::move(waiter.done), task);
@@ -133,21 +133,21 @@ void Waiters::found(const TaskId& id, Result<Task> task, TimePoint now) {
 }
 
 void Waiters::stored() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   auto answers = std::exchange(answers_, {});
   lock.unlock();
   for (auto& [done, task] : answers) done(std::move(task));
 }
 
 void Waiters::unsure(const Error& why) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   auto answers = std::exchange(answers_, {});
   lock.unlock();
   for (auto& [done, task] : answers) done(std::unexpected(why));
 }
 
 void Waiters::failed(const Error& why) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   auto all = std::exchange(by_id_, {});
   // Those that were about to be answered: what they would have been told is not stored.
   auto answers = std::exchange(answers_, {});

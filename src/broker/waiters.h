@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -19,6 +18,7 @@
 
 #include "broker/caller.h"
 #include "broker/service.h"
+#include "core/mutex.h"
 #include "core/uuid.h"
 
 namespace millrace {
@@ -63,20 +63,22 @@ class Waiters final : public Service {
   };
 
   bool mark(const TaskId& id);
-  void forget(const Waiter& waiter);
+  void forget(const Waiter& waiter) REQUIRES(mutex_);
   std::vector<TaskId> pick(TimePoint now, TimePoint& next);
   bool is_over(const TaskId& id, TimePoint now);
   void found(const TaskId& id, Result<Task> task, TimePoint now);
 
   const WaitersOptions options_;
   std::atomic<std::size_t> count_ = 0;
-  std::mutex mutex_;
-  std::unordered_map<TaskId, std::vector<Waiter>, UuidHash> by_id_;
-  Ends ends_;
-  std::unordered_map<std::uint64_t, std::size_t> callers_;  // how often each waits
-  std::unordered_set<TaskId, UuidHash> marked_;             // to be looked at now
-  TimePoint next_poll_{};
-  std::vector<std::pair<Completion<Task>, Result<Task>>> answers_;  // wait for stored()
+  Mutex mutex_;
+  std::unordered_map<TaskId, std::vector<Waiter>, UuidHash> by_id_ GUARDED_BY(mutex_);
+  Ends ends_ GUARDED_BY(mutex_);
+  // How often each caller waits.
+  std::unordered_map<std::uint64_t, std::size_t> callers_ GUARDED_BY(mutex_);
+  std::unordered_set<TaskId, UuidHash> marked_ GUARDED_BY(mutex_);  // to be looked at now
+  TimePoint next_poll_ GUARDED_BY(mutex_){};
+  // Wait for stored().
+  std::vector<std::pair<Completion<Task>, Result<Task>>> answers_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -72,7 +72,7 @@ Log::~Log() {
 
 Result<void> Log::start(const State& state, const Start& start) {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     sequence_ = start.sequence;
     epoch_ = start.epoch;
     first_ = start.first;
@@ -84,7 +84,7 @@ Result<void> Log::start(const State& state, const Start& start) {
     end_ = {start.next - 1, 0};
     begin_segment(state, start.end);
   }
-  const std::lock_guard flushing(flushing_);
+  const Lock flushing(flushing_);
   while (spares_.ready() == 0) {
     if (auto made = spares_.make(); !made) return made;
   }
@@ -154,7 +154,7 @@ void Log::add_group(std::string_view records, bool more) {
 }
 
 void Log::append(State& state, const Records& commit, std::optional<std::uint64_t> cleaned) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const std::string_view all = commit.bytes;
   std::size_t done = 0;
   while (done < all.size()) {
@@ -177,7 +177,7 @@ void Log::append(State& state, const Records& commit, std::optional<std::uint64_
 }
 
 std::uint64_t Log::room() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const std::uint64_t here =
       end_.offset < options_.segment_size ? options_.segment_size - end_.offset : 0;
   const std::size_t ready = spares_.ready();
@@ -186,30 +186,30 @@ std::uint64_t Log::room() const {
 }
 
 std::optional<Position> Log::oldest() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (first_ >= written_.segment) return std::nullopt;
   const auto found = every_.find(first_);
   return Position{first_, found == every_.end() ? 0 : found->second.end};
 }
 
 std::size_t Log::unwritten() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return unwritten_;
 }
 
 Position Log::written() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return written_;
 }
 
 // ---- Flushing ---------------------------------------------------------------------------------
 
 Result<void> Log::flush(std::optional<TimePoint> now) {
-  const std::lock_guard flushing(flushing_);
+  const Lock flushing(flushing_);
   std::vector<Chunk> chunks;
   std::size_t bytes = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
     chunks = std::exchange(pending_, {});
     bytes = std::exchange(unwritten_, 0);
@@ -241,7 +241,7 @@ bool Log::must_sync(std::optional<TimePoint> now) const {
 // What was not written goes before what was appended since.
 void Log::put_back(std::vector<Chunk>& chunks) {
   std::erase_if(chunks, [](const Chunk& chunk) { return chunk.bytes.empty(); });
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const Chunk& chunk : chunks) unwritten_ += chunk.bytes.size();
   pending_.insert(pending_.begin(), std::make_move_iterator(chunks.begin()),
                   std::make_move_iterator(chunks.end()));
@@ -251,7 +251,7 @@ Result<void> Log::write(std::vector<Chunk>& chunks) {
   for (Chunk& chunk : chunks) {
     if (auto written = write_chunk(chunk); !written) return written;
     chunk.bytes.clear();
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     buffer_ = std::move(chunk.bytes);
   }
   return {};
@@ -268,7 +268,7 @@ Result<void> Log::write_chunk(Chunk& chunk) {
   written_sequence_ = chunk.last_sequence;
   if (chunk.cleaned) cleaned_written_ = *chunk.cleaned;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     written_ = {chunk.at.segment, chunk.at.offset + chunk.bytes.size()};
   }
   // Whatever the mode: the next segment may begin only when everything before it is on disk.
@@ -279,7 +279,7 @@ Result<void> Log::write_chunk(Chunk& chunk) {
 void Log::seal(Chunk& chunk) const {
   std::uint32_t salt = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     salt = salts_.at(chunk.at.segment);
   }
   std::uint64_t sequence = chunk.last_sequence - chunk.groups.size();
@@ -314,7 +314,7 @@ Result<void> Log::begin_file(const Chunk& chunk) {
   const auto file = disk_.open(name, Disk::Access::write);
   if (!file) return std::unexpected(file.error());
   file_ = *file;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   --begun_;
   salts_.erase(salts_.begin(), salts_.find(chunk.at.segment));
   return {};
@@ -342,7 +342,7 @@ Result<void> Log::free_segments() {
   for (; freed_ < free_below; ++freed_) {
     std::uint64_t size = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       const auto found = every_.find(freed_);
       if (found == every_.end()) continue;
       size = found->second.size;
@@ -358,12 +358,12 @@ Result<void> Log::free_segments() {
 // ---- Failing ----------------------------------------------------------------------------------
 
 std::optional<Error> Log::failure() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return failure_;
 }
 
 Error Log::fail_for_good(const Error& cause) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!failure_) {
     failure_ = Error{.code = ErrorCode::unavailable,
                      .message = fmt::format("the journal has failed and must be opened again: {}",

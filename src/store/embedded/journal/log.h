@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "disk/disk.h"
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
@@ -121,7 +121,7 @@ class Log {
   std::uint64_t first_ = 1;
   std::uint64_t size_ = 0;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<Chunk> pending_;
   std::string buffer_;                            // of a chunk that was written, to be used again
   std::map<std::uint64_t, std::uint32_t> salts_;  // of segments not written to their end yet
@@ -132,7 +132,7 @@ class Log {
   std::optional<Error> failure_;
 
   // Whoever flushes holds this all along.
-  std::mutex flushing_;
+  Mutex flushing_;
   std::optional<Disk::File> file_;
   bool unsynced_ = false;        // bytes of file_
   bool unsynced_names_ = false;  // the directory

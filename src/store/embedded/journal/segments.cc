@@ -21,12 +21,12 @@ Result<std::size_t> Segments::read(std::uint64_t segment, std::uint64_t offset,
 }
 
 void Segments::forget(std::uint64_t segment) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   open_.erase(segment);
 }
 
 Result<std::shared_ptr<Segments::Open>> Segments::file_of(std::uint64_t segment) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = open_.find(segment);
   if (found != open_.end()) {
     found->second->used = ++asked_;
@@ -45,17 +45,17 @@ Result<std::shared_ptr<Segments::Open>> Segments::file_of(std::uint64_t segment)
 }
 
 Segments::Pin::Pin(Segments& segments, std::uint64_t first) : segments_(segments), first_(first) {
-  const std::lock_guard lock(segments_.mutex_);
+  const Lock lock(segments_.mutex_);
   segments_.pins_.insert(first_);
 }
 
 Segments::Pin::~Pin() {
-  const std::lock_guard lock(segments_.mutex_);
+  const Lock lock(segments_.mutex_);
   segments_.pins_.erase(segments_.pins_.find(first_));
 }
 
 std::uint64_t Segments::first_pinned() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return pins_.empty() ? std::numeric_limits<std::uint64_t>::max() : *pins_.begin();
 }
 

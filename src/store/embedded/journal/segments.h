@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 
+#include "core/mutex.h"
 #include "disk/disk.h"
 
 namespace millrace::embedded {
@@ -59,10 +59,11 @@ class Segments {
   Result<std::shared_ptr<Open>> file_of(std::uint64_t segment);
 
   Disk& disk_;
-  std::mutex mutex_;
-  std::map<std::uint64_t, std::shared_ptr<Open>> open_;  // closed once no thread reads it
-  std::multiset<std::uint64_t> pins_;
-  std::uint64_t asked_ = 0;
+  Mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<Open>> open_
+      GUARDED_BY(mutex_);  // closed once no thread reads it
+  std::multiset<std::uint64_t> pins_ GUARDED_BY(mutex_);
+  std::uint64_t asked_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace millrace::embedded
