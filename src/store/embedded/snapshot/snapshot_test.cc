@@ -49,7 +49,7 @@ class WatchedDisk final : public Disk {
   Result<void> allocate(File file, std::uint64_t size) override {
     return disk_->allocate(file, size);
   }
-  // Half of it arrives when it fails.
+  // Half of the bytes arrive when the write fails.
   Result<void> write(File file, std::uint64_t offset, std::string_view bytes) override {
     if (!is_refused()) return disk_->write(file, offset, bytes);
     auto half = disk_->write(file, offset, bytes.substr(0, bytes.size() / 2));
@@ -96,7 +96,7 @@ class SnapshotTest : public ::testing::Test {
     store_ = must(try_open(std::move(options)));
     return StoreDriver(*store_);
   }
-  // As a crash leaves it: nothing is written any more, whatever the destructor tries.
+  // Leaves the disk as a crash does: nothing is written any more, whatever the destructor tries.
   void crash() {
     fate_.fail_from = 1;
     store_.reset();
@@ -213,7 +213,7 @@ TEST_F(SnapshotTest, a_token_that_a_crash_forgot_is_never_given_out_again) {
   EXPECT_EQ(driver.settle(test::done(lease)), TaskState::completed);
 }
 
-// D-07: what ran is in its queue again, and who ran it settles nothing any more.
+// D-07: a task that ran is in its queue again, and the worker that ran it settles nothing any more.
 TEST_F(SnapshotTest, tasks_that_were_running_are_queued_again_at_their_old_place) {
   auto driver = open();
   driver.make_queue("q");
