@@ -193,7 +193,7 @@ TEST(Zone, a_name_never_leads_out_of_the_database) {
 }
 
 TEST(Zone, files_that_are_not_zones_are_refused) {
-  // The other files of a database begin with a small letter and are not looked at, this one does
+  // The other files of a database begin with a small letter and are not looked at; this one does
   // not.
   EXPECT_EQ(Zone::find("CMakeLists", "tests/cron_oracle").error().code, ErrorCode::invalid);
   const std::string_view text = "README";
