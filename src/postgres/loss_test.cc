@@ -35,7 +35,7 @@ std::unique_ptr<Connection> connect(ConnectOptions options = {}) {
   return std::move(*connection);
 }
 
-// Of a server that is only this test's.
+// A server for this test alone.
 test::PostgresOptions own_server() {
   static const test::ClusterTemplate cluster;
   return {.settings = test::quick_settings(), .copy_of = &cluster};
@@ -137,7 +137,7 @@ TEST(Loss, an_answer_that_does_not_come_is_not_waited_for) {
   EXPECT_LT(clock.steady(), 10s);
 }
 
-// Listens, and never says a word.
+// Listens, and never answers.
 class Mute {
  public:
   Mute() {
@@ -193,7 +193,7 @@ TEST(Connect, of_several_addresses_the_one_that_takes_writes_is_found) {
   const auto primary = connect({.url = url});
   EXPECT_EQ(primary->where(), address(shared_postgres()) + "/postgres");
   EXPECT_FALSE(primary->is_read_only());
-  // Unless any will do.
+  // Unless any server will do.
   EXPECT_EQ(connect({.url = url, .writes = false})->where(), address(standby) + "/postgres");
   EXPECT_TRUE(connect({.url = url + "?target_session_attrs=any"})->is_read_only());
   EXPECT_TRUE(connect({.url = standby.url()})->is_read_only()) << "there is no other";
@@ -214,7 +214,7 @@ TEST(Connect, says_when_a_server_is_made_read_only) {
   EXPECT_TRUE(connection->is_read_only());
 }
 
-TEST(Connect, nobody_listens) {
+TEST(Connect, no_server_listens) {
   const auto refused = Connection::open({.url = "postgres://u:secret@127.0.0.1:1/d"});
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().lost);
@@ -256,7 +256,7 @@ TEST(Connect, tls_carries_a_lot_both_ways_and_certificates_are_checked) {
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->back().get<std::string_view>(0, 0).size(), 100'000u);
 
-  // One that was made for somebody else.
+  // A certificate of another server.
   const test::PostgresServer other(options);
   const auto refused = Connection::open({.url = url + other.certificate()});
   ASSERT_FALSE(refused);

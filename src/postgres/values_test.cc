@@ -20,7 +20,7 @@ class Values : public testing::Test {
     if (!rows) throw std::runtime_error(rows.error().message);
     return std::move(*rows);
   }
-  // The server's opinion, as text.
+  // The server's view of the value, as text.
   std::string as_text(const Sql& sql, const Params& params) {
     return ask(sql, params).get<std::string>(0, 0);
   }
