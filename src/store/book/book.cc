@@ -51,8 +51,7 @@ void Book::use_counts(std::uint16_t queue, std::uint64_t waiting, std::uint64_t 
   state_.queue_at(queue).running = running;
 }
 
-// ---- What has changed
-// ----------------------------------------------------------------------------
+// ---- What has changed ---------------------------------------------------------------------------
 
 Changes Book::changes() {
   Changes changes;
