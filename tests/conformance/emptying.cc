@@ -113,7 +113,7 @@ TEST_P(StoreConformance, a_queue_being_removed_refuses_puts_and_takes) {
   make_queue("doomed");
   put(task("doomed"));
   must(store().remove_queue("doomed", true, now));
-  if (must(store().queues(std::nullopt)).size() == 1) return;  // gone already: that is allowed
+  if (must(store().queues(std::nullopt)).size() == 1) return;  // gone already, which is allowed
   EXPECT_TRUE(find_queue("doomed").removing);
   EXPECT_THAT(try_put(task("doomed")), FailsWith(ErrorCode::conflict));
   EXPECT_THAT(take("doomed"), IsEmpty());

@@ -161,7 +161,7 @@ TEST_P(StoreConformance, filtered_pages_show_every_match_once) {
   }
 }
 
-// Design 2.1: at most 20,000 entries a page; a page may be short and says how far it looked.
+// Design 2.1: at most 20,000 entries per page; a page may be short and says how far it looked.
 TEST_P(StoreConformance, a_page_looks_at_20000_entries_at_most_and_may_be_short) {
   const TaskId needle = put(task("q", {.type = "needle"})).id;
   const std::size_t batch_size = std::min<std::size_t>(1000, store().traits().batch);

@@ -197,7 +197,7 @@ TEST_P(StoreConformance, ageing_counts_from_the_ready_moment_and_not_from_the_pu
   EXPECT_THAT(ids_of(take("ageing")), ElementsAre(other, delayed));
 }
 
-TEST_P(StoreConformance, ageing_holds_for_tasks_that_nobody_promoted) {
+TEST_P(StoreConformance, ageing_holds_for_tasks_that_were_not_promoted) {
   NEEDS_TRAIT(exact_order);
   make_queue(queue("ageing", {.ageing = 10s}));
   const TaskId delayed = put(task("ageing", {.priority = 2, .start = now + 1s})).id;
@@ -247,7 +247,7 @@ TEST_P(StoreConformance, a_take_fills_its_queues_in_the_order_it_names_them) {
   EXPECT_THAT(ids_of(leases), ElementsAre(in_b, in_a));
 }
 
-TEST_P(StoreConformance, an_empty_queue_leaves_its_share_to_nobody) {
+TEST_P(StoreConformance, no_queue_gets_the_share_of_an_empty_one) {
   make_queue("a");
   make_queue("b");
   for (int i = 0; i < 5; ++i) put(task("b"));
