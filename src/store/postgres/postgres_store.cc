@@ -102,7 +102,7 @@ void PostgresStore::listen(const ServerFacts& facts) {
   } else if (facts.pooled || !options_.prepare) {
     if (options_.notice) {
       options_.notice(
-          "a pooler is between here and PostgreSQL, so tasks that other servers take in are "
+          "a pooler is between here and PostgreSQL, so tasks that other servers accept are "
           "noticed by polling; name a direct way with listen_url=, see "
           "docs/running-on-postgres.md");
     }

@@ -258,9 +258,10 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
     for (const std::size_t place : gone) again.push_back(tasks[place]);
     auto more = add_any(again, now);
     if (more && attempt == most_attempts && !more->left.empty()) {
-      more = std::unexpected(Error{ErrorCode::unavailable,
-                                   "cannot put tasks: others put and remove the same all the time",
-                                   std::chrono::seconds(1)});
+      more = std::unexpected(
+          Error{ErrorCode::unavailable,
+                "cannot put tasks: other processes keep putting and removing the same ids",
+                std::chrono::seconds(1)});
     }
     for (std::size_t i = 0; i < gone.size(); ++i) {
       answer->results[gone[i]] = more ? std::move(more->results[i]) : std::unexpected(more.error());

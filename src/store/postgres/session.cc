@@ -17,7 +17,7 @@ constexpr int most_attempts = 10;
 }  // namespace
 
 postgres::Failure stale() {
-  return {.state = std::string(stale_state), .message = "the settings of queues keep changing"};
+  return {.state = std::string(stale_state), .message = "other processes keep changing queues"};
 }
 
 bool is_stale(const postgres::Failure& failure) {

@@ -197,7 +197,7 @@ auto JournalStore::change(Reserve reserve, std::size_t bytes, const auto& call)
 Result<void> JournalStore::before_change(Reserve reserve, std::size_t bytes) {
   if (auto good = check_failed(); !good) return good;
   if (options_.read_only) {
-    return fail(ErrorCode::conflict, fmt::format("{} is open to be read only", disk_->path()));
+    return fail(ErrorCode::conflict, fmt::format("{} is open for reading only", disk_->path()));
   }
   const bool adds = reserve == Reserve::must_leave;
   const std::uint64_t left = options_.segment_size * (adds ? 6 : 3) / 4;

@@ -370,7 +370,7 @@ TEST_F(JournalTest, read_only_shows_everything_and_changes_nothing) {
   const auto refused = driver_->try_put(task());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
-  EXPECT_THAT(refused.error().message, HasSubstr("open to be read only"));
+  EXPECT_THAT(refused.error().message, HasSubstr("open for reading only"));
   EXPECT_EQ(segments(), 1U);
 }
 

@@ -67,7 +67,7 @@ Result<void> SnapshotStore::flush() {
   if (options_.read_only) {
     if (captured_ == revision()) return {};
     return fail(ErrorCode::conflict,
-                fmt::format("{}/{} is open to be read only", disk_->path(), name_));
+                fmt::format("{}/{} is open for reading only", disk_->path(), name_));
   }
   const Lock writing(writing_);
   std::optional<std::string> made;
