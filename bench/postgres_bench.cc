@@ -210,8 +210,7 @@ void compare(std::string_view name, const Scale& scale, const Of& ours, const Gr
 // removed.
 void flat(test::PostgresServer& server, const Scale& scale) {
   Ours ours(server, scale);
-  ours.keep({.for_time = std::chrono::hours(24)});  // by age alone, so that the filled-in tasks
-                                                    // stay
+  ours.keep({.for_time = std::chrono::hours(24)});  // by age alone: filled-in tasks stay
   const double stretch = std::min(20.0, scale.held / 4);
   ours.live(stretch / 4);
   const double fresh = ours.live(stretch);

@@ -16,8 +16,7 @@ struct ReadsSettings {
   double seconds = 2;                // of each figure
   std::size_t stored = 2'000'000;    // tasks that are read
   std::size_t work_tasks = 200'000;  // that wait before the first round
-  std::string directory = {};  // drop its files from the page cache before each figure; empty: they
-                               // stay there
+  std::string directory = {};  // its files leave the page cache before each figure; empty: none
   std::function<void()> loaded = [] {};  // called once all of them are stored
 };
 

@@ -97,8 +97,7 @@ class Workers {
   std::size_t batch_;
   std::size_t waiting_ = 0;
   std::vector<Worker> workers_;
-  std::unique_ptr<HttpLoad> load_;  // new each time, since servers close connections that are idle
-                                    // for long
+  std::unique_ptr<HttpLoad> load_;  // new each time: servers close idle connections
   std::string body_;
 };
 

@@ -215,8 +215,7 @@ struct Hint {
   std::vector<std::string> work = {};  // names of queues that may have tasks to take
   bool queues = false;                 // some may have been created, changed or removed
   bool schedules = false;              // some of these may have been, too
-  bool everything = false;             // the store did not listen for a while: all of this,
-                                       // everywhere
+  bool everything = false;             // nothing was heard for a while: all of this
 
   friend bool operator==(const Hint&, const Hint&) = default;
 };

@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t look_every = 20;        // steps
-constexpr std::size_t look_around_every = 4;  // what it knows may be out of date, as with real
-                                              // callers
+constexpr std::size_t look_around_every = 4;  // its knowledge may be old, as with real callers
 
 bool is_revivable(TaskState state) {
   return next_state(state, Event::revive).has_value();

@@ -87,8 +87,7 @@ class Generator {
   Dice dice_;
   // Most sequences are small, so that calls affect each other; a few have crowds of tasks.
   std::uint32_t scale_ = 1;
-  std::size_t crowd_ = 0;  // tasks; above this number fewer are put, since few tasks have longer
-                           // lives
+  std::size_t crowd_ = 0;  // above it fewer are put: few tasks have longer lives
   Side model_;
   TimePoint now_;
   std::uint32_t last_task_ = 0;

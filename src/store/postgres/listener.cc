@@ -150,8 +150,7 @@ bool Listener::speak() {
   spoke_ = clock_.steady();
   const Batch notify = batch_of(sql::Notify{.channel = channel_, .words = words});
   const auto said = connection_->transact(notify.statements(), {.durable = false});
-  if (connection_->is_read_only()) return false;  // the other processes have left this server, or
-                                                  // will
+  if (connection_->is_read_only()) return false;  // the others leave it, too
   return said.has_value() || !said.error().lost;
 }
 

@@ -104,8 +104,7 @@ struct PlainPut {
   std::span<const NewTask> tasks;
   std::vector<Result<Put>> results;
   sql::PlainArrays columns;
-  TimePoint since;                                           // none of the tasks can have ended
-                                                             // before
+  TimePoint since;                                           // none can have ended before
   std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
   std::vector<std::pair<std::size_t, std::size_t>> twins;    // the same id again, and the first
   std::vector<std::size_t> refused;                          // unless the task exists already

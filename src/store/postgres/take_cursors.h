@@ -39,8 +39,8 @@ class TakeCursors {
 
   // For a take that may fail: then nothing was taken, and restore() undoes its changes.
   Positions positions(std::uint16_t queue) { return queues_[queue]; }
-  void restore(std::uint16_t queue, const Positions& positions) {
-    static_cast<Positions&>(queues_[queue]) = positions;
+  void restore(std::uint16_t queue, const Positions& before) {
+    static_cast<Positions&>(queues_[queue]) = before;
   }
 
   // This task was taken, and everything before it.

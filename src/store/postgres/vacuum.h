@@ -38,8 +38,7 @@ class Vacuum {
   Clock& clock_;
   const std::chrono::milliseconds every_;
   Throttle throttle_;                         // the thread's
-  std::map<std::string, std::int64_t> dead_;  // the thread's: rows that stayed after the last time,
-                                              // by table
+  std::map<std::string, std::int64_t> dead_;  // the thread's: rows left last time, by table
 
   Mutex mutex_;
   Condition changed_;
