@@ -159,7 +159,7 @@ TEST_F(KeyBookTest, unreadable_keys_neither_lock_callers_out_nor_open_the_server
   EXPECT_EQ(ask(book_, key, Scope::admin), Outcome::allowed);
 }
 
-TEST_F(KeyBookTest, an_admin_is_one_who_has_not_expired) {
+TEST_F(KeyBookTest, an_expired_key_is_no_admin) {
   make({.scopes = Scopes(std::vector{Scope::admin}), .expires = t0 + 1s});
   make(Scope::put);
   load(book_);

@@ -14,7 +14,7 @@ Task dead(std::string message, std::string code = "exit_1") {
   return task;
 }
 
-TEST(ErrorGroup, what_names_one_task_or_moment_is_left_out_of_the_pattern) {
+TEST(ErrorGroup, names_of_one_task_or_moment_are_left_out_of_the_pattern) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"connection refused by 10.0.0.7:5432", "connection refused by #"},
       {"timed out after 30s", "timed out after #s"},
@@ -52,7 +52,7 @@ TEST(ErrorGroup, a_pattern_is_short_and_stays_text) {
   EXPECT_EQ(error_pattern(std::string(5000, '7')), "#");
 }
 
-TEST(ErrorGroup, tasks_that_died_of_the_same_are_one_group) {
+TEST(ErrorGroup, tasks_that_died_of_the_same_error_are_one_group) {
   const auto group = error_group_of(dead("user 17 is unknown"));
   EXPECT_EQ(group, error_group_of(dead("user 4,711 is unknown")));
   EXPECT_NE(group, error_group_of(dead("user 17 is blocked")));

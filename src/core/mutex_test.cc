@@ -76,7 +76,7 @@ TEST(Mutex, going_up_in_rank_is_allowed) {
   const Lock fourth(leases);
 }
 
-TEST(Mutex, what_was_unlocked_no_longer_counts) {
+TEST(Mutex, an_unlocked_mutex_no_longer_counts) {
   CheckedMutex events(LockRank::events);
   CheckedMutex leases(LockRank::leases);
   {

@@ -146,7 +146,7 @@ TEST(RateWindow, retry_after_is_the_first_moment_at_which_they_fit) {
   }
 }
 
-TEST(RateWindow, more_than_the_rate_never_fits_and_is_told_when_the_window_is_empty) {
+TEST(RateWindow, more_than_the_rate_never_fits_and_must_wait_until_the_window_is_empty) {
   const Rate rate{.max = 5, .per = milliseconds(32)};
   RateWindow window;
   EXPECT_EQ(window.retry_after(rate, at(100), 6), Duration(1));

@@ -223,7 +223,7 @@ TEST(Connect, no_server_listens) {
   EXPECT_THAT(refused.error().message, Not(HasSubstr("secret")));
 }
 
-TEST(Connect, a_wrong_password_and_a_missing_one_are_told_without_it) {
+TEST(Connect, errors_about_a_wrong_or_missing_password_do_not_show_it) {
   test::PostgresOptions options = own_server();
   options.authentication = {"host all locked 127.0.0.1/32 scram-sha-256"};
   const test::PostgresServer server(options);
@@ -284,7 +284,7 @@ TEST(Connect, a_schema_that_makes_no_sense_is_refused) {
   EXPECT_THAT(refused.error().message, HasSubstr("schema"));
 }
 
-TEST(Connect, says_who_it_is) {
+TEST(Connect, tells_the_server_its_application_name) {
   static constexpr Sql name{"name", "select current_setting('application_name')"};
   EXPECT_EQ(connect()->transact(name)->get<std::string>(0, 0), "millrace");
   EXPECT_EQ(connect({.url = shared_postgres().url() + "?application_name=mine"})

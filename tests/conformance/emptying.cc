@@ -51,7 +51,7 @@ TEST_P(StoreConformance, a_drain_waits_for_tasks_that_come_back) {
 
 // ---- Clear -------------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, clear_removes_what_waits_and_leaves_what_runs_or_has_ended) {
+TEST_P(StoreConformance, clear_removes_waiting_tasks_and_leaves_running_and_ended_ones) {
   const auto tasks = one_in_each_state("q");
   EXPECT_THAT(store().clear("q", 100, now), IsOkAndHolds(4U));
   for (const TaskState state : waiting_states) {

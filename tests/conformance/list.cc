@@ -74,7 +74,7 @@ TEST_P(StoreConformance, pages_of_several_queues_and_states_are_one_list) {
   EXPECT_TRUE(std::ranges::is_sorted(waiting, std::greater{}, &Task::number));
 }
 
-TEST_P(StoreConformance, what_arrives_meanwhile_does_not_disturb_the_pages) {
+TEST_P(StoreConformance, tasks_that_arrive_meanwhile_do_not_disturb_the_pages) {
   const auto puts = put_all({task("q"), task("q"), task("q")});
   const TaskPage first = must(store().list({.limit = 2}));
   put(task("q"));

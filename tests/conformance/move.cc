@@ -236,7 +236,7 @@ TEST_P(StoreConformance, a_unique_window_goes_along_to_its_old_end) {
   EXPECT_FALSE(put(task("other", {.unique = key})).existing);
 }
 
-TEST_P(StoreConformance, a_key_that_is_held_in_the_other_queue_stands_in_the_way_of_a_move) {
+TEST_P(StoreConformance, a_key_that_is_held_in_the_other_queue_refuses_a_move) {
   make_queue("other");
   for (const UniqueKey& key : {UniqueKey{.key = "k"}, UniqueKey{"s", UniqueScope::until_started},
                                UniqueKey{"w", UniqueScope::window, 1h}}) {
@@ -338,7 +338,7 @@ TEST_P(StoreConformance, a_move_survives_a_restart) {
 }
 
 // No change after a move may bring the task back to its old queue.
-TEST_P(StoreConformance, what_is_changed_after_a_move_stays_there_after_a_restart) {
+TEST_P(StoreConformance, a_task_changed_after_a_move_stays_there_after_a_restart) {
   if (!can_reopen()) GTEST_SKIP() << "the store keeps nothing";
   make_queue("other");
   const TaskId id = put(task("q")).id;

@@ -169,7 +169,7 @@ TEST_P(StoreConformance, creating_a_queue_needs_an_id) {
 
 // ---- Versions ----------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, a_change_of_a_queue_is_made_by_what_was_seen_or_not_at_all) {
+TEST_P(StoreConformance, a_change_of_a_queue_is_made_only_if_the_queue_is_as_it_was_seen) {
   const Queue seen = make_queue(queue("shared"));
   QueueSettings settings = seen.settings;
   settings.description = "first";

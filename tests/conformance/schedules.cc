@@ -123,7 +123,7 @@ TEST_P(StoreConformance, an_unknown_schedule_is_not_found) {
 
 // ---- Versions ----------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, a_change_of_a_schedule_is_made_by_what_was_seen_or_not_at_all) {
+TEST_P(StoreConformance, a_change_of_a_schedule_is_made_only_if_it_is_as_it_was_seen) {
   Ticking ticking(store());
   const Schedule seen = ticking.make();
   Schedule schedule = seen;

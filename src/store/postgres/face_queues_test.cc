@@ -126,7 +126,7 @@ TEST_F(TaskQueues, an_update_leaves_alone_what_another_one_changes_meanwhile) {
 }
 
 // The clock of the server that wrote it last may be ahead.
-TEST_F(TaskQueues, an_update_is_noticed_by_those_who_decided_by_what_was_there_before) {
+TEST_F(TaskQueues, a_server_that_decided_by_older_settings_notices_an_update) {
   QueueSettings settings = queue("busy");
   const Queue seen = must(store().put_queue(settings, PutQueue::replace, now + 24h * 36500));
   sql("update millrace.task_queues set priority = 2 where name = 'busy'");
@@ -172,7 +172,7 @@ TEST_F(TaskQueues, a_queue_is_only_marked_while_a_session_puts_into_it) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(TaskQueues, what_is_rolled_back_was_never_there) {
+TEST_F(TaskQueues, a_queue_that_is_rolled_back_never_existed) {
   const std::string before = dump(store(), now);
   sql("begin; insert into millrace.task_queues (name) values ('x'); update millrace.task_queues "
       "set "

@@ -116,7 +116,7 @@ TEST_F(QueueTasks, shows_who_works_on_it_and_when) {
 }
 
 // S4-016, S4-022, C-19: whatever the bytes are, the row can be read.
-TEST_F(QueueTasks, shows_data_as_json_and_what_is_none_as_a_string) {
+TEST_F(QueueTasks, shows_data_as_json_and_other_bytes_as_a_string) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"b":1, "a":1.0,"a":2})", R"({"a": 2, "b": 1})"},
       {"[1, 2]", "[1, 2]"},
@@ -229,7 +229,7 @@ TEST_F(QueueTasks, an_insert_puts) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(QueueTasks, an_update_changes_priority_and_start_of_what_waits) {
+TEST_F(QueueTasks, an_update_changes_priority_and_start_of_waiting_tasks) {
   const TaskId id = put(task("q", {.priority = 3})).id;
   EXPECT_EQ(sql("update millrace.queue_tasks set priority = 9" + where(id) + " returning priority"),
             "9");
@@ -251,7 +251,7 @@ TEST_F(QueueTasks, an_update_changes_priority_and_start_of_what_waits) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(QueueTasks, a_delete_removes_what_waits_and_what_has_ended) {
+TEST_F(QueueTasks, a_delete_removes_waiting_and_ended_tasks) {
   auto tasks = one_in_each_state("q");
   const TaskId holder =
       put(task("q", {.start = now + 1h, .unique = UniqueKey{.key = "k"}, .keep_for = 1h})).id;
@@ -317,7 +317,7 @@ TEST_F(QueueTasks, refuses_what_another_command_does) {
 }
 
 // An update or delete of many tasks leaves out those that a worker takes meanwhile.
-TEST_F(QueueTasks, what_is_taken_meanwhile_is_left_out) {
+TEST_F(QueueTasks, tasks_that_are_taken_meanwhile_are_left_out) {
   put(task("q"));
   for (const std::string change :
        {"update millrace.queue_tasks set priority = 9", "delete from millrace.queue_tasks"}) {

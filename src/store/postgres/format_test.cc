@@ -34,7 +34,7 @@ class NewerFormat : public SqlSession {
   }
 };
 
-TEST_F(NewerFormat, of_fields_is_refused_and_the_task_left_to_those_who_can_read_it) {
+TEST_F(NewerFormat, of_fields_is_refused_and_the_task_left_to_newer_servers) {
   const Put newer = put(task("q", {.timeout = std::chrono::seconds(9)}));
   const Put plain = put(task("q"));
   make_newer("tasks", "more");

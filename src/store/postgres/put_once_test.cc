@@ -82,7 +82,7 @@ TEST_F(PutOnce, a_task_that_has_come_and_gone_meanwhile_does_not_come_back) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(PutOnce, what_was_added_is_answered_although_the_rest_cannot_be_read) {
+TEST_F(PutOnce, added_tasks_are_answered_although_the_rest_cannot_be_read) {
   sql("select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' "
       "and application_name = 'millrace'");
   const auto put = answer();

@@ -217,7 +217,7 @@ TEST_F(SqlPut, a_window_outlives_its_task_and_ends) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(SqlPut, a_key_that_another_transaction_puts_is_waited_for_as_long_as_one_wants) {
+TEST_F(SqlPut, a_put_waits_for_a_key_of_another_transaction_as_long_as_lock_timeout_allows) {
   auto other = connect();
   other->begin();
   ASSERT_TRUE(other->run_script("select millrace.put('q', 'first', unique_key => 'k')"));

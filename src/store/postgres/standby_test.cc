@@ -83,7 +83,7 @@ TEST_F(Standby, is_left_by_sessions_that_want_to_write) {
   EXPECT_EQ(driver_.take("q").size(), 2U);
 }
 
-TEST_F(Standby, is_what_a_server_becomes_that_is_made_read_only) {
+TEST_F(Standby, is_how_a_server_counts_that_was_made_read_only) {
   server_.set_read_only(true);
   const auto flushed = store_->flush();
   ASSERT_FALSE(flushed.has_value()) << "what it is about may be on another server";
@@ -96,7 +96,7 @@ TEST_F(Standby, is_what_a_server_becomes_that_is_made_read_only) {
   EXPECT_EQ(driver_.take("q").size(), 2U);
 }
 
-TEST_F(Standby, is_left_by_who_vacuums) {
+TEST_F(Standby, is_left_by_the_session_that_vacuums) {
   const store_postgres::Vacuum vacuum({.url = server_.url(), .application_name = "cleaner"}, clock_,
                                       20ms);
   std::string session;

@@ -304,7 +304,7 @@ TEST(Promise, is_asked_only_of_servers_that_can_make_one) {
 
 // ---- Verifying ---------------------------------------------------------------------------------
 
-TEST_F(Tables, are_counted_and_what_is_wrong_is_told) {
+TEST_F(Tables, are_counted_and_differences_are_reported) {
   EXPECT_THAT(verify_postgres(options()).error().message, HasSubstr("no tables of Millrace"));
   auto store = open(options());
   ASSERT_THAT(store, test::IsOk());

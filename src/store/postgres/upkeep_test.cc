@@ -53,7 +53,7 @@ class Upkeep : public SqlSession {
 // ---- Pruning -----------------------------------------------------------------------------------
 
 // Two processes that had counted the same tasks would remove twice as many.
-TEST_F(Upkeep, only_one_prunes_at_a_time) {
+TEST_F(Upkeep, one_process_prunes_at_a_time) {
   make_queue(queue("few", {.keep_completed = {.last = 2}}));
   for (int i = 0; i < 5; ++i) {
     put(task("few"));
@@ -71,7 +71,7 @@ TEST_F(Upkeep, only_one_prunes_at_a_time) {
 }
 
 // A restored task is removed by itself; once its queue is empty there is nothing to look for.
-TEST_F(Upkeep, what_a_removed_queue_had_is_no_reason_to_come_back) {
+TEST_F(Upkeep, tasks_of_a_removed_queue_set_no_next_moment) {
   make_queue(queue("gone", {.keep_dead = {.for_time = 30 * 24h}}));
   restore(old_task("gone", {.state = TaskState::dead}));
   ASSERT_TRUE(store().advance(now, 1000)->next.has_value());

@@ -30,7 +30,7 @@ class BlobReaderTest : public ::testing::Test {
   Segments segments{*disk};
 };
 
-TEST_F(BlobReaderTest, what_lies_before_the_end_is_written) {
+TEST_F(BlobReaderTest, bytes_before_the_end_are_written) {
   for (const std::uint64_t newest : {5ULL, 0x1'0000ULL, 0x10'0005ULL, 0x30'0001ULL}) {
     EXPECT_TRUE(is_written(newest, newest)) << newest;
     EXPECT_TRUE(is_written(newest, newest - 1, 1'000'000)) << newest;

@@ -128,7 +128,7 @@ TEST_F(SnapshotTest, a_missing_file_is_an_empty_store) {
 }
 
 // S0-070, S0-076
-TEST_F(SnapshotTest, what_was_there_when_it_was_closed_is_there_when_it_is_opened) {
+TEST_F(SnapshotTest, tasks_survive_closing_and_opening) {
   auto driver = open();
   driver.make_queue("q");
   driver.one_in_each_state("q");
@@ -276,7 +276,7 @@ TEST_F(SnapshotTest, a_damaged_file_is_an_error_that_names_it_and_it_stays_as_it
   EXPECT_EQ(read_file(), bad);
 }
 
-TEST_F(SnapshotTest, a_file_of_another_kind_is_told_from_a_damaged_one) {
+TEST_F(SnapshotTest, a_file_of_another_kind_is_distinguished_from_a_damaged_one) {
   write_file("{\"queues\":{}}");
   EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("millrace import")));
   write_file("");
@@ -331,7 +331,7 @@ TEST_F(SnapshotTest, a_directory_that_cannot_be_written_is_refused_when_it_is_op
   EXPECT_THAT(try_open(), FailsWith(ErrorCode::limited));
 }
 
-TEST_F(SnapshotTest, what_cannot_be_saved_at_the_end_is_told) {
+TEST_F(SnapshotTest, changes_that_cannot_be_saved_at_the_end_are_reported) {
   std::vector<std::string> notices;
   auto driver = open({.notice = [&](std::string_view text) { notices.emplace_back(text); }});
   driver.make_queue("q");
