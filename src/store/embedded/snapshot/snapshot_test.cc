@@ -242,7 +242,7 @@ TEST_F(SnapshotTest, opened_to_be_read_changes_nothing) {
   EXPECT_EQ(driver.find_queue("q").settings.name, "q");
   EXPECT_THAT(store_->flush(), IsOk());
   driver.put(task("q"));
-  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::conflict, HasSubstr("read only")));
+  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::conflict, HasSubstr("reading only")));
   store_.reset();
   EXPECT_EQ(read_file(), before);
 }
