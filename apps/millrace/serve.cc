@@ -289,7 +289,8 @@ class Server {
     deliverer_options_.name = inner_worker("deliver", traits);
     if (settings_.webhooks_concurrency != 0)
       deliverer_ = std::make_unique<worker::Deliverer>(clock_, *broker_, deliverer_options_);
-    bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, bulk_options(*broker_, log_));
+    bulk_ = std::make_unique<worker::BulkWorker>(clock_, *broker_, *broker_,
+                                                 bulk_options(traits, log_));
   }
 
   // Worker processes connect from this machine, without TLS.

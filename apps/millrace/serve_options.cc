@@ -65,17 +65,8 @@ std::string inner_worker(std::string_view what, const Traits& traits) {
   return fmt::format("{}-{}-{}-{}", local_worker, what, host.data(), getpid());
 }
 
-worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log) {
-  return {.tools = {.read_request = wire::bulk_from,
-                    .read_progress = wire::progress_from,
-                    .write_progress = wire::progress_text,
-                    .write_result = wire::result_text,
-                    .act =
-                        [&broker](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
-                          broker.act(ask, std::move(batch), std::move(done));
-                        }},
-          .name = inner_worker("bulk", broker.traits()),
-          .log = log};
+worker::BulkWorkerOptions bulk_options(const Traits& traits, const Log& log) {
+  return {.name = inner_worker("bulk", traits), .log = log};
 }
 
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,

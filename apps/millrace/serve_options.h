@@ -22,7 +22,7 @@ WatchOptions watch_options(const config::Settings& settings);
 // `invalid` names the setting.
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log);
-worker::BulkWorkerOptions bulk_options(LocalBroker& broker, const Log& log);
+worker::BulkWorkerOptions bulk_options(const Traits& traits, const Log& log);
 // The name of a worker inside this server: fixed if the store has one owner, unique per process if
 // several share the store, so that people can tell who holds a task.
 std::string inner_worker(std::string_view what, const Traits& traits);

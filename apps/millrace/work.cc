@@ -17,7 +17,7 @@ constexpr Duration log_patience = std::chrono::seconds(5);  // for the reader of
 // The name of a server must not be taken for a directory.
 Result<Opened> open(const cli::WorkerProgram& program, Clock& clock, const Log& log) {
   if (program.on_store) return open_broker(clock, program.server, {.log = log});
-  auto remote = connect(clock, {.url = program.server, .key = program.key});
+  auto remote = HttpBroker::open(clock, {.url = program.server, .key = program.key});
   if (!remote) return std::unexpected(std::move(remote.error()));
   Opened opened;
   opened.remote = std::move(*remote);

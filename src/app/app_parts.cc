@@ -149,8 +149,8 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
 }
 
 Result<void> App::Parts::prepare_schedule(const Schedule& schedule) {
-  auto put = shared->call<Schedule>([&](Broker& to, Ask ask, auto done) {
-    to.put_schedule(ask, schedule, PutQueue::replace, std::move(done));
+  auto put = shared->call<Schedule>([&](Broker&, Ask ask, auto done) {
+    shared->opened.schedules().put_schedule(ask, schedule, PutQueue::replace, std::move(done));
   });
   if (put) return {};
   put.error().message = fmt::format("schedule {}: {}", schedule.name, put.error().message);

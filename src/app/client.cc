@@ -151,13 +151,13 @@ Result<TaskState> Client::retry(TaskId task) {
 
 Result<std::uint64_t> Client::retry_dead(DeadFilter filter) {
   return count_of(parts_->call<Handled>([&](Broker& broker, Ask ask, auto done) {
-    broker.retry_dead(ask, letters_of(std::move(filter)), std::move(done));
+    broker.handle_dead(ask, letters_of(std::move(filter)), DeadAction::retry, std::move(done));
   }));
 }
 
 Result<std::uint64_t> Client::clear_dead(DeadFilter filter) {
   return count_of(parts_->call<Handled>([&](Broker& broker, Ask ask, auto done) {
-    broker.remove_dead(ask, letters_of(std::move(filter)), std::move(done));
+    broker.handle_dead(ask, letters_of(std::move(filter)), DeadAction::remove, std::move(done));
   }));
 }
 

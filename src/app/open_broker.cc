@@ -41,8 +41,8 @@ bool is_server(std::string_view url) {
 
 Result<Opened> open_broker(Clock& clock, std::string_view url, const OpenOptions& options) {
   if (!is_server(url)) return open_local(clock, url, options);
-  auto remote =
-      connect(clock, {.url = std::string(url), .key = options.key, .timeout = options.timeout});
+  auto remote = HttpBroker::open(
+      clock, {.url = std::string(url), .key = options.key, .timeout = options.timeout});
   if (!remote) return std::unexpected(std::move(remote.error()));
   Opened opened;
   opened.remote = std::move(*remote);

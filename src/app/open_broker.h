@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "api/client/http_broker.h"
 #include "broker/broker.h"
 #include "broker/local_broker.h"
+#include "broker/schedules.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "store/store.h"
@@ -27,9 +29,16 @@ struct OpenOptions {
 struct Opened {
   std::unique_ptr<Store> store = nullptr;  // null: a server has it
   std::unique_ptr<LocalBroker> local = nullptr;
-  std::unique_ptr<Broker> remote = nullptr;
+  std::unique_ptr<HttpBroker> remote = nullptr;
 
-  Broker& broker() const { return local ? *local : *remote; }
+  Broker& broker() const {
+    if (local) return *local;
+    return *remote;
+  }
+  Schedules& schedules() const {
+    if (local) return *local;
+    return *remote;
+  }
   bool owns_store() const { return store != nullptr; }
   // Refuses new calls, finishes those under way, and makes them durable. May be called again.
   Result<void> close(TimePoint now);

@@ -12,7 +12,6 @@
 #include <millrace/ids.h>
 #include <millrace/queue.h>
 #include <millrace/result.h>
-#include <millrace/schedule.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
 #include <millrace/work.h>
@@ -20,6 +19,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/caller.h"
@@ -184,13 +184,14 @@ struct DeadLetters {
   std::optional<std::string> type = std::nullopt;
 };
 
+enum class DeadAction : std::uint8_t { retry, remove };
+
 struct Handled {
   std::uint64_t done = 0;
   std::uint64_t refused = 0;  // gone, or not a dead letter any more
 };
 
 using QueueChange = std::move_only_function<Result<void>(QueueSettings&)>;
-using ScheduleChange = std::move_only_function<Result<void>(Schedule&)>;
 
 class Broker {
  public:
@@ -216,9 +217,11 @@ class Broker {
 
   // ---- Tasks -----------------------------------------------------------------------------------
 
-  virtual void find(Ask ask, TaskRef task, Completion<Task> done) = 0;
-  // As find(), answered when the task is final, or as it is after `wait`.
+  // Answered when the task is final, or as it is after `wait`.
   virtual void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) = 0;
+  void find(Ask ask, TaskRef task, Completion<Task> done) {
+    await(ask, task, Duration::zero(), std::move(done));
+  }
   virtual void list(Ask ask, ListRequest request, Completion<TaskPage> done) = 0;
   virtual void explain(Ask ask, TaskRef task, Completion<Explanation> done) = 0;
 
@@ -234,9 +237,9 @@ class Broker {
   // without a callback: `conflict`. The result is the task that delivers it.
   virtual void redeliver(Ask ask, TaskId task, Completion<Put> done) = 0;
 
-  // All dead letters that fit, in bounded rounds.
-  virtual void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) = 0;
-  virtual void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) = 0;
+  // Retries or removes all dead letters that fit, in bounded rounds.
+  virtual void handle_dead(Ask ask, DeadLetters which, DeadAction action,
+                           Completion<Handled> done) = 0;
 
   // ---- Queues ----------------------------------------------------------------------------------
 
@@ -255,28 +258,12 @@ class Broker {
   // Removes all waiting tasks, in bounded rounds; the result is how many.
   virtual void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) = 0;
 
-  // ---- Schedules -------------------------------------------------------------------------------
-
-  virtual void schedules(Ask ask, std::optional<std::string> name,
-                         Completion<std::vector<Schedule>> done) = 0;
-  // `next` is computed from the rule. `create` of one that is there is a `conflict`.
-  virtual void put_schedule(Ask ask, Schedule schedule, PutQueue mode,
-                            Completion<Schedule> done) = 0;
-  virtual void change_schedule(Ask ask, std::string name, ScheduleChange change,
-                               Completion<Schedule> done) = 0;
-  virtual void remove_schedule(Ask ask, std::string name, Completion<void> done) = 0;
-  // Puts the schedule's task now, whatever its overlap rule; its ticks go on as before.
-  virtual void run_schedule(Ask ask, std::string name, Completion<Put> done) = 0;
-
-  // ---- Shared ----------------------------------------------------------------------------------
+  // ---- Workers and the store -------------------------------------------------------------------
 
   virtual void workers(Ask ask, Completion<std::vector<WorkerView>> done) = 0;
   // A worker's heartbeat of its own, beside those of its leases: it reports, and is told what to
   // do.
   virtual void beat(Ask ask, WorkerReport report, Completion<Instructions> done) = 0;
-  // Keys that begin with $ or with key/ are Millrace's own: only an internal ask may write them.
-  virtual void remember(Ask ask, Remember request, Completion<Memo> done) = 0;
-  virtual void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) = 0;
   virtual Traits traits() = 0;
   // The error with which the store has failed, if it has. Where it recovers (traits()): why it is
   // away just now.

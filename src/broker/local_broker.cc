@@ -34,6 +34,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       store_(prepared(store)),
       coalescer_(clock_, store_, options.coalescer),
       reads_(clock_, store_, coalescer_, with_threads(options.reads, books_.traits)),
+      dead_groups_(*this, options.keep_time),
       runner_(clock_, coalescer_, books_.log(), books_.traits.recovers),
       self_(coalescer_.new_caller()),
       time_jumps_(options.time_jumps) {
@@ -69,6 +70,7 @@ void LocalBroker::stop() {
   if (stopped_.exchange(true)) return;
   store_.on_hint(nullptr);
   if (books_.options.history) keep_last_minute();
+  dead_groups_.stop();
   runner_.begin_stop();
   reads_.begin_stop();
   coalescer_.stop();
@@ -126,6 +128,7 @@ void LocalBroker::store_changed(const std::optional<Error>& away) {
 void LocalBroker::leave(CallerId caller) {
   coalescer_.leave(caller);
   reads_.leave(caller);
+  dead_groups_.leave(caller);
   books_.waiters.leave(caller);
 }
 

@@ -21,14 +21,19 @@
 
 #include "broker/books.h"
 #include "broker/broker.h"
+#include "broker/bulk_verbs.h"
 #include "broker/coalescer.h"
+#include "broker/dead_groups.h"
 #include "broker/events.h"
+#include "broker/family.h"
 #include "broker/history.h"
 #include "broker/history_writer.h"
 #include "broker/manager.h"
 #include "broker/observed.h"
 #include "broker/reads.h"
 #include "broker/scheduler.h"
+#include "broker/schedules.h"
+#include "broker/search.h"
 #include "broker/service_runner.h"
 #include "broker/shared_eye.h"
 #include "broker/store_clock.h"
@@ -61,7 +66,7 @@ struct LocalBrokerOptions {
 struct Cancelled;
 struct Changed;
 
-class LocalBroker final : public Broker {
+class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
  public:
   // Both must outlive this, and nobody else in this process may call the store meanwhile. Creates
   // the internal queues; a store that cannot do that has failed, and every verb will say so; one
@@ -88,10 +93,13 @@ class LocalBroker final : public Broker {
     return {.enabled = books_.options.manager, .desired = desired_processors()};
   }
 
-  // Does one thing to the first of these tasks, at least one: as many as 4 MiB of payloads and
-  // results allow. Tasks that changed since they were seen and no longer fit are left alone
-  // (`conflict`). A result for each that was come to.
-  void act(Ask ask, BulkBatch batch, Completion<States> done);
+  // Tasks without payload and notes; each has its own result.
+  void heads(Ask ask, std::vector<TaskId> tasks, Completion<std::vector<Result<Task>>> done);
+  // A page of a list, of tasks that the search fits.
+  void search(Ask ask, ListRequest request, TaskSearch search, Completion<TaskPage> done);
+  void family(Ask ask, TaskRef task, MaySee may_see, Completion<Family> done);
+  // Dead letters by what they died of.
+  DeadGroups& dead_groups() { return dead_groups_; }
   // Adds tasks as they were elsewhere: see Store::restore().
   void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
   // What happens to tasks, for whoever watches.
@@ -120,7 +128,6 @@ class LocalBroker final : public Broker {
   void put(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Result<Put>>> done) override;
   void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override;
 
-  void find(Ask ask, TaskRef task, Completion<Task> done) override;
   void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override;
   void list(Ask ask, ListRequest request, Completion<TaskPage> done) override;
   void explain(Ask ask, TaskRef task, Completion<Explanation> done) override;
@@ -130,8 +137,8 @@ class LocalBroker final : public Broker {
   void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
   void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) override;
   void redeliver(Ask ask, TaskId task, Completion<Put> done) override;
-  void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
-  void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
+  void handle_dead(Ask ask, DeadLetters which, DeadAction action,
+                   Completion<Handled> done) override;
 
   void queues(Ask ask, std::optional<QueueRef> queue,
               Completion<std::vector<QueueView>> done) override;
@@ -148,10 +155,12 @@ class LocalBroker final : public Broker {
   void remove_schedule(Ask ask, std::string name, Completion<void> done) override;
   void run_schedule(Ask ask, std::string name, Completion<Put> done) override;
 
-  void workers(Ask ask, Completion<std::vector<WorkerView>> done) override;
-  void beat(Ask ask, WorkerReport report, Completion<Instructions> done) override;
+  void act(Ask ask, BulkBatch batch, Completion<States> done) override;
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
+
+  void workers(Ask ask, Completion<std::vector<WorkerView>> done) override;
+  void beat(Ask ask, WorkerReport report, Completion<Instructions> done) override;
   Traits traits() override { return books_.traits; }
   std::optional<Error> failure() override { return coalescer_.failure(); }
 
@@ -210,9 +219,8 @@ class LocalBroker final : public Broker {
   Result<Queue> store_change(Store& store, const Queue& old, QueueChange& change, TimePoint now);
   void note_queue(const Queue& stored, std::string_view what);
   Result<void> pick_dead(Store& store, Rounds& rounds);
-  void next_dead(const std::shared_ptr<Rounds>& rounds, bool retry);
+  void next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
   void next_clear(const std::shared_ptr<Rounds>& rounds);
-  void handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done);
   void finished(const TaskId& id);
   Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
                             std::vector<Cancelled>& cancelled, TimePoint now);
@@ -275,6 +283,7 @@ class LocalBroker final : public Broker {
   Store& store_;
   Coalescer coalescer_;
   Reads reads_;
+  DeadGroups dead_groups_;
   ServiceRunner runner_;
   const CallerId self_;
   const bool time_jumps_;

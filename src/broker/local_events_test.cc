@@ -224,15 +224,17 @@ TEST_F(LocalEvents, dead_letters_that_are_retried_or_removed_are_told) {
   d.settle(take_and_forget(), Failed{error("no"), false});
   news();
   must(d.wait<Handled>([&](auto done) {
-    d.broker->retry_dead(d.ask(), {.queue = "q", .type = "a"}, std::move(done));
+    d.broker->handle_dead(d.ask(), {.queue = "q", .type = "a"}, DeadAction::retry, std::move(done));
   }));
   EXPECT_THAT(news(), ElementsAre("retried queued q a"));
   must(d.wait<Handled>([&](auto done) {
-    d.broker->retry_dead(d.ask(), {.ids = {fresh_id(), named}}, std::move(done));
+    d.broker->handle_dead(d.ask(), {.ids = {fresh_id(), named}}, DeadAction::retry,
+                          std::move(done));
   }));
   EXPECT_THAT(news(), ElementsAre("retried queued q c"));
-  must(d.wait<Handled>(
-      [&](auto done) { d.broker->remove_dead(d.ask(), {.queue = "q"}, std::move(done)); }));
+  must(d.wait<Handled>([&](auto done) {
+    d.broker->handle_dead(d.ask(), {.queue = "q"}, DeadAction::remove, std::move(done));
+  }));
   EXPECT_THAT(news(), ElementsAre("removed failed q b"));
 }
 

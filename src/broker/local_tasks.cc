@@ -42,15 +42,40 @@ void LocalBroker::finished(const TaskId& id) {
   if (books_.waiters.finished(id)) runner_.wake_at(books_.waiters, TimePoint::min());
 }
 
-void LocalBroker::find(Ask ask, TaskRef task, Completion<Task> done) {
-  read<Task>(
-      ask, [task](Reader& reader, TimePoint) { return find_task(reader, task); }, std::move(done));
-}
-
 void LocalBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) {
   read<TaskPage>(
       ask,
       [request = std::move(request)](Reader& reader, TimePoint) { return reader.list(request); },
+      std::move(done));
+}
+
+void LocalBroker::heads(Ask ask, std::vector<TaskId> tasks,
+                        Completion<std::vector<Result<Task>>> done) {
+  read<std::vector<Result<Task>>>(
+      ask,
+      [this, tasks = std::move(tasks)](Reader& reader, TimePoint) {
+        return find_all(reader, tasks, head_only, books_.traits.batch);
+      },
+      std::move(done));
+}
+
+void LocalBroker::search(Ask ask, ListRequest request, TaskSearch search,
+                         Completion<TaskPage> done) {
+  if (!search.any()) return list(ask, std::move(request), std::move(done));
+  read<TaskPage>(
+      ask,
+      [request = std::move(request), search = std::move(search)](Reader& reader, TimePoint) {
+        return search_tasks(reader, request, search);
+      },
+      std::move(done));
+}
+
+void LocalBroker::family(Ask ask, TaskRef task, MaySee may_see, Completion<Family> done) {
+  read<Family>(
+      ask,
+      [task, may_see = std::move(may_see)](Reader& reader, TimePoint) {
+        return find_family(reader, task, may_see);
+      },
       std::move(done));
 }
 
@@ -244,15 +269,8 @@ struct LocalBroker::Rounds {
   bool more = true;
 };
 
-void LocalBroker::retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
-  handle_dead(ask, std::move(which), true, std::move(done));
-}
-
-void LocalBroker::remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
-  handle_dead(ask, std::move(which), false, std::move(done));
-}
-
-void LocalBroker::handle_dead(Ask ask, DeadLetters which, bool retry, Completion<Handled> done) {
+void LocalBroker::handle_dead(Ask ask, DeadLetters which, DeadAction action,
+                              Completion<Handled> done) {
   if (auto good = check::count("tasks", which.ids.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
@@ -264,7 +282,7 @@ void LocalBroker::handle_dead(Ask ask, DeadLetters which, bool retry, Completion
       .states = {TaskState::failed, TaskState::dead},
       .type = std::move(which.type),
       .limit = static_cast<std::uint32_t>(std::min<std::size_t>(round_step, limits::max_page))};
-  next_dead(rounds, retry);
+  next_dead(rounds, action);
 }
 
 // Only dead letters: a cancelled task that is named is none.
@@ -297,7 +315,8 @@ Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   return {};
 }
 
-void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
+void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action) {
+  const bool retry = action == DeadAction::retry;
   call<States>(
       rounds->ask,
       [this, rounds, retry](Store& store, TimePoint now) -> Result<States> {
@@ -306,7 +325,7 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
           return retry ? store.retry(part, now) : store.remove(part, now);
         });
       },
-      [this, rounds, retry](Result<States> states) {
+      [this, rounds, action, retry](Result<States> states) {
         if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
         tell(books_, rounds->told, *states, retry ? Happened::retried : Happened::removed,
              clock_.now());
@@ -315,7 +334,7 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, bool retry) {
         }
         if (!rounds->more) return rounds->handled(rounds->sum);
         rounds->ask.deadline = never;  // it has begun
-        next_dead(rounds, retry);
+        next_dead(rounds, action);
       });
 }
 

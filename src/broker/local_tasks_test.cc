@@ -39,12 +39,14 @@ class LocalTasksTest : public ::testing::Test {
     }
   }
   Result<Handled> retry_dead(DeadLetters which) {
-    return d.wait<Handled>(
-        [&](auto done) { d.broker->retry_dead(d.ask(), std::move(which), std::move(done)); });
+    return d.wait<Handled>([&](auto done) {
+      d.broker->handle_dead(d.ask(), std::move(which), DeadAction::retry, std::move(done));
+    });
   }
   Result<Handled> remove_dead(DeadLetters which) {
-    return d.wait<Handled>(
-        [&](auto done) { d.broker->remove_dead(d.ask(), std::move(which), std::move(done)); });
+    return d.wait<Handled>([&](auto done) {
+      d.broker->handle_dead(d.ask(), std::move(which), DeadAction::remove, std::move(done));
+    });
   }
   Heard<Task> await(TaskRef task, Duration wait, CallerId caller = {1}) {
     Heard<Task> heard;

@@ -140,7 +140,7 @@ TEST_F(CliTest, an_import_that_began_says_that_it_may_go_on_and_which_keys_came_
 TEST_F(CliTest, what_cannot_be_printed_is_a_failure) {
   out_.setstate(std::ios::badbit);
   EXPECT_EQ(run({"--help"}), Exit::failed);
-  EXPECT_THAT(err_.str(), HasSubstr("error: standard output cannot be written"));
+  EXPECT_THAT(err_.str(), HasSubstr("error: cannot write to standard output"));
   with_.out_gone = [] { return true; };
   EXPECT_EQ(static_cast<int>(run({"--help"})), 141);
   EXPECT_THAT(err_.str(), IsEmpty());

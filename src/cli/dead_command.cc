@@ -90,9 +90,7 @@ Result<DeadLetters> which(const Options& options) {
                         : "give ids, or --queue and --type, or --all; not several of these");
 }
 
-using Verb = void (HttpBroker::*)(Ask, DeadLetters, Completion<Handled>);
-
-Exit handle(const Options& options, Session& session, Verb verb, std::string_view what,
+Exit handle(const Options& options, Session& session, DeadAction action, std::string_view what,
             std::string_view done) {
   const auto letters = which(options);
   if (!letters) return misused(letters.error(), session.console(), fmt::format("dead {}", what));
@@ -112,7 +110,7 @@ Exit handle(const Options& options, Session& session, Verb verb, std::string_vie
       return *exit;
     }
   }
-  const auto handled = session.ask<Handled>(verb, *letters);
+  const auto handled = session.ask<Handled>(&HttpBroker::handle_dead, *letters, action);
   if (!handled) return session.fail(handled.error(), options.filter.queue.value_or(""));
   if (session.json()) {
     session.print_json(wire::text_of(*handled));
@@ -127,11 +125,11 @@ Exit handle(const Options& options, Session& session, Verb verb, std::string_vie
 }
 
 Exit retry(const Options& options, Session& session) {
-  return handle(options, session, &HttpBroker::retry_dead, "retry", "queued again");
+  return handle(options, session, DeadAction::retry, "retry", "queued again");
 }
 
 Exit remove(const Options& options, Session& session) {
-  return handle(options, session, &HttpBroker::remove_dead, "remove", "removed");
+  return handle(options, session, DeadAction::remove, "remove", "removed");
 }
 
 Command& add(Command& dead, const std::shared_ptr<Options>& options, const char* name,

@@ -66,7 +66,7 @@ TEST(FlagValues, bad_words_are_refused_with_what_is_allowed) {
   EXPECT_THAT(refusal(state_of("--state", "deda")), HasSubstr("the nearest is dead"));
   EXPECT_THAT(refusal(task_of("nope")), HasSubstr("its number"));
   EXPECT_THAT(refusal(task_of("0")), HasSubstr("its number"));
-  EXPECT_THAT(refusal(task_of("00000000-0000-0000-0000-000000000000")), HasSubstr("no task"));
+  EXPECT_THAT(refusal(task_of("00000000-0000-0000-0000-000000000000")), HasSubstr("is not a task"));
 }
 
 TEST(NewTaskTest, flags_become_a_task) {

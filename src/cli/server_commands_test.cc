@@ -151,7 +151,7 @@ TEST_F(ServerCommands, config_shows_values_and_origins) {
   EXPECT_EQ(run({"config", "--http-threads", "2"}), Exit::ok);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("MILLRACE_LISTEN\n"), HasSubstr("millrace.toml:1\n"),
                                 HasSubstr("--http-threads\n"), HasSubstr("default\n")));
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("warning: the variable MILLRACE_LISTN"),
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("warning: Millrace knows no variable MILLRACE_LISTN"),
                                 HasSubstr("settings file: " + (directory_ / "millrace.toml"))));
   EXPECT_EQ(run({"config", "--toml"}), Exit::ok);
   EXPECT_THAT(out_.str(), AllOf(StartsWith("# Settings"), HasSubstr("\nstore = \"s\"\n"),

@@ -179,8 +179,8 @@ class Live {
   }
 
   void do_retry(const RetryQueue& wish) {
-    session_.broker().retry_dead(
-        {}, {.queue = wish.queue}, telling<Handled>([](const Handled& handled) {
+    session_.broker().handle_dead(
+        {}, {.queue = wish.queue}, DeadAction::retry, telling<Handled>([](const Handled& handled) {
           return Outcome{.text = counted(handled.done, "dead letter", "dead letters") +
                                  (handled.done == 1 ? " is queued again" : " are queued again")};
         }));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/wire/bulk.h"
 #include "broker/wait_for_answer.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -55,17 +56,17 @@ double percent_of(const BulkProgress& progress) {
 
 class Operation {
  public:
-  Operation(Broker& broker, const BulkTools& tools, const std::atomic<bool>& stopping,
-            const Log& log, CallerId caller)
-      : broker_(broker), tools_(tools), stopping_(stopping), log_(log), caller_(caller) {}
+  Operation(Broker& broker, BulkVerbs& verbs, const std::atomic<bool>& stopping, const Log& log,
+            CallerId caller)
+      : broker_(broker), verbs_(verbs), stopping_(stopping), log_(log), caller_(caller) {}
 
   void run(Context& task) const {
-    const auto request = tools_.read_request(task.task().payload);
+    const auto request = wire::bulk_from(task.task().payload);
     if (!request) {
       (void)task.settle(failed(request.error()));
       return;
     }
-    BulkWalk walk(broker_, tools_, caller_, *request, task.id(), task.task().number);
+    BulkWalk walk(broker_, verbs_, caller_, *request, task.id(), task.task().number);
     // Returns once the end is stored, so that the progress is not forgotten too early.
     const auto state = task.settle(walked(task, *request, walk));
     // The result holds the figures of a completed operation only.
@@ -92,11 +93,11 @@ class Operation {
       task.progress(percent_of(walk.progress()));
     }
     log_end(log_, "done", task, request, walk.progress());
-    return Done{tools_.write_result(walk.progress())};
+    return Done{wire::result_text(walk.progress())};
   }
 
   Broker& broker_;
-  const BulkTools& tools_;
+  BulkVerbs& verbs_;
   const std::atomic<bool>& stopping_;
   const Log& log_;
   const CallerId caller_;
@@ -104,17 +105,18 @@ class Operation {
 
 }  // namespace
 
-HandlerFunction run_bulk(Broker& broker, BulkTools tools,
+HandlerFunction run_bulk(Broker& broker, BulkVerbs& verbs,
                          std::shared_ptr<const std::atomic<bool>> stopping, Log log) {
   const CallerId caller = broker.new_caller();
-  return [&broker, caller, tools = std::move(tools), stopping = std::move(stopping),
+  return [&broker, &verbs, caller, stopping = std::move(stopping),
           log = std::move(log)](std::span<Context* const> tasks) {
-    const Operation operation(broker, tools, *stopping, log, caller);
+    const Operation operation(broker, verbs, *stopping, log, caller);
     for (Context* task : tasks) operation.run(*task);
   };
 }
 
-BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& options)
+BulkWorker::BulkWorker(Clock& clock, Broker& broker, BulkVerbs& verbs,
+                       const BulkWorkerOptions& options)
     : stopping_(std::make_shared<std::atomic<bool>>(false)),
       worker_(clock, broker,
               {.name = options.name, .internal = true, .idle = idle, .log = options.log},
@@ -122,7 +124,7 @@ BulkWorker::BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& op
                 .concurrency = std::max(options.concurrency, 1U),
                 .prefetch = 0,
                 .acknowledge = Acknowledge::manual,
-                .any = inside_.counted(run_bulk(broker, options.tools, stopping_, options.log))}}) {
+                .any = inside_.counted(run_bulk(broker, verbs, stopping_, options.log))}}) {
   worker_.start();
 }
 

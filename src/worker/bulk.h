@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "broker/broker.h"
+#include "broker/bulk_verbs.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "worker/bulk_walk.h"
@@ -18,22 +19,21 @@
 namespace millrace::worker {
 
 struct BulkWorkerOptions {
-  BulkTools tools = {};
   std::uint32_t concurrency = 1;     // operations at the same time
   std::string name = "$local-bulk";  // of the worker; unique among the processes that share a store
   Log log = {};
 };
 
 // The handler of $bulk, with Acknowledge::manual. Once `stopping` is set, an operation is given
-// back after its current page. The broker must outlive the handler.
-HandlerFunction run_bulk(Broker& broker, BulkTools tools,
+// back after its current page. The broker and its verbs must outlive the handler.
+HandlerFunction run_bulk(Broker& broker, BulkVerbs& verbs,
                          std::shared_ptr<const std::atomic<bool>> stopping, Log log);
 
 class BulkWorker {
  public:
-  // Starts the worker. Clock and broker must outlive it, and the broker must not stop before stop()
+  // Starts the worker. All arguments must outlive it, and the broker must not stop before stop()
   // was called.
-  BulkWorker(Clock& clock, Broker& broker, const BulkWorkerOptions& options);
+  BulkWorker(Clock& clock, Broker& broker, BulkVerbs& verbs, const BulkWorkerOptions& options);
   BulkWorker(const BulkWorker&) = delete;
   BulkWorker& operator=(const BulkWorker&) = delete;
   ~BulkWorker() { stop(std::chrono::seconds(1)); }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/wire/bulk.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/forwarding_broker.h"
 #include "tests/support/matchers.h"
@@ -22,61 +23,53 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// What a request and its progress are written as is not this room's business: here they are kept
-// aside, and the text is a number.
-class Shelf {
+// The verbs of a broker, whose answers may be lost.
+class Verbs final : public BulkVerbs {
  public:
-  std::string keep(const BulkRequest& request) {
-    requests_.push_back(request);
-    return std::to_string(requests_.size() - 1);
-  }
-  BulkTools tools(BrokerDriver& driver) {
-    BulkTools tools;
-    tools.read_request = [this](std::string_view text) -> Result<BulkRequest> {
-      if (text == "nonsense") return fail(ErrorCode::corrupt, "nonsense");
-      return requests_.at(std::stoul(std::string(text)));
-    };
-    tools.read_progress = [this](std::string_view text) -> Result<BulkProgress> {
-      return progress_.at(std::stoul(std::string(text)));
-    };
-    tools.write_progress = [this](const BulkProgress& progress) {
-      progress_.push_back(progress);
-      return std::to_string(progress_.size() - 1);
-    };
-    tools.write_result = [](const BulkProgress& progress) {
-      return "[" + std::to_string(progress.looked_at) + "," + std::to_string(progress.matched) +
-             "," + std::to_string(progress.done) + "," + std::to_string(progress.refused) + "]";
-    };
-    tools.act = [this, &driver](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
-      if (before_act) before_act(batch);
-      if (fail_acts > 0 && --fail_acts == 0) {
+  explicit Verbs(LocalBroker& broker) : broker_(broker) {}
+
+  void act(Ask ask, BulkBatch batch, Completion<Broker::States> done) override {
+    if (before_act) before_act(batch);
+    if (stuck) return stuck->set_value(std::move(done));
+    if (fail_acts > 0 && --fail_acts == 0) {
+      return done(fail(ErrorCode::unavailable, "the answer was lost"));
+    }
+    broker_.act(ask, std::move(batch), [this, done = std::move(done)](auto states) mutable {
+      if (lose_answers > 0 && --lose_answers == 0) {
         return done(fail(ErrorCode::unavailable, "the answer was lost"));
       }
-      driver.broker->act(ask, std::move(batch),
-                         [this, done = std::move(done)](auto states) mutable {
-                           if (lose_answers > 0 && --lose_answers == 0) {
-                             return done(fail(ErrorCode::unavailable, "the answer was lost"));
-                           }
-                           done(std::move(states));
-                         });
-    };
-    return tools;
+      done(std::move(states));
+    });
   }
-  const BulkProgress& last() const { return progress_.back(); }
-  std::size_t saves() const { return progress_.size(); }
+  void remember(Ask ask, Remember request, Completion<Memo> done) override {
+    if (request.value) progress_ = must(wire::progress_from(*request.value));
+    broker_.remember(ask, std::move(request), std::move(done));
+  }
+  void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override {
+    broker_.recall(ask, std::move(request), std::move(done));
+  }
+
+  const BulkProgress& last() const { return progress_; }
 
   std::function<void(const BulkBatch&)> before_act;
-  int fail_acts = 0;     // the so-manieth is not made
+  int fail_acts = 0;     // the n-th call is not made
   int lose_answers = 0;  // the n-th call is made, and its answer is lost
+  std::promise<Completion<Broker::States>>* stuck = nullptr;  // gets the first, which waits
 
  private:
-  std::vector<BulkRequest> requests_;
-  std::vector<BulkProgress> progress_;
+  LocalBroker& broker_;
+  BulkProgress progress_;
 };
+
+std::string result(std::uint64_t looked_at, std::uint64_t matched, std::uint64_t done,
+                   std::uint64_t refused) {
+  return wire::result_text(
+      {.looked_at = looked_at, .matched = matched, .done = done, .refused = refused});
+}
 
 class BulkTest : public ::testing::Test {
  protected:
-  TaskId start(const BulkRequest& request) { return start(shelf.keep(request)); }
+  TaskId start(const BulkRequest& request) { return start(wire::bulk_text(request)); }
   TaskId start(std::string payload) {
     NewTask task;
     task.queue = std::string(bulk_queue);
@@ -89,7 +82,7 @@ class BulkTest : public ::testing::Test {
                       std::vector<QueueHandlers>{
                           {.queue = std::string(bulk_queue),
                            .acknowledge = Acknowledge::manual,
-                           .any = run_bulk(*d.broker, shelf.tools(d), stopping, d.logged.log())}});
+                           .any = run_bulk(*d.broker, verbs, stopping, d.logged.log())}});
     }
     return *worker_;
   }
@@ -138,7 +131,7 @@ class BulkTest : public ::testing::Test {
   }
 
   BrokerDriver d;
-  Shelf shelf;
+  Verbs verbs{*d.broker};
   std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
   std::optional<Worker> worker_;
 };
@@ -151,12 +144,12 @@ TEST_F(BulkTest, everything_that_fits_is_acted_on_once_and_nothing_else) {
   request.filter.type = "a";
   const Task ended = run(start(request));
   EXPECT_EQ(ended.state, TaskState::completed);
-  EXPECT_EQ(ended.result, "[2510,2500,2500,0]");
+  EXPECT_EQ(ended.result, result(2510, 2500, 2500, 0));
   EXPECT_EQ(in("new"), 2500U);
   EXPECT_EQ(in("q"), 10U);
   EXPECT_EQ(in("other"), 10U);
-  EXPECT_EQ(shelf.last().about, 2510U);
-  EXPECT_FALSE(shelf.last().before);
+  EXPECT_EQ(verbs.last().about, 2510U);
+  EXPECT_FALSE(verbs.last().before);
 }
 
 TEST_F(BulkTest, a_dry_run_says_the_same_number_and_touches_nothing) {
@@ -165,17 +158,17 @@ TEST_F(BulkTest, a_dry_run_says_the_same_number_and_touches_nothing) {
   BulkRequest request = move("q", "new");
   request.filter.type = "a";
   request.dry_run = true;
-  EXPECT_EQ(run(start(request)).result, "[1520,1500,0,0]");
+  EXPECT_EQ(run(start(request)).result, result(1520, 1500, 0, 0));
   EXPECT_EQ(in("q"), 1520U);
   request.dry_run = false;
-  EXPECT_EQ(run(start(request)).result, "[1520,1500,1500,0]");
+  EXPECT_EQ(run(start(request)).result, result(1520, 1500, 1500, 0));
 }
 
 TEST_F(BulkTest, tasks_that_come_later_are_never_touched) {
   put(5);
   const TaskId id = start(move("q", "new"));
   const auto later = put(5);
-  EXPECT_EQ(run(id).result, "[5,5,5,0]");
+  EXPECT_EQ(run(id).result, result(5, 5, 5, 0));
   for (const TaskId& task : later) EXPECT_EQ(d.find(task).queue, "q");
 }
 
@@ -183,21 +176,21 @@ TEST_F(BulkTest, every_action_does_its_work) {
   put(3);
   BulkRequest request{.action = BulkAction::priority, .priority = 9};
   request.filter.queue = "q";
-  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
-  EXPECT_EQ(run(start(request)).result, "[3,0,0,0]");  // they have it already
+  EXPECT_EQ(run(start(request)).result, result(3, 3, 3, 0));
+  EXPECT_EQ(run(start(request)).result, result(3, 0, 0, 0));  // they have it already
   EXPECT_EQ(d.find(d.all("q").front().id).priority, 9);
   request = {.action = BulkAction::cancel, .reason = "enough"};
   request.filter.queue = "q";
-  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(run(start(request)).result, result(3, 3, 3, 0));
   EXPECT_EQ(in("q", TaskState::cancelled), 3U);
   EXPECT_EQ(d.all("q").front().error->message, "enough");
   request = {.action = BulkAction::retry};
   request.filter = {.queue = "q", .states = {TaskState::cancelled}};
-  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(run(start(request)).result, result(3, 3, 3, 0));
   EXPECT_EQ(in("q"), 3U);
   request = {.action = BulkAction::remove};
   request.filter.queue = "q";
-  EXPECT_EQ(run(start(request)).result, "[3,3,3,0]");
+  EXPECT_EQ(run(start(request)).result, result(3, 3, 3, 0));
   EXPECT_EQ(d.queue("q").counts.total(), 0U);
 }
 
@@ -207,28 +200,30 @@ TEST_F(BulkTest, internal_queues_are_not_matched_unless_they_are_named) {
   BulkRequest request{.action = BulkAction::remove};
   request.filter.states = {TaskState::queued};
   // It looks at the webhook, but not at itself: it runs.
-  EXPECT_EQ(run(start(request)).result, "[3,2,2,0]");
+  EXPECT_EQ(run(start(request)).result, result(3, 2, 2, 0));
   EXPECT_THAT(d.all("$webhooks"), SizeIs(1));
   request.filter.queue = "$webhooks";
-  EXPECT_EQ(run(start(request)).result, "[1,1,1,0]");
+  EXPECT_EQ(run(start(request)).result, result(1, 1, 1, 0));
 }
 
 TEST_F(BulkTest, what_changes_between_look_and_act_is_counted_as_refused) {
   put(5);
-  shelf.before_act = [&](const BulkBatch&) {
+  verbs.before_act = [&](const BulkBatch&) {
     if (in("q", TaskState::processing) == 0) d.take("q", 2);
   };
   const Task ended = run(start(move("q", "new")));
-  EXPECT_EQ(ended.result, "[5,5,3,2]");
-  EXPECT_THAT(shelf.last().refusal, HasSubstr("processing"));
+  EXPECT_EQ(verbs.last().done, 3U);
+  EXPECT_EQ(verbs.last().refused, 2U);
+  EXPECT_EQ(ended.result, wire::result_text(verbs.last()));
+  EXPECT_THAT(verbs.last().refusal, HasSubstr("processing"));
   EXPECT_EQ(in("new"), 3U);
 }
 
 TEST_F(BulkTest, large_tasks_go_in_smaller_pieces) {
   put(12, "q", {.payload = std::string(1'000'000, 'x')});
   std::vector<std::size_t> sizes;
-  shelf.before_act = [&](const BulkBatch& batch) { sizes.push_back(batch.tasks.size()); };
-  EXPECT_EQ(run(start(move("q", "new"))).result, "[12,12,12,0]");
+  verbs.before_act = [&](const BulkBatch& batch) { sizes.push_back(batch.tasks.size()); };
+  EXPECT_EQ(run(start(move("q", "new"))).result, result(12, 12, 12, 0));
   EXPECT_EQ(sizes, (std::vector<std::size_t>{12, 7, 2}));
 }
 
@@ -241,10 +236,10 @@ TEST_F(BulkTest, an_operation_that_is_interrupted_goes_on_and_counts_each_task_o
     for (const bool made : {false, true}) {
       const std::string from = "q" + std::to_string(nth) + (made ? "m" : "n");
       put(1100, from);
-      (made ? shelf.lose_answers : shelf.fail_acts) = nth;
+      (made ? verbs.lose_answers : verbs.fail_acts) = nth;
       const Task ended = run(start(move(from, "to-" + from)), 2);
       EXPECT_EQ(ended.state, TaskState::completed);
-      EXPECT_EQ(ended.result, "[1100,1100,1100,0]") << from;
+      EXPECT_EQ(ended.result, result(1100, 1100, 1100, 0)) << from;
       EXPECT_EQ(in("to-" + from), 1100U);
     }
   }
@@ -269,8 +264,8 @@ TEST_F(BulkTest, every_action_may_be_interrupted) {
     }
     BulkRequest request = one.request;
     request.filter.queue = queue;
-    shelf.lose_answers = 2;
-    EXPECT_EQ(run(start(request), 2).result, "[600,600,600,0]") << queue;
+    verbs.lose_answers = 2;
+    EXPECT_EQ(run(start(request), 2).result, result(600, 600, 600, 0)) << queue;
   }
 }
 
@@ -280,13 +275,13 @@ TEST_F(BulkTest, nothing_is_retried_twice) {
   BulkRequest request{.action = BulkAction::retry};
   request.filter.queue = "q";
   const TaskId id = start(request);
-  shelf.lose_answers = 1;
+  verbs.lose_answers = 1;
   must(worker().step());
   EXPECT_EQ(in("q"), 3U);
   d.pass(1s);
   for (const Lease& lease : d.take("q")) d.settle(lease, Failed{error("again"), false});
   const Task ended = run(id, 3);
-  EXPECT_EQ(ended.result, "[3,3,3,0]");
+  EXPECT_EQ(ended.result, result(3, 3, 3, 0));
   EXPECT_EQ(in("q", TaskState::failed), 3U);
   EXPECT_EQ(in("q"), 0U);
 }
@@ -297,7 +292,7 @@ TEST_F(BulkTest, a_retry_that_was_interrupted_is_made_though_a_webhook_was_deliv
   BulkRequest request{.action = BulkAction::retry};
   request.filter.queue = "q";
   const TaskId id = start(request);
-  shelf.fail_acts = 1;
+  verbs.fail_acts = 1;
   must(worker().step());
   EXPECT_EQ(in("q", TaskState::failed), 3U);
   for (const Task& task : d.all("q")) {
@@ -305,7 +300,7 @@ TEST_F(BulkTest, a_retry_that_was_interrupted_is_made_though_a_webhook_was_deliv
     must(only(d.wait<Broker::States>(
         [&](auto done) { d.broker->update(d.ask(), std::move(notes), std::move(done)); })));
   }
-  EXPECT_EQ(run(id, 3).result, "[3,3,3,0]");
+  EXPECT_EQ(run(id, 3).result, result(3, 3, 3, 0));
   EXPECT_EQ(in("q"), 3U);
 }
 
@@ -314,12 +309,12 @@ TEST_F(BulkTest, one_whose_progress_is_beyond_its_own_number_does_not_touch_newe
   put(5);
   const TaskId id = start(move("q", "new"));
   const auto later = put(5);
-  const std::string memo = shelf.tools(d).write_progress({.about = 5, .before = TaskNumber{1000}});
+  const std::string memo = wire::progress_text({.about = 5, .before = TaskNumber{1000}});
   Remember request{.key = std::string(bulk_memos) + to_text(id.value), .value = memo};
   must(d.wait<Memo>([&](auto done) {
     d.broker->remember({.caller = {1}, .internal = true}, std::move(request), std::move(done));
   }));
-  EXPECT_EQ(run(id).result, "[5,5,5,0]");
+  EXPECT_EQ(run(id).result, result(5, 5, 5, 0));
   for (const TaskId& task : later) EXPECT_EQ(d.find(task).queue, "q");
 }
 
@@ -331,25 +326,25 @@ TEST_F(BulkTest, a_new_task_with_the_id_of_a_removed_one_is_not_touched) {
   BulkRequest request{.action = BulkAction::remove};
   request.filter.queue = "q";
   const TaskId id = start(request);
-  shelf.lose_answers = 1;
+  verbs.lose_answers = 1;
   must(worker().step());
   EXPECT_EQ(in("q"), 0U);
   tasks.pop_back();
   for (const auto& put : must(d.try_put(tasks))) must(put);
-  EXPECT_EQ(run(id, 3).result, "[3,3,3,0]");
+  EXPECT_EQ(run(id, 3).result, result(3, 3, 3, 0));
   EXPECT_EQ(in("q"), 2U);
 }
 
 TEST_F(BulkTest, a_restart_of_everything_loses_nothing) {
   put(2300);
   const TaskId id = start(move("q", "new"));
-  shelf.fail_acts = 6;  // in the middle of the second page
+  verbs.fail_acts = 6;  // in the middle of the second page
   must(worker().step());
   EXPECT_EQ(d.find(id).state, TaskState::retrying);
   worker_.reset();
   d.restart();
   const Task ended = run(id, 3);
-  EXPECT_EQ(ended.result, "[2300,2300,2300,0]");
+  EXPECT_EQ(ended.result, result(2300, 2300, 2300, 0));
   EXPECT_EQ(in("new"), 2300U);
 }
 
@@ -357,15 +352,15 @@ TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_c
   put(2500);
   const TaskId id = start(move("q", "new"));
   int acts = 0;
-  shelf.before_act = [&](const BulkBatch&) {
+  verbs.before_act = [&](const BulkBatch&) {
     if (++acts == 5) must(d.try_cancel(id));
   };
   const Task ended = run(id);
   EXPECT_EQ(ended.state, TaskState::cancelled);
   EXPECT_EQ(in("new"), 2000U);
   EXPECT_EQ(in("q"), 500U);
-  EXPECT_EQ(shelf.last().done, 2000U);
-  EXPECT_THAT(shelf.last().pending, SizeIs(0));
+  EXPECT_EQ(verbs.last().done, 2000U);
+  EXPECT_THAT(verbs.last().pending, SizeIs(0));
   EXPECT_EQ(ended.error->message, "cancelled while it was running");
   EXPECT_THAT(memos(), SizeIs(1)) << "nothing else says how far it came";
 }
@@ -373,7 +368,7 @@ TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_c
 TEST_F(BulkTest, one_that_is_cancelled_keeps_the_reason_that_was_remembered) {
   put(1500);
   const TaskId id = start(move("q", "new"));
-  shelf.before_act = [&](const BulkBatch&) {
+  verbs.before_act = [&](const BulkBatch&) {
     Remember why{.key = std::string(bulk_reasons) + to_text(id.value), .value = "a mistake"};
     must(d.wait<Memo>([&](auto done) {
       d.broker->remember({.caller = {1}, .internal = true}, std::move(why), std::move(done));
@@ -387,13 +382,13 @@ TEST_F(BulkTest, one_that_is_cancelled_keeps_the_reason_that_was_remembered) {
 TEST_F(BulkTest, a_stop_gives_the_operation_back_after_its_page) {
   put(2500);
   const TaskId id = start(move("q", "new"));
-  shelf.before_act = [&](const BulkBatch&) { *stopping = true; };
+  verbs.before_act = [&](const BulkBatch&) { *stopping = true; };
   must(worker().step());
   EXPECT_EQ(d.find(id).state, TaskState::queued);
   EXPECT_EQ(in("new"), 1000U);
   *stopping = false;
-  shelf.before_act = nullptr;
-  EXPECT_EQ(run(id).result, "[2500,2500,2500,0]");
+  verbs.before_act = nullptr;
+  EXPECT_EQ(run(id).result, result(2500, 2500, 2500, 0));
 }
 
 // ---- Going wrong -------------------------------------------------------------------------------
@@ -425,12 +420,6 @@ TEST(BulkWorker, works_by_itself_and_stops) {
   SystemClock clock;
   auto store = open_memory();
   LocalBroker broker(clock, *store);
-  Shelf shelf;
-  BrokerDriver unused;
-  BulkTools tools = shelf.tools(unused);
-  tools.act = [&](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
-    broker.act(ask, std::move(batch), std::move(done));
-  };
   const auto put = [&](NewTask task, bool internal) {
     std::vector<NewTask> tasks;
     tasks.push_back(std::move(task));
@@ -441,16 +430,16 @@ TEST(BulkWorker, works_by_itself_and_stops) {
         .id;
   };
   for (int i = 0; i < 100; ++i) put({.queue = "q"}, false);
-  BulkWorker worker(clock, broker, {.tools = tools});
+  BulkWorker worker(clock, broker, broker, {});
   BulkRequest request{.action = BulkAction::move, .to = "new"};
   request.filter.queue = "q";
   NewTask task;
   task.queue = std::string(bulk_queue);
-  task.payload = shelf.keep(request);
+  task.payload = wire::bulk_text(request);
   const TaskId id = put(std::move(task), true);
   const auto ended = must(wait_for_answer<Task>(
       [&](auto done) { broker.await({.caller = {1}}, id, 30s, std::move(done)); }));
-  EXPECT_EQ(ended.result, "[100,100,100,0]");
+  EXPECT_EQ(ended.result, result(100, 100, 100, 0));
   worker.stop(10s);
   worker.stop(10s);
   EXPECT_TRUE(worker.wait_until_left(10s));
@@ -461,23 +450,19 @@ TEST(BulkWorker, a_handler_that_was_given_up_is_waited_for) {
   SystemClock clock;
   auto store = open_memory();
   LocalBroker broker(clock, *store);
-  Shelf shelf;
-  BrokerDriver unused;
-  BulkTools tools = shelf.tools(unused);
+  Verbs verbs(broker);
   std::promise<Completion<Broker::States>> stuck;
-  tools.act = [&](Ask, const BulkBatch&, Completion<Broker::States> done) {
-    stuck.set_value(std::move(done));
-  };
+  verbs.stuck = &stuck;
   BulkRequest request{.action = BulkAction::move, .to = "new"};
   request.filter.queue = "q";
   std::vector<NewTask> tasks(2);
   tasks[0].queue = "q";
   tasks[1].queue = std::string(bulk_queue);
-  tasks[1].payload = shelf.keep(request);
+  tasks[1].payload = wire::bulk_text(request);
   must(wait_for_answer<std::vector<Result<Put>>>([&](auto done) {
     broker.put({.caller = {1}, .internal = true}, std::move(tasks), std::move(done));
   }));
-  BulkWorker worker(clock, broker, {.tools = tools});
+  BulkWorker worker(clock, broker, verbs, {});
   auto answer = stuck.get_future().get();
   worker.stop(20ms);
   EXPECT_FALSE(worker.wait_until_left(1ms));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/wire/bulk.h"
 #include "broker/wait_for_answer.h"
 #include "core/limits.h"
 #include "core/transition.h"
@@ -33,10 +34,10 @@ ListRequest list_of(const BulkRequest& request) {
 
 }  // namespace
 
-BulkWalk::BulkWalk(Broker& broker, const BulkTools& tools, CallerId caller,
-                   const BulkRequest& request, TaskId id, TaskNumber number)
+BulkWalk::BulkWalk(Broker& broker, BulkVerbs& verbs, CallerId caller, const BulkRequest& request,
+                   TaskId id, TaskNumber number)
     : broker_(broker),
-      tools_(tools),
+      verbs_(verbs),
       ask_{.caller = caller},
       request_(request),
       key_(std::string(bulk_memos) + to_text(id.value)),
@@ -52,7 +53,7 @@ Result<T> BulkWalk::wait(const Start& start) {
 
 Result<std::optional<Memo>> BulkWalk::recall(const std::string& key) {
   auto memos = wait<std::vector<Memo>>(
-      [&](auto done) { broker_.recall(ask_, {.prefix = key, .limit = 1}, std::move(done)); });
+      [&](auto done) { verbs_.recall(ask_, {.prefix = key, .limit = 1}, std::move(done)); });
   if (!memos) return std::unexpected(std::move(memos.error()));
   if (memos->empty()) return std::nullopt;
   return std::move(memos->front());
@@ -63,7 +64,7 @@ Result<void> BulkWalk::load() {
   const auto memo = recall(key_);
   if (!memo) return std::unexpected(memo.error());
   if (!*memo) return {};
-  auto read = tools_.read_progress((*memo)->value);
+  auto read = wire::progress_from((*memo)->value);
   if (!read) return std::unexpected(std::move(read.error()));
   progress_ = std::move(*read);
   if (progress_.before) progress_.before = std::min(*progress_.before, number_);
@@ -84,18 +85,18 @@ void BulkWalk::forget(bool with_progress) {
     if (!memo || !*memo) continue;
     Remember request{.key = key, .expected = (*memo)->version};
     (void)wait<Memo>(
-        [&](auto done) { broker_.remember(inside, std::move(request), std::move(done)); });
+        [&](auto done) { verbs_.remember(inside, std::move(request), std::move(done)); });
   }
 }
 
 Result<void> BulkWalk::save() {
   const Ask inside{.caller = ask_.caller, .deadline = ask_.deadline, .internal = true};
   Remember request{.key = key_,
-                   .value = tools_.write_progress(progress_),
+                   .value = wire::progress_text(progress_),
                    .expected = version_,
                    .lifetime = bulk_kept_for};
   const auto stored =
-      wait<Memo>([&](auto done) { broker_.remember(inside, std::move(request), std::move(done)); });
+      wait<Memo>([&](auto done) { verbs_.remember(inside, std::move(request), std::move(done)); });
   if (!stored) return std::unexpected(stored.error());
   version_ = stored->version;
   return {};
@@ -172,7 +173,7 @@ Result<void> BulkWalk::act(bool again) {
                     .tasks = {begin, begin + count},
                     .not_twice = again && request_.action == BulkAction::retry};
     const auto states = wait<Broker::States>(
-        [&](auto done) { tools_.act(ask_, std::move(batch), std::move(done)); });
+        [&](auto done) { verbs_.act(ask_, std::move(batch), std::move(done)); });
     if (!states) return std::unexpected(states.error());
     for (const auto& state : *states) {
       if (auto good = note(tasks[from++], state, again); !good) return good;

@@ -6,33 +6,21 @@
 #include <millrace/ids.h>
 #include <millrace/result.h>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "broker/broker.h"
+#include "broker/bulk_verbs.h"
 #include "core/bulk.h"
 
 namespace millrace::worker {
-
-// What the walk is given from outside: how requests and progress are written, and the verb that
-// acts.
-struct BulkTools {
-  std::function<Result<BulkRequest>(std::string_view)> read_request = {};
-  std::function<Result<BulkProgress>(std::string_view)> read_progress = {};
-  std::function<std::string(const BulkProgress&)> write_progress = {};
-  std::function<std::string(const BulkProgress&)> write_result = {};
-  // LocalBroker::act().
-  std::function<void(Ask, BulkBatch, Completion<Broker::States>)> act = {};
-};
 
 class BulkWalk {
  public:
   // The operation is the task `id`. Tasks from `number` on came after it and are not touched. All
   // arguments must outlive the walk.
-  BulkWalk(Broker& broker, const BulkTools& tools, CallerId caller, const BulkRequest& request,
-           TaskId id, TaskNumber number);
+  BulkWalk(Broker& broker, BulkVerbs& verbs, CallerId caller, const BulkRequest& request, TaskId id,
+           TaskNumber number);
 
   // Loads the stored progress and finishes the page that was under way. Must be called first.
   Result<void> begin();
@@ -67,7 +55,7 @@ class BulkWalk {
   Result<std::optional<Memo>> recall(const std::string& key);
 
   Broker& broker_;
-  const BulkTools& tools_;
+  BulkVerbs& verbs_;
   const Ask ask_;
   const BulkRequest& request_;
   const std::string key_;

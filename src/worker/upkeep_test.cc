@@ -217,7 +217,7 @@ TEST_F(DispatcherTest, a_queue_whose_handlers_do_not_come_back_is_left_alone) {
   EXPECT_TRUE(worker_queue(0).stuck);
   EXPECT_TRUE(worker_queue(0).waiting.empty()) << "given back";
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("queue a: 2 handlers do not return; nothing "
-                                                  "is taken from it until one does")));
+                                                  "is taken from the queue until one does")));
   auto request = core().next_request(now_);
   EXPECT_FALSE(wanted(request).contains("a"));
   answer(std::move(request));

@@ -155,7 +155,7 @@ TEST(DeadGroups, what_was_found_is_shown_to_all_for_a_while) {
 // Walks take a second, and what they found must not be known.
 class RestTest : public ::testing::Test {
  protected:
-  using Answers = std::vector<Result<api::DeadGroups::Found>>;
+  using Answers = std::vector<Result<DeadGroups::Found>>;
 
   static ServerOptions with(std::unique_ptr<CountingStore> own) {
     ServerOptions options;
@@ -168,11 +168,10 @@ class RestTest : public ::testing::Test {
   void find(std::optional<std::string> type, CallerId caller = {1}, Duration patience = 30s) {
     const std::size_t before = groups_.waiting() + answered();
     const Ask ask{.caller = caller, .deadline = server_.driver.now() + patience};
-    groups_.find(*server_.driver.broker, ask, {.type = std::move(type)},
-                 [this](Result<api::DeadGroups::Found> found) {
-                   const std::scoped_lock lock(mutex_);
-                   answers_.push_back(std::move(found));
-                 });
+    groups_.find(ask, {.type = std::move(type)}, [this](Result<DeadGroups::Found> found) {
+      const std::scoped_lock lock(mutex_);
+      answers_.push_back(std::move(found));
+    });
     wait_for([&] { return groups_.waiting() + answered() > before; });
   }
   void walk() {
@@ -183,7 +182,7 @@ class RestTest : public ::testing::Test {
     const std::scoped_lock lock(mutex_);
     return answers_.size();
   }
-  Result<api::DeadGroups::Found> last() {
+  Result<DeadGroups::Found> last() {
     const std::scoped_lock lock(mutex_);
     return answers_.back();
   }
@@ -205,7 +204,7 @@ class RestTest : public ::testing::Test {
   std::unique_ptr<CountingStore> own_ = std::make_unique<CountingStore>();
   CountingStore& store_ = *own_;
   ApiServer server_{with(std::move(own_))};
-  api::DeadGroups& groups_ = server_.api.dead_groups();
+  DeadGroups& groups_ = server_.driver.broker->dead_groups();
 };
 
 TEST_F(RestTest, is_the_same_for_all_that_is_looked_for) {
@@ -285,11 +284,11 @@ TEST_F(RestTest, nobody_waits_for_a_server_that_stops) {
 }
 
 TEST_F(RestTest, ends_by_itself) {
-  api::DeadGroups groups(true);
+  DeadGroups groups(*server_.driver.broker, true);
   std::atomic<int> count = 0;
   const Ask ask{.caller = {1}};
   const auto look = [&](const char* type) {
-    groups.find(*server_.driver.broker, ask, {.type = type}, [&](auto) { ++count; });
+    groups.find(ask, {.type = type}, [&](auto) { ++count; });
   };
   look("one");
   wait_for([&] { return count == 1; });

@@ -347,12 +347,14 @@ TEST_F(HttpTwins, dead_letters_are_handled) {
   };
   die(3, "a"), die(2, "b");
   const auto retry = [&](const DeadLetters& which) {
-    return both<Handled>(
-        [&](Broker& broker, auto done) { broker.retry_dead(me, which, std::move(done)); });
+    return both<Handled>([&](Broker& broker, auto done) {
+      broker.handle_dead(me, which, DeadAction::retry, std::move(done));
+    });
   };
   const auto remove = [&](const DeadLetters& which) {
-    return both<Handled>(
-        [&](Broker& broker, auto done) { broker.remove_dead(me, which, std::move(done)); });
+    return both<Handled>([&](Broker& broker, auto done) {
+      broker.handle_dead(me, which, DeadAction::remove, std::move(done));
+    });
   };
   EXPECT_EQ(must(retry({.queue = std::string("emails"), .type = "b"})).done, 2U);
   const TaskId one = must(both<TaskPage>([&](Broker& broker, auto done) {
@@ -425,12 +427,6 @@ TEST_F(HttpTwins, the_server_says_who_it_is) {
 }
 
 TEST_F(HttpTwins, what_is_internal_to_a_server_is_refused) {
-  const auto memo = ask<Memo>(
-      *http, [](Broker& broker, auto done) { broker.remember(me, {.key = "k"}, std::move(done)); });
-  EXPECT_THAT(memo.error().message, HasSubstr("not part of the HTTP API"));
-  const auto memos = ask<std::vector<Memo>>(
-      *http, [](Broker& broker, auto done) { broker.recall(me, {}, std::move(done)); });
-  EXPECT_EQ(memos.error().code, ErrorCode::invalid);
   const auto internal = ask<Task>(*http, [](Broker& broker, auto done) {
     broker.find({.internal = true}, TaskNumber{1}, std::move(done));
   });

@@ -18,21 +18,13 @@ class HttpBulk : public HttpTwins {
   // Works on what is there; in the same process as the server, as serve does.
   void work_on_all() {
     if (!worker_) {
-      worker::BulkTools tools{
-          .read_request = wire::bulk_from,
-          .read_progress = wire::progress_from,
-          .write_progress = wire::progress_text,
-          .write_result = wire::result_text,
-          .act = [this](Ask ask, BulkBatch batch, Completion<Broker::States> done) {
-            server.driver.broker->act(ask, std::move(batch), std::move(done));
-          }};
-      worker_.emplace(
-          server.driver.clock, *server.driver.broker,
-          worker::WorkerOptions{.name = "$local-bulk", .internal = true},
-          std::vector<worker::QueueHandlers>{
-              {.queue = std::string(bulk_queue),
-               .acknowledge = Acknowledge::manual,
-               .any = worker::run_bulk(*server.driver.broker, std::move(tools), stopping_, {})}});
+      worker_.emplace(server.driver.clock, *server.driver.broker,
+                      worker::WorkerOptions{.name = "$local-bulk", .internal = true},
+                      std::vector<worker::QueueHandlers>{
+                          {.queue = std::string(bulk_queue),
+                           .acknowledge = Acknowledge::manual,
+                           .any = worker::run_bulk(*server.driver.broker, *server.driver.broker,
+                                                   stopping_, {})}});
     }
     while (must(worker_->step()) != 0) {
     }

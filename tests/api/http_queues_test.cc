@@ -114,7 +114,7 @@ TEST_F(HttpTwins, schedules_live_the_same_life) {
   nightly.overlap = Overlap::allow, nightly.missed = Missed::all, nightly.missed_most = 3;
   nightly.jitter = 5s;
   const auto store = [&](const Schedule& schedule, PutQueue mode) {
-    return both<Schedule>([&](Broker& broker, auto done) {
+    return both<Schedule>([&](Schedules& broker, auto done) {
       broker.put_schedule(me, schedule, mode, std::move(done));
     });
   };
@@ -126,15 +126,16 @@ TEST_F(HttpTwins, schedules_live_the_same_life) {
   must(store(hourly, PutQueue::replace));
   const auto show = [&](std::optional<std::string> name) {
     return both<std::vector<Schedule>>(
-        [&](Broker& broker, auto done) { broker.schedules(me, name, std::move(done)); });
+        [&](Schedules& broker, auto done) { broker.schedules(me, name, std::move(done)); });
   };
   EXPECT_EQ(must(show(std::nullopt)).size(), 2U);
   EXPECT_EQ(must(show("nightly")).at(0).missed_most, 3U);
   EXPECT_EQ(show("..").error().code, ErrorCode::not_found);  // not another path
   EXPECT_EQ(show("never").error().code, ErrorCode::not_found);
   const auto change = [&](const std::string& name, auto how) {
-    return both<Schedule>(
-        [&](Broker& broker, auto done) { broker.change_schedule(me, name, how, std::move(done)); });
+    return both<Schedule>([&](Schedules& broker, auto done) {
+      broker.change_schedule(me, name, how, std::move(done));
+    });
   };
   EXPECT_TRUE(must(change("hourly", [](Schedule& to) -> Result<void> {
                 to.paused = true, to.rule.every = 2h;
@@ -150,13 +151,14 @@ TEST_F(HttpTwins, schedules_live_the_same_life) {
             ErrorCode::invalid);
   const auto remove = [&](const std::string& name) {
     return both<void>(
-        [&](Broker& broker, auto done) { broker.remove_schedule(me, name, std::move(done)); });
+        [&](Schedules& broker, auto done) { broker.remove_schedule(me, name, std::move(done)); });
   };
   EXPECT_TRUE(remove("nightly").has_value());
   EXPECT_EQ(remove("nightly").error().code, ErrorCode::not_found);
   const auto run = [&](const std::string& name) {
-    return ask<Put>(
-        *http, [&](Broker& broker, auto done) { broker.run_schedule(me, name, std::move(done)); });
+    return ask<Put>(*http, [&](Schedules& broker, auto done) {
+      broker.run_schedule(me, name, std::move(done));
+    });
   };
   EXPECT_EQ(must(run("hourly")).state, TaskState::queued);
   EXPECT_EQ(run("nightly").error().code, ErrorCode::not_found);

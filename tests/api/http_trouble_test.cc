@@ -21,7 +21,7 @@ constexpr std::string_view html = "Content-Type: text/html; charset=utf-8\r\n";
 
 std::string refusal_of(HttpBrokerOptions options) {
   ManualClock clock;
-  const auto opened = connect(clock, std::move(options));
+  const auto opened = HttpBroker::open(clock, std::move(options));
   if (opened) return "accepted";
   EXPECT_EQ(opened.error().code, ErrorCode::invalid);
   return opened.error().message;
@@ -398,7 +398,7 @@ TEST(HttpRestart, a_server_may_come_back) {
   };
   auto peer = std::make_unique<HttpPeer>(ok);
   const std::uint16_t port = peer->port();
-  auto broker = must(connect(clock, {.url = fmt::format("http://127.0.0.1:{}", port)}));
+  auto broker = must(HttpBroker::open(clock, {.url = fmt::format("http://127.0.0.1:{}", port)}));
   const auto workers = [&] {
     return wait_for_answer<std::vector<WorkerView>>(
         [&](auto done) { broker->workers(me, std::move(done)); });

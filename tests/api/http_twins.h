@@ -55,7 +55,7 @@ class HttpTwins : public ::testing::Test {
   }
 
   template <class T, class Verb>
-  static Result<T> ask(Broker& broker, const Verb& verb) {
+  static Result<T> ask(auto& broker, const Verb& verb) {
     return wait_for_answer<T>([&](Completion<T> done) { verb(broker, std::move(done)); });
   }
   // The same verb of both: what they answer must be equal, errors in their code.

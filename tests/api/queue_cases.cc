@@ -108,9 +108,9 @@ std::vector<Case> queue_cases() {
     cases.push_back(simple(operation, 404, {"POST", nowhere + "/" + verb}));
   }
   cases.push_back(contested("changeQueue", {"PATCH", emails, R"({"weight":2})"}));
-  for (const std::string verb : {"pause", "resume", "drain"}) {
-    cases.push_back(contested(verb + "Queue", {"POST", emails + "/" + verb}));
-  }
+  cases.push_back(contested("pauseQueue", {"POST", emails + "/pause"}));
+  cases.push_back(contested("drainQueue", {"POST", emails + "/drain"}));
+  cases.push_back(contested("resumeQueue", {"POST", "/v1/queues/other/resume"}));
   return cases;
 }
 

@@ -78,9 +78,8 @@ std::vector<Case> schedule_cases() {
   cases.push_back(simple("getNextTicks", 404, {.target = none + "/next"}));
   cases.push_back(contested("replaceSchedule", {"PUT", one, nightly}));
   cases.push_back(contested("changeSchedule", {"PATCH", one, R"({"missed_most":2})"}));
-  for (const std::string verb : {"pause", "resume"}) {
-    cases.push_back(contested(verb + "Schedule", {"POST", one + "/" + verb}));
-  }
+  cases.push_back(contested("pauseSchedule", {"POST", one + "/pause"}));
+  cases.push_back(contested("resumeSchedule", {"POST", all + "/ping/resume"}));
   return cases;
 }
 

@@ -141,7 +141,7 @@ TEST_F(BenchTest, a_server_that_dies_is_told) {
   EXPECT_EQ(terminal.exit(), 6) << terminal.screen();
   EXPECT_TRUE(terminal.shows("exit="));
   EXPECT_THAT(terminal.screen(),
-              AllOf(HasSubstr("\"bench\" is left behind"), HasSubstr("error: ")));
+              AllOf(HasSubstr("\"bench\" could not be removed"), HasSubstr("error: ")));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST_F(ConsoleTest, payloads_come_from_files_input_text_and_base64) {
   EXPECT_THAT(payload(out_of({"put", "q", "AP8=", "--base64"})),
               AllOf(HasSubstr("AP8="), HasSubstr("application/octet-stream")));
   EXPECT_THAT(out_of({"task", out_of({"put", "q", "AP8=", "--base64"})}),
-              HasSubstr("2 bytes that are no text"));
+              HasSubstr("2 bytes that are not text"));
 }
 
 TEST_F(ConsoleTest, the_same_id_and_the_same_key_are_put_once) {
@@ -65,7 +65,7 @@ TEST_F(ConsoleTest, the_same_id_and_the_same_key_are_put_once) {
   const Ran again = run({"put", "q", "{}", "--id", an_id});
   EXPECT_EQ(again.exit, 0);
   EXPECT_EQ(again.out, std::string(an_id) + "\n");
-  EXPECT_THAT(again.err, HasSubstr("there already (queued)"));
+  EXPECT_THAT(again.err, HasSubstr("exists already (queued)"));
   const std::string first = out_of({"put", "q", "{}", "--unique", "k"});
   EXPECT_EQ(out_of({"put", "q", "{}", "--unique", "k"}), first);
 }
@@ -214,7 +214,7 @@ TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
   EXPECT_THAT(full.err, HasSubstr("--force"));
   const Ran unasked = run({"queues", "clear", "emails"});
   EXPECT_EQ(unasked.exit, 2) << "nobody is there to be asked";
-  EXPECT_THAT(unasked.err, AllOf(HasSubstr("this removes 1 task for good"), HasSubstr("--yes")));
+  EXPECT_THAT(unasked.err, AllOf(HasSubstr("this removes 1 task permanently"), HasSubstr("--yes")));
   EXPECT_EQ(run({"queues", "clear", "emails", "--yes"}).err, "removed 1 task\n");
   EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 0);
   EXPECT_EQ(run({"queues", "show", "emails"}).exit, 5);

@@ -123,7 +123,7 @@ TEST_F(OutputTest, a_full_disk_is_a_failure_of_every_command) {
            "completion bash", "config", "export " + url()}) {
     const Ran ran = shell(millrace(words + " > /dev/full"));
     EXPECT_EQ(ran.exit, 1) << words << ran.err;
-    EXPECT_THAT(ran.err, AllOf(HasSubstr("error: standard output cannot be written"),
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("error: cannot write to standard output"),
                                Not(HasSubstr("server running")), Not(HasSubstr("millrace serve"))))
         << words;
   }

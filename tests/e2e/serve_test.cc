@@ -89,7 +89,8 @@ TEST_F(Serve, a_task_that_backs_off_outlives_a_crash) {
         server
             .ask({.method = "POST",
                   .path = "/v1/tasks/" + id + "/settle",
-                  .body = R"({"token":")" + token + R"(","outcome":"retry","delay_ms":3600000})"})
+                  .body = R"({"token":")" + token +
+                          R"(","outcome":"retry","delay_ms":3600000,"error":{"message":"m"}})"})
             .status,
         200U);
     before = server.ask({.path = "/v1/tasks/" + id}).body;

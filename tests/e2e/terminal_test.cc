@@ -70,7 +70,7 @@ TEST_F(TerminalTest, a_table_fits_the_terminal_and_is_whole_when_piped) {
 
 TEST_F(TerminalTest, what_cannot_be_taken_back_is_asked_about) {
   Terminal no(millrace("queues clear emails"), 80, 24);
-  ASSERT_TRUE(no.says("Clear emails and remove 1 task for good? [y/N]"));
+  ASSERT_TRUE(no.says("Clear emails and remove 1 task permanently? [y/N]"));
   no.press("what Enter");
   ASSERT_TRUE(no.says("what\r\n"));
   no.press("n Enter");

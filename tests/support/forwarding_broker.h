@@ -26,9 +26,6 @@ class ForwardingBroker : public Broker {
   void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override {
     next_.work(ask, std::move(order), std::move(done));
   }
-  void find(Ask ask, TaskRef task, Completion<Task> done) override {
-    next_.find(ask, task, std::move(done));
-  }
   void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override {
     next_.await(ask, task, wait, std::move(done));
   }
@@ -54,11 +51,9 @@ class ForwardingBroker : public Broker {
   void redeliver(Ask ask, TaskId task, Completion<Put> done) override {
     next_.redeliver(ask, task, std::move(done));
   }
-  void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) override {
-    next_.retry_dead(ask, std::move(which), std::move(done));
-  }
-  void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) override {
-    next_.remove_dead(ask, std::move(which), std::move(done));
+  void handle_dead(Ask ask, DeadLetters which, DeadAction action,
+                   Completion<Handled> done) override {
+    next_.handle_dead(ask, std::move(which), action, std::move(done));
   }
   void queues(Ask ask, std::optional<QueueRef> queue,
               Completion<std::vector<QueueView>> done) override {
@@ -76,34 +71,11 @@ class ForwardingBroker : public Broker {
   void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) override {
     next_.clear(ask, std::move(queue), std::move(done));
   }
-  void schedules(Ask ask, std::optional<std::string> name,
-                 Completion<std::vector<Schedule>> done) override {
-    next_.schedules(ask, std::move(name), std::move(done));
-  }
-  void put_schedule(Ask ask, Schedule schedule, PutQueue mode, Completion<Schedule> done) override {
-    next_.put_schedule(ask, std::move(schedule), mode, std::move(done));
-  }
-  void change_schedule(Ask ask, std::string name, ScheduleChange change,
-                       Completion<Schedule> done) override {
-    next_.change_schedule(ask, std::move(name), std::move(change), std::move(done));
-  }
-  void remove_schedule(Ask ask, std::string name, Completion<void> done) override {
-    next_.remove_schedule(ask, std::move(name), std::move(done));
-  }
-  void run_schedule(Ask ask, std::string name, Completion<Put> done) override {
-    next_.run_schedule(ask, std::move(name), std::move(done));
-  }
   void workers(Ask ask, Completion<std::vector<WorkerView>> done) override {
     next_.workers(ask, std::move(done));
   }
   void beat(Ask ask, WorkerReport report, Completion<Instructions> done) override {
     next_.beat(ask, std::move(report), std::move(done));
-  }
-  void remember(Ask ask, Remember request, Completion<Memo> done) override {
-    next_.remember(ask, std::move(request), std::move(done));
-  }
-  void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override {
-    next_.recall(ask, std::move(request), std::move(done));
   }
   Traits traits() override { return next_.traits(); }
   std::optional<Error> failure() override { return next_.failure(); }

@@ -106,12 +106,6 @@ Result<std::unique_ptr<HttpBroker>> HttpBroker::open(Clock& clock, HttpBrokerOpt
   return std::unique_ptr<HttpBroker>(new HttpBroker(clock, std::move(options)));
 }
 
-Result<std::unique_ptr<Broker>> connect(Clock& clock, HttpBrokerOptions options) {
-  auto opened = HttpBroker::open(clock, std::move(options));
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  return std::unique_ptr<Broker>(std::move(*opened));
-}
-
 HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
     : clock_(clock),
       options_(std::move(options)),
@@ -293,16 +287,6 @@ void HttpBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> don
                       .target = client::worker_target(report.worker, "/beat"),
                       .body = wire::beat_text(report)},
                      wire::instructions_from, std::move(done));
-}
-
-void HttpBroker::remember(Ask, Remember, Completion<Memo> done) {
-  done(fail(ErrorCode::invalid,
-            "memos exist inside a server only and are not part of the HTTP API"));
-}
-
-void HttpBroker::recall(Ask, Recall, Completion<std::vector<Memo>> done) {
-  done(fail(ErrorCode::invalid,
-            "memos exist inside a server only and are not part of the HTTP API"));
 }
 
 }  // namespace millrace

@@ -39,6 +39,7 @@
 #include "broker/broker.h"
 #include "broker/events.h"
 #include "broker/history.h"
+#include "broker/schedules.h"
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/uuid.h"
@@ -57,7 +58,7 @@ struct HttpBrokerOptions {
 
 inline constexpr std::string_view work_target = "/v1/work";
 
-class HttpBroker final : public Broker {
+class HttpBroker final : public Broker, public Schedules {
  public:
   // Checks the options without connecting: the server may start later. `invalid`: the URL or the
   // key cannot be right. The clock must outlive the broker.
@@ -108,7 +109,6 @@ class HttpBroker final : public Broker {
   void put(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Result<Put>>> done) override;
   void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override;
 
-  void find(Ask ask, TaskRef task, Completion<Task> done) override;
   void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override;
   void list(Ask ask, ListRequest request, Completion<TaskPage> done) override;
   void explain(Ask ask, TaskRef task, Completion<Explanation> done) override;
@@ -118,8 +118,8 @@ class HttpBroker final : public Broker {
   void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
   void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) override;
   void redeliver(Ask ask, TaskId task, Completion<Put> done) override;
-  void retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
-  void remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) override;
+  void handle_dead(Ask ask, DeadLetters which, DeadAction action,
+                   Completion<Handled> done) override;
 
   void queues(Ask ask, std::optional<QueueRef> queue,
               Completion<std::vector<QueueView>> done) override;
@@ -138,9 +138,8 @@ class HttpBroker final : public Broker {
 
   void workers(Ask ask, Completion<std::vector<WorkerView>> done) override;
   void beat(Ask ask, WorkerReport report, Completion<Instructions> done) override;
-  void remember(Ask ask, Remember request, Completion<Memo> done) override;
-  void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override;
   Traits traits() override;
+
   // ---- What only a server has ----
   void keys(Ask ask, Completion<std::vector<wire::KeyInfo>> done);
   void create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyInfo> done);
@@ -224,8 +223,5 @@ class HttpBroker final : public Broker {
   outgoing::HttpClient client_;
   outgoing::HttpClient waiting_;
 };
-
-// The same as a Broker.
-Result<std::unique_ptr<Broker>> connect(Clock& clock, HttpBrokerOptions options);
 
 }  // namespace millrace

@@ -23,12 +23,9 @@ constexpr std::size_t most_at_once = 8;
 
 }  // namespace
 
-void HttpBroker::find(Ask ask, TaskRef task, Completion<Task> done) {
-  call<Task>(ask, {.target = task_target(task)}, wire::task_from, std::move(done));
-}
-
 void HttpBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {
-  await_more(ask, task, std::max(wait, Duration{}), std::move(done));
+  if (wait > Duration{}) return await_more(ask, task, wait, std::move(done));
+  call<Task>(ask, {.target = task_target(task)}, wire::task_from, std::move(done));
 }
 
 // A server waits for at most a minute, so a longer wait is split.
@@ -193,16 +190,14 @@ void HttpBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
 
 // ---- Dead letters ----
 
-void HttpBroker::retry_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
-  call<Handled>(
-      ask, {.method = "POST", .target = "/v1/dead/retry", .body = wire::dead_letters_text(which)},
-      wire::handled_from, std::move(done));
-}
-
-void HttpBroker::remove_dead(Ask ask, DeadLetters which, Completion<Handled> done) {
-  call<Handled>(
-      ask, {.method = "POST", .target = "/v1/dead/remove", .body = wire::dead_letters_text(which)},
-      wire::handled_from, std::move(done));
+void HttpBroker::handle_dead(Ask ask, DeadLetters which, DeadAction action,
+                             Completion<Handled> done) {
+  const bool retry = action == DeadAction::retry;
+  call<Handled>(ask,
+                {.method = "POST",
+                 .target = retry ? "/v1/dead/retry" : "/v1/dead/remove",
+                 .body = wire::dead_letters_text(which)},
+                wire::handled_from, std::move(done));
 }
 
 }  // namespace millrace

@@ -39,10 +39,10 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 }
 
 // Nobody waits for what is written; whoever reads does.
-Ask to_write(Broker& broker) {
+Ask to_write(LocalBroker& broker) {
   return {.caller = broker.new_caller(), .internal = true};
 }
-Ask to_read(Broker& broker) {
+Ask to_read(LocalBroker& broker) {
   Ask ask = to_write(broker);
   ask.deadline = later(broker.now(), patience);
   return ask;
@@ -163,7 +163,7 @@ void ActionLog::write() {
 
 // By compare-and-set, since other servers may write the same hour.
 void ActionLog::read_then_write(std::int64_t hour, std::vector<Action> fresh, int tries) {
-  Broker& broker = *broker_();
+  LocalBroker& broker = *broker_();
   broker.recall(
       to_write(broker), {.prefix = key_of(hour), .limit = 1},
       [this, hour, fresh = std::move(fresh), tries](Result<std::vector<Memo>> found) mutable {
@@ -180,7 +180,7 @@ void ActionLog::read_then_write(std::int64_t hour, std::vector<Action> fresh, in
                       .value = text_of(all),
                       .expected = found->empty() ? 0 : found->front().version,
                       .lifetime = kept_for};
-        Broker& to = *broker_();
+        LocalBroker& to = *broker_();
         to.remember(
             to_write(to), std::move(memo),
             [this, hour, fresh = std::move(fresh), tries](const Result<Memo>& stored) mutable {
@@ -211,7 +211,7 @@ void ActionLog::list(std::string_view cursor, std::size_t limit,
   Recall recall{.prefix = std::string(prefix), .limit = hours_a_page};
   // An hour that has been read to its end is left out.
   if (place->hour) recall.after = key_of(*place->left > 0 ? *place->hour + 1 : *place->hour);
-  Broker& broker = *broker_();
+  LocalBroker& broker = *broker_();
   broker.recall(
       to_read(broker), std::move(recall),
       [place = *place, limit, done = std::move(done)](Result<std::vector<Memo>> hours) mutable {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/log.h"
 #include "core/mutex.h"
 
@@ -55,7 +55,7 @@ struct Actions {
 class ActionLog {
  public:
   // Both must outlive this, and this must outlive the broker's answers.
-  ActionLog(std::function<Broker*()> broker, Log log)
+  ActionLog(std::function<LocalBroker*()> broker, Log log)
       : broker_(std::move(broker)), log_(std::move(log)) {}
   ActionLog(const ActionLog&) = delete;
   ActionLog& operator=(const ActionLog&) = delete;
@@ -76,7 +76,7 @@ class ActionLog {
   void read_then_write(std::int64_t hour, std::vector<Action> fresh, int tries);
   void written();
 
-  const std::function<Broker*()> broker_;
+  const std::function<LocalBroker*()> broker_;
   const Log log_;
   Mutex mutex_;
   std::vector<Action> waiting_ GUARDED_BY(mutex_);

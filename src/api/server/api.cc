@@ -121,14 +121,14 @@ void Api::progress(std::string text) {
   progress_ = std::move(text);
 }
 
-void Api::start(Broker& broker) {
+void Api::start(LocalBroker& broker) {
   broker_ = &broker;
   state_ = State::ready;
 }
 
 void Api::stop() {
   state_ = State::stopping;
-  watching_.dead_groups.stop();
+  if (LocalBroker* const broker = broker_) broker->dead_groups().stop();
 }
 
 HttpHandler Api::handler() {
@@ -375,7 +375,6 @@ void Api::closed(ConnectionId id) {
   }
   if (caller == CallerId{}) return;
   broker_.load()->leave(caller);
-  watching_.dead_groups.leave(caller);
 }
 
 // ---- What is answered in any state -------------------------------------------------------------

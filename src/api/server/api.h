@@ -17,7 +17,7 @@
 #include "api/server/call.h"
 #include "api/server/http.h"
 #include "api/server/watching.h"
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/mutex.h"
 
 namespace millrace::api {
@@ -32,7 +32,7 @@ class Api {
   // How far the store has been opened, for whoever asks: "replaying segment 3 of 17".
   void progress(std::string text);
   // The broker must outlive the last request.
-  void start(Broker& broker);
+  void start(LocalBroker& broker);
   // From now on new requests are 503 `stopping`.
   void stop();
 
@@ -41,7 +41,6 @@ class Api {
   // For a listener of its own: /metrics, /health and /ready, without keys.
   HttpHandler metrics_handler();
   EventStreams& event_streams() { return watching_.streams; }
-  DeadGroups& dead_groups() { return watching_.dead_groups; }
 
  private:
   enum class State : std::uint8_t { starting, ready, stopping };
@@ -89,7 +88,7 @@ class Api {
   ApiOptions options_;
   Watching watching_;
   std::atomic<State> state_ = State::starting;
-  std::atomic<Broker*> broker_ = nullptr;
+  std::atomic<LocalBroker*> broker_ = nullptr;
   std::atomic<std::uint64_t> next_request_ = 0;
   mutable Mutex progress_mutex_;
   std::string progress_ GUARDED_BY(progress_mutex_);

@@ -61,7 +61,7 @@ std::optional<BulkOperation> operation_of(Call& call, const Task& task, std::str
 }
 
 void answer_operation(CallPtr call, const Task& task, unsigned status) {
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   Recall recall{.prefix = std::string(bulk_memos) + to_text(task.id.value), .limit = 1};
   broker.recall(ask, std::move(recall),
@@ -80,7 +80,7 @@ void answer_operation(CallPtr call, const Task& task, unsigned status) {
 }
 
 void show(CallPtr call, const TaskId& id, unsigned status) {
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   broker.find(ask, id, answered<Task>(std::move(call), [status](CallPtr back, const Task& task) {
                 answer_operation(std::move(back), task, status);
@@ -94,7 +94,7 @@ void with_operation(CallPtr call, std::optional<Duration> wait, WithOperation ne
   if (!id) {
     return call->refuse(wire::Refusal{.error = id.error(), .field = "id", .malformed = true});
   }
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   auto then = [next = std::move(next)](CallPtr back, Task task) mutable {
     if (!operation_of(*back, task, {})) return;
@@ -115,7 +115,7 @@ void put_operation(CallPtr call, BulkRequest request) {
   task.payload = wire::bulk_text(request);
   task.content_type = "application/json";
   task.client_id = call->key();
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   Ask ask = call->ask();
   ask.internal = true;
   std::vector<NewTask> tasks;
@@ -145,7 +145,7 @@ wire::Refusal refusal(std::string_view field, std::string message) {
 // Finds the queue to move to, which may be one that is not there yet.
 void with_target(CallPtr call, BulkRequest request) {
   if (!request.to) return put_operation(std::move(call), std::move(request));
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   const QueueRef to = *request.to;
   broker.queues(
@@ -177,7 +177,7 @@ void with_target(CallPtr call, BulkRequest request) {
 // Finds the queue of the filter: from here on it is called by its name.
 void with_source(CallPtr call, BulkRequest request) {
   if (!request.filter.queue) return with_target(std::move(call), std::move(request));
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   const QueueRef from = *request.filter.queue;
   broker.queues(ask, from,
@@ -232,7 +232,7 @@ void with_memos(CallPtr call, std::unique_ptr<Listing> listing) {
   }
   if (listing->memos.size() == tasks.size()) return answer_page(*call, *listing);
   const TaskId& id = tasks[listing->memos.size()].id;
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   Recall recall{.prefix = std::string(bulk_memos) + to_text(id.value), .limit = 1};
   auto then = [listing = std::move(listing)](CallPtr back, std::vector<Memo> found) mutable {
@@ -246,7 +246,7 @@ void with_memos(CallPtr call, std::unique_ptr<Listing> listing) {
 // ---- Cancelling --------------------------------------------------------------------------------
 
 void cancel_now(CallPtr call, const TaskId& id, std::string reason) {
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   broker.cancel(ask, {id}, std::move(reason),
                 answered<Broker::States>(std::move(call), [id](CallPtr back, auto states) {
@@ -257,7 +257,7 @@ void cancel_now(CallPtr call, const TaskId& id, std::string reason) {
 
 // A task that runs does not keep the reason, so it is remembered for whoever works on it.
 void remember_reason(CallPtr call, const TaskId& id, std::string reason) {
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   Ask ask = call->ask();
   ask.internal = true;
   Remember request{.key = std::string(bulk_reasons) + to_text(id.value),
@@ -299,10 +299,10 @@ void list_bulk(CallPtr call) {
   const auto before = call->query.number("cursor", 0, std::numeric_limits<std::uint64_t>::max());
   if (before) request.before = TaskNumber{*before};
   if (!call->query_is_good()) return;
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   broker.list(ask, std::move(request),
-              answered<TaskPage>(std::move(call), [](CallPtr back, TaskPage page) {
+              answered_in_place<TaskPage>(std::move(call), [](CallPtr back, TaskPage page) {
                 auto listing = std::make_unique<Listing>();
                 listing->tasks = std::move(page);
                 with_memos(std::move(back), std::move(listing));

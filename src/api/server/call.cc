@@ -9,6 +9,8 @@
 namespace millrace::api {
 namespace {
 
+using Heads = std::vector<Result<Task>>;
+
 Problem forbidden(std::string_view queue, std::string_view field = {}) {
   return {.status = 403,
           .code = "forbidden",
@@ -40,23 +42,17 @@ void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
-void check_tasks(CallPtr call, std::vector<TaskId> left, Next next) {
-  if (left.empty()) return next(std::move(call));
-  const TaskId task = left.back();
-  left.pop_back();
-  Broker& broker = *call->broker;
+void check_tasks(CallPtr call, std::vector<TaskId> tasks, Next next) {
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
-  broker.find(ask, task,
-              [call = std::move(call), left = std::move(left),
-               next = std::move(next)](Result<Task> found) mutable {
-                if (!found && found.error().code != ErrorCode::not_found) {
-                  return call->refuse(found.error());
-                }
-                if (found && !call->may_touch(found->queue)) {
-                  return call->refuse(forbidden(found->queue));
-                }
-                check_tasks(std::move(call), std::move(left), std::move(next));
-              });
+  auto then = [next = std::move(next)](CallPtr back, const Heads& heads) mutable {
+    for (const Result<Task>& head : heads) {
+      if (!head && head.error().code != ErrorCode::not_found) return back->refuse(head.error());
+      if (head && !back->may_touch(head->queue)) return back->refuse(forbidden(head->queue));
+    }
+    next(std::move(back));
+  };
+  broker.heads(ask, std::move(tasks), answered<Heads>(std::move(call), std::move(then)));
 }
 
 }  // namespace
@@ -140,7 +136,7 @@ void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::str
 }
 
 void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next) {
-  if (!call->restricted()) return next(std::move(call));
+  if (!call->restricted() || tasks.empty()) return next(std::move(call));
   check_tasks(std::move(call), std::move(tasks), std::move(next));
 }
 

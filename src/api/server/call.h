@@ -17,7 +17,7 @@
 #include "api/server/problem.h"
 #include "api/server/query.h"
 #include "api/server/route.h"
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 
 namespace millrace::api {
 
@@ -27,7 +27,7 @@ using CallPtr = std::unique_ptr<Call>;
 
 struct Call {
   const ApiOptions& options;
-  Broker* broker = nullptr;  // nullptr only for routes that need none
+  LocalBroker* broker = nullptr;  // nullptr only for routes that need none
   HttpRequest request = {};
   const Route* route = nullptr;
   std::array<std::string, 2> path = {};  // what stands in place of {…}, decoded
@@ -97,8 +97,10 @@ void with_task(CallPtr call, WithTask next);
 void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next);
 
 // For answers that a broker gives: on an error the call is refused, otherwise `then(call, value)`.
+// On the thread that brings the answer, which must not be one that other answers wait for: for
+// pages and other long reads.
 template <class T, class Then>
-Completion<T> answered(CallPtr call, Then then) {
+Completion<T> answered_in_place(CallPtr call, Then then) {
   return [call = std::move(call), then = std::move(then)](Result<T> result) mutable {
     if (!result) return call->refuse(result.error());
     if constexpr (std::is_void_v<T>) {
@@ -106,6 +108,21 @@ Completion<T> answered(CallPtr call, Then then) {
     } else {
       then(std::move(call), std::move(*result));
     }
+  };
+}
+
+// The same on the thread of the connection.
+template <class T, class Then>
+Completion<T> answered(CallPtr call, Then then) {
+  Call& at = *call;
+  return [&at,
+          next = answered_in_place<T>(std::move(call), std::move(then))](Result<T> result) mutable {
+    Respond respond = std::move(at.respond);
+    auto go_on = [&at, next = std::move(next), result = std::move(result)](Respond again) mutable {
+      at.respond = std::move(again);
+      next(std::move(result));
+    };
+    respond({.resume = std::make_unique<Resume>(std::move(go_on))});
   };
 }
 

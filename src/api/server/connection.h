@@ -93,6 +93,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void read_body();
   void body_complete();
   void dispatch();
+  void resume(HttpResponse response);
   void expect_body();
 
   // Streams.

@@ -1,12 +1,11 @@
 // Dead letters by what they died of.
 #include <utility>
 
-#include "api/server/dead_groups.h"
 #include "api/server/handlers.h"
-#include "api/server/watching.h"
 #include "api/wire/text_writer.h"
+#include "broker/dead_groups.h"
 
-namespace millrace::api {
+namespace millrace {
 
 void fields(wire::A<DeadSample> auto& of, auto& visit) {
   visit("id", wire::required(of.id)), visit("number", wire::required(of.number));
@@ -20,6 +19,7 @@ void fields(wire::A<DeadGroup> auto& of, auto& visit) {
   visit("last_at", wire::required(of.last_at)), visit("samples", wire::always(of.samples));
 }
 
+namespace api {
 namespace {
 
 std::string text_of(const FoundGroups& found, std::size_t most) {
@@ -60,16 +60,16 @@ void group_dead(CallPtr call) {
   if (wanted.queue) queues.push_back(*wanted.queue);
   auto go = [wanted = std::move(wanted),
              most = most.value_or(DeadGroups::most_groups)](CallPtr back) mutable {
-    DeadGroups& groups = back->watching->dead_groups;
-    Broker& broker = *back->broker;
+    DeadGroups& groups = back->broker->dead_groups();
     const Ask ask = back->ask();
-    groups.find(broker, ask, std::move(wanted),
-                answered<DeadGroups::Found>(std::move(back),
-                                            [most](CallPtr again, const DeadGroups::Found& found) {
-                                              again->answer(text_of(*found, most));
-                                            }));
+    auto then = [most](CallPtr again, const DeadGroups::Found& found) {
+      again->answer(text_of(*found, most));
+    };
+    groups.find(ask, std::move(wanted),
+                answered_in_place<DeadGroups::Found>(std::move(back), std::move(then)));
   };
   with_queues(std::move(call), std::move(queues), std::move(go));
 }
 
-}  // namespace millrace::api
+}  // namespace api
+}  // namespace millrace

@@ -176,6 +176,7 @@ void Connection::dispatch() {
 
 void Connection::answered(Answer& answer) {
   HttpResponse& response = answer.response;
+  if (response.resume) return resume(std::move(response));
   if (phase_ == Phase::waiting) {
     if (answer.kind == Answer::Kind::whole) return respond(std::move(response));
     return fail(500, "the server has a defect: the request was left without an answer");
@@ -188,7 +189,17 @@ void Connection::answered(Answer& answer) {
     if (answer.kind == Answer::Kind::dropped) return close();
     return piece_made(std::move(response.body), answer.kind == Answer::Kind::last_piece);
   }
-  if (response.undelivered) response.undelivered();
+  undeliver(std::move(response));
+}
+
+void Connection::resume(HttpResponse response) {
+  lane_->dispatch([&] {
+    try {
+      response.resume->go_on(Ticket(shared_from_this()));
+    } catch (...) {
+      lane_->site().log(LogLevel::error, "making an answer threw: " + thrown());
+    }
+  });
 }
 
 // ---- streams ------------------------------------------------------------------------------------

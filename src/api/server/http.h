@@ -58,6 +58,8 @@ struct PushStream {
   bool endless = false;
 };
 
+struct Resume;
+
 struct HttpResponse {
   unsigned status = 200;
   std::string content_type = "application/json";
@@ -66,10 +68,20 @@ struct HttpResponse {
   // Called instead of silence if the peer was gone before the response could be sent.
   std::move_only_function<void()> undelivered = {};
   std::unique_ptr<PushStream> push = nullptr;  // instead of `body`; not asked for HEAD
+  std::unique_ptr<Resume> resume = nullptr;    // instead of an answer
 };
+
+// For a response that cannot be sent any more.
+void undeliver(HttpResponse response);
 
 // Called once, from any thread. Calling it after the peer has left is no error.
 using Respond = std::move_only_function<void(HttpResponse)>;
+
+// Called on the thread of the connection, with the right to answer: the thread that brings news of
+// the store does not render it.
+struct Resume {
+  std::move_only_function<void(Respond respond)> go_on = {};
+};
 
 // A body that comes in pieces and is answered in pieces: status 200, chunked.
 struct BodyStream {

@@ -39,6 +39,13 @@ std::string thrown() {
   }
 }
 
+void undeliver(HttpResponse response) {
+  if (response.resume) {
+    return response.resume->go_on([](HttpResponse made) { undeliver(std::move(made)); });
+  }
+  if (response.undelivered) response.undelivered();
+}
+
 Lane::Lane(std::shared_ptr<Site> site)
     : site_(std::move(site)),
       work_(io_.get_executor()),
@@ -56,9 +63,7 @@ void Lane::run() noexcept {
     over_ = true;
     late.swap(answers_);
   }
-  for (Answer& answer : late) {
-    if (answer.response.undelivered) answer.response.undelivered();
-  }
+  for (Answer& answer : late) undeliver(std::move(answer.response));
   current = nullptr;
 }
 
@@ -71,8 +76,7 @@ void Lane::answer(Answer answer) {
   Lock lock(mutex_);
   if (over_) {
     lock.unlock();
-    if (answer.response.undelivered) answer.response.undelivered();
-    return;
+    return undeliver(std::move(answer.response));
   }
   // Whoever put the first one in has woken the lane, or is the lane and about to deliver.
   const bool first = answers_.empty() && !(current == this && dispatching_ > 0);

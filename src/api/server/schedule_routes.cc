@@ -20,7 +20,7 @@ void answer_schedule(CallPtr call, const Schedule& schedule, unsigned status) {
 // The schedule of the path, if the key may touch the queue of its task.
 template <class Then>
 void with_schedule(CallPtr call, Then then) {
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   std::string name = call->path[0];
   auto found = [then = std::move(then)](CallPtr back, std::vector<Schedule> schedules) mutable {
@@ -53,7 +53,7 @@ void store_schedule(CallPtr call, Schedule schedule, PutQueue mode, unsigned sta
   std::vector<QueueRef> queues{schedule.task.queue};
   with_queues(std::move(call), std::move(queues),
               [schedule = std::move(schedule), mode, status](CallPtr back) mutable {
-                Broker& broker = *back->broker;
+                LocalBroker& broker = *back->broker;
                 const Ask ask = back->ask();
                 auto then = [status](CallPtr again, const Schedule& stored) {
                   answer_schedule(std::move(again), stored, status);
@@ -65,7 +65,7 @@ void store_schedule(CallPtr call, Schedule schedule, PutQueue mode, unsigned sta
 
 void set_paused(CallPtr call, bool paused) {
   with_schedule_name(std::move(call), [paused](CallPtr back, std::string name) {
-    Broker& broker = *back->broker;
+    LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
     ScheduleChange change = [paused](Schedule& schedule) -> Result<void> {
       schedule.paused = paused;
@@ -98,7 +98,7 @@ struct SchedulePage {
 };
 
 void answer_page(CallPtr call, SchedulePage page) {
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   auto then = [page = std::move(page)](CallPtr back, std::vector<Schedule> schedules) {
     std::erase_if(schedules, [&](const Schedule& schedule) {
@@ -135,7 +135,7 @@ void list_schedules(CallPtr call) {
   with_queues(
       std::move(call), std::move(wanted),
       [page = std::move(page)](CallPtr back) mutable {
-        Broker& broker = *back->broker;
+        LocalBroker& broker = *back->broker;
         const Ask ask = back->ask();
         const QueueRef named = page.queues.front();
         auto then = [call = std::move(back),
@@ -168,7 +168,7 @@ void replace_schedule(CallPtr call) {
     return store_schedule(std::move(call), std::move(*schedule), PutQueue::replace, 200);
   }
   // What is replaced must be theirs, too; what is not there yet is nobody's.
-  Broker& broker = *call->broker;
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   std::string name = call->path[0];
   broker.schedules(ask, std::move(name),
@@ -193,7 +193,7 @@ void change_schedule(CallPtr call) {
   }
   auto refused = std::make_shared<std::optional<Problem>>();
   with_schedule_name(std::move(call), [refused](CallPtr back, std::string name) {
-    Broker& broker = *back->broker;
+    LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
     ScheduleChange change = [refused, patch = back->request.body,
                              principal = back->principal](Schedule& schedule) -> Result<void> {
@@ -227,7 +227,7 @@ void change_schedule(CallPtr call) {
 
 void remove_schedule(CallPtr call) {
   with_schedule_name(std::move(call), [](CallPtr back, std::string name) {
-    Broker& broker = *back->broker;
+    LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
     broker.remove_schedule(ask, std::move(name), answered<void>(std::move(back), [](CallPtr again) {
                              again->answer(HttpResponse{.status = 204});
@@ -245,7 +245,7 @@ void resume_schedule(CallPtr call) {
 
 void run_schedule(CallPtr call) {
   with_schedule_name(std::move(call), [](CallPtr back, std::string name) {
-    Broker& broker = *back->broker;
+    LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
     broker.run_schedule(ask, std::move(name),
                         answered<Put>(std::move(back), [](CallPtr again, const Put& put) {

@@ -47,7 +47,7 @@ access::KeyRequest request_of(NewKey key) {
   return request;
 }
 
-Ask ask_of(Broker& broker) {
+Ask ask_of(LocalBroker& broker) {
   return {
       .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
@@ -60,7 +60,7 @@ std::string by_whom(const std::string& by) {
 // What the functions of a KeyAdmin share.
 struct Manager {
   access::KeyBook& book;
-  std::function<Broker*()> find_broker;
+  std::function<LocalBroker*()> find_broker;
   Log log;
 
   void list(Completion<std::vector<KeyView>> done) const {
@@ -74,7 +74,7 @@ struct Manager {
   }
 
   void create(const std::string& by, NewKey asked, Completion<CreatedKey> done) const {
-    Broker& broker = *find_broker();
+    LocalBroker& broker = *find_broker();
     access::KeyRequest request = request_of(std::move(asked));
     if (!request.scopes.allow(access::Scope::admin) && !book.has_admin(broker.now())) {
       return done(fail(ErrorCode::invalid,
@@ -101,7 +101,7 @@ struct Manager {
 
   void revoke(const std::string& by, const std::string& id, bool force,
               Completion<void> done) const {
-    Broker& broker = *find_broker();
+    LocalBroker& broker = *find_broker();
     reload_keys(book, broker, log,
                 [this, &broker, by, id, force, done = std::move(done)](Result<void> read) mutable {
                   if (!read) return done(std::move(read));
@@ -121,7 +121,7 @@ struct Manager {
                 });
   }
 
-  void forget(Broker& broker, const std::string& by, const std::string& id,
+  void forget(LocalBroker& broker, const std::string& by, const std::string& id,
               Completion<void> done) const {
     broker.remember(ask_of(broker), access::forget_memo(id),
                     [this, by, id, done = std::move(done)](Result<Memo> stored) mutable {
@@ -189,7 +189,7 @@ AccessCheck check_keys_again(const access::KeyBook& book, std::function<TimePoin
   };
 }
 
-KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log log) {
+KeyAdmin manage_keys(access::KeyBook& book, std::function<LocalBroker*()> broker, Log log) {
   auto manager = std::make_shared<const Manager>(
       Manager{.book = book, .find_broker = std::move(broker), .log = std::move(log)});
   return {.list = [manager](auto done) { manager->list(std::move(done)); },
@@ -199,7 +199,8 @@ KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log
                               auto done) { manager->revoke(by, id, force, std::move(done)); }};
 }
 
-void reload_keys(access::KeyBook& book, Broker& broker, const Log& log, Completion<void> done) {
+void reload_keys(access::KeyBook& book, LocalBroker& broker, const Log& log,
+                 Completion<void> done) {
   const std::uint64_t reading = book.begin_reading();
   access::all_memos(
       access::memo_prefix,

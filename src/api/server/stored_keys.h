@@ -8,7 +8,7 @@
 #include "access/key_book.h"
 #include "api/server/access_check.h"
 #include "api/server/key_admin.h"
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/log.h"
 
 namespace millrace::api {
@@ -26,10 +26,10 @@ AccessCheck check_keys_again(const access::KeyBook& book, std::function<TimePoin
 // Makes, lists and revokes keys through the broker, and brings the book up to date before it
 // answers. All must outlive whoever calls. The first key of a server must be able to make others,
 // or nobody could.
-KeyAdmin manage_keys(access::KeyBook& book, std::function<Broker*()> broker, Log log);
+KeyAdmin manage_keys(access::KeyBook& book, std::function<LocalBroker*()> broker, Log log);
 
 // Reads all keys anew: other processes may have changed them. `done` may be empty.
-void reload_keys(access::KeyBook& book, Broker& broker, const Log& log,
+void reload_keys(access::KeyBook& book, LocalBroker& broker, const Log& log,
                  Completion<void> done = nullptr);
 
 }  // namespace millrace::api

@@ -13,7 +13,7 @@ namespace {
 constexpr Duration patience = std::chrono::seconds(30);
 constexpr std::size_t most_addresses = 10'000;
 
-Ask ask_of(Broker& broker) {
+Ask ask_of(LocalBroker& broker) {
   return {
       .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
@@ -30,7 +30,7 @@ Denial ended() {
 
 }  // namespace
 
-StoredSessions::StoredSessions(access::KeyBook& keys, std::function<Broker*()> broker,
+StoredSessions::StoredSessions(access::KeyBook& keys, std::function<LocalBroker*()> broker,
                                std::function<TimePoint()> now, Log log,
                                const StoredSessionsOptions& options)
     : keys_(keys),
@@ -140,7 +140,7 @@ void StoredSessions::sign_in(const SignIn& asked, Opened done) {
 }
 
 void StoredSessions::keep(access::MadeSession made, const access::Key& key, Opened done) {
-  Broker& broker = *broker_();
+  LocalBroker& broker = *broker_();
   for (const std::string& old : book_.surplus(key.id, now_())) forget(broker, old);
   Remember memo = access::to_memo(made.session);
   SignedIn signed_in{.visit = {.needs_key = true,
@@ -160,7 +160,7 @@ void StoredSessions::keep(access::MadeSession made, const access::Key& key, Open
                   });
 }
 
-void StoredSessions::forget(Broker& broker, const std::string& id) {
+void StoredSessions::forget(LocalBroker& broker, const std::string& id) {
   book_.forget(id);
   broker.remember(ask_of(broker), access::forget_session(id), [](const Result<Memo>&) {});
 }
@@ -168,7 +168,7 @@ void StoredSessions::forget(Broker& broker, const std::string& id) {
 void StoredSessions::sign_out(const HttpRequest& head, Completion<std::string> done) {
   const auto session = book_.find(session_of(head), now_());
   if (!session) return done(std::string());
-  Broker& broker = *broker_();
+  LocalBroker& broker = *broker_();
   book_.forget(session->id);
   broker.remember(ask_of(broker), access::forget_session(session->id),
                   [this, session, done = std::move(done)](const Result<Memo>& stored) mutable {
@@ -187,7 +187,7 @@ void StoredSessions::read(const std::vector<Memo>& memos) {
   }
 }
 
-void StoredSessions::reload(Broker& broker) {
+void StoredSessions::reload(LocalBroker& broker) {
   const std::uint64_t reading = book_.begin_reading();
   access::all_memos(
       access::session_prefix,

@@ -12,7 +12,7 @@
 #include "access/session.h"
 #include "api/server/access_check.h"
 #include "api/server/sessions.h"
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/rate_window.h"
@@ -27,7 +27,7 @@ struct StoredSessionsOptions {
 // Everything given must outlive this, and this must outlive whoever was given its functions.
 class StoredSessions {
  public:
-  StoredSessions(access::KeyBook& keys, std::function<Broker*()> broker,
+  StoredSessions(access::KeyBook& keys, std::function<LocalBroker*()> broker,
                  std::function<TimePoint()> now, Log log,
                  const StoredSessionsOptions& options = {});
 
@@ -39,7 +39,7 @@ class StoredSessions {
   // All sessions as the store had them.
   void read(const std::vector<Memo>& memos);
   // Reads them anew: other processes may have changed them.
-  void reload(Broker& broker);
+  void reload(LocalBroker& broker);
 
  private:
   using Opened = Sessions::SignedInOrNot;
@@ -48,13 +48,13 @@ class StoredSessions {
   void sign_in(const SignIn& asked, Opened done);
   void sign_out(const HttpRequest& head, Completion<std::string> done);
   void keep(access::MadeSession made, const access::Key& key, Opened done);
-  void forget(Broker& broker, const std::string& id);
+  void forget(LocalBroker& broker, const std::string& id);
   std::optional<Duration> too_many(const std::string& remote);
   void failed(const std::string& remote);
 
   access::KeyBook& keys_;
   access::SessionBook book_;
-  const std::function<Broker*()> broker_;
+  const std::function<LocalBroker*()> broker_;
   const std::function<TimePoint()> now_;
   const Log log_;
   const StoredSessionsOptions options_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/server/handlers.h"
-#include "api/server/text_search.h"
+#include "api/server/search_query.h"
 #include "api/wire/put.h"
 #include "api/wire/raw.h"
 #include "api/wire/tasks.h"
@@ -27,8 +27,7 @@ void find_task(CallPtr call, bool may_wait, Then then) {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
     back->waits = wait.has_value();
-    if (wait) return broker.await(ask, id, *wait, answered<Task>(std::move(back), then));
-    broker.find(ask, id, answered<Task>(std::move(back), then));
+    broker.await(ask, id, wait.value_or(Duration::zero()), answered<Task>(std::move(back), then));
   });
 }
 
@@ -51,16 +50,13 @@ void list_with(CallPtr call, ListRequest request, TaskSearch search = {}) {
   if (request.queue) queues.push_back(*request.queue);
   with_queues(std::move(call), std::move(queues),
               [request = std::move(request), search = std::move(search)](CallPtr back) mutable {
-                if (search.any()) {
-                  return search_tasks(std::move(back), std::move(request), std::move(search));
-                }
-                Broker& broker = *back->broker;
+                LocalBroker& broker = *back->broker;
                 const Ask ask = back->ask();
-                broker.list(
-                    ask, std::move(request),
-                    answered<TaskPage>(std::move(back), [](CallPtr again, const TaskPage& page) {
-                      again->answer(wire::page_of(page));
-                    }));
+                broker.search(ask, std::move(request), std::move(search),
+                              answered_in_place<TaskPage>(std::move(back),
+                                                          [](CallPtr again, const TaskPage& page) {
+                                                            again->answer(wire::page_of(page));
+                                                          }));
               });
 }
 
@@ -87,9 +83,7 @@ void answer_result(Call& call, const Task& task) {
                            .body = task.result});
 }
 
-using DeadVerb = void (Broker::*)(Ask, DeadLetters, Completion<Handled>);
-
-void handle_dead(CallPtr call, DeadVerb verb) {
+void handle_dead(CallPtr call, DeadAction action) {
   if (!call->query_is_good()) return;
   auto which = call->good(wire::read_dead_letters(call->request.body));
   if (!which) return;
@@ -102,13 +96,14 @@ void handle_dead(CallPtr call, DeadVerb verb) {
   auto ids = which->ids;
   std::vector<QueueRef> queues;
   if (which->queue) queues.push_back(*which->queue);
-  auto go = [verb, which = std::move(*which)](CallPtr back) mutable {
+  auto go = [action, which = std::move(*which)](CallPtr back) mutable {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
-    (broker.*verb)(ask, std::move(which),
-                   answered<Handled>(std::move(back), [](CallPtr again, const Handled& handled) {
-                     again->answer(wire::text_of(handled));
-                   }));
+    auto then = [](CallPtr again, const Handled& handled) {
+      again->answer(wire::text_of(handled));
+    };
+    broker.handle_dead(ask, std::move(which), action,
+                       answered<Handled>(std::move(back), std::move(then)));
   };
   with_queues(std::move(call), std::move(queues),
               [ids = std::move(ids), go = std::move(go)](CallPtr back) mutable {
@@ -255,11 +250,11 @@ void remove_task(CallPtr call) {
 }
 
 void retry_dead(CallPtr call) {
-  handle_dead(std::move(call), &Broker::retry_dead);
+  handle_dead(std::move(call), DeadAction::retry);
 }
 
 void remove_dead(CallPtr call) {
-  handle_dead(std::move(call), &Broker::remove_dead);
+  handle_dead(std::move(call), DeadAction::remove);
 }
 
 }  // namespace millrace::api

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "api/server/api_options.h"
-#include "api/server/dead_groups.h"
 #include "api/server/event_streams.h"
 #include "api/server/http_figures.h"
 #include "api/server/metrics_page.h"
@@ -13,12 +12,10 @@
 namespace millrace::api {
 
 struct Watching {
-  explicit Watching(Clock& clock, const EventStreamsOptions& options)
-      : streams(clock, options), dead_groups(options.keep_time) {}
+  explicit Watching(Clock& clock, const EventStreamsOptions& options) : streams(clock, options) {}
 
   HttpFigures http;
   EventStreams streams;
-  DeadGroups dead_groups;
 };
 
 Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Observed> observed,

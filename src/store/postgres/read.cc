@@ -116,7 +116,7 @@ PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
     // A task that cannot be read must not hide the others.
     const auto row = read_row(rows, i);
     Result<Task> task = row ? Result<Task>(task_of(*row, queue_name(row->slot.queue)))
-                            : std::unexpected(postgres::error_of(row.error(), "find a task"));
+                            : std::unexpected(to_error(row.error(), "find a task"));
     if (task) leave_out(*task, parts);
     const auto [first, last] = places.equal_range(rows.get<Uuid>(i, sql::RowColumns::id));
     for (auto at = first; at != last; ++at) found[at->second] = task;

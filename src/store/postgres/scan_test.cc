@@ -57,8 +57,20 @@ TEST(TakeCursors, are_lowered_for_a_new_task_until_it_is_taken) {
   EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0, 3}));
   cursors.taken(queue, 5, {t0, 3});
   EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0, 3})) << "more may lie between";
-  cursors.emptied(queue);
+  cursors.emptied(queue, t0);
   EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0, 100}));
+}
+
+TEST(TakeCursors, tasks_that_fall_due_later_are_not_passed_over_when_the_clock_was_set_back) {
+  TakeCursors cursors;
+  cursors.taken(queue, 5, {t0 + 10s, 100});
+  cursors.lower(queue, 5, {t0 + 6s, 7});
+  cursors.emptied(queue, t0 + 5s);
+  EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0 + 6s, 7}));
+  cursors.emptied(queue, t0 + 6s);
+  EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0 + 6s + 1ms, 0}));
+  cursors.emptied(queue, t0 + 20s);
+  EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0 + 10s, 100}));
 }
 
 TEST(TakeCursors, a_rescan_that_found_nothing_ends_at_once) {
@@ -69,7 +81,7 @@ TEST(TakeCursors, a_rescan_that_found_nothing_ends_at_once) {
   EXPECT_FALSE(cursors.rescan_if_due(queue, 500ms));
   EXPECT_TRUE(cursors.rescan_if_due(queue, 2s));
   EXPECT_EQ(cursors.at(queue, 5), Cursor{});
-  cursors.emptied(queue);
+  cursors.emptied(queue, t0);
   cursors.rescanned(queue, 2s, 3s);
   EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0, 100}));
   EXPECT_FALSE(cursors.rescan_if_due(queue, 30s)) << "it took a second";
@@ -100,7 +112,7 @@ TEST_F(FailedTake, leaves_the_cursors_where_they_were_although_it_rescanned) {
   EXPECT_EQ(cursors_.at(queue, 5), (Cursor{t0, 40}));
   take(31s).ended(32s, true);
   EXPECT_EQ(cursors_.at(queue, 5), (Cursor{t0, 40})) << "it rescans, and would fail again";
-  cursors_.emptied(queue);
+  cursors_.emptied(queue, t0);
   EXPECT_EQ(cursors_.at(queue, 5), (Cursor{t0, 100}));
 }
 
@@ -108,7 +120,7 @@ TEST_F(FailedTake, has_taken_nothing_although_a_part_of_it_succeeded) {
   Taking taking = take(10s);
   cursors_.taken(queue, 5, {t0, 200});
   taking.ended(10s, false);
-  cursors_.emptied(queue);
+  cursors_.emptied(queue, t0);
   EXPECT_EQ(cursors_.at(queue, 5), (Cursor{t0, 100}));
 }
 

@@ -49,10 +49,14 @@ class TakeCursors {
     its.cursors[priority] = std::max(its.cursors[priority], cursor);
     its.furthest[priority] = std::max(its.furthest[priority], cursor);
   }
-  // A take that began at the cursors found all that was there.
-  void emptied(std::uint16_t queue) {
+  // A take that began at the cursors found all that was due by `now`. If the clock was set back,
+  // there may be tasks below the furthest place that fall due later.
+  void emptied(std::uint16_t queue, TimePoint now) {
     Queue& its = queues_[queue];
-    its.cursors = its.furthest;
+    const Cursor due{.start = now + Duration(1)};
+    for (std::size_t i = 0; i < its.cursors.size(); ++i) {
+      its.cursors[i] = std::max(its.cursors[i], std::min(its.furthest[i], due));
+    }
   }
   // There may be a task to take at this place.
   void lower(std::uint16_t queue, std::uint8_t priority, Cursor cursor) {

@@ -146,7 +146,7 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
   }
   if (take.bytes >= limits::max_taken_bytes) return;
   for (const auto& [queue, count] : take.missing) {
-    if (count != 0) cursors_.emptied(queue);
+    if (count != 0) cursors_.emptied(queue, now_);
   }
 }
 

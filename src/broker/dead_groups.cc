@@ -1,4 +1,4 @@
-#include "api/server/dead_groups.h"
+#include "broker/dead_groups.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "core/limits.h"
 #include "core/mutex.h"
 
-namespace millrace::api {
+namespace millrace {
 namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
@@ -64,7 +64,6 @@ bool comes_first(const DeadGroup& a, const DeadGroup& b) {
 }  // namespace
 
 struct DeadGroups::Walk {
-  Broker& broker;
   Wanted wanted = {};
   Ask ask = {};
   TimePoint began{};
@@ -93,40 +92,40 @@ struct DeadGroups::Walk {
          .failed_at = when});
   }
 
-  Found result() {
+  Found result(TimePoint now) {
     for (auto& [key, group] : groups) found.groups.push_back(std::move(group));
     std::ranges::sort(found.groups, comes_first);
     if (found.groups.size() > most_groups) {
       found.more = found.groups.size() - most_groups;
       found.groups.resize(most_groups);
     }
-    found.as_of = broker.now();
+    found.as_of = now;
     return std::make_shared<const FoundGroups>(std::move(found));
   }
 };
 
 // ---- Asking ------------------------------------------------------------------------------------
 
-void DeadGroups::find(Broker& broker, const Ask& ask, Wanted wanted, Completion<Found> done) {
+void DeadGroups::find(const Ask& ask, Wanted wanted, Completion<Found> done) {
   // The counters cost next to nothing, and tell whether something has changed.
   const auto queue = wanted.queue;
   Waiting waiting{.wanted = std::move(wanted),
                   .caller = ask.caller,
                   .deadline = ask.deadline,
                   .done = std::move(done)};
-  broker.queues(ask, queue,
-                [this, &broker, waiting = std::move(waiting)](
-                    const Result<std::vector<QueueView>>& queues) mutable {
-                  if (!queues) return waiting.done(std::unexpected(queues.error()));
-                  waiting.total = dead_in(*queues);
-                  find(broker, std::move(waiting));
-                });
+  broker_.queues(
+      ask, queue,
+      [this, waiting = std::move(waiting)](const Result<std::vector<QueueView>>& queues) mutable {
+        if (!queues) return waiting.done(std::unexpected(queues.error()));
+        waiting.total = dead_in(*queues);
+        find(std::move(waiting));
+      });
 }
 
-void DeadGroups::find(Broker& broker, Waiting waiting) {
+void DeadGroups::find(Waiting waiting) {
   {
     Lock lock(mutex_);
-    const TimePoint now = broker.now();
+    const TimePoint now = broker_.now();
     if (const Found found = known(waiting.wanted, waiting.total, now)) {
       lock.unlock();
       return waiting.done(found);
@@ -135,12 +134,11 @@ void DeadGroups::find(Broker& broker, Waiting waiting) {
       lock.unlock();
       return waiting.done(std::unexpected(std::move(*refused)));
     }
-    broker_ = &broker;
     waiting_.push_back(std::move(waiting));
     if (keep_time_ && !thread_.joinable()) thread_ = std::thread([this] { keep_time(); });
   }
   changed_.notify_all();
-  go_on(broker);
+  go_on();
 }
 
 // What was found lately. Where something has changed since, after a rest only.
@@ -189,12 +187,7 @@ std::vector<DeadGroups::Waiting> DeadGroups::taken_out(Test test) {
 }
 
 void DeadGroups::tick() {
-  Broker* broker = nullptr;
-  {
-    const Lock lock(mutex_);
-    broker = broker_;
-  }
-  if (broker != nullptr) go_on(*broker);
+  go_on();
 }
 
 // Their answers go nowhere, and are let go outside the lock.
@@ -226,7 +219,7 @@ std::size_t DeadGroups::waiting() {
 void DeadGroups::keep_time() {
   Lock lock(mutex_);
   while (!stopping_) {
-    // Nobody there: nothing to do until somebody comes.
+    // There is nothing to do until a caller comes.
     changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return stopping_ || !waiting_.empty(); });
     if (changed_.wait_for(mutex_, between_looks, [this]() REQUIRES(mutex_) { return stopping_; }))
       return;
@@ -238,13 +231,13 @@ void DeadGroups::keep_time() {
 
 // ---- Walking -----------------------------------------------------------------------------------
 
-// Starts the next walk, if somebody waits for one and there is time for it.
-void DeadGroups::go_on(Broker& broker) {
+// Starts the next walk, if a caller waits for one and there is time for it.
+void DeadGroups::go_on() {
   std::vector<Waiting> late;
   std::optional<Waiting> next;
   {
     const Lock lock(mutex_);
-    const TimePoint now = broker.now();
+    const TimePoint now = broker_.now();
     late = taken_out([&](const Waiting& one) { return one.deadline <= now; });
     const bool may = !walked_ && !stopping_ && rest_left(now) == Duration::zero();
     if (may && !waiting_.empty()) {
@@ -256,15 +249,14 @@ void DeadGroups::go_on(Broker& broker) {
   for (Waiting& one : late) {
     one.done(std::unexpected(busy("others were looked for until your time was over", {})));
   }
-  if (next) start(broker, *next);
+  if (next) start(*next);
 }
 
-void DeadGroups::start(Broker& broker, const Waiting& first) {
-  const TimePoint now = broker.now();
+void DeadGroups::start(const Waiting& first) {
+  const TimePoint now = broker_.now();
   step(std::make_unique<Walk>(
-      Walk{.broker = broker,
-           .wanted = first.wanted,
-           .ask = {.caller = broker.new_caller(), .deadline = later(now, patience)},
+      Walk{.wanted = first.wanted,
+           .ask = {.caller = broker_.new_caller(), .deadline = later(now, patience)},
            .began = now,
            .found = {.total = first.total}}));
 }
@@ -275,32 +267,30 @@ void DeadGroups::step(WalkPtr walk) {
                       .type = walk->wanted.type,
                       .before = walk->before,
                       .limit = limits::max_page};
-  Broker& broker = walk->broker;
   const Ask ask = walk->ask;
-  broker.list(ask, std::move(request),
-              [this, walk = std::move(walk)](Result<TaskPage> page) mutable {
-                if (!page) {
-                  return end(std::move(walk), std::unexpected(std::move(page.error())));
-                }
-                for (const Task& task : page->tasks) walk->add(task);
-                walk->found.looked_at += page->looked_at;
-                walk->before = page->next;
-                if (page->next && walk->found.looked_at < most_looked_at) {
-                  return step(std::move(walk));
-                }
-                walk->found.complete = !page->next;
-                Found found = walk->result();
-                end(std::move(walk), std::move(found));
-              });
+  broker_.list(ask, std::move(request),
+               [this, walk = std::move(walk)](Result<TaskPage> page) mutable {
+                 if (!page) {
+                   return end(std::move(walk), std::unexpected(std::move(page.error())));
+                 }
+                 for (const Task& task : page->tasks) walk->add(task);
+                 walk->found.looked_at += page->looked_at;
+                 walk->before = page->next;
+                 if (page->next && walk->found.looked_at < most_looked_at) {
+                   return step(std::move(walk));
+                 }
+                 walk->found.complete = !page->next;
+                 Found found = walk->result(broker_.now());
+                 end(std::move(walk), std::move(found));
+               });
 }
 
 void DeadGroups::end(WalkPtr walk, Result<Found> found) {
   const Wanted wanted = walk->wanted;
-  Broker& broker = walk->broker;
   std::vector<Waiting> answered;
   {
     const Lock lock(mutex_);
-    const TimePoint now = broker.now();
+    const TimePoint now = broker_.now();
     const Duration took = std::max(now - walk->began, Duration::zero());
     rests_since_ = now;
     rest_ = took * rest_for_each;
@@ -311,7 +301,7 @@ void DeadGroups::end(WalkPtr walk, Result<Found> found) {
     answered = taken_out([&](const Waiting& one) { return one.wanted == wanted; });
   }
   for (Waiting& one : answered) one.done(found);
-  go_on(broker);
+  go_on();
 }
 
-}  // namespace millrace::api
+}  // namespace millrace

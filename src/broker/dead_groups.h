@@ -1,10 +1,9 @@
 // Dead letters, grouped by what they died of: core/error_group.h.
 //
-// Nobody counts groups while tasks die, so they are counted by walking, newest first and no further
-// than 20,000 dead letters, in calls of 1,000 between other rounds. However many people look, and
-// for whatever, one walk is under way, walks take a twentieth of the time at most, and what one
-// found is shown to all who want the same. The others wait for the rest to be over; time passes
-// with tick().
+// There are no counters of groups, so a walk counts them, newest first and no further than 20,000
+// dead letters, in reads of 1,000. However many callers ask, and for whatever, one walk is under
+// way, walks take a twentieth of the time at most, and all callers that want the same get what one
+// walk found. The others wait until the rest after a walk is over; time passes with tick().
 #pragma once
 
 #include <millrace/ids.h>
@@ -23,7 +22,7 @@
 #include "broker/broker.h"
 #include "core/mutex.h"
 
-namespace millrace::api {
+namespace millrace {
 
 struct DeadSample {
   TaskId id = {};
@@ -63,21 +62,22 @@ class DeadGroups {
   };
   using Found = std::shared_ptr<const FoundGroups>;
 
-  // `keep_time`: calls tick() by itself.
-  explicit DeadGroups(bool keep_time = true) : keep_time_(keep_time) {}
+  // The broker must live until stop(). `keep_time`: calls tick() by itself.
+  explicit DeadGroups(Broker& broker, bool keep_time = true)
+      : broker_(broker), keep_time_(keep_time) {}
   ~DeadGroups() { stop(); }
   DeadGroups(const DeadGroups&) = delete;
   DeadGroups& operator=(const DeadGroups&) = delete;
 
-  // Any thread. This must outlive the broker's answers, and the broker lives until stop(). One that
-  // would have to wait for too long, or behind too many others, is answered `unavailable`.
-  void find(Broker& broker, const Ask& ask, Wanted wanted, Completion<Found> done);
+  // Any thread. This must outlive the broker's answers. A caller that would have to wait for too
+  // long, or behind too many others, is answered `unavailable`.
+  void find(const Ask& ask, Wanted wanted, Completion<Found> done);
 
-  // Goes on where a rest is over, and answers those whose deadline is.
+  // Starts the next walk when the rest is over, and answers the callers whose deadline is.
   void tick();
-  // Nobody is there any more to be answered.
+  // The caller waits for no answer any more.
   void leave(CallerId caller);
-  // What is not being looked for will not be.
+  // Refuses the callers that wait; a walk under way still answers its own.
   void stop();
 
   std::size_t waiting();  // how many are to be answered
@@ -105,21 +105,21 @@ class DeadGroups {
     Duration took{0};
   };
 
-  void find(Broker& broker, Waiting waiting);
+  void find(Waiting waiting);
   Found known(const Wanted& wanted, std::uint64_t total, TimePoint now) const REQUIRES(mutex_);
   std::optional<Error> refusal(const Waiting& waiting, TimePoint now) const REQUIRES(mutex_);
   Duration rest_left(TimePoint now) const REQUIRES(mutex_);
   template <class Test>
   std::vector<Waiting> taken_out(Test test) REQUIRES(mutex_);
-  void go_on(Broker& broker);
-  void start(Broker& broker, const Waiting& first);
+  void go_on();
+  void start(const Waiting& first);
   void step(WalkPtr walk);
   void end(WalkPtr walk, Result<Found> found);
   void keep_time();
 
+  Broker& broker_;
   const bool keep_time_;
   Mutex mutex_;
-  Broker* broker_ GUARDED_BY(mutex_) = nullptr;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::optional<Wanted> walked_ GUARDED_BY(mutex_);  // what the walk under way looks for
   TimePoint rests_since_ GUARDED_BY(mutex_){};
@@ -130,4 +130,4 @@ class DeadGroups {
   std::thread thread_ GUARDED_BY(mutex_);  // from the first that waits on
 };
 
-}  // namespace millrace::api
+}  // namespace millrace

@@ -1,0 +1,33 @@
+// Where a task came from and what came of it. There is no index of parents; but children are put
+// after their parent, and most of them when one of its runs begins or ends. So the newest tasks are
+// looked at, and if these are not all, those that were put in these moments.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <millrace/task.h>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "store/store.h"
+
+namespace millrace {
+
+struct Family {
+  Task task = {};
+  std::optional<Task> parent = std::nullopt;
+  std::vector<Task> children = {};    // heads, by number
+  std::vector<Task> deliveries = {};  // of its webhook, newest first, with their histories
+  std::uint64_t looked_at = 0;
+  bool complete = false;  // false: there may be more children than were found
+};
+
+// Whether the caller may see tasks of a queue.
+using MaySee = std::function<bool(std::string_view queue)>;
+
+Result<Family> find_family(Reader& reader, const TaskRef& task, const MaySee& may_see);
+
+}  // namespace millrace

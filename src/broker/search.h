@@ -1,0 +1,28 @@
+// Lists of tasks by what stores do not test while they walk: a text, an error or a group of errors,
+// a parent.
+#pragma once
+
+#include <millrace/ids.h>
+#include <millrace/result.h>
+#include <optional>
+#include <string>
+
+#include "core/values.h"
+#include "store/store.h"
+
+namespace millrace {
+
+struct TaskSearch {
+  std::optional<std::string> text = std::nullopt;
+  std::optional<std::string> error_code = std::nullopt;
+  std::optional<std::string> error_group = std::nullopt;  // a name of core/error_group.h
+  std::optional<TaskId> parent = std::nullopt;
+
+  bool any() const { return text || error_code || error_group || parent; }
+};
+
+// Looks at a bounded number of tasks, so the page may be short or empty; `next` says where to go
+// on.
+Result<TaskPage> search_tasks(Reader& reader, ListRequest request, const TaskSearch& search);
+
+}  // namespace millrace
