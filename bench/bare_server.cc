@@ -1,11 +1,11 @@
 // The bare server: what a server of durable puts must do at the least, and nothing else. It parses
-// the same HTTP and the same JSON, appends the task to a log, syncs for all who came meanwhile, and
-// answers with an id and the same headers. Ours is held against it.
+// the same HTTP and the same JSON, appends the task to a log, syncs for all requests that came
+// meanwhile, and answers with an id and the same headers. Ours is compared with it.
 //
 //   bare_server serve --listen 127.0.0.1:PORT --store journal:DIRECTORY [--segments N]
 //
-// One thread reads and writes sockets, one commits. Other flags are taken and ignored, so that it
-// can stand in the place of the real one.
+// One thread reads and writes sockets, one commits. Other flags are accepted and ignored, so that
+// it can replace the real one.
 #include <fmt/format.h>
 #include <sys/signal.h>
 #include <time.h>
@@ -48,7 +48,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 namespace json = boost::json;
 using Failure = boost::system::error_code;
-// The executor by its own type: the default one is erased, which costs.
+// The executor has its own type: the default one is type-erased, which costs time.
 using Executor = asio::io_context::executor_type;
 using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
@@ -56,7 +56,7 @@ using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
 class Connection;
 using Waiting = std::vector<std::shared_ptr<Connection>>;
 
-// Takes records from the thread of the sockets and makes groups of all that come during a sync.
+// Takes records from the socket thread and makes one group of all that come during a sync.
 class Committer {
  public:
   Committer(asio::io_context& io, const std::string& directory, std::size_t segments)
@@ -112,7 +112,7 @@ class Committer {
   std::thread thread_{[this] { run(); }};
 };
 
-// What all connections share; belongs to the thread of the sockets.
+// What all connections share; used by the socket thread only.
 struct Shared {
   SystemClock clock;
   UuidSource ids{static_cast<std::uint64_t>(getpid())};

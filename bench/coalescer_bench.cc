@@ -1,9 +1,9 @@
 // What it costs to bring single puts of many callers to the store: 64 callers, each with one task
 // of 260 bytes on its way, through the Coalescer over the memory store. Once with completions that
-// post to one thread, as a server's do, and once with a blocked thread a caller. Beside them the
+// post to one thread, as a server's do, and once with a blocked thread per caller. Beside them the
 // store by itself: the same tasks in batches of 64, without callers.
 //
-// Figures are puts a second; `cpu_us` is processor time of the whole process a put.
+// Figures are puts per second; `cpu_us` is processor time of the whole process per put.
 #include <fmt/format.h>
 
 #include <cstdint>

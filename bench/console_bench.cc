@@ -1,11 +1,11 @@
-// What whoever runs a server does beside it: imports, and scrapes. docs/benchmarks.md says how to
-// read its lines.
+// What an operator does beside a running server: imports and scrapes. docs/benchmarks.md says how
+// to read its lines.
 //
 //   console_bench [FLAG...] [NAME...]     import scrape; all if none
 //
 //   --rounds N      alternating rounds (9)
 //   --seconds S     what a figure beside an import or a scrape is measured for (2)
-//   --tasks N       tasks that are imported a round (500000)
+//   --tasks N       tasks that are imported per round (500000)
 //   --queues N      queues of a server that is scraped (1000)
 //   --smoke         one very short round of everything
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ void write_export(const std::string& path, std::size_t tasks) {
 struct Imported {
   double per_second = 0;
   double client_bytes = 0;  // resident at most
-  double server_bytes = 0;  // that came with the tasks, a task
+  double server_bytes = 0;  // growth through the tasks, per task
 };
 
 Imported import_once(const Settings& settings, const std::string& file) {
@@ -100,7 +100,7 @@ Imported import_once(const Settings& settings, const std::string& file) {
   return result;
 }
 
-// Memory of a server, a task that waits in it, however it came in.
+// Memory of a server per waiting task, however the task came in.
 double put_bytes(const Settings& settings) {
   const auto server = serve(settings);
   const double before = static_cast<double>(server->process().resident_bytes());
@@ -178,7 +178,7 @@ void scrape(const Settings& settings) {
       bytes = reply.body.size();
     }
     alone.push_back(put_for(*server, put_connections, 1, settings.seconds).per_second);
-    // Once a second: fifteen times as often as is usual.
+    // Once per second: fifteen times as often as usual.
     scraped.push_back(
         put_for(*server, put_connections, 1, settings.seconds, {.request = request, .every = 1.0})
             .per_second);

@@ -2,7 +2,7 @@
 // core, beside the bare map (insert, find and erase of a 16-byte key with a 128-byte value), with
 // so many tasks waiting. Both sides forget finished tasks.
 //
-// Also: memory a waiting task (payload not counted) and the longest single call, growth included.
+// Also: memory per waiting task (payload not counted) and the longest single call, growth included.
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -28,7 +28,7 @@ class Ours {
     for (std::size_t filled = 0; filled < waiting; filled += batch) load_.put();
   }
 
-  // Tasks a second over so many lives.
+  // Tasks per second over so many lives.
   double run(std::size_t batches) {
     const double before = bench::wall_seconds();
     for (std::size_t i = 0; i < batches; ++i) {

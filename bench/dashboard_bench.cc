@@ -1,13 +1,13 @@
-// What somebody who looks costs. A browser opens the overview of a server under load once, and what
-// it asks for is written down (dashboard/scripts/record.mjs); that is then asked again beside the
-// same load, without a browser, which would need more of the machine than the server does.
+// What an open dashboard costs. A browser opens the overview of a server under load once, and its
+// requests are recorded (dashboard/scripts/record.mjs). They are then replayed beside the same
+// load, without a browser, which would need more of the machine than the server does.
 //
 //   dashboard_bench [FLAG...] [NAME...]     server-slowdown transfer; both if none
 //
 //   --rounds N       alternating rounds, without the page and with it (5)
 //   --seconds S      of one round (15)
-//   --rate N         tasks a second (20000)
-//   --recording FILE what was recorded before, in place of a browser
+//   --rate N         tasks per second (20000)
+//   --recording FILE an earlier recording, in place of a browser
 //   --program FILE   another program in the place of millrace
 //   --smoke          one very short round with a few requests and no browser
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ struct Settings {
 
 constexpr double slowdown_least = 0.95;
 constexpr double transfer_most = 150;  // kB
-constexpr double first_seconds = 3;    // what is asked for by then belongs to the first page
+constexpr double first_seconds = 3;    // requests until then belong to the first page
 constexpr std::size_t work_connections = 4;
 constexpr std::size_t batch = 100;
 
@@ -88,7 +88,7 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(from), {}};
 }
 
-// Without a browser nobody knows the names of the files.
+// Without a browser the names of the files are unknown.
 std::vector<Asked> without_browser() {
   return recording_from(
       "0\tdocument\t500\ttext/html\t/\n"
@@ -109,7 +109,7 @@ std::string request_of(const Asked& asked) {
       asked.target, asked.accept);
 }
 
-// A stream has no end, so it is read apart from everything else, and what it says is passed over.
+// A stream has no end, so it is read apart from everything else, and its events are ignored.
 class Stream {
  public:
   Stream(std::uint16_t port, const Asked& asked) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -142,7 +142,8 @@ class Stream {
   std::array<char, 65536> scratch_ = {};
 };
 
-// Asks what the page asked, when it did. After the end it goes on like a page that stays open.
+// Sends the page's requests at the same times. After the end it goes on like a page that stays
+// open.
 class Page {
  public:
   Page(std::uint16_t port, std::vector<Asked> recording)
@@ -197,7 +198,7 @@ class Page {
     stream_bytes_ += stream_->bytes() - before;
   }
 
-  // From what came after the first page on.
+  // Begins after the first page.
   void again() {
     const auto first = std::ranges::find_if(
         recording_, [](const Asked& each) { return each.at >= first_seconds; });
@@ -279,7 +280,7 @@ class Bench {
   }
 
  private:
-  // Under load, since the page asks less often where much happens.
+  // Measured under load, since the page asks less often on a busy server.
   std::vector<Asked> record() {
     if (!settings_.recording.empty()) return recording_from(text_of(settings_.recording));
     if (!settings_.browser) return without_browser();

@@ -124,7 +124,7 @@ void HttpLoad::receive(std::size_t index, const Answered& answered) {
     return;
   }
   in += bytes;
-  // It is taken out first: what is called may open connections, and so move this one.
+  // The answer is taken out first: the callback may open connections, which moves this one.
   std::string whole = std::move(in);
   if (hand_over(index, whole, answered) != 0) whole.clear();
   connections_[index].in = std::move(whole);  // keeps its capacity

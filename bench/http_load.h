@@ -1,6 +1,6 @@
-// The load: many connections to one server, one thread, as cheap as can be, since it shares the
-// machine with what it measures. Requests are whole texts made beforehand; of an answer only the
-// status and the body are looked for. One request at a time on each connection.
+// The load: many connections to one server, one thread, as cheap as possible, since it shares the
+// machine with what it measures. Requests are whole texts made beforehand; of an answer it reads
+// only the status and the body. One request at a time on each connection.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ std::string http_request(std::string_view method, std::string_view target,
 struct Answer {
   std::size_t connection = 0;
   unsigned status = 0;
-  std::string_view body = {};  // valid only while it is handed over
+  std::string_view body = {};  // valid only during the callback
 };
 using Answered = std::function<void(const Answer&)>;
 
@@ -30,7 +30,7 @@ struct Reply {
 
 class HttpLoad {
  public:
-  // To 127.0.0.1:port, with so many connections.
+  // Connects to 127.0.0.1:port, with so many connections.
   explicit HttpLoad(std::uint16_t port, std::size_t connections = 0);
   HttpLoad(const HttpLoad&) = delete;
   HttpLoad& operator=(const HttpLoad&) = delete;
@@ -42,12 +42,12 @@ class HttpLoad {
 
   void send(std::size_t connection, std::string_view request);
 
-  // Hands over every answer until `until` (of wall_seconds()) or stop(). An answer may be answered
-  // with the next request. A connection that the server closes is the end of the bench.
+  // Passes on every answer until `until` (of wall_seconds()) or stop(). The callback may send the
+  // next request. If the server closes a connection, the bench ends.
   void run(double until, const Answered& answered);
   void stop() { stopped_ = true; }
 
-  // Hands over the answers that are still to come, stop() or not.
+  // Passes on the answers that are still to come, stop() or not.
   void finish(const Answered& answered);
 
   // One request alone, while nothing else is on its way.

@@ -102,7 +102,7 @@ bench::Line line_of(std::string_view name, std::size_t batch, std::size_t waitin
 
 struct Scale {
   int rounds = 9;
-  std::size_t lives = 100'000;  // of tasks, a round
+  std::size_t lives = 100'000;  // of tasks, per round
   std::size_t waiting = 1'000'000;
   std::size_t many_waiting = 10'000'000;
   std::size_t few_waiting = 10'000;
@@ -163,7 +163,7 @@ std::uint64_t resident_bytes() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The same rate with many tasks waiting as with few; and what memory a waiting task takes.
+// The rate with many tasks waiting beside that with few; and the memory that a waiting task takes.
 void flat(const Scale& scale) {
   constexpr std::size_t batch = 100;
   malloc_trim(0);
@@ -228,7 +228,7 @@ void open_again(const Scale& scale) {
   line_of("journal/open", 1000, scale.waiting, "read_and_insert", ratio).print();
 }
 
-// The disk under churn, while so many tasks are always alive.
+// The size on disk while tasks come and go and so many are always alive.
 void space(const Scale& scale) {
   Ours ours(1000);
   ours.fill(scale.waiting);
@@ -260,8 +260,8 @@ void space(const Scale& scale) {
       .print();
 }
 
-// 64 callers, each alone with its one task: puts it, takes one, finishes it with the next take. All
-// through the Coalescer, which makes few commits of them.
+// 64 callers, each with one task at a time: puts it, takes one, finishes it with the next take. All
+// go through the Coalescer, which makes few commits of them.
 void callers(const Scale& scale) {
   constexpr std::size_t count = 64;
   TemporaryDirectory directory;

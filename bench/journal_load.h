@@ -1,4 +1,4 @@
-// A journal under the load that stores are measured under: what benchmarks put beside other things.
+// A journal under the load that stores are measured under, for several benchmarks.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ class Flusher {
     thread_.join();
   }
 
-  // Waits for the flush before, then begins another.
+  // Waits for the last flush, then begins another.
   void begin() {
     wait();
     asked_.fetch_add(1);
@@ -96,8 +96,8 @@ class JournalLoad {
     load_.flush();
   }
 
-  // Tasks a second over so many lives. As in the Coalescer, the next call is applied while the last
-  // one is on its way to the disk, and nobody acts on an answer before it is there.
+  // Tasks per second over so many lives. As in the Coalescer, the next call is applied while the
+  // last one is on its way to the disk, and no caller acts on an answer before it is there.
   double run(std::size_t batches) {
     const double before = wall_seconds();
     for (std::size_t i = 0; i < batches; ++i) {

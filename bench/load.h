@@ -58,7 +58,8 @@ class Load {
 
   std::size_t batch() const { return batch_; }
 
-  // Of a single call, in processor time: the machine may take the core away, but that is no stall.
+  // The longest single call, in processor time: if the machine takes the core away, that is no
+  // stall.
   double longest_call_ms() const { return longest_ * 1e3; }
 
  private:

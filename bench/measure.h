@@ -1,4 +1,4 @@
-// Measuring ours beside a yardstick, in one run, by turns; a figure is a ratio of the two.
+// Measures ours and a yardstick in one run, by turns; a figure is the ratio of the two.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ double wall_seconds();
 double cpu_seconds();
 double process_cpu_seconds();
 
-// One JSON object a line: `Line("state/lifecycle").add("batch", 1000)...print()`.
+// One JSON object per line: `Line("state/lifecycle").add("batch", 1000)...print()`.
 class Line {
  public:
   explicit Line(std::string_view name);
@@ -36,7 +36,7 @@ struct Ratio {
   double greatest = 0;
 };
 
-// Round by round; as many figures of the one as of the other.
+// Compares round by round; REQUIRES: as many figures of the one as of the other.
 Ratio ratio_of(const std::vector<double>& ours, const std::vector<double>& yardstick);
 
 // Runs ours and the yardstick by turns, `rounds` times each; both return a figure of the same kind.

@@ -17,7 +17,7 @@ void drop_page_cache(const std::string& directory) {
     if (!at->is_regular_file(gone)) continue;
     const int file = open(at->path().c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) continue;
-    // Only clean pages can be forgotten.
+    // The system can forget only clean pages.
     fdatasync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     close(file);

@@ -14,7 +14,7 @@
 
 namespace millrace::bench {
 
-// A PostgreSQL that somebody else has started, with a user `postgres` that needs no password.
+// A PostgreSQL that is already running, with a user `postgres` that needs no password.
 struct PostgresAddress {
   std::string socket_directory;
   std::uint16_t port = 5432;
@@ -41,15 +41,15 @@ class Peers {
   Peers& operator=(const Peers&) = delete;
   ~Peers();
 
-  // Each begins with an empty Redis: append-only file, synced every second.
-  double bullmq_adds(std::size_t in_flight, double seconds);        // tasks a second
-  double bullmq_works(std::size_t tasks, std::size_t concurrency);  // tasks a second
+  // Each call begins with an empty Redis: append-only file, synced every second.
+  double bullmq_adds(std::size_t in_flight, double seconds);        // tasks per second
+  double bullmq_works(std::size_t tasks, std::size_t concurrency);  // tasks per second
   Latency bullmq_latency(double rate, double seconds, std::size_t concurrency);
 
-  double graphile_works(std::size_t tasks, std::size_t processes);  // tasks a second
+  double graphile_works(std::size_t tasks, std::size_t processes);  // tasks per second
 
   // On a server that ours may use as well: each begins with an empty schema of its own and leaves
-  // none. Tasks a second, after a fifth as many that are not timed. Work is of preloaded tasks.
+  // none. Tasks per second, after a fifth as many that are not timed. Work is of preloaded tasks.
   double graphile_put_single(const PostgresAddress& server, const PeerPuts& puts);
   double graphile_put_batch(const PostgresAddress& server, const PeerBatches& puts);
   double graphile_work(const PostgresAddress& server, std::size_t tasks, std::size_t processes);

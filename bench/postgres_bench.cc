@@ -43,7 +43,7 @@ struct Scale {
   std::size_t brokers = 2;
   std::size_t workers = 4;  // of each broker
   bool peers = true;
-  std::size_t single = 40'000;  // tasks a round
+  std::size_t single = 40'000;  // tasks per round
   std::size_t batched = 200'000;
   std::size_t worked = 200'000;
   std::size_t waiting = 2'000'000;
@@ -77,7 +77,7 @@ class Ours {
     }
   }
 
-  // Tasks a second.
+  // Tasks per second.
   double put(std::size_t tasks, std::size_t size, std::size_t most) {
     put_all(tasks / 5, size, most);
     return rate(tasks, [&] { put_all(tasks, size, most); });
@@ -89,7 +89,7 @@ class Ours {
     return rate(tasks, [&] { work_off(tasks); });
   }
 
-  // Whole lives for so long: as many are put as are worked off. Tasks a second.
+  // Whole lives for so long: as many tasks are put as are worked off. Tasks per second.
   double live(double seconds) {
     const double began = wall_seconds();
     std::size_t lived = 0;
@@ -101,7 +101,7 @@ class Ours {
     return static_cast<double>(lived) / (wall_seconds() - began);
   }
 
-  // Tasks that wait in the same queue until later, and tasks that have ended.
+  // Adds tasks that wait in the same queue until later, and tasks that have ended.
   void fill(std::size_t waiting, std::size_t finished) {
     server_.run_sql(fmt::format(
         "insert into millrace.tasks (id, queue, state, priority, start, created_at, updated_at, "
@@ -123,7 +123,7 @@ class Ours {
     server_.run_sql("vacuum analyze millrace.tasks, millrace.finished");
   }
 
-  // How long what is done stays.
+  // Sets how long finished tasks stay.
   void keep(const Keep& keep) {
     std::promise<void> done;
     brokers_.front()->broker().put_queue(
@@ -157,7 +157,7 @@ class Ours {
     return static_cast<double>(tasks) / (wall_seconds() - began);
   }
 
-  // Shared by the brokers; so many calls at a time in all.
+  // Puts through all brokers; so many calls at a time in total.
   void put_all(std::size_t tasks, std::size_t size, std::size_t most) {
     std::vector<std::jthread> threads;
     for (auto& broker : brokers_) {
@@ -206,10 +206,11 @@ void compare(std::string_view name, const Scale& scale, const Of& ours, const Gr
       .print();
 }
 
-// Lives beside millions of others, and with a snapshot open that keeps the dead from being removed.
+// Lives beside millions of other tasks, and with an open snapshot that keeps dead rows from being
+// removed.
 void flat(test::PostgresServer& server, const Scale& scale) {
   Ours ours(server, scale);
-  ours.keep({.for_time = std::chrono::hours(24)});  // by age alone, so that what is filled in stays
+  ours.keep({.for_time = std::chrono::hours(24)});  // by age alone: filled-in tasks stay
   const double stretch = std::min(20.0, scale.held / 4);
   ours.live(stretch / 4);
   const double fresh = ours.live(stretch);
@@ -342,7 +343,7 @@ int main(int argc, char** argv) {
              .batched = 4000,
              .worked = 4000,
              .reads = {.rounds = 1, .seconds = 0.2, .stored = 4000, .work_tasks = 4000},
-             .warm = true,  // to drop the thousand files of a new cluster takes seconds
+             .warm = true,  // dropping the thousand files of a new cluster takes seconds
              .waiters = {.rounds = 1, .seconds = 0.5, .waiters = 50},
              .smoke = true};
   }

@@ -20,7 +20,7 @@
 
 namespace millrace::bench {
 
-// So many are on their way at most; whoever begins another waits.
+// At most so many calls are on their way; a caller that begins another waits.
 class InFlight {
  public:
   explicit InFlight(std::size_t most) : most_(most) {}
@@ -69,8 +69,8 @@ class PostgresBroker {
     });
   }
 
-  // One order after the other, each with the reports on what the one before brought, until there is
-  // nothing more. Returns how many tasks that were.
+  // Sends one work call after the other, each with the reports on the tasks of the one before,
+  // until there are no more tasks. Returns how many there were.
   std::size_t work_off(std::uint32_t most) {
     WorkOrder order;
     std::size_t worked = 0;

@@ -53,13 +53,14 @@ class Cores {
 
     double both() const { return server + database; }
   };
-  // While `load` has nothing to do but to notice answers, of which there must be none.
+  // While `load` only waits for answers, of which there must be none.
   Used during(double seconds, HttpLoad& load) {
     const double server_before = server_.process().cpu_seconds();
     const double database_before = cpu_seconds_with_children(database_.pid());
     const double begin = wall_seconds();
     load.run(begin + seconds, [](const Answer& answer) {
-      require(false, fmt::format("nobody is answered yet: {} {}", answer.status, answer.body));
+      require(false,
+              fmt::format("a client was answered too early: {} {}", answer.status, answer.body));
     });
     const double took = wall_seconds() - begin;
     return {.server = (server_.process().cpu_seconds() - server_before) / took,

@@ -1,4 +1,4 @@
-// A server on PostgreSQL under those who look on: readers of old tasks, and clients that wait for
+// A server on PostgreSQL with many readers: clients that read old tasks, and clients that wait for
 // tasks to end.
 #pragma once
 
@@ -20,7 +20,7 @@ struct WaitersSettings {
   std::size_t waiters = 10'000;
 };
 
-// Prints postgres/waiters: what `GET /v1/tasks/{id}?wait=` costs while nothing happens, in cores.
+// Prints postgres/waiters: what `GET /v1/tasks/{id}?wait=` costs in cores while nothing happens.
 void measure_postgres_waiters(test::PostgresServer& database, const std::string& program,
                               const WaitersSettings& settings);
 

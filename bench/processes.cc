@@ -67,7 +67,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// Of /proc/PID/stat, in seconds of processor time; nothing of one that has ended.
+// Reads /proc/PID/stat: seconds of processor time; nothing for a process that has ended.
 struct Times {
   pid_t parent = 0;
   double own = 0;

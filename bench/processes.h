@@ -50,17 +50,17 @@ class Process {
 // Of a process, and of those that it started: the living and the ended ones.
 double cpu_seconds_with_children(pid_t process);
 
-// Runs a program to its end; what it printed. A program that fails is the end of the bench.
+// Runs a program to its end and returns what it printed. If the program fails, the bench ends.
 std::string output_of(Command command);
 
 // A port that was free a moment ago.
 std::uint16_t free_port();
 
-// Waits some minutes until it listens, since it may have much to open; the end of the bench if the
-// process ends first.
+// Waits some minutes until the port is open, since the server may have much to read; ends the bench
+// if the process ends first.
 void wait_for_port(Process& process, std::uint16_t port);
 
-// As many open files as the system allows, for the bench and for what it starts.
+// Allows as many open files as the system does, for the bench and for the programs it starts.
 void raise_file_limit();
 
 // Where the bench's own program lies.
@@ -69,10 +69,10 @@ std::string own_directory();
 // A server on a free port.
 class TestServer {
  public:
-  // program serve --listen 127.0.0.1:PORT --store journal:DIRECTORY flags...
-  // with a directory of its own.
+  // Starts program serve --listen 127.0.0.1:PORT --store journal:DIRECTORY flags... with a
+  // directory of its own.
   TestServer(const std::string& program, const std::vector<std::string>& flags);
-  // The same on a store that outlives it.
+  // The same on a store that outlives the server.
   TestServer(const std::string& program, const std::string& store,
              const std::vector<std::string>& flags);
 

@@ -48,7 +48,7 @@ void Readers::ask_due() {
     const auto client = static_cast<std::size_t>(at - clients_.begin());
     return ask(client, readings[next_reading_++ % readings.size()]);
   }
-  // Each has its own reading, so that those of one kind that wait do not keep the others away.
+  // Each client has its own kind of read, so that slow reads of one kind do not hold up the others.
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     if (idle(clients_[i])) ask(i, readings[i % readings.size()]);
   }

@@ -30,7 +30,7 @@ class Readers {
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
 
-  // Ends the readers once the requests on their way are answered; those that take seconds are not
+  // Ends the readers once the requests on their way are answered; reads that take seconds are not
   // waited for.
   ReadFigures stop();
 
@@ -44,7 +44,7 @@ class Readers {
 
   void run(const std::stop_token& stop);
   void ask(std::size_t client, Reading reading);
-  // Whoever is to ask by now.
+  // A client whose turn it is to ask.
   void ask_due();
   void note(const Answer& answer);
   void drain();

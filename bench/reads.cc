@@ -26,8 +26,8 @@ constexpr std::size_t batch = 100;
 constexpr Pace calm{.clients = 32, .per_second = 20};
 constexpr Pace flood{.clients = 8};
 
-// Puts one task, waits for the answer, puts the next, in a thread of its own: whatever the load
-// does meanwhile does not count as time of the server.
+// Puts one task, waits for the answer, puts the next, in a thread of its own, so that delays in the
+// load do not count as time of the server.
 class Putter {
  public:
   explicit Putter(std::uint16_t port)
@@ -86,7 +86,7 @@ struct Side {
   }
 };
 
-// An older run with the same data may have left some.
+// An earlier run with the same data may have left some.
 void clear_queue(TestServer& server, std::string_view queue) {
   HttpLoad load(server.port(), 1);
   const auto ask = [&](std::string_view method, const std::string& target, std::string_view body) {

@@ -1,5 +1,5 @@
-// The server beside what it costs at the least (the bare server) and beside its peers. This program
-// is the load; what it measures are programs that it starts and stops. docs/benchmarks.md says how
+// The server beside the least that it could cost (the bare server) and beside its peers. This
+// program is the load; it measures programs that it starts and stops. docs/benchmarks.md says how
 // to read its lines.
 //
 //   server_bench [FLAG...] [NAME...]     put-single put-batch work latency flat idle reads; all
@@ -85,7 +85,7 @@ class Bench {
     if (!peers_) peers_.emplace();
     return *peers_;
   }
-  // So many that a peer with that rate is busy for the time of a round.
+  // So many tasks that a peer with that rate is busy for the time of a round.
   std::size_t tasks_for(double per_second) const {
     return static_cast<std::size_t>(per_second * settings_.seconds);
   }
@@ -281,7 +281,8 @@ void Bench::idle() {
   HttpLoad load(server->port());
   const std::string health = http_request("GET", "/health");
   for (std::size_t i = 0; i < settings_.idle_connections; ++i) {
-    // Each has had its turn, so that it is one that is kept alive and not one that is awaited.
+    // Each connection had a request, so that it is a kept-alive one and not one that waits for its
+    // first.
     require(load.ask(load.connect(), health).status == 200, "GET /health");
   }
   for (std::size_t i = 0; i < settings_.long_polls; ++i) {
@@ -348,7 +349,7 @@ void run(const Settings& settings, const std::vector<std::string>& names) {
   for (const Named& each : all) {
     if (names.empty() || std::ranges::find(names, each.name) != names.end()) (bench.*each.run)();
   }
-  // Gigabytes, so only where it is asked for.
+  // It writes gigabytes, so it runs only where it is named.
   const bool asked = std::ranges::find(names, "reads") != names.end();
   if (asked || (settings.smoke && names.empty())) bench.reads();
 }

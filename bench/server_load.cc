@@ -239,7 +239,7 @@ Rate Workers::work_for(double seconds, std::vector<Probe>* probes) {
   double begin = wall_seconds();
   Processors processors(server_);
   run(begin + std::min(warm_up, seconds / 5));
-  if (!dry) {  // else there were so few that the warm-up is all there is
+  if (!dry) {  // otherwise there were so few that the warm-up was all
     settled = 0;
     processors = Processors(server_);
     begin = wall_seconds();
@@ -274,7 +274,7 @@ Rate Workers::flow(double rate, double seconds, const Guest& guest) {
     note_taken(worker, answer.body);
     free_workers.push_back(answer.connection);
   };
-  // The one that has waited longest.
+  // The request that has waited longest.
   const auto pop = [](std::vector<std::size_t>& free) {
     const std::size_t first = free.front();
     free.erase(free.begin());
@@ -318,7 +318,7 @@ Latency latency_of(std::vector<double>& milliseconds) {
 
 namespace {
 
-// Workers that wait for a task each, and others that put them at an even pace.
+// Workers that wait for one task each, and clients that put tasks at an even rate.
 class LatencyRun {
  public:
   LatencyRun(TestServer& server, std::size_t workers)

@@ -1,4 +1,4 @@
-// What servers are loaded with: puts, work, waiting workers. The shapes are those of docs/http.md.
+// What servers are loaded with: puts, work, waiting workers. docs/http.md has the shapes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,7 @@ std::string payload_text();
 // POST /v1/queues/emails/tasks with one task, or with an array of them.
 std::string put_request(std::size_t batch);
 
-// The end of the bench where an answer has another status, or an error among the results of its
-// batch.
+// Ends the bench if an answer has another status, or an error among the results of its batch.
 void require_status(const Answer& answer, unsigned status);
 void require_no_error(std::string_view body);
 
@@ -35,13 +34,13 @@ Handed next_task(std::string_view body, std::size_t& at);
 
 struct Rate {
   double per_second = 0;     // tasks
-  double server_cpu_us = 0;  // a task
-  double load_cpu_us = 0;    // a task, of this process
+  double server_cpu_us = 0;  // per task
+  double load_cpu_us = 0;    // per task, of this process
 };
 
-// Somebody else who asks now and then, on a connection of his own.
+// Another client that sends a request at intervals, on a connection of its own.
 struct Beside {
-  std::string request = {};  // empty: nobody
+  std::string request = {};  // empty: none
   double every = 1;          // seconds
 };
 
@@ -52,7 +51,7 @@ Rate put_for(TestServer& server, std::size_t connections, std::size_t batch, dou
 // Creates the queue; finished tasks are not kept.
 void make_queue(TestServer& server);
 
-// A request that is sent now and then while tasks are worked, alone on its connection.
+// A request that is sent at intervals while tasks are worked, alone on its connection.
 struct Probe {
   std::string request;
   std::vector<double> took_ms = {};
@@ -70,27 +69,27 @@ class Workers {
   // Works for so long, or until nothing waits. Nothing stays taken.
   Rate work_for(double seconds, std::vector<Probe>* probes = nullptr);
 
-  // Somebody else on the same load, with connections of his own.
+  // Another client on the same load, with connections of its own.
   struct Guest {
     std::function<void(HttpLoad&)> begin = [](HttpLoad&) {};
-    std::function<void(HttpLoad&)> tick = [](HttpLoad&) {};  // some hundred times a second
+    std::function<void(HttpLoad&)> tick = [](HttpLoad&) {};  // called some hundred times per second
     Answered answered = [](const Answer&) {};
   };
-  // Puts and works so many tasks a second, evenly, after a second of warming up.
+  // Puts and works so many tasks per second, evenly, after a second of warming up.
   Rate flow(double rate, double seconds, const Guest& guest);
 
   std::size_t waiting() const { return waiting_; }
 
  private:
   struct Worker {
-    std::string settlements = {};  // as JSON, of what it has taken
+    std::string settlements = {};  // as JSON, for the tasks it has taken
     std::size_t taken = 0;
     std::size_t settling = 0;
   };
 
   void connect();
   void ask(std::size_t index, bool take);
-  // A very short round had no time for all of them.
+  // A very short round may be too short for all of them.
   void probe_missing(std::vector<Probe>& probes);
   void note_taken(Worker& worker, std::string_view body);
 
@@ -98,7 +97,7 @@ class Workers {
   std::size_t batch_;
   std::size_t waiting_ = 0;
   std::vector<Worker> workers_;
-  std::unique_ptr<HttpLoad> load_;  // new each time, since servers close what is idle for long
+  std::unique_ptr<HttpLoad> load_;  // new each time: servers close idle connections
   std::string body_;
 };
 
@@ -109,7 +108,7 @@ struct Latency {
 
 Latency latency_of(std::vector<double>& milliseconds);
 
-// From just before a put is sent until the task is in the hands of a worker that waited for it.
+// From just before a put is sent until a waiting worker has the task.
 Latency wait_of_tasks(TestServer& server, std::size_t workers, double rate, double seconds);
 
 }  // namespace millrace::bench

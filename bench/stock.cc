@@ -22,7 +22,7 @@ constexpr std::size_t dead_every = 100;
 constexpr std::size_t put_batch = 200;
 constexpr std::size_t put_connections = 4;
 
-// Letters that neither a database nor a file system can make much shorter; payloads are cut out of
+// Letters that neither a database nor a file system can compress much; payloads are cut out of
 // them, each at another place.
 const std::string& letters() {
   static const std::string made = [] {
@@ -139,7 +139,7 @@ void Stock::count() {
 
 void Stock::fill(std::size_t tasks) {
   HttpLoad load(server_.port(), put_connections);
-  // Whole batches, so that those of the next call go on with the next queue.
+  // Puts whole batches, so that the next call goes on with the next queue.
   std::size_t next = (tasks_ + put_batch - 1) / put_batch * put_batch;
   const std::size_t end = next + tasks;
   const auto send = [&](std::size_t connection) {
@@ -192,7 +192,7 @@ void Stock::check_readings() const {
 }
 
 std::string Stock::request(Reading reading, std::mt19937_64& random) const {
-  // The oldest quarter has too few older ones for a page.
+  // The oldest quarter has too few older tasks for a page.
   const std::uint64_t cursor = newest_ / 4 + random() % (newest_ - newest_ / 4) + 1;
   const auto get = [](const std::string& target) { return http_request("GET", target); };
   switch (reading) {

@@ -36,14 +36,14 @@ MILLRACE_FIELDS(Email, to, subject, seq, text)
 
 struct Scale {
   int rounds = 9;
-  std::size_t tasks = 300'000;      // a round
+  std::size_t tasks = 300'000;      // per round
   std::size_t waiting = 1'000'000;  // beside the lives of the yardstick
   double seconds = 1.5;             // of a round of the server's load
 };
 
 struct Worked {
-  double rate = 0;    // tasks a second
-  double cpu_us = 0;  // of this process, a task
+  double rate = 0;    // tasks per second
+  double cpu_us = 0;  // of this process, per task
 };
 
 // Whole lives: in batches, durable before the next.
@@ -61,8 +61,8 @@ void put_all(Client& client, std::size_t tasks) {
   }
 }
 
-// From start() until every task is settled and stop() has returned. With `put` they are put
-// meanwhile, else they are there already.
+// From start() until every task is settled and stop() has returned. With `put` the tasks are put
+// meanwhile, otherwise before.
 Worked work_off(const std::string& url, std::size_t tasks, bool put) {
   App app(url, {.log = [](std::string_view) {}});
   std::atomic<std::size_t> ran = 0;
@@ -135,7 +135,7 @@ void http(const Scale& scale) {
         Workers load(server, connections, batch);
         load.fill(scale.tasks);
         const double rate = load.work_for(scale.seconds).per_second;
-        // What is left would be ours to work in the next round.
+        // Tasks that are left would be worked in the next round.
         while (load.waiting() != 0) load.work_for(scale.seconds);
         return rate;
       });

@@ -29,7 +29,7 @@ function(millrace_dashboard out)
       ${page}/scripts/embed.mjs
     WORKING_DIRECTORY ${page}
     COMMENT "Building the dashboard" VERBATIM)
-  # What the compiler of the page says of it; Vite does not ask.
+  # Checks the types of the page, which Vite does not do.
   add_custom_target(dashboard_check
     COMMAND ${NODE} node_modules/svelte-check/bin/svelte-check --tsconfig ./tsconfig.json --fail-on-warnings
     COMMAND ${NODE} node_modules/typescript/bin/tsc -p tests/tsconfig.json

@@ -1,10 +1,10 @@
 # Everything Millrace takes from the system. ./dev installs the packages that provide it.
 
 find_package(fmt REQUIRED CONFIG)             # libfmt-dev
-# JSON, compiled from its headers; in tests also the hash map that the benches hold the stores against.
+# JSON, compiled from its headers; in tests also the hash map that benches compare the stores with.
 find_package(Boost 1.81 REQUIRED CONFIG)      # libboost1.81-dev or, where it is new enough, libboost-dev
 find_package(OpenSSL 3 REQUIRED)              # libssl-dev: TLS, keys
-find_package(CURL REQUIRED)                   # libcurl4-openssl-dev: HTTP to others
+find_package(CURL REQUIRED)                   # libcurl4-openssl-dev: outgoing HTTP
 find_package(tomlplusplus REQUIRED CONFIG)    # libtomlplusplus-dev: millrace.toml
 find_package(yaml-cpp REQUIRED CONFIG)        # libyaml-cpp-dev: openapi.yaml, at build time
 find_package(PostgreSQL 15 REQUIRED)          # libpq-dev: the PostgreSQL store

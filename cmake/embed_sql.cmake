@@ -1,4 +1,4 @@
-# Run at build time by millrace_sql(), whose comment in cmake/sql.cmake says what it makes of what:
+# millrace_sql() runs this at build time; its comment in cmake/sql.cmake says what becomes of what.
 # FILES of SQL, with the words of WORDS in them, become HEADER, objects in NAMESPACE.
 cmake_minimum_required(VERSION 3.25)
 
@@ -22,7 +22,7 @@ macro(number name value)
   string(APPEND words "inline constexpr int ${name} = ${value};\n")
 endmacro()
 
-# numbers(later_states delayed retrying): {{later_states}}, of numbers that have a name already.
+# numbers(later_states delayed retrying): {{later_states}}, of numbers that already have a name.
 macro(numbers name)
   set(word_${name} "")
   foreach(each IN ITEMS ${ARGN})
@@ -69,7 +69,7 @@ macro(columns name)
   endif()
 endmacro()
 
-# Words of C++ and of SQL that are names of columns.
+# Column names that are reserved words of C++ or of SQL get another spelling.
 function(cpp_name result column)
   string(REGEX REPLACE "^class$" "class_" name "${column}")
   set(${result} "${name}" PARENT_SCOPE)
@@ -128,7 +128,7 @@ function(expand result file text)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Leaves out what is between "--only other" and "--end other" for every other of the variants.
+# Removes the lines between "--only other" and "--end other" for every other of the variants.
 function(choose result file text variant variants)
   foreach(other IN LISTS variants)
     while(text MATCHES "--only ${other}\n")

@@ -8,8 +8,8 @@ option(MILLRACE_COVERAGE "Count executed lines (g++ only)" OFF)
 set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
 set(MILLRACE_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies every test's time limit (slow builds)")
 
-# Warnings are errors with the compilers the project is developed with. Any other one may warn about
-# things these do not, and must not break a user's build because of it (docs/adr/0003).
+# Warnings are errors with the compilers that the project is developed with. Any other compiler may
+# warn about more, and must not break a user's build because of it (docs/adr/0003).
 set(werror_default OFF)
 string(REGEX MATCH "^[0-9]+" compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
 if("${CMAKE_CXX_COMPILER_ID} ${compiler_major}" MATCHES "^(GNU 12|Clang 19)$")
@@ -31,31 +31,33 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g -D_GLIBCXX_ASSERTIONS")
 
-# The warnings of our own targets; third-party headers come in as SYSTEM and stay silent.
+# The warnings of our own targets; third-party headers are included as SYSTEM and stay silent.
 set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
-# Aggregates with defaults are how options are passed; naming only some of the fields is the point.
+# Options are passed as aggregates with defaults, of which callers name only some of the fields.
 list(APPEND warnings -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees copies in std::string that overlap or are out of bounds and are not (GCC bugs 105651, 105329).
+  # g++ 12 wrongly sees overlapping and out-of-bounds copies in std::string (GCC bugs 105651,
+  # 105329).
   list(APPEND warnings -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   # g++ 12.2 at -O2 miscompiles moves of Result<std::vector<T>>, depending on what else is in the file: what the destructor
   # of the source reads, a pointer of the vector or of the message, is read before the move (code hoisting, allowed by
   # aliasing by type), so the message is freed twice.
   add_compile_options(-fno-strict-aliasing)
   if(MILLRACE_SANITIZE OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-    # Wrong about std::optional<std::string> in later g++, and about anything under a sanitizer.
+    # Wrong about std::optional<std::string> in later g++, and about everything under a sanitizer.
     list(APPEND warnings -Wno-maybe-uninitialized)
   endif()
   if(MILLRACE_SANITIZE MATCHES "thread")
-    # Asio has fences, which the thread sanitizer does not see; what it does is also behind mutexes.
+    # Asio uses fences, which the thread sanitizer does not see; the same data is also behind
+    # mutexes.
     list(APPEND warnings -Wno-tsan)
   endif()
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # What g++ leaves out of -Wextra and -Wconversion; one set of warnings is enough.
+  # Warnings that g++ leaves out of -Wextra and -Wconversion; one set of warnings is enough.
   list(APPEND warnings -Wno-missing-designated-field-initializers -Wno-sign-conversion)
   # Fields are used under their mutex: core/thread_annotations.h.
   list(APPEND warnings -Wthread-safety -Wthread-safety-beta)
-  # libstdc++ 12 uses in std::stable_sort what it deprecates itself.
+  # std::stable_sort of libstdc++ 12 uses what the library itself deprecates.
   list(APPEND warnings -Wno-deprecated-declarations)
 endif()
 if(MILLRACE_WERROR)

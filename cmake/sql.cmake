@@ -1,4 +1,5 @@
-# SQL lives in files, one statement each with its contract in comments on top; C++ gets them as objects.
+# SQL lives in files, one statement per file, with its contract in comments on top; C++ gets the
+# statements as objects.
 #
 #   millrace_sql(millrace_store_postgres
 #     HEADER store/postgres/sql.h       what to include; it is made in the build folder
@@ -42,7 +43,7 @@ function(millrace_sql target)
   endif()
   set(how -D HEADER=${header} -D NAMESPACE=${arg_NAMESPACE} -D "WORDS=${words}" -D KEEP_COMMENTS=${arg_KEEP_COMMENTS}
     -P ${PROJECT_SOURCE_DIR}/cmake/embed_sql.cmake)
-  if(NOT EXISTS ${header})  # clang-tidy and editors read what nobody has built
+  if(NOT EXISTS ${header})  # clang-tidy and editors read files that no build has made
     execute_process(COMMAND ${CMAKE_COMMAND} -D "FILES=${files}" ${how} COMMAND_ERROR_IS_FATAL ANY)
   endif()
   add_custom_command(OUTPUT ${header}
@@ -50,7 +51,8 @@ function(millrace_sql target)
     DEPENDS ${files} ${words} ${PROJECT_SOURCE_DIR}/cmake/embed_sql.cmake
     COMMENT "Embedding SQL as ${arg_HEADER}" VERBATIM)
   target_sources(${target} PRIVATE ${header})
-  # A target of its own, so that tests, which do not have the header among their sources, wait for it, too.
+  # A target of its own, so that tests wait for the header, too, though it is not among their
+  # sources.
   string(MAKE_C_IDENTIFIER ${arg_HEADER} name)
   add_custom_target(embed_${name} DEPENDS ${header})
   add_dependencies(${target} embed_${name})

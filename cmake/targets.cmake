@@ -3,7 +3,7 @@
 # A room: the static library millrace_<name> and, from TESTS, the test program <name>_test.
 #
 #   millrace_room(core
-#     SOURCES cron.cc retry.cc          listed by name; tidy finds the ones nobody lists
+#     SOURCES cron.cc retry.cc          listed by name; tidy finds sources that are not listed
 #     HEADERS cron.h retry.h            relative to the room's folder; each must compile on its own
 #     LINK fmt::fmt                     what the room's headers and sources need, seen by its users too
 #     LINK_PRIVATE Boost::headers        what only its sources need
@@ -74,13 +74,13 @@ function(millrace_test name)
     set_tests_properties(${arg_PREFIX}/all PROPERTIES TIMEOUT ${limit})
     return()
   endif()
-  # PRE_TEST: the program is asked for its tests by ctest, not while building.
+  # PRE_TEST: ctest asks the program for its tests when it runs, not at build time.
   gtest_discover_tests(${name} TEST_PREFIX "${arg_PREFIX}/" DISCOVERY_MODE PRE_TEST
     NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES TIMEOUT ${limit})
 endfunction()
 
-# What nearly every file includes is compiled once. No file may count on it: each includes what it uses, and clang-tidy, which
-# compiles without these, says so where one does not.
+# The headers that nearly every file includes are compiled once. No file may count on them: each
+# includes what it uses, and clang-tidy, which compiles without them, reports a file that does not.
 set(millrace_common_headers
   <fmt/format.h>
   <millrace/ids.h> <millrace/queue.h> <millrace/result.h> <millrace/schedule.h> <millrace/task.h> <millrace/time.h>
@@ -89,8 +89,8 @@ set(millrace_common_headers
   <optional> <ranges> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
 set(millrace_test_headers <gmock/gmock.h> <gtest/gtest.h>)
 
-# The headers that `product` or `test` sources share come precompiled. Tests are compiled with -O1: most of them wait for
-# something else than the processor. g++ only: clang serves clang-tidy and the fuzzers.
+# The headers that `product` or `test` sources share are precompiled. Tests are compiled with -O1:
+# most of them do not wait for the processor. g++ only: clang serves clang-tidy and the fuzzers.
 #
 #   millrace_precompiled(millrace_test_support test)
 function(millrace_precompiled target kind)
@@ -159,7 +159,7 @@ function(millrace_fuzzer name)
   target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
 endfunction()
 
-# A mistyped keyword would otherwise be swallowed in silence.
+# Otherwise a mistyped keyword would be ignored silently.
 function(millrace_check_arguments call unparsed)
   if(unparsed)
     message(FATAL_ERROR "${call} does not know what to do with \"${unparsed}\"; see cmake/targets.cmake.")

@@ -6,7 +6,7 @@
 //
 // Each prints {"per_second":…}. The settings are its documentation's:
 //
-//   put    one WorkerUtils a process, shared by all callers ("We recommend building one instance of WorkerUtils"),
+//   put    one WorkerUtils per process, shared by all callers ("We recommend building one instance of WorkerUtils"),
 //          on a pool with a connection for each call in flight, so that none waits for another; addJob(). Each of
 //          them notifies, and PostgreSQL commits one transaction that notifies at a time: more in flight do not help.
 //   batch  addJobs(), the way to "efficiently add a batch of jobs".
@@ -67,7 +67,7 @@ async function putter(read, batch) {
   serve_parent((tasks) => put_all(put, { tasks, in_flight, batch }));
 }
 
-// Works until nothing is left, whoever's share it is.
+// Works until nothing is left, also on tasks from the shares of others.
 async function worker(read) {
   const pool = pool_to(read, preset.worker.maxPoolSize);
   await connect_all(pool, preset.worker.maxPoolSize);

@@ -26,7 +26,7 @@ const script = fileURLToPath(import.meta.url);
 const schema = "pgboss";
 const queue = "emails";
 const batch_size = 500;
-const workers = 8; // of a process
+const workers = 8; // per process
 
 async function boss_on(read, max) {
   const boss = new PgBoss({ ...connection_to(read, max), supervise: false, schedule: false });
@@ -74,7 +74,7 @@ async function putter(read, batch) {
   serve_parent((tasks) => put_all(put, { tasks, in_flight, batch }));
 }
 
-// Works until nothing is left, whoever's share it is.
+// Works until nothing is left, also on tasks from the shares of others.
 async function worker(read) {
   const boss = await boss_on(read, workers);
   const finish = read.finish === "complete" ? boss.complete.bind(boss) : boss.deleteJob.bind(boss);

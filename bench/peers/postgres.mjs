@@ -20,11 +20,11 @@ export function pool_to(read, max) {
   return pool;
 }
 
-// Connections are there before the clock starts.
+// The connections are open before the clock starts.
 export const connect_all = (pool, max) =>
   Promise.all(Array.from({ length: max }, () => pool.query("select pg_sleep(0.01)")));
 
-// Times `tasks` tasks after a fifth as many that nobody counts: the compiler of Node needs them.
+// Times `tasks` tasks after a fifth as many that are not counted: the compiler of Node needs them.
 //   install(pool)         makes the schema
 //   prepare(pool, tasks)  before each run; preloads what will be worked
 //   count(pool)           how many tasks wait

@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 
 const next_message = (child) => new Promise((resolve) => child.once("message", resolve));
 
-// Starts `script child …` so often and waits until each is ready.
+// Starts `script child …` so many times and waits until each is ready.
 export async function start_processes(script, count) {
   const children = Array.from({ length: Number(count) }, () =>
     fork(script, ["child", ...process.argv.slice(2)]),
@@ -30,7 +30,7 @@ export async function start_processes(script, count) {
   };
 }
 
-// In the child: does what each message asks for.
+// In the child: does what each message says.
 export function serve_parent(run) {
   process.on("message", async ({ tasks }) => {
     await run(tasks);

@@ -1,4 +1,4 @@
-// API keys: what one may do, and what of it is kept. How it is written: secret.h.
+// API keys: what a key allows, and what a store keeps of it. secret.h says how it is written.
 #pragma once
 
 #include <millrace/queue.h>
@@ -22,7 +22,7 @@ inline constexpr std::size_t scope_count = 4;
 std::string_view name_of(Scope scope);
 Result<Scope> scope_from_name(std::string_view name);
 
-// A set of them; admin includes all.
+// A set of scopes; admin includes all.
 class Scopes {
  public:
   Scopes() = default;
@@ -45,7 +45,7 @@ class Scopes {
 };
 std::string to_text(const Scopes& scopes);  // put, read
 
-// What somebody asks for.
+// A key as it is asked for.
 struct KeyRequest {
   std::string name = {};  // for people: "ci", "mail service"
   Scopes scopes = {};
@@ -53,11 +53,10 @@ struct KeyRequest {
   std::optional<TimePoint> expires = std::nullopt;
   std::optional<Rate> rate = std::nullopt;  // requests
 };
-// A name of 1 to 100 bytes, at least one scope, patterns of names and `*`, an end that is yet to
-// come.
+// A name of 1 to 100 bytes, at least one scope, patterns of names and `*`, an end in the future.
 Result<void> validate(const KeyRequest& request, TimePoint now);
 
-// What is kept.
+// A key as it is kept.
 struct Key {
   std::string id = {};
   KeyRequest about = {};
@@ -69,7 +68,7 @@ struct Key {
 
 struct MadeKey {
   Key key = {};
-  std::string text = {};  // for its owner, once
+  std::string text = {};  // for its owner, shown once
 };
 // `unavailable` if the system has no random numbers.
 Result<MadeKey> make_key(const KeyRequest& request, TimePoint now);
@@ -86,7 +85,7 @@ Remember forget_memo(std::string_view id);
 // `corrupt` names the memo.
 Result<Key> from_memo(const Memo& memo);
 
-// "100/1s": requests and the time in which so many are allowed.
+// "100/1s": how many requests, and the time in which so many are allowed.
 Result<Rate> parse_rate(std::string_view text);
 std::string to_text(const Rate& rate);
 

@@ -40,7 +40,7 @@ Recall page_after(std::string prefix, std::string after) {
   return {.prefix = std::move(prefix), .after = std::move(after), .limit = limits::max_page};
 }
 
-// A walk over the pages that keeps itself alive by its next question.
+// A walk over the pages that keeps itself alive through its next request.
 struct Walk : std::enable_shared_from_this<Walk> {
   std::string prefix;
   RecallLater recall;
@@ -114,7 +114,7 @@ std::shared_ptr<KeyBook::Entry> KeyBook::known(std::string_view authorization, T
     verdict = refuse(Outcome::unauthorized,
                      fmt::format("the header Authorization is not understood: {}", how_to));
   } else if (entry = find(text); !entry) {
-    // Nobody is told whether it was the id or the secret.
+    // The caller does not learn whether the id or the secret was wrong.
     verdict = refuse(Outcome::unauthorized, "the API key is unknown, or was revoked");
   } else if (const Key& key = *entry->key; key.expired(now)) {
     verdict = refuse(Outcome::unauthorized,
@@ -152,7 +152,7 @@ Verdict KeyBook::spend(Entry& entry, Scope scope, TimePoint now) {
   return allowed(entry.key, scope);
 }
 
-// ---- Those who have shown their key before -----------------------------------------------------
+// ---- Keys that were shown before ---------------------------------------------------------------
 
 std::shared_ptr<const Key> KeyBook::key_of(std::string_view text, TimePoint now) const {
   const auto entry = find(text);

@@ -146,7 +146,7 @@ TEST_F(KeyBookTest, the_key_of_its_own_workers_guards_nothing_and_is_in_no_list)
   EXPECT_EQ(book.list().size(), 1U);
 }
 
-TEST_F(KeyBookTest, what_cannot_be_read_locks_nobody_out_and_opens_nothing) {
+TEST_F(KeyBookTest, unreadable_keys_neither_lock_callers_out_nor_open_the_server) {
   must(store_.remember({.key = "key/bad", .value = "{}"}, t0));
   const auto errors = load(book_);
   ASSERT_EQ(errors.size(), 1U);
@@ -159,7 +159,7 @@ TEST_F(KeyBookTest, what_cannot_be_read_locks_nobody_out_and_opens_nothing) {
   EXPECT_EQ(ask(book_, key, Scope::admin), Outcome::allowed);
 }
 
-TEST_F(KeyBookTest, an_admin_is_one_who_has_not_expired) {
+TEST_F(KeyBookTest, an_expired_key_is_no_admin) {
   make({.scopes = Scopes(std::vector{Scope::admin}), .expires = t0 + 1s});
   make(Scope::put);
   load(book_);
@@ -233,13 +233,13 @@ TEST_F(KeyBookTest, many_threads_ask_while_keys_change) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(KeyBookTest, it_knows_whose_loss_would_lock_everybody_out) {
+TEST_F(KeyBookTest, it_knows_whose_loss_would_lock_all_callers_out) {
   const std::string admin = make(Scope::admin);
   load(book_);
   const std::string id(id_of(admin));
   KeyBook outside{{.open_without_keys = false}};
   load(outside);
-  EXPECT_FALSE(book_.is_last_admin(id, t0)) << "then nobody needs a key";
+  EXPECT_FALSE(book_.is_last_admin(id, t0)) << "then no caller needs a key";
   EXPECT_TRUE(outside.is_last_admin(id, t0));
   const std::string put = make(Scope::put);
   load(book_);
@@ -254,7 +254,7 @@ TEST_F(KeyBookTest, it_knows_whose_loss_would_lock_everybody_out) {
   EXPECT_FALSE(book_.is_last_admin(id, t0));
 }
 
-// A stream that lasts, or a request with several parts, is one request.
+// A long stream, or a request with several parts, counts as one request.
 TEST_F(KeyBookTest, to_be_checked_again_costs_nothing_of_the_rate) {
   const std::string key =
       make({.scopes = Scopes(std::vector{Scope::read}), .expires = t0 + 1h, .rate = Rate{1, 10s}});

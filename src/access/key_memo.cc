@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-// One memo being read; the first thing that is wrong stays.
+// One memo being read; the first error stays.
 class MemoReader {
  public:
   explicit MemoReader(const json::object& object) : object_(object) {}
@@ -120,7 +120,7 @@ Result<Key> from_memo(const Memo& memo) {
   const auto hash = hash_from_hex(reader.text("sha256"));
   if (!hash) reader.complain("\"sha256\" is no SHA-256");
   key.hash = hash.value_or(Hash{});
-  // What it may do must be allowed today, too; only its end may have passed.
+  // Its rights must be valid today, too; only its end may have passed.
   if (auto ok = validate(key.about, TimePoint::min()); !ok) reader.complain(ok.error().message);
   if (!reader.good()) return corrupt(reader.wrong());
   return key;

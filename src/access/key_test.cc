@@ -82,7 +82,7 @@ TEST(Key, text_that_is_no_key_has_no_id) {
   }
 }
 
-TEST(Key, what_is_asked_for_must_make_sense) {
+TEST(Key, a_request_for_a_key_must_make_sense) {
   using Change = void (*)(KeyRequest&);
   const std::vector<std::pair<Change, const char*>> bad = {
       {[](KeyRequest& r) { r.name = ""; }, "no name"},

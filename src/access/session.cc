@@ -70,7 +70,8 @@ Result<Session> session_from_memo(const Memo& memo) {
     return fail(ErrorCode::corrupt,
                 fmt::format("the memo {} is no session: {}", in_quotes(memo.key), why));
   };
-  if (!memo.key.starts_with(session_prefix)) return corrupt("its name does not begin so");
+  if (!memo.key.starts_with(session_prefix))
+    return corrupt("its name does not begin with $session/");
   boost::system::error_code error;
   const json::value value = json::parse(memo.value, error);
   if (error || !value.is_object()) return corrupt("it is no JSON object");

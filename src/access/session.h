@@ -1,7 +1,7 @@
-// Sessions: somebody has shown an API key in a browser, and has a cookie for some hours.
+// Sessions: a user has shown an API key in a browser, and has a cookie for some hours.
 //
-// What is kept of one is the hash of its secret and a mark of its key. So whoever reads the store
-// can become nobody, and a key that is revoked or replaced ends its sessions.
+// The store keeps the hash of a session's secret and a mark of its key. So a reader of the store
+// cannot use any session, and a key that is revoked or replaced ends its sessions.
 #pragma once
 
 #include <millrace/result.h>
@@ -36,7 +36,7 @@ struct MadeSession {
   Session session = {};
   std::string text = {};  // for the cookie
 };
-// It ends with its key at the latest.
+// A session ends with its key at the latest.
 Result<MadeSession> make_session(const Key& key, std::string path, Duration lasts, TimePoint now);
 
 // The id of a text that looks like a session's; empty if it does not.
@@ -63,15 +63,16 @@ class SessionBook {
  public:
   explicit SessionBook(const SessionLimits& limits = {}) : limits_(limits) {}
 
-  // Whose cookie it is; null: nobody's, or it has ended.
+  // The session of this cookie; null: it is unknown, or it has ended.
   std::shared_ptr<const Session> find(std::string_view text, TimePoint now) const;
 
   void add(Session session);
   void forget(std::string_view id);
-  // Those that have ended, and as many of the oldest as must go before one more of this key fits.
+  // Sessions that have ended, and as many of the oldest as must go before one more of this key
+  // fits.
   std::vector<std::string> surplus(std::string_view key, TimePoint now) const;
 
-  // As of KeyBook: all sessions as a store had them.
+  // The same as in KeyBook: all sessions as a store had them.
   std::uint64_t begin_reading();
   std::vector<Error> replace(const std::vector<Memo>& memos, std::uint64_t reading);
 

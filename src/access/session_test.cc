@@ -76,7 +76,7 @@ TEST(SessionBook, finds_whom_a_cookie_belongs_to_until_it_ends) {
   EXPECT_EQ(book.find(made.text, t0), nullptr);
 }
 
-TEST(SessionBook, what_was_added_while_the_store_was_read_stays) {
+TEST(SessionBook, a_session_added_while_the_store_was_read_stays) {
   SessionBook book;
   const MadeSession old = session_of(admin_key().key);
   const MadeSession fresh = session_of(admin_key().key);

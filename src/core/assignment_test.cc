@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::Le;
 
-// So many workers that may put all their processors to any queue.
+// This many workers, each of which may put all its processors to any queue.
 std::vector<WorkerCapacity> crew(std::size_t workers, std::uint32_t processors,
                                  std::size_t queues) {
   WorkerCapacity one{.processors = processors};
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> by_queue(const std::vector<WorkerCapacity>& workers,
   return sums;
 }
 
-// Round after round of the same figures; the result is after how many nothing changed any more.
+// Repeats rounds with the same figures; returns after how many nothing changed any more.
 int settle(const std::vector<QueueLoad>& loads, std::vector<WorkerCapacity>& workers,
            AssignmentPlan& plan) {
   for (int round = 1; round < 50; ++round) {
@@ -178,7 +178,7 @@ TEST(Assignment, bounds_go_when_scarcity_does) {
 }
 
 TEST(Assignment, scarcity_begins_later_than_it_ends) {
-  // With 8 processors, in ten seconds: about three seconds of work a processor are left.
+  // With 8 processors, in ten seconds: about three seconds of work per processor are left.
   const std::vector<QueueLoad> some = {{.ready = 1'000, .service = 0.1},
                                        {.ready = 40, .service = 0.1}};
   auto workers = crew(1, 8, 2);

@@ -73,7 +73,7 @@ bool fits(const BulkRequest& request, const Task& task) {
   if (filter.created_from && task.created_at < *filter.created_from) return false;
   if (filter.created_until && task.created_at >= *filter.created_until) return false;
   if (filter.error_code && (!task.error || *filter.error_code != task.error->code)) return false;
-  // Last, because they read the most.
+  // Checked last, because these filters read the most.
   if (filter.error_group && *filter.error_group != error_group_name(error_group_of(task)))
     return false;
   if (is_as_wanted(request, task)) return false;

@@ -38,9 +38,9 @@ std::uint64_t load_eight(const char* at) {
 }
 
 #if defined(__x86_64__)
-// The instruction takes three cycles but can begin every cycle, so long bytes go in three lanes at
-// once. What a lane's checksum becomes when the lanes behind it are appended is a linear map, kept
-// as tables.
+// The instruction takes three cycles but can begin every cycle, so long inputs go in three lanes at
+// once. Appending the lanes behind it changes a lane's checksum by a linear map, which is kept as
+// tables.
 constexpr std::size_t lane = 512;
 
 struct LaneTables {

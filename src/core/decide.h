@@ -1,7 +1,7 @@
 // What becomes of a task when its run or its wait ends: pure decisions, made by the broker.
 //
-// Each returns a settlement without follow-ups (webhooks and alerts are the broker's to add),
-// with error texts cut to core/limits.h and `failed_at` = now.
+// Each returns a settlement without follow-ups (the broker adds webhooks and alerts), with error
+// texts cut to core/limits.h and `failed_at` = now.
 #pragma once
 
 #include <millrace/ids.h>
@@ -42,7 +42,7 @@ Settlement decide_lost(const Lease& lease, TimePoint until, bool cancel_requeste
 Settlement decide_expired(TaskId id, Version version, TimePoint now, const Counters& counters = {});
 
 // The store answered `cancel_requested` to `refused`: cancelled instead, under the same
-// expectation. What the run had ended with goes into the error's details.
+// expectation. The outcome of the run goes into the error's details.
 Settlement decide_cancelled(const Settlement& refused, TimePoint now);
 
 // The queue's policy for tasks of this type; null if it has none.

@@ -21,14 +21,14 @@ constexpr void ensure(bool holds, const char* what,
     violated(what, where);
 }
 
-// What is in an optional (or behind a pointer) that cannot be empty here.
+// The value of an optional (or behind a pointer) that cannot be empty here.
 template <class Holder>
 constexpr decltype(auto) ensured(
     Holder&& holder, const char* what,
     const std::source_location& where = std::source_location::current()) {
   ensure(static_cast<bool>(holder), what, where);
   using Dereferenced = decltype(*std::forward<Holder>(holder));
-  // Of a temporary, a copy: a reference into it would dangle.
+  // A temporary gives a copy: a reference into it would dangle.
   if constexpr (std::is_rvalue_reference_v<Dereferenced>) {
     return std::remove_cvref_t<Dereferenced>(*std::forward<Holder>(holder));
   } else {

@@ -9,13 +9,13 @@
 namespace millrace {
 namespace {
 
-TEST(Ensure, what_holds_goes_on) {
+TEST(Ensure, a_true_condition_lets_the_process_go_on) {
   ensure(true, "nothing is wrong");
   static_assert((ensure(true, "nothing is wrong"), true));
 }
 
-// In every build, release too: the message names the file, the line and what is wrong.
-TEST(EnsureDeathTest, what_does_not_hold_ends_the_process) {
+// In every build, also in release: the message names the file, the line and what is wrong.
+TEST(EnsureDeathTest, a_false_condition_ends_the_process) {
   EXPECT_DEATH(ensure(1 + 1 == 3, "one and one is not three"),
                "ensure_test.cc:[0-9]+: one and one is not three");
 }

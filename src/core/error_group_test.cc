@@ -14,7 +14,7 @@ Task dead(std::string message, std::string code = "exit_1") {
   return task;
 }
 
-TEST(ErrorGroup, what_names_one_task_or_moment_is_left_out_of_the_pattern) {
+TEST(ErrorGroup, names_of_one_task_or_moment_are_left_out_of_the_pattern) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"connection refused by 10.0.0.7:5432", "connection refused by #"},
       {"timed out after 30s", "timed out after #s"},
@@ -34,7 +34,7 @@ TEST(ErrorGroup, what_names_one_task_or_moment_is_left_out_of_the_pattern) {
 TEST(ErrorGroup, what_tells_errors_apart_stays) {
   EXPECT_EQ(error_pattern("can't reach the server, it's down"),
             "can't reach the server, it's down");
-  EXPECT_EQ(error_pattern("a \" that nobody ends"), "a \" that nobody ends");
+  EXPECT_EQ(error_pattern("a \" that never ends"), "a \" that never ends");
   EXPECT_EQ(error_pattern("deadbeef is no number"), "deadbeef is no number");
   EXPECT_EQ(error_pattern("нет связи с сервером"), "нет связи с сервером");
   EXPECT_EQ(error_pattern(""), "");
@@ -52,7 +52,7 @@ TEST(ErrorGroup, a_pattern_is_short_and_stays_text) {
   EXPECT_EQ(error_pattern(std::string(5000, '7')), "#");
 }
 
-TEST(ErrorGroup, tasks_that_died_of_the_same_are_one_group) {
+TEST(ErrorGroup, tasks_that_died_of_the_same_error_are_one_group) {
   const auto group = error_group_of(dead("user 17 is unknown"));
   EXPECT_EQ(group, error_group_of(dead("user 4,711 is unknown")));
   EXPECT_NE(group, error_group_of(dead("user 17 is blocked")));
@@ -76,7 +76,7 @@ TEST(ErrorGroup, a_task_without_an_error_has_a_group) {
   EXPECT_EQ(error_group_of(task), error_group_of("emails", "welcome", "", ""));
 }
 
-// Operations that are stored name groups, so this number may never change.
+// Stored operations name groups, so this number may never change.
 TEST(ErrorGroup, the_name_of_a_group_stays_for_ever) {
   const auto group = error_group_of(dead("connection refused by 10.0.0.7:5432"));
   EXPECT_EQ(error_group_name(group), "14bc8e47bb166d10");

@@ -18,8 +18,8 @@ struct HeldLock {
   LockRank rank = LockRank::none;
 };
 
-// What this thread holds. A plain array: it is there before anything is made and after everything
-// is gone, since threads lock until their end.
+// The mutexes that this thread holds. A plain array: it exists before anything is made and after
+// everything is gone, since threads lock until their end.
 constexpr std::size_t most_held = 16;
 thread_local std::array<HeldLock, most_held> held_locks;
 thread_local std::size_t held_count = 0;

@@ -6,11 +6,11 @@
 
 namespace millrace {
 
-// A thread that holds a mutex may lock only mutexes of a greater rank. A mutex without a rank is
-// locked by threads that hold others or none; only that no thread locks it twice is checked.
+// A thread that holds a mutex may lock only mutexes of a greater rank. Threads may lock a mutex
+// without a rank whatever else they hold; the only check is that no thread locks it twice.
 enum class LockRank : std::uint8_t {
   none = 0,
-  // The books of a broker (broker/books.h): whoever locks several goes down this list.
+  // The books of a broker (broker/books.h): a thread that locks several goes down this list.
   queues = 10,
   events = 20,
   figures = 30,

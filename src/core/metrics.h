@@ -1,4 +1,4 @@
-// Counters and histograms. Who shows them, and under which names, is decided elsewhere. Both types
+// Counters and histograms. Other rooms decide how to show them, and under which names. Both types
 // are lock-free and thread-safe.
 #pragma once
 

@@ -48,7 +48,7 @@ class CAPABILITY("mutex") BasicMutex {
 };
 using Mutex = BasicMutex<lock_order_is_checked>;
 
-// For what is read much more often than written.
+// For data that is read much more often than written.
 template <bool checked>
 class CAPABILITY("mutex") BasicSharedMutex {
  public:
@@ -121,8 +121,8 @@ class SCOPED_CAPABILITY SharedLock {
   Locked& mutex_;
 };
 
-// Gives up a mutex that the caller holds, and holds it again at its end: for a function that is
-// called with the mutex held and must let others go on for a while.
+// Gives up a mutex that the caller holds, and locks it again at its end: for a function that is
+// called with the mutex held and must let other threads go on for a while.
 template <class Locked>
 class SCOPED_CAPABILITY Unlocked {
  public:
@@ -135,8 +135,8 @@ class SCOPED_CAPABILITY Unlocked {
   Locked& mutex_;
 };
 
-// What threads wait for while they hold a mutex, which others may lock meanwhile. A predicate is
-// called with the mutex held; say so: `[this]() REQUIRES(mutex_) { ... }`.
+// What threads wait for while they hold a mutex, which other threads may lock meanwhile. A
+// predicate is called with the mutex held; say so: `[this]() REQUIRES(mutex_) { ... }`.
 class Condition {
  public:
   void notify_one() noexcept { condition_.notify_one(); }
@@ -176,7 +176,7 @@ class Condition {
   }
 
  private:
-  // The caller's lock as std::condition_variable wants it; it stays the caller's.
+  // The caller's lock as std::condition_variable wants it; the caller keeps it.
   struct Adopted {
     explicit Adopted(std::mutex& mutex) : lock(mutex, std::adopt_lock) {}
     Adopted(const Adopted&) = delete;

@@ -76,7 +76,7 @@ TEST(Mutex, going_up_in_rank_is_allowed) {
   const Lock fourth(leases);
 }
 
-TEST(Mutex, what_was_unlocked_no_longer_counts) {
+TEST(Mutex, an_unlocked_mutex_no_longer_counts) {
   CheckedMutex events(LockRank::events);
   CheckedMutex leases(LockRank::leases);
   {
@@ -119,7 +119,7 @@ TEST(MutexDeathTest, two_of_one_rank_are_not_held_together) {
       "against their order");
 }
 
-// Clang sees this one while it compiles, so it is not asked to.
+// Clang sees this mistake while it compiles, so its analysis is off here.
 void lock_twice(CheckedMutex& mutex) NO_THREAD_SAFETY_ANALYSIS {
   const Lock first(mutex);
   const Lock second(mutex);
@@ -130,7 +130,7 @@ TEST(MutexDeathTest, locking_twice_ends_the_process) {
   EXPECT_DEATH(lock_twice(mutex), "a mutex that it holds already");
 }
 
-TEST(MutexDeathTest, whoever_says_that_it_is_held_must_hold_it) {
+TEST(MutexDeathTest, assert_held_ends_a_process_that_does_not_hold_it) {
   CheckedMutex mutex;
   EXPECT_DEATH(mutex.assert_held(), "a mutex is not held");
   const Lock lock(mutex);

@@ -101,7 +101,7 @@ TEST(Priority, output_is_the_nearest_value_of_the_callers_scale) {
   EXPECT_EQ(priority_text(200, zero_to_nine), "9");
 }
 
-TEST(Priority, what_was_put_out_reads_back_the_same_where_the_scale_knows_it) {
+TEST(Priority, a_shown_priority_reads_back_the_same_where_the_scale_has_it) {
   for (int p = 0; p <= 9; ++p) {
     const auto priority = static_cast<std::uint8_t>(p);
     EXPECT_EQ(priority_from(priority_text(priority, zero_to_nine), zero_to_nine), p);

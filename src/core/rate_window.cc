@@ -48,7 +48,7 @@ std::uint32_t saturated(std::uint64_t n) {
       std::min<std::uint64_t>(n, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// The window as it stands at `now`, in slots of `rate`: old slots let go, nothing added.
+// The window as it stands at `now`, in slots of `rate`: old slots are dropped, nothing is added.
 RateWindow moved_on(RateWindow window, const Rate& rate, TimePoint now) {
   const std::int64_t width = width_for(rate);
   const std::int64_t slot = slot_of(ms_of(now), width);

@@ -23,8 +23,8 @@ struct Use {
   std::uint32_t n;
 };
 
-// The most that was used in any interval [t, t + per], both ends included: one that begins with a
-// use is as bad as any.
+// The most that was used in any interval [t, t + per], both ends included. It is enough to try the
+// intervals that begin with a use.
 std::uint64_t most_in_any_interval(const std::vector<Use>& uses, Duration per) {
   std::uint64_t most = 0;
   std::uint64_t sum = 0;
@@ -86,7 +86,7 @@ TEST(RateWindow, a_clock_that_goes_back_gives_no_more_room) {
   }
 }
 
-// Late by a slot at most: a caller that always takes what fits gets nearly the whole rate.
+// A slot late at most: a caller that always takes what fits gets nearly the whole rate.
 TEST(RateWindow, a_steady_user_gets_nearly_the_whole_rate) {
   const Rate rate{.max = 100, .per = seconds(10)};
   RateWindow window;
@@ -146,7 +146,7 @@ TEST(RateWindow, retry_after_is_the_first_moment_at_which_they_fit) {
   }
 }
 
-TEST(RateWindow, more_than_the_rate_never_fits_and_is_told_when_the_window_is_empty) {
+TEST(RateWindow, more_than_the_rate_never_fits_and_must_wait_until_the_window_is_empty) {
   const Rate rate{.max = 5, .per = milliseconds(32)};
   RateWindow window;
   EXPECT_EQ(window.retry_after(rate, at(100), 6), Duration(1));

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// From the system's own source; no two are alike, and nobody can guess one.
+// From the system's own source; no two are alike, and none can be guessed.
 std::uint64_t random_seed();
 
 }  // namespace millrace

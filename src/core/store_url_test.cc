@@ -52,7 +52,7 @@ TEST(StoreUrl, may_have_any_byte_in_a_path) {
   EXPECT_EQ(url("memory:?snapshot=a%26b").path, "a&b");
 }
 
-TEST(StoreUrl, that_makes_no_sense_is_told_how_it_is_written) {
+TEST(StoreUrl, that_makes_no_sense_is_refused_with_how_it_is_written) {
   EXPECT_THAT(error(""), HasSubstr("journal:DIR"));
   EXPECT_THAT(error("journal:"), HasSubstr("journal:./data"));
   EXPECT_THAT(error("journal:?sync=never"), HasSubstr("journal:./data"));
@@ -125,7 +125,7 @@ TEST(StoreUrl, of_a_database_may_have_a_question_mark_in_its_password) {
   EXPECT_EQ(parsed.schema, "jobs");
 }
 
-TEST(StoreUrl, of_a_database_that_makes_no_sense_is_told_without_its_password) {
+TEST(StoreUrl, of_a_database_that_makes_no_sense_is_refused_without_its_password) {
   const std::string base = "postgres://u:hunter2@h/d?";
   for (const auto& [wrong, told] :
        {std::pair<const char*, const char*>{"prepare=no",

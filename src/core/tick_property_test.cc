@@ -29,7 +29,7 @@ TimePoint at(const std::string& text) {
   return parse_time(text + "Z").value();
 }
 
-// The words of tick.h once more, the slow and obvious way: looks at every minute of the clock
+// The rules of tick.h once more, the slow and obvious way: looks at every minute of the clock
 // around a change. REQUIRES: a rule without seconds.
 std::set<TimePoint> slow_ticks(const Cron& rule, const Zone& place, DstPolicy dst, sys_seconds from,
                                sys_seconds until) {

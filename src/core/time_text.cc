@@ -167,7 +167,7 @@ bool read_decimal(TextReader& in, Decimal& out) {
   return true;
 }
 
-// The index of the unit that stands next.
+// The index of the unit that comes next.
 bool read_unit(TextReader& in, std::size_t number_at, std::size_t& index) {
   std::size_t size = 0;
   const std::string_view rest = in.rest();

@@ -71,8 +71,8 @@ inline constexpr StateTable state_table = make_state_table();
 }  // namespace detail
 
 // Where `event` leads from `state`; nullopt where it cannot happen. `release` leads to `queued`
-// here; whether that is `queued` or `delayed`, the ready moment says: see waiting_state().
-// `take` leads out of `delayed` and `retrying` too: due tasks are handed out, promoted or not.
+// here; the ready moment decides between `queued` and `delayed`: see waiting_state(). `take` leads
+// out of `delayed` and `retrying` too: due tasks are handed out, promoted or not.
 constexpr std::optional<TaskState> next_state(TaskState state, Event event) {
   using detail::Cell;
   const Cell cell =

@@ -13,7 +13,7 @@ std::size_t utf8_character(std::string_view text) {
   for (std::size_t at = 1; at < length; ++at) {
     if ((byte(at) & 0xC0U) != 0x80U) return 0;
   }
-  // Longer than need be, halves of surrogate pairs, beyond the last code point.
+  // Overlong forms, halves of surrogate pairs, code points beyond the last.
   const unsigned second = byte(1);
   if (first == 0xE0U && second < 0xA0U) return 0;
   if (first == 0xEDU && second > 0x9FU) return 0;

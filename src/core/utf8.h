@@ -1,4 +1,4 @@
-// UTF-8, as far as one must look at it.
+// UTF-8, as far as text must be checked.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// The number of bytes of the character at the start of `text`; 0 if there is none. Longer forms
-// than need be, halves of surrogate pairs and code points beyond the last are no characters.
+// The number of bytes of the character at the start of `text`; 0 if there is none. Overlong forms,
+// halves of surrogate pairs and code points beyond the last are no characters.
 std::size_t utf8_character(std::string_view text);
 
 bool is_utf8(std::string_view text);

@@ -100,7 +100,7 @@ Result<void> check_policy(const NewTask& task) {
   return check::duration("keep_for", *task.keep_for, {}, limits::max_delay);
 }
 
-// What does not depend on the id and on the time.
+// The checks that depend neither on the id nor on the time.
 Result<void> check_task(const NewTask& task) {
   if (auto ok = check_queue(task.queue); !ok) return ok;
   if (!task.type.empty()) {

@@ -28,9 +28,10 @@ Result<void> check_new_queue_name(std::string_view name);
 // An empty type is allowed (queues with one kind of task have none), and so are internal names.
 Result<void> validate(const NewTask& task, TimePoint now);
 
-// A task from another store, to be restored: what was put is within the limits of a put, what came
-// of it within those of extensions and settlements, every moment is in the years 0 to 9999, and
-// `finished_at` is set in the final states only. Number, version and lease are not checked.
+// A task from another store, to be restored: the fields of a put are within the limits of a put,
+// what happened to it within those of extensions and settlements, every moment is in the years 0 to
+// 9999, and `finished_at` is set in the final states only. Number, version and lease are not
+// checked.
 Result<void> validate(const Task& task);
 
 // Settings to be stored. A nil id is allowed (the stored one stays), and so are internal names.

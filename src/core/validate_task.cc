@@ -78,7 +78,7 @@ Result<void> check_attempt(const Attempt& attempt) {
   return check_moment("ended_at of a history line", attempt.ended_at);
 }
 
-// What came of the task.
+// What happened to the task.
 Result<void> check_notes(const Task& task) {
   if (auto ok = check::text("worker", task.worker, limits::max_label); !ok) return ok;
   if (auto ok = check::size("result", task.result.size(), limits::max_result); !ok) return ok;

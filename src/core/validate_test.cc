@@ -289,7 +289,7 @@ TEST(ValidateTake, one_queue_and_many_are_fine) {
               IsEmpty());
 }
 
-TEST(ValidateTake, what_it_asks_for_is_in_range) {
+TEST(ValidateTake, its_numbers_are_in_range) {
   const auto take = [](const std::vector<Want>& queues,
                        std::optional<Duration> lease = std::nullopt) {
     return verdict(validate(TakeRequest{.worker = "w", .queues = queues, .lease = lease}));

@@ -63,8 +63,8 @@ struct ListRequest {
   bool full = false;                                // with payload, result, log and history
 };
 
-// What find() reads of a task besides its head: what was put without the payload, its state,
-// counters and moments.
+// What find() reads of a task besides its head. The head is what was put without the payload, its
+// state, counters and moments.
 struct Parts {
   bool payload = true;
   bool notes = true;  // result, error, progress, delivery, log and history
@@ -77,7 +77,7 @@ struct TaskPage {
   std::vector<Task> tasks = {};  // newest number first
   std::optional<TaskNumber> next =
       std::nullopt;             // ask for `before = next`; nullopt: this was the last
-  std::uint32_t looked_at = 0;  // entries walked, at most 20,000 a page
+  std::uint32_t looked_at = 0;  // entries walked, at most 20,000 per page
 };
 
 struct CancelRequest {
@@ -198,8 +198,8 @@ struct Traits {
   bool several_processes = false;
   bool push_wakeups = false;  // on_hint() is heeded
   // `unavailable` may pass: the call's outcome is unknown (all of it or none), and later calls may
-  // be good again. Such a store waits by itself between its tries to come back, and answers
-  // meanwhile at once.
+  // be good again. Such a store waits by itself between its tries to reconnect, and meanwhile
+  // answers at once.
   bool recovers = false;
   // Finished tasks that are kept for a day or longer may outlive that by this much.
   Duration retention_step{};
@@ -209,13 +209,13 @@ struct Traits {
   friend bool operator==(const Traits&, const Traits&) = default;
 };
 
-// What others may have done to a store that several processes share. Always a hint: it may come for
-// nothing, late, or not at all, and whoever heeds it polls behind it.
+// What other processes may have done to a shared store. Always a hint: it may come for nothing,
+// late, or not at all, so a process that heeds it also polls.
 struct Hint {
   std::vector<std::string> work = {};  // names of queues that may have tasks to take
   bool queues = false;                 // some may have been created, changed or removed
-  bool schedules = false;              // so may some of these
-  bool everything = false;             // nobody listened for a while: all of this, everywhere
+  bool schedules = false;              // some of these may have been, too
+  bool everything = false;             // nothing was heard for a while: all of this
 
   friend bool operator==(const Hint&, const Hint&) = default;
 };

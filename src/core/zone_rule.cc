@@ -59,7 +59,7 @@ class RuleReader {
     return size >= 3 && (!bracketed || take('>'));
   }
 
-  // What is west of Greenwich is written as a positive number.
+  // An offset west of Greenwich is written as a positive number.
   bool read_offset(seconds& offset) {
     seconds west{};
     if (!read_time(west, 24)) return false;

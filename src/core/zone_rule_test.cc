@@ -65,7 +65,7 @@ TEST(ZoneRule, summer_time_begins_and_ends_as_the_rule_says) {
        "2050-10-29T23:00:00Z", 3h},
       {"EET-2EEST,M4.5.5/0,M10.5.4/24", "2050-07-01T00:00:00Z", "2050-04-28T22:00:00Z",
        "2050-10-27T21:00:00Z", 3h},
-      // Day 60 is 1 March in every year, and also in a leap year.
+      // Day 60 is 1 March in every year, also in a leap year.
       {"AAA0BBB,J60/0,J300/0", "2048-05-01T00:00:00Z", "2048-03-01T00:00:00Z",
        "2048-10-26T23:00:00Z", 1h},
       {"AAA0BBB,J59/0,J300/0", "2048-05-01T00:00:00Z", "2048-02-28T00:00:00Z",

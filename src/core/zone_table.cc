@@ -42,7 +42,7 @@ struct Header {
   Counts counts;
 };
 
-// Never reads past the end: what is missing reads as nothing, and `whole` tells.
+// Never reads past the end: missing bytes read as nothing, and `whole` tells.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -193,7 +193,7 @@ TEST(Zone, a_name_never_leads_out_of_the_database) {
 }
 
 TEST(Zone, files_that_are_not_zones_are_refused) {
-  // The other files of a database begin with a small letter and are not looked at, this one does
+  // The other files of a database begin with a small letter and are not looked at; this one does
   // not.
   EXPECT_EQ(Zone::find("CMakeLists", "tests/cron_oracle").error().code, ErrorCode::invalid);
   const std::string_view text = "README";
@@ -212,7 +212,7 @@ TEST(Zone, the_database_lists_its_zones_and_leaves_out_the_rest) {
   EXPECT_TRUE(zone_names("no such directory").empty());
 }
 
-TEST(Zone, a_system_without_a_database_is_told_what_to_install) {
+TEST(Zone, without_a_database_the_error_says_what_to_install) {
   const std::string_view nowhere[] = {"no such directory", "tests/cron_oracle/README.md"};
   const Result<std::string> found = zone_database(nowhere);
   ASSERT_FALSE(found);

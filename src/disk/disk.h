@@ -1,7 +1,7 @@
 // The few file operations that a durable store needs, in one directory.
 //
 // The journal writes through this class, so that tests/sim can put a disk behind it that tears,
-// loses, reorders, flips and refuses. What a caller may rely on is what a careless disk still
+// loses, reorders, flips and refuses. A caller may rely only on what a careless disk still
 // promises:
 //
 //   * Bytes written are durable only after sync() of that file returned without an error. Before,
@@ -59,14 +59,14 @@ class Disk {
   virtual Result<File> open(std::string_view name, Access access) = 0;
   virtual void close(File file) = 0;
 
-  // Makes sure that writes below `size` will find space: only they may not fail with `limited`.
+  // Makes sure that writes below `size` find space: no other write is safe from `limited`.
   virtual Result<void> allocate(File file, std::uint64_t size) = 0;
 
-  // All of the bytes, or an error and any part of them.
+  // Writes all of the bytes, or returns an error after any part of them.
   virtual Result<void> write(File file, std::uint64_t offset, std::string_view bytes) = 0;
 
-  // Reads into the front of `into` and returns how many bytes; any number may come, but none only
-  // at the end of the file. Most callers want read_all().
+  // Reads into the front of `into` and returns how many bytes; it may be any number, but 0 only at
+  // the end of the file. Most callers want read_all().
   virtual Result<std::size_t> read(File file, std::uint64_t offset, std::span<char> into) = 0;
 
   virtual Result<void> sync(File file) = 0;

@@ -34,7 +34,7 @@ ErrorCode code_of(int error) {
   }
 }
 
-// Repeats what a signal interrupted.
+// Repeats a call that a signal interrupted.
 auto again(const auto& call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
@@ -126,7 +126,7 @@ class RealDisk final : public Disk {
   }
 
   Result<std::vector<Entry>> list() override {
-    // A directory stream of its own, because a stream can be read only once.
+    // Each list opens a directory stream of its own, because a stream can be read only once.
     const int copy = openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* stream = copy < 0 ? nullptr : fdopendir(copy);
     if (stream == nullptr) return failed("cannot list", "");
@@ -222,7 +222,7 @@ class RealDisk final : public Disk {
                 fmt::format("{}: {}: {}{}", where, what, reason(error), whose(where, error)));
   }
 
-  // The lock file names the owner for people; the lock itself is the system's.
+  // The lock file names its owner for people; the lock itself is the system's.
   Result<void> note_owner() {
     const std::string text = fmt::format("{}\n", getpid());
     if (ftruncate(lock_, 0) != 0) return failed("cannot write", lock_name);

@@ -67,7 +67,7 @@ TEST_F(RealDiskTest, files_are_listed_renamed_and_removed) {
   disk->close(file);
 }
 
-TEST_F(RealDiskTest, what_is_wrong_is_said_with_path_and_reason) {
+TEST_F(RealDiskTest, errors_name_the_path_and_the_reason) {
   const auto disk = open();
   const auto missing = disk->open("x", Disk::Access::read);
   ASSERT_FALSE(missing);
@@ -79,7 +79,7 @@ TEST_F(RealDiskTest, what_is_wrong_is_said_with_path_and_reason) {
   EXPECT_EQ(disk->rename("y", "z").error().code, ErrorCode::not_found);
 }
 
-TEST_F(RealDiskTest, a_full_device_is_told_from_a_broken_one) {
+TEST_F(RealDiskTest, a_full_device_is_distinguished_from_a_broken_one) {
   const auto devices = open_directory("/dev", DirectoryMode::existing).value();
   const auto full = devices->open("full", Disk::Access::write);
   if (!full) GTEST_SKIP() << full.error().message;
@@ -129,7 +129,7 @@ uid_t owner_of(const std::string& path) {
   return status.st_uid;
 }
 
-TEST_F(RealDiskTest, what_is_made_is_for_its_owner_only) {
+TEST_F(RealDiskTest, new_files_are_for_their_owner_only) {
   const std::string made = path_ + "/new/store/";
   const auto disk = open_directory(made, DirectoryMode::make);
   ASSERT_TRUE(disk) << disk.error().message;
@@ -145,7 +145,7 @@ TEST_F(RealDiskTest, what_is_made_is_for_its_owner_only) {
 }
 
 // An administrator makes the first key before the service was ever started.
-TEST_F(RealDiskTest, what_root_makes_belongs_to_whom_the_directory_belongs_to) {
+TEST_F(RealDiskTest, files_that_root_makes_belong_to_the_owner_of_the_directory) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   constexpr uid_t other_user = 12345;
   ASSERT_EQ(chown(path_.c_str(), other_user, other_user), 0);

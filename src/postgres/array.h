@@ -28,7 +28,7 @@ class Array {
     append_number(buffer_, std::int32_t{-1});
     ++size_;
   }
-  // A template, so that what converts to T, as std::string does to text, is no riddle.
+  // A template, so that a type that converts to T, as std::string does to text, is not ambiguous.
   template <std::same_as<std::optional<T>> U>
   void push(const U& value) {
     if (value) {
@@ -47,7 +47,7 @@ class Array {
   }
 
   std::size_t size() const { return size_; }
-  // Also where there is nothing at all.
+  // True also for an empty array.
   bool all_null() const { return values_ == 0; }
 
   // Appends the array as the server reads it.

@@ -1,4 +1,4 @@
-// When to try again what failed because somebody was not there.
+// When to retry what failed because a server was not there.
 #pragma once
 
 #include <millrace/time.h>
@@ -6,7 +6,8 @@
 
 namespace millrace::postgres {
 
-// No clock and no source of random numbers: both are the caller's. Moments are Clock::steady()'s.
+// Has no clock and no source of random numbers; the caller passes both. Moments are those of
+// Clock::steady().
 class Backoff {
  public:
   struct Options {
@@ -18,12 +19,12 @@ class Backoff {
   explicit Backoff(Options options) : options_(options) {}
 
   // The pause doubles with each failure, up to the longest; `random` in [0, 1) picks a point in its
-  // second half, so that many who lost the same server do not come back as one.
+  // second half, so that many clients that lost the same server do not come back at once.
   void failed(std::chrono::nanoseconds now, double random);
   void succeeded();
 
   bool may_try(std::chrono::nanoseconds now) const { return now >= due_; }
-  // How long until it may; zero: now.
+  // How long until the next try is allowed; zero: now.
   std::chrono::nanoseconds wait(std::chrono::nanoseconds now) const;
   unsigned failures() const { return failures_; }  // in a row
 

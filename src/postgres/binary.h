@@ -68,7 +68,7 @@ template <class T>
 concept Sendable = requires { TypeOf<T>::one; };
 
 // Moments: microseconds since 2000-01-01. `never` is 'infinity', the least moment '-infinity', and
-// so is what lies outside the years that PostgreSQL can count.
+// so are moments outside the years that PostgreSQL can count.
 std::int64_t to_postgres_time(TimePoint moment);
 TimePoint from_postgres_time(std::int64_t microseconds);
 

@@ -184,8 +184,8 @@ bool Connection::recovers_from(const Failure& failure) {
     prepared_.give_up();
     return true;
   }
-  // Most likely somebody changed a table after its statements were prepared ("cached plan must not
-  // change result type"); if it is something else, it fails again.
+  // Most likely a table was changed after its statements were prepared ("cached plan must not
+  // change result type"); any other cause fails again.
   if (failure.state == "0A000") {
     prepared_.forget();
     return true;
@@ -201,7 +201,7 @@ Answer<std::vector<Rows>> Connection::exchange(std::span<const Statement> statem
   steps_.clear();
   const bool queued =
       std::ranges::all_of(statements, [&](const Statement& one) { return queue(one); });
-  // COMMIT has not been sent, so the end of the connection is the end of it all.
+  // COMMIT has not been sent, so the end of the connection ends the transaction.
   if (!queued || !link_->sync()) {
     return std::unexpected(link_->drop("libpq could not take a statement (no memory?)"));
   }
@@ -211,7 +211,7 @@ Answer<std::vector<Rows>> Connection::exchange(std::span<const Statement> statem
 bool Connection::queue(const Statement& statement) {
   const Params& params = params_of(statement);
   auto& entry = prepared_.find(*statement.sql, params.types());
-  // ROLLBACK mends what fails, so it must not depend on what the server remembers.
+  // ROLLBACK repairs a failed transaction, so it must not depend on what the server remembers.
   if (!prepared_.enabled() || statement.sql == &rollback_sql) {
     steps_.push_back({.entry = &entry, .name = statement.sql->name});
     return link_->execute(entry.text, params);
@@ -235,7 +235,7 @@ Answer<std::vector<Rows>> Connection::collect() {
     if (!result) return std::unexpected(result.error());
     const ExecStatusType status = PQresultStatus(result->get());
     const bool good = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-    // Also in a transaction that fails later: what is prepared stays.
+    // Also in a transaction that fails later: a prepared statement stays.
     if (step.prepares) step.entry->state = good ? State::ready : State::absent;
     if (good) {
       if (!step.prepares) rows.emplace_back(result->release());
@@ -260,7 +260,7 @@ Answer<std::vector<Rows>> Connection::collect() {
 
 Answer<void> Connection::run_script(std::string_view text, Duration silence) {
   const bool inside = stage_ != Stage::none;
-  if (inside) {  // which may still have to begin
+  if (inside) {  // the transaction may still have to begin
     if (const auto begun = go_on({}, false); !begun) return std::unexpected(begun.error());
   }
   const Duration limit = silence > Duration::zero() ? silence : this->silence();

@@ -50,7 +50,7 @@ class Connection {
 
   // A whole transaction in one round trip: BEGIN, the settings as SET LOCAL, the statements and
   // COMMIT. One answer for each statement. The first failure is returned; then nothing was done,
-  // or, if it is `lost`, nobody knows.
+  // or, if it is `lost`, the outcome is unknown.
   Answer<std::vector<Rows>> transact(std::span<const Statement> statements,
                                      const TransactOptions& options = {});
   // The same for one statement.
@@ -74,25 +74,25 @@ class Connection {
 
   // Channels to listen to from now on; there must be no pooler in between.
   Answer<void> listen(std::span<const std::string> channels);
-  // What came since the last call, as soon as there is anything. Nothing: the time is over, or
-  // interrupt() was called.
+  // Returns notifications since the last call, as soon as there are any. Empty: the time is over,
+  // or interrupt() was called.
   Answer<std::vector<Notification>> wait_notification(Duration at_most);
   // Ends a wait_notification(), this one or the next; from any thread.
   void interrupt();
-  // Whatever it waits for ends, and it is of no use any more; from any thread.
+  // Ends whatever the connection waits for, and makes it useless; from any thread.
   void abandon();
 
   bool is_open() const { return link_->is_open(); }
   bool in_transaction() const { return stage_ == Stage::wanted || stage_ == Stage::open; }
   // Whether the server has said that it takes no writes: it is a standby, or an administrator has
-  // made it so. Known from the beginning, and after each answer. Poolers do not tell.
+  // made it read-only. Known from the beginning, and after each answer. Poolers do not tell.
   bool is_read_only() const { return link_->is_read_only(); }
   // Whether statements are still prepared, or a pooler was found.
   bool prepares() const { return prepared_.enabled(); }
   // For pg_terminate_backend(); behind a pooler it means nothing.
   std::int64_t backend_pid() const { return link_->backend_pid(); }
   int server_version() const { return link_->server_version(); }  // 150018: 15.18
-  // "127.0.0.1:5432/app", for messages; of several the one that it has found.
+  // "127.0.0.1:5432/app", for messages; of several addresses the one it is connected to.
   const std::string& where() const { return link_->where(); }
   const ConnectOptions& options() const { return options_; }
 
@@ -106,7 +106,7 @@ class Connection {
   struct Step {
     PreparedStatements::Entry* entry = nullptr;
     std::string_view name = {};  // of the statement
-    bool prepares = false;       // it is made known, not run
+    bool prepares = false;       // it is prepared, not run
   };
   struct OwnSql {
     std::string name;
@@ -117,11 +117,12 @@ class Connection {
   Connection(ConnectOptions options, std::unique_ptr<Link> link);
 
   Answer<std::vector<Rows>> go_on(std::span<const Statement> statements, bool commit);
-  // All in one pipeline; the answers of all, in order.
+  // Sends all in one pipeline; returns the answers of all, in order.
   Answer<std::vector<Rows>> exchange(std::span<const Statement> statements);
   bool queue(const Statement& statement);
   Answer<std::vector<Rows>> collect();
-  // Mends what made a statement unknown to the server; whether all of it may be sent once more.
+  // Repairs what made a statement unknown to the server; returns whether all of it may be sent
+  // again.
   bool recovers_from(const Failure& failure);
   void add_begin(std::vector<Statement>& to);
   Statement set_local(std::string_view setting, Duration value);

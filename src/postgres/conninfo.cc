@@ -18,7 +18,7 @@ std::string_view credentials_of(std::string_view url) {
 }
 
 // libpq quotes the piece of the URL that it does not understand, which may be the password. Only
-// words that can be names of settings, and are not in the credentials, are shown.
+// words are shown that can be names of settings and are not in the credentials.
 std::string without_secrets(std::string_view message, std::string_view url) {
   const auto shown = [&](std::string_view piece) {
     return std::ranges::all_of(piece, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; }) &&
@@ -39,14 +39,14 @@ std::string without_secrets(std::string_view message, std::string_view url) {
   return text;
 }
 
-// The next one of a list with commas.
+// Cuts the next item off a list with commas.
 std::string_view take_next(std::string_view& list) {
   const std::string_view next = list.substr(0, list.find(','));
   list.remove_prefix(std::min(next.size() + 1, list.size()));
   return next;
 }
 
-// Host and port of each address. A single port is everybody's.
+// Host and port of each address. A single port holds for all addresses.
 std::string addresses_of(std::string_view hosts, std::string_view ports) {
   const bool one_for_all = !ports.contains(',');
   std::string addresses;
@@ -123,7 +123,7 @@ Answer<ConnectInfo> connect_info(const ConnectOptions& options) {
                 {"keepalives_count", "3"},
                 {"tcp_user_timeout", fmt::format("{}", options.answer_timeout.count())},
                 {"client_encoding", "UTF8"}};
-  // Otherwise the first that answers is as good as any, and after a failover that is a standby.
+  // Otherwise libpq would take the first that answers, which after a failover may be a standby.
   if (info.has_choice && options.writes) {
     info.words.emplace_back("target_session_attrs", "read-write");
   }

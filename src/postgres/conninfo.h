@@ -1,4 +1,4 @@
-// What libpq gets to connect with, and what may be said about it.
+// The settings that libpq connects with, and how messages may show them.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 namespace millrace::postgres {
 
 struct ConnectInfo {
-  // For PQconnectdbParams with expand_dbname; the URL is the last, so that it has the last word.
+  // For PQconnectdbParams with expand_dbname; the URL comes last, so that it overrides the others.
   std::vector<std::pair<std::string, std::string>> words;
   std::string where;        // "127.0.0.1:5432/app", or "a:5432,b:5433/app"
   bool has_choice = false;  // several addresses are named
 };
 
-// A URL that cannot be read is told without what may be a password.
+// A message about an unreadable URL leaves out what may be a password.
 Answer<ConnectInfo> connect_info(const ConnectOptions& options);
 
-// On one line, as libpq's messages are not; what was a line ends with a full stop.
+// The text on one line, which libpq's messages are not; each former line ends with a full stop.
 std::string one_line(std::string_view message);
 
 }  // namespace millrace::postgres

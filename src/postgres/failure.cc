@@ -20,10 +20,10 @@ bool is_for_now(const Failure& failure) {
       "57P02",  // it crashed
       "57P03",  // it starts
       "57P05",  // the session was idle for too long
-      "25P03",  // the transaction was
+      "25P03",  // the transaction was idle for too long
       "53300",  // too many connections
       "57014",  // a statement was cancelled, most often for its time limit
-      "55P03",  // a lock was not to be had in time
+      "55P03",  // a lock could not be had in time
       "25006",  // the server is a standby
   };
   // A whole class, 08: connections.

@@ -27,11 +27,11 @@ using Answer = std::expected<T, Failure>;
 Error error_of(const Failure& failure, std::string_view doing);
 
 // Nothing of the transaction was done, and the same once more may succeed: it collided with another
-// (40001, 40P01), or its prepared statements were gone, and the connection does without from now
+// (40001, 40P01), or its prepared statements were gone, and the connection prepares none from now
 // on.
 bool may_repeat(const Failure& failure);
 
-// A prepared statement is not there, or another one has its name: somebody between here and the
+// A prepared statement is not there, or another one has its name: a pooler between here and the
 // server shares its sessions.
 bool is_sign_of_pooler(const Failure& failure);
 

@@ -45,7 +45,7 @@ TEST(Failures, say_what_was_done_and_what_the_server_said) {
             "cannot take: no connection");
 }
 
-TEST(Failures, only_collisions_may_be_repeated_and_never_what_is_lost) {
+TEST(Failures, only_collisions_may_be_repeated_and_never_lost_transactions) {
   EXPECT_TRUE(may_repeat({.state = "40001"}));
   EXPECT_TRUE(may_repeat({.state = "40P01"}));
   EXPECT_TRUE(may_repeat({.state = "26000"}));
@@ -64,7 +64,7 @@ TEST(Schema, names_are_plain) {
   EXPECT_TRUE(check_schema(std::string(63, 'a')));
 }
 
-TEST(Schema, stands_where_the_written_one_stood) {
+TEST(Schema, replaces_the_one_written_in_sql) {
   const auto put = [](std::string_view text) { return with_schema(text, "s"); };
   EXPECT_EQ(put("select * from millrace.a, millrace.b"), "select * from \"s\".a, \"s\".b");
   EXPECT_EQ(put("millrace.a"), "\"s\".a");

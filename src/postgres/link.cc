@@ -29,7 +29,7 @@ int milliseconds_until(std::chrono::nanoseconds until, std::chrono::nanoseconds 
   return static_cast<int>(std::clamp<Duration::rep>(left.count(), 0, 1'000'000));
 }
 
-// As libpq takes them. They point into what they are made of.
+// The parameters as libpq takes them. They point into what they are made of.
 struct Words {
   explicit Words(const ConnectInfo& info) {
     for (const auto& [keyword, value] : info.words) {
@@ -122,7 +122,7 @@ void Link::take_notice(void* self, const pg_result* result) {
 Failure Link::failure_of(const pg_result* result) {
   Failure failure{.state = field_of(result, PG_DIAG_SQLSTATE),
                   .message = one_line(field_of(result, PG_DIAG_MESSAGE_PRIMARY))};
-  // The detail of these is a whole row, which is nobody's business but its owner's.
+  // The detail of these is a whole row, which must not be shown to others.
   const bool shows_row = failure.state == "23502" || failure.state == "23514";
   if (const std::string detail = one_line(field_of(result, PG_DIAG_MESSAGE_DETAIL));
       !detail.empty() && !shows_row) {
@@ -205,9 +205,9 @@ Answer<void> Link::wait_for_input(Duration silence) {
       if (errno == EINTR) continue;
       return std::unexpected(drop(std::strerror(errno)));
     }
-    if (files[1].revents != 0) return std::unexpected(drop("nobody waits for it any more"));
+    if (files[1].revents != 0) return std::unexpected(drop("the caller gave it up"));
     if ((socket.revents & ~POLLOUT) != 0) break;
-    if (socket.revents != 0) until = clock_.steady() + silence;  // it is not silent, but slow
+    if (socket.revents != 0) until = clock_.steady() + silence;  // the server is slow, not silent
   }
   // The last words of a server that ends are still to be read.
   if (PQconsumeInput(connection_) == 0 && PQisBusy(connection_) != 0) {
@@ -231,7 +231,7 @@ Answer<RawResult> Link::next(Duration silence) {
   if (!result) return result;
   if (!*result) return std::unexpected(drop("libpq has no result where there must be one"));
   if (PQresultStatus(result->get()) == PGRES_PIPELINE_SYNC) return result;
-  // A null ends each.
+  // A null ends each of them.
   const auto end = get_result(silence);
   if (!end) return std::unexpected(end.error());
   if (*end) return std::unexpected(drop("a statement had more than one result"));

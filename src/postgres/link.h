@@ -1,5 +1,5 @@
-// libpq's connection with a limit on every wait: what is queued, what comes back. Connection makes
-// transactions of it.
+// libpq's connection with a limit on every wait: sends what is queued, reads what comes back.
+// Connection makes transactions of it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct ClearResult {
 };
 using RawResult = std::unique_ptr<pg_result, ClearResult>;
 
-// Whether a server answers there and takes sessions, though perhaps not this one: with a wrong
-// password waiting does not help.
+// Whether a server answers there and takes sessions, though perhaps not this one: waiting does not
+// help against a wrong password.
 bool answers(const ConnectOptions& options);
 
 class Link {
@@ -41,7 +41,7 @@ class Link {
   Link& operator=(const Link&) = delete;
   ~Link();
 
-  // Queued only; what the socket takes at once may be written. False: libpq refuses, see drop().
+  // Only queues, though the socket may be written at once. False: libpq refuses, see drop().
   bool prepare(const std::string& name, const std::string& text, std::span<const Oid> types);
   bool execute_prepared(const std::string& name, const Params& params);
   bool execute(const std::string& text, const Params& params);
@@ -52,10 +52,10 @@ class Link {
   // side can be stuck with its buffers full. A failure of this is always `lost`.
   Answer<RawResult> next(Duration silence);
 
-  // Commands by the simple protocol. Nothing may be queued.
+  // Runs commands by the simple protocol. REQUIRES: nothing is queued.
   Answer<void> run(const std::string& text, Duration silence);
   Answer<void> listen(std::span<const std::string> channels, Duration silence);
-  // As Connection::wait_notification; `interrupted` is a file that can be read when it is to end.
+  // As Connection::wait_notification; `interrupted` is a file that becomes readable to end it.
   Answer<std::vector<Notification>> notifications(Duration at_most, int interrupted);
 
   bool is_open() const { return connection_ != nullptr; }
@@ -65,9 +65,9 @@ class Link {
   int server_version() const { return server_version_; }
   const std::string& where() const { return where_; }
 
-  // What the server said; one that ends the session drops the connection.
+  // Reads what the server said; a failure that ends the session drops the connection.
   Failure failure_of(const pg_result* result);
-  // Ends the connection, whatever state it is in, without waiting for anything.
+  // Ends the connection, whatever its state, without waiting for anything.
   Failure drop(const std::string& why);
   Failure closed() const;
   // Ends a wait for the server, this one and all that follow, by dropping the connection; from any

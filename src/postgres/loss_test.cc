@@ -35,7 +35,7 @@ std::unique_ptr<Connection> connect(ConnectOptions options = {}) {
   return std::move(*connection);
 }
 
-// Of a server that is only this test's.
+// A server for this test alone.
 test::PostgresOptions own_server() {
   static const test::ClusterTemplate cluster;
   return {.settings = test::quick_settings(), .copy_of = &cluster};
@@ -137,7 +137,7 @@ TEST(Loss, an_answer_that_does_not_come_is_not_waited_for) {
   EXPECT_LT(clock.steady(), 10s);
 }
 
-// Listens, and never says a word.
+// Listens, and never answers.
 class Mute {
  public:
   Mute() {
@@ -193,7 +193,7 @@ TEST(Connect, of_several_addresses_the_one_that_takes_writes_is_found) {
   const auto primary = connect({.url = url});
   EXPECT_EQ(primary->where(), address(shared_postgres()) + "/postgres");
   EXPECT_FALSE(primary->is_read_only());
-  // Unless any will do.
+  // Unless any server will do.
   EXPECT_EQ(connect({.url = url, .writes = false})->where(), address(standby) + "/postgres");
   EXPECT_TRUE(connect({.url = url + "?target_session_attrs=any"})->is_read_only());
   EXPECT_TRUE(connect({.url = standby.url()})->is_read_only()) << "there is no other";
@@ -214,7 +214,7 @@ TEST(Connect, says_when_a_server_is_made_read_only) {
   EXPECT_TRUE(connection->is_read_only());
 }
 
-TEST(Connect, nobody_listens) {
+TEST(Connect, no_server_listens) {
   const auto refused = Connection::open({.url = "postgres://u:secret@127.0.0.1:1/d"});
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().lost);
@@ -223,7 +223,7 @@ TEST(Connect, nobody_listens) {
   EXPECT_THAT(refused.error().message, Not(HasSubstr("secret")));
 }
 
-TEST(Connect, a_wrong_password_and_a_missing_one_are_told_without_it) {
+TEST(Connect, errors_about_a_wrong_or_missing_password_do_not_show_it) {
   test::PostgresOptions options = own_server();
   options.authentication = {"host all locked 127.0.0.1/32 scram-sha-256"};
   const test::PostgresServer server(options);
@@ -256,7 +256,7 @@ TEST(Connect, tls_carries_a_lot_both_ways_and_certificates_are_checked) {
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->back().get<std::string_view>(0, 0).size(), 100'000u);
 
-  // One that was made for somebody else.
+  // A certificate of another server.
   const test::PostgresServer other(options);
   const auto refused = Connection::open({.url = url + other.certificate()});
   ASSERT_FALSE(refused);
@@ -284,7 +284,7 @@ TEST(Connect, a_schema_that_makes_no_sense_is_refused) {
   EXPECT_THAT(refused.error().message, HasSubstr("schema"));
 }
 
-TEST(Connect, says_who_it_is) {
+TEST(Connect, tells_the_server_its_application_name) {
   static constexpr Sql name{"name", "select current_setting('application_name')"};
   EXPECT_EQ(connect()->transact(name)->get<std::string>(0, 0), "millrace");
   EXPECT_EQ(connect({.url = shared_postgres().url() + "?application_name=mine"})

@@ -24,7 +24,7 @@ std::int64_t to_postgres_time(TimePoint moment) {
 TimePoint from_postgres_time(std::int64_t microseconds) {
   if (microseconds == infinity) return never;
   if (microseconds == minus_infinity) return TimePoint::min();
-  // Down, as the past and the future are cut alike.
+  // Rounds down, so that past and future are cut alike.
   return postgres_epoch + std::chrono::floor<Duration>(std::chrono::microseconds(microseconds));
 }
 

@@ -41,11 +41,11 @@ class Params {
       add_typed_null(type_of<T>());
     }
   }
-  // Of a type that the server finds out; it must be able to.
+  // A value whose type the server must be able to find out.
   void add_null() { add_typed_null(0); }
 
   // An array of NULLs only, or of nothing, is sent as NULL: unnest($1, $2, ...) gives the same rows
-  // as long as any of the arrays is whole, and a column that nobody uses costs nothing.
+  // as long as any of the arrays is complete, and an unused column costs nothing.
   template <class T>
   void add(const Array<T>& array) {
     if (array.all_null()) {
@@ -54,7 +54,7 @@ class Params {
       add_whole(array);
     }
   }
-  // The same, but as it is: for a value that is to be stored.
+  // The same, but sent as it is: for a value that is to be stored.
   template <class T>
   void add_whole(const Array<T>& array) {
     begin(TypeOf<T>::array);

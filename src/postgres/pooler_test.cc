@@ -1,5 +1,4 @@
-// Behind a real PgBouncer in transaction mode, where a session is another one with each
-// transaction.
+// Behind a real PgBouncer in transaction mode, where each transaction may get another session.
 #include <gmock/gmock.h>
 
 #include "postgres/connection.h"
@@ -39,7 +38,7 @@ TEST(Pooler, statements_that_vanish_are_sent_unnamed_from_then_on) {
   const auto before = connection->transact(session)->get<std::int32_t>(0, 0);
   ASSERT_EQ(hold_session(*holder), before) << "PgBouncer gives out what came back last";
 
-  // On another session nothing of what was prepared is there.
+  // Another session has none of the prepared statements.
   const auto rows = connection->transact(echo, number(2));
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->get<std::int64_t>(0, 0), 2);
@@ -89,7 +88,7 @@ TEST(Pooler, namesakes_of_another_schema_are_never_run) {
   const auto two = open("two");
   const auto first = holder->transact(session)->get<std::int32_t>(0, 0);
   EXPECT_EQ(one->transact(which)->get<std::string>(0, 0), "one");
-  // `two` prepares on the second session, and is then led to the first, where `one` has prepared.
+  // `two` prepares on the second session, and is then given the first, where `one` has prepared.
   ASSERT_EQ(hold_session(*holder), first);
   EXPECT_EQ(two->transact(which)->get<std::string>(0, 0), "two");
   EXPECT_TRUE(two->prepares());

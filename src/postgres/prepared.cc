@@ -19,7 +19,7 @@ PreparedStatements::Entry& PreparedStatements::find(const Sql& sql, std::span<co
     if (std::ranges::equal(entry->types, types)) return *entry;
   }
   auto entry = std::make_unique<Entry>();
-  // The server looks at 63 bytes of a name; what makes this one unique comes first.
+  // The server reads 63 bytes of a name, so the part that makes it unique comes first.
   entry->name = fmt::format("m{:016x}_{}_{}", token_, ++made_, sql.name);
   entry->name.resize(std::min<std::size_t>(entry->name.size(), 63));
   entry->text = with_schema(sql.text, schema_);

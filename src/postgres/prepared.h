@@ -26,18 +26,18 @@ class PreparedStatements {
     State state = State::absent;
   };
 
-  // Names contain `token`. Behind a pooler another connection's statements may be met, and of all
-  // that can happen then, running a namesake that does something else would be the worst.
+  // Names contain `token`. Behind a pooler a session may have another connection's statements; the
+  // worst that could happen then is to run a namesake that does something else.
   PreparedStatements(bool enabled, std::string schema, std::uint64_t token);
 
-  // Made when it is asked for the first time; valid until forget(). A statement that is sent with
-  // parameters of other types is another one.
+  // Made on first use; valid until forget(). A statement that is sent with parameters of other
+  // types is another one.
   Entry& find(const Sql& sql, std::span<const Oid> types);
 
   bool enabled() const { return enabled_; }
   // From now on nothing is prepared.
   void give_up();
-  // All are prepared anew, by other names.
+  // All are prepared anew, under other names.
   void forget();
 
  private:

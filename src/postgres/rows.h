@@ -33,11 +33,11 @@ struct IsVector<std::vector<T>> : std::true_type {};
 std::int64_t read_integer(std::string_view bytes, std::size_t widest);
 double read_double(std::string_view bytes);
 Uuid read_uuid(std::string_view bytes);
-// Elements of a one-dimensional array, pointing into it.
+// The elements of a one-dimensional array; they point into it.
 std::vector<Field> read_array(std::string_view bytes);
 
-// Reading a NULL or a column of another kind as T is a mistake in the program, which ends it: the
-// tables allow no NULL where none is expected.
+// Reading a NULL, or a column of another kind, as T is a bug of the program and ends it: the tables
+// allow no NULL where none is expected.
 template <class T>
 T read_field(Field field) {
   if constexpr (IsOptional<T>::value) {
@@ -72,13 +72,13 @@ T read_field(Field field) {
 class Rows {
  public:
   Rows() = default;
-  // Takes what libpq gave.
+  // Takes over what libpq gave.
   explicit Rows(pg_result* result);
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t columns() const;
-  // How many rows an INSERT, UPDATE, DELETE or SELECT concerned.
+  // How many rows an INSERT, UPDATE, DELETE or SELECT touched.
   std::uint64_t affected() const;
 
   bool is_null(std::size_t row, std::size_t column) const;

@@ -17,8 +17,8 @@ Result<void> check_schema(std::string_view schema);
 // the schema. Each `millrace.` that begins a word, and each `"millrace"` in double quotes (for
 // where the schema stands alone: CREATE SCHEMA "millrace"), becomes the configured one in quotes,
 // everywhere: in strings ('millrace.tasks'::regclass), comments and bodies of functions, too.
-// Nothing else is changed, so a name that must stay as it is, such as that of a setting, must not
-// be written so.
+// Nothing else is changed, so a name that must stay, such as that of a setting, must not be written
+// in this way.
 std::string with_schema(std::string_view text, std::string_view schema);
 
 }  // namespace millrace::postgres

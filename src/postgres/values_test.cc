@@ -20,7 +20,7 @@ class Values : public testing::Test {
     if (!rows) throw std::runtime_error(rows.error().message);
     return std::move(*rows);
   }
-  // The server's opinion, as text.
+  // The server's view of the value, as text.
   std::string as_text(const Sql& sql, const Params& params) {
     return ask(sql, params).get<std::string>(0, 0);
   }
@@ -219,7 +219,7 @@ TEST_F(Values, arrays_without_a_value_are_null_unless_they_are_to_be_whole) {
   EXPECT_EQ(rows.get<std::vector<std::optional<std::int64_t>>>(0, 3).size(), 2u);
 }
 
-TEST_F(Values, what_converts_to_text_is_pushed_as_text) {
+TEST_F(Values, values_that_convert_to_text_are_pushed_as_text) {
   static constexpr Sql sql{"converted", "select array_to_string($1::text[], ',')"};
   Array<std::string_view> texts;
   texts.push(std::string("a"));
@@ -259,7 +259,7 @@ TEST_F(Values, the_same_statement_takes_other_types) {
   EXPECT_EQ(as_text(sql, params), "text");
 }
 
-TEST_F(Values, text_is_cast_to_what_has_no_type_here) {
+TEST_F(Values, text_is_cast_to_types_that_have_no_binary_form_here) {
   static constexpr Sql sql{"casts", "select ($1::jsonb ->> 'a') || ' ' || ($2::interval)::text"};
   Params params;
   params.add(R"({"a": "b"})");

@@ -20,7 +20,7 @@ TEST(ForwardingStore, hands_every_method_on_to_the_store_behind) {
   EXPECT_EQ(store.traits(), inner.traits());
 }
 
-TEST(ForwardingStore, whoever_is_to_be_told_is_told_by_the_store_behind) {
+TEST(ForwardingStore, the_store_behind_calls_the_function_it_was_given) {
   struct Telling : EchoStore {
     std::function<void(const Hint&)> tell;
     void on_hint(std::function<void(const Hint&)> given) override { tell = std::move(given); }

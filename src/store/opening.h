@@ -13,9 +13,9 @@ enum class Access : std::uint8_t {
   serve,  // the same, and may also begin empty and end with the process
 };
 
-// How far a long opening is.
+// Receives how far a long opening has come.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
-// What whoever opens it should know.
+// Receives what the operator of the opening process should know.
 using OpeningNotice = std::function<void(std::string_view)>;
 
 }  // namespace millrace

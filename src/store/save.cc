@@ -3,7 +3,7 @@
 namespace millrace {
 
 Result<void> save(Store& store, TimePoint now) {
-  // A store that saves itself now and then does so when it is told the time.
+  // A store that saves itself at intervals learns the time from advance().
   if (store.traits().durability == Durability::interval) {
     if (auto told = store.advance(now, 1); !told) return std::unexpected(told.error());
   }

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-// Makes everything durable now, also in a store that saves itself now and then.
+// Makes everything durable now, even in a store that otherwise saves itself at intervals.
 Result<void> save(Store& store, TimePoint now);
 
 }  // namespace millrace

@@ -34,7 +34,7 @@
 
 namespace millrace {
 
-// What changes a store.
+// The calls that change a store.
 //
 //   * Batches: each item has its own result, in the order of the items. An item that fails changes
 //     nothing, and the others go on. A batch larger than traits().batch is refused whole (invalid).
@@ -111,7 +111,7 @@ class Writer {
 
   // Operator's retry: failed, dead and cancelled tasks start a new life in `queued` with counters
   // at zero and without a start_by; the old outcome goes into the history. Another state:
-  // `conflict`; so is a unique key that somebody else holds by now.
+  // `conflict`; so is a unique key that another task holds by now.
   virtual Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
                                                        TimePoint now) = 0;
 
@@ -125,20 +125,20 @@ class Writer {
   // the state after.
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
-  // that it is in already is no error. An unknown target: `not_found`; one that is inactive,
+  // a task that is already in it is no error. An unknown target: `not_found`; one that is inactive,
   // draining or being removed: `conflict`, as for a put. Skips depth and rate of the target, as
   // follow-ups do: it is an operator's act. Everything else stays: id, number, state, ready moment,
   // counters, outcome, and so its place among the tasks of the target. The unique key it holds goes
-  // along, a window to its old end; `conflict` if somebody in the target holds the same. Retention
-  // of a final task is the target's from now on, and what that does not keep goes with the next
+  // along, a window to its old end; `conflict` if a task of the target holds the same. Retention of
+  // a final task is the target's from now on, and what that does not keep goes with the next
   // advance(). A full store may refuse moves as it does puts.
   virtual Result<std::vector<Result<TaskState>>> update(std::span<const TaskUpdate> updates,
                                                         TimePoint now) = 0;
 
   // Adds tasks as they were elsewhere, from an export: everything is kept but number, version and
-  // lease, which are this store's to give. `processing` becomes `queued` with the same start and
-  // counters; the token it had elsewhere is none that this store will give out. Checked in this
-  // order: values, same id (the existing task, marked `existing`), unique key (the holder, marked
+  // lease, which this store gives anew. `processing` becomes `queued` with the same start and
+  // counters; this store will never give out the token it had elsewhere. Checked in this order:
+  // values, same id (the existing task, marked `existing`), unique key (the holder, marked
   // `existing`, if the task would hold it in its state), not being removed (`conflict`). Skips
   // depth, rate, `active` and draining. A window counts from `created_at`. Retention counts from
   // `finished_at`, and what it no longer keeps goes with the next advance().
@@ -172,7 +172,7 @@ class Writer {
   virtual Result<void> remove_schedule(std::string_view name, TimePoint now) = 0;
 
   // Fires one tick: if the schedule's `next` is `nominal`, moves it on and puts the task, in one
-  // commit. Another `next`: `conflict` - somebody else fired it; so is a paused schedule. The
+  // commit. Another `next`: `conflict`, since another server fired it; so is a paused schedule. The
   // overlap rule may skip the put. The put skips depth and rate, as follow-ups do.
   virtual Result<Fired> fire(const Fire& tick, TimePoint now) = 0;
 
@@ -185,7 +185,7 @@ class Writer {
   virtual Result<Memo> remember(const Remember& request, TimePoint now) = 0;
 };
 
-// What looks at a store and changes nothing.
+// The calls that read a store and change nothing.
 //
 //   * May be called from several threads at once, and while a call of the Writer runs. A read waits
 //     for a change at most as long as one call of the Writer takes, and a call of the Writer for a
@@ -199,7 +199,8 @@ class Reader {
   virtual ~Reader() = default;
 
   // The tasks, each with the parts wanted, in the order asked; an unknown one is `not_found`. At
-  // most traits().batch. A whole task may have 32 MiB: how many at once is the caller's to bound.
+  // most traits().batch. A whole task may have 32 MiB, so the caller must bound how many it asks
+  // for at once.
   virtual Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) = 0;
 
   // Tasks by number, newest first, filtered. A page ends after 20,000 entries walked or 16 MiB read
@@ -219,7 +220,7 @@ class Reader {
   // Memos by prefix, in order of their keys, expired ones left out.
   virtual Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) = 0;
 
-  // Names of queues that may have work now; all that have some are among them.
+  // Names of queues that may have work now: every queue that has some is among them.
   virtual Result<std::vector<std::string>> ready(TimePoint now) = 0;
 
   // The store's own clock, for stores that several processes share; nullopt: use yours.
@@ -227,9 +228,10 @@ class Reader {
 
   virtual Traits traits() const = 0;
 
-  // The function that is told what other processes do, where traits() say push_wakeups. It is
-  // called on a thread of the store's, one call at a time, and may only post: it must not call the
-  // store. Replaces the one given before, of which no call runs any more when this returns.
+  // The function that the store calls when other processes change something, where traits() say
+  // push_wakeups. The store calls it on a thread of its own, one call at a time. The function may
+  // only post; it must not call the store. It replaces the function given before, of which no call
+  // runs any more when this returns.
   virtual void on_hint(std::function<void(const Hint&)> /*tell*/) {}  // NOLINT: overridden
 };
 

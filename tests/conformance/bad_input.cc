@@ -161,7 +161,7 @@ TEST_P(StoreConformance, the_greatest_values_allowed_are_accepted) {
   }
 }
 
-TEST_P(StoreConformance, internal_names_are_allowed_to_whoever_calls_the_store) {
+TEST_P(StoreConformance, internal_names_are_allowed_to_callers_of_the_store) {
   make_queue("$webhooks");
   EXPECT_THAT(try_put(task("$webhooks", {.type = "$deliver"})), IsOk());
   EXPECT_THAT(try_put(task("$")), FailsWith(ErrorCode::invalid));

@@ -1,4 +1,5 @@
-// Tasks from elsewhere that make no sense: refused as those of a put are, and by themselves.
+// Tasks from elsewhere that make no sense: refused for the same reasons as in a put, and for some
+// of their own.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -23,7 +24,7 @@ std::string text(std::size_t bytes) {
   return std::string(bytes, 'x');
 }
 
-// What a put refuses, too.
+// What a put refuses as well.
 std::vector<BadOldTask> badly_put() {
   constexpr auto invalid = ErrorCode::invalid;
   constexpr auto too_large = ErrorCode::too_large;

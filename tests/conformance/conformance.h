@@ -1,4 +1,4 @@
-// The conformance suite: what every store must do, one TEST_P a promise.
+// The conformance suite: what every store must do, one TEST_P per promise.
 //
 // A store joins with one file that has a factory and INSTANTIATE_TEST_SUITE_P; see memory_store.cc.
 #pragma once
@@ -19,8 +19,8 @@ struct StoreFactory {
   std::string name;
   // A fresh, empty store.
   std::function<std::unique_ptr<Store>()> make;
-  // Closes a store that make() made and opens it again on what is left of it. Only for stores
-  // that keep anything.
+  // Closes a store that make() made and opens it again on what is left of it. Only for stores that
+  // keep something.
   std::function<std::unique_ptr<Store>(std::unique_ptr<Store>)> reopen = nullptr;
 };
 
@@ -55,7 +55,8 @@ class StoreConformance : public ::testing::TestWithParam<StoreFactory>, protecte
                                  << difference(before, after);
   }
 
-  // A moment at which a task that ended at `moment` and is kept for so long has had its time.
+  // A moment at which the retention of a task that ended at `moment` and is kept for so long is
+  // over.
   TimePoint pruned_by(TimePoint moment, Duration kept) {
     const Duration step = kept < 24h ? Duration::zero() : store().traits().retention_step;
     return later(later(moment, kept), step);

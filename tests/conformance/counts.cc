@@ -59,7 +59,7 @@ TEST_P(StoreConformance, counts_of_an_unknown_queue_are_not_found) {
   EXPECT_THAT(store().counts("nowhere", now), FailsWith(ErrorCode::not_found));
 }
 
-TEST_P(StoreConformance, the_oldest_is_the_one_takeable_for_longest) {
+TEST_P(StoreConformance, the_oldest_is_the_one_ready_for_longest) {
   EXPECT_EQ(counts("q").oldest, std::nullopt);
   put(task("q", {.priority = 9, .start = now + 10s}));
   EXPECT_EQ(counts("q").oldest, std::nullopt) << "not takeable yet";

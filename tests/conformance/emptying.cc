@@ -51,7 +51,7 @@ TEST_P(StoreConformance, a_drain_waits_for_tasks_that_come_back) {
 
 // ---- Clear -------------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, clear_removes_what_waits_and_leaves_what_runs_or_has_ended) {
+TEST_P(StoreConformance, clear_removes_waiting_tasks_and_leaves_running_and_ended_ones) {
   const auto tasks = one_in_each_state("q");
   EXPECT_THAT(store().clear("q", 100, now), IsOkAndHolds(4U));
   for (const TaskState state : waiting_states) {
@@ -113,7 +113,7 @@ TEST_P(StoreConformance, a_queue_being_removed_refuses_puts_and_takes) {
   make_queue("doomed");
   put(task("doomed"));
   must(store().remove_queue("doomed", true, now));
-  if (must(store().queues(std::nullopt)).size() == 1) return;  // gone already: that is allowed
+  if (must(store().queues(std::nullopt)).size() == 1) return;  // gone already, which is allowed
   EXPECT_TRUE(find_queue("doomed").removing);
   EXPECT_THAT(try_put(task("doomed")), FailsWith(ErrorCode::conflict));
   EXPECT_THAT(take("doomed"), IsEmpty());

@@ -52,7 +52,7 @@ class Scenario {
   bool everything_done() const { return acknowledged_.size() == task_count; }
 
  private:
-  // Makes the call until it succeeds or its caller gives up.
+  // Repeats the call until it succeeds or its caller gives up.
   template <class Call>
   auto insist(Call call) -> decltype(call()) {
     auto result = call();

@@ -6,7 +6,7 @@
 namespace millrace::test {
 namespace {
 
-// Small segments and hardly a cache, so that the suite walks through every part of it.
+// Small segments and a tiny cache, so that the suite reaches every part of the journal.
 std::unique_ptr<Store> open_at(const std::string& path) {
   static std::uint64_t seed = 0;
   auto store = open_journal(open_directory(path, DirectoryMode::make).value(),

@@ -1,4 +1,4 @@
-// Take, fencing, extend: the right to work on a task, and who has it.
+// Take, fencing, extend: the right to work on a task, and which worker has it.
 #include <gmock/gmock.h>
 #include <limits>
 #include <set>
@@ -112,7 +112,7 @@ TEST_P(StoreConformance, a_take_may_ask_for_another_lease) {
 }
 
 // S1-026: one task is never given to two processors.
-TEST_P(StoreConformance, nobody_else_gets_a_task_under_a_lease) {
+TEST_P(StoreConformance, no_other_worker_gets_a_task_under_a_lease) {
   std::set<TaskId> given;
   for (int i = 0; i < 50; ++i) put(task("q"));
   for (int i = 0; i < 20; ++i) {
@@ -153,7 +153,7 @@ TEST_P(StoreConformance, an_overdue_lease_is_not_given_to_another_until_it_is_se
   EXPECT_THAT(take("q"), IsEmpty());
 }
 
-TEST_P(StoreConformance, a_late_settle_is_accepted_while_nobody_settled_the_lease_as_lost) {
+TEST_P(StoreConformance, a_late_settle_is_accepted_until_the_lease_is_settled_as_lost) {
   const TaskId id = put(task("q")).id;
   const Lease lease = take_one("q");
   pass(24h);
@@ -161,7 +161,7 @@ TEST_P(StoreConformance, a_late_settle_is_accepted_while_nobody_settled_the_leas
   EXPECT_EQ(state_of(id), TaskState::completed);
 }
 
-TEST_P(StoreConformance, a_late_extend_is_accepted_while_nobody_settled_the_lease_as_lost) {
+TEST_P(StoreConformance, a_late_extend_is_accepted_until_the_lease_is_settled_as_lost) {
   put(task("q"));
   const Lease lease = take_one("q");
   pass(24h);

@@ -1,4 +1,5 @@
-// Limits that all processes share: how many run, how many wait, how many come and go in a time.
+// Limits that all processes share: how many tasks run, how many wait, and how many are put and
+// taken per interval.
 #include <gmock/gmock.h>
 #include <vector>
 

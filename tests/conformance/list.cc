@@ -74,7 +74,7 @@ TEST_P(StoreConformance, pages_of_several_queues_and_states_are_one_list) {
   EXPECT_TRUE(std::ranges::is_sorted(waiting, std::greater{}, &Task::number));
 }
 
-TEST_P(StoreConformance, what_arrives_meanwhile_does_not_disturb_the_pages) {
+TEST_P(StoreConformance, tasks_that_arrive_meanwhile_do_not_disturb_the_pages) {
   const auto puts = put_all({task("q"), task("q"), task("q")});
   const TaskPage first = must(store().list({.limit = 2}));
   put(task("q"));
@@ -161,7 +161,7 @@ TEST_P(StoreConformance, filtered_pages_show_every_match_once) {
   }
 }
 
-// Design 2.1: at most 20,000 entries a page; a page may be short and says how far it looked.
+// Design 2.1: at most 20,000 entries per page; a page may be short and says how far it looked.
 TEST_P(StoreConformance, a_page_looks_at_20000_entries_at_most_and_may_be_short) {
   const TaskId needle = put(task("q", {.type = "needle"})).id;
   const std::size_t batch_size = std::min<std::size_t>(1000, store().traits().batch);

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Everything of a task but where it is and when it was touched.
+// Every field of a task except its queue and the time of its last change.
 Task but_for_the_queue(Task task) {
   task.queue.clear();
   task.version = {};
@@ -228,7 +228,7 @@ TEST_P(StoreConformance, a_unique_window_goes_along_to_its_old_end) {
   update({.id = waiting, .queue = "other"});
   EXPECT_EQ(put(task("other", {.unique = key})).id, waiting);
   EXPECT_FALSE(put(task("q", {.unique = key})).existing);
-  // It lasts whatever becomes of the task.
+  // The window lasts whatever becomes of the task.
   remove(waiting);
   pass(5s);
   EXPECT_TRUE(put(task("other", {.unique = key})).existing);
@@ -236,7 +236,7 @@ TEST_P(StoreConformance, a_unique_window_goes_along_to_its_old_end) {
   EXPECT_FALSE(put(task("other", {.unique = key})).existing);
 }
 
-TEST_P(StoreConformance, a_key_that_is_held_in_the_other_queue_stands_in_the_way_of_a_move) {
+TEST_P(StoreConformance, a_key_that_is_held_in_the_other_queue_refuses_a_move) {
   make_queue("other");
   for (const UniqueKey& key : {UniqueKey{.key = "k"}, UniqueKey{"s", UniqueScope::until_started},
                                UniqueKey{"w", UniqueScope::window, 1h}}) {
@@ -337,8 +337,8 @@ TEST_P(StoreConformance, a_move_survives_a_restart) {
   EXPECT_EQ(find(dead).payload, "other payload");
 }
 
-// Whatever is changed after a move must not bring the task back to where it was.
-TEST_P(StoreConformance, what_is_changed_after_a_move_stays_there_after_a_restart) {
+// No change after a move may bring the task back to its old queue.
+TEST_P(StoreConformance, a_task_changed_after_a_move_stays_there_after_a_restart) {
   if (!can_reopen()) GTEST_SKIP() << "the store keeps nothing";
   make_queue("other");
   const TaskId id = put(task("q")).id;

@@ -42,7 +42,7 @@ TEST_P(StoreConformance, a_clock_that_was_set_back_hides_no_task_that_falls_due_
   pass(10s);
   const Lease lease = take_one("q");
   now -= 5s;
-  // Due in a second, but before what was taken last; and a take that does not find it yet.
+  // The task is due in a second, but before the task taken last; a take does not find it yet.
   settle(retry_at(lease, now + 1s));
   EXPECT_THAT(take("q"), IsEmpty());
   pass(1s);
@@ -210,7 +210,7 @@ TEST_P(StoreConformance, ageing_counts_from_the_ready_moment_and_not_from_the_pu
   EXPECT_THAT(ids_of(take("ageing")), ElementsAre(other, delayed));
 }
 
-TEST_P(StoreConformance, ageing_holds_for_tasks_that_nobody_promoted) {
+TEST_P(StoreConformance, ageing_holds_for_tasks_that_were_not_promoted) {
   NEEDS_TRAIT(exact_order);
   make_queue(queue("ageing", {.ageing = 10s}));
   const TaskId delayed = put(task("ageing", {.priority = 2, .start = now + 1s})).id;
@@ -260,7 +260,7 @@ TEST_P(StoreConformance, a_take_fills_its_queues_in_the_order_it_names_them) {
   EXPECT_THAT(ids_of(leases), ElementsAre(in_b, in_a));
 }
 
-TEST_P(StoreConformance, an_empty_queue_leaves_its_share_to_nobody) {
+TEST_P(StoreConformance, no_queue_gets_the_share_of_an_empty_one) {
   make_queue("a");
   make_queue("b");
   for (int i = 0; i < 5; ++i) put(task("b"));

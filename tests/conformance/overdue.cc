@@ -135,7 +135,7 @@ TEST_P(StoreConformance, an_extend_in_between_wins_over_the_loss) {
   pass(60s);
   const Overdue overdue = due_one();
   extend(lease);
-  pass(24h);  // overdue again, but not as it was when the timer looked
+  pass(24h);  // overdue again, but changed since the timer looked
   expect_unchanged(
       [&] { EXPECT_THAT(try_settle(lost(overdue, now)), FailsWith(ErrorCode::lease_lost)); });
 }
@@ -182,7 +182,7 @@ TEST_P(StoreConformance, a_new_lease_wins_over_the_loss_of_the_old_one) {
       [&] { EXPECT_THAT(try_settle(lost(overdue, now)), FailsWith(ErrorCode::lease_lost)); });
 }
 
-// Design 2.1: max_lost, by default 3 a task.
+// Design 2.1: max_lost, by default 3 per task.
 TEST_P(StoreConformance, a_task_lost_more_often_than_max_lost_is_dead) {
   const TaskId id = put(task("q")).id;
   const QueueSettings settings = find_queue("q").settings;

@@ -169,7 +169,7 @@ TEST_P(StoreConformance, creating_a_queue_needs_an_id) {
 
 // ---- Versions ----------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, a_change_of_a_queue_is_made_by_what_was_seen_or_not_at_all) {
+TEST_P(StoreConformance, a_change_of_a_queue_is_made_only_if_the_queue_is_as_it_was_seen) {
   const Queue seen = make_queue(queue("shared"));
   QueueSettings settings = seen.settings;
   settings.description = "first";
@@ -185,7 +185,8 @@ TEST_P(StoreConformance, a_change_of_a_queue_is_made_by_what_was_seen_or_not_at_
   EXPECT_EQ(find_queue("shared").settings.description, "second");
 }
 
-// What a change is decided by must not be there twice, so it moves even where the clock does not.
+// `updated_at` is what a change is checked against, so no value may come twice: it moves on even
+// where the clock does not.
 TEST_P(StoreConformance, every_write_of_a_queue_gives_it_a_later_moment) {
   Queue last = make_queue(queue("shared"));
   const auto expect_later = [&](const char* what) {

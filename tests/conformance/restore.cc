@@ -45,7 +45,7 @@ Task rich_task(TaskState state) {
   return old_task("q", task);
 }
 
-// What the store makes of it: its own number and version, nothing running.
+// The task as the store has it: its own number and version, nothing running.
 Task as_restored(Task task, const Task& found) {
   task.number = found.number;
   task.version = found.version;
@@ -103,7 +103,7 @@ TEST_P(StoreConformance, a_task_that_ran_elsewhere_is_queued_and_can_be_taken_at
   EXPECT_EQ(settle(done(lease)), TaskState::completed);
 }
 
-TEST_P(StoreConformance, whoever_runs_a_task_elsewhere_cannot_settle_it_here) {
+TEST_P(StoreConformance, a_worker_that_runs_a_task_elsewhere_cannot_settle_it_here) {
   put(task("q"));
   const Lease old = take_one("q");
   const Task running = find(old.id);
@@ -214,7 +214,7 @@ TEST_P(StoreConformance, a_restored_task_holds_its_key_as_its_state_says) {
   EXPECT_FALSE(conflict("over"));
 }
 
-TEST_P(StoreConformance, a_finished_task_is_restored_though_somebody_holds_its_key) {
+TEST_P(StoreConformance, a_finished_task_is_restored_though_another_task_holds_its_key) {
   put(task("q", {.unique = UniqueKey{.key = "k"}}));
   EXPECT_FALSE(
       restore(old_task("q", {.state = TaskState::dead, .unique = UniqueKey{.key = "k"}})).existing);
@@ -223,12 +223,12 @@ TEST_P(StoreConformance, a_finished_task_is_restored_though_somebody_holds_its_k
 TEST_P(StoreConformance, a_restored_window_counts_from_when_the_task_was_made) {
   const UniqueKey key{.key = "k", .scope = UniqueScope::window, .window = 2h};
   const Task first = old_task("q", {.state = TaskState::completed, .unique = key});
-  restore(first);  // made an hour ago: an hour is left
+  restore(first);  // put an hour ago: an hour of the window is left
   pass(1h - 1ms);
   EXPECT_EQ(put(task("q", {.unique = key})).id, first.id);
   pass(1ms);
   EXPECT_FALSE(put(task("q", {.unique = key})).existing);
-  // A window that had ended already is no reason to give way.
+  // A window that has already ended is no conflict.
   EXPECT_FALSE(restore(old_task("q", {.state = TaskState::dead, .unique = key})).existing);
 }
 

@@ -1,4 +1,4 @@
-// How long finished tasks stay: by age, by count, by the task's own word.
+// How long finished tasks stay: by age, by count, by the task's own rule.
 #include <gmock/gmock.h>
 #include <algorithm>
 

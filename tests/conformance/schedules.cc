@@ -1,4 +1,4 @@
-// Schedules: kept by the store, fired once a tick.
+// Schedules: kept by the store, fired once per tick.
 #include <gmock/gmock.h>
 
 #include "tests/conformance/conformance.h"
@@ -13,7 +13,7 @@ class Ticking {
  public:
   explicit Ticking(Store& store) : store_(store) {}
 
-  // A schedule of one tick a minute, the first one at t0.
+  // A schedule of one tick per minute, the first one at t0.
   Schedule make(Overlap overlap = Overlap::skip, TimePoint now = t0) {
     return must(store_.put_schedule({.name = "tick",
                                      .rule = {.every = 1min, .anchor = t0},
@@ -123,7 +123,7 @@ TEST_P(StoreConformance, an_unknown_schedule_is_not_found) {
 
 // ---- Versions ----------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, a_change_of_a_schedule_is_made_by_what_was_seen_or_not_at_all) {
+TEST_P(StoreConformance, a_change_of_a_schedule_is_made_only_if_it_is_as_it_was_seen) {
   Ticking ticking(store());
   const Schedule seen = ticking.make();
   Schedule schedule = seen;
@@ -140,7 +140,7 @@ TEST_P(StoreConformance, a_change_of_a_schedule_is_made_by_what_was_seen_or_not_
   EXPECT_EQ(ticking.find().jitter, 2s);
 }
 
-// Otherwise a change would put the schedule back to the tick.
+// Otherwise the change would set the schedule back to the tick.
 TEST_P(StoreConformance, a_schedule_that_has_fired_since_it_was_seen_is_not_changed) {
   Ticking ticking(store());
   const Schedule seen = ticking.make();

@@ -1,4 +1,4 @@
-// A store in a directory of its own, which goes with it.
+// A store in a directory of its own, which is removed with it.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class TemporaryStore final : public ForwardingStore {
   std::unique_ptr<Store> store_;
 };
 
-// `open(path)` opens what is in a directory, or begins it.
+// `open(path)` opens the store in a directory, or begins one.
 inline StoreFactory temporary_stores(std::string name,
                                      std::unique_ptr<Store> (*open)(const std::string& path)) {
   const auto open_in = [open](std::unique_ptr<TemporaryDirectory> directory) {

@@ -62,7 +62,7 @@ TEST_P(StoreConformance, ready_names_queues_that_have_work) {
   EXPECT_THAT(must(store().ready(now)), Contains("busy"));
 }
 
-TEST_P(StoreConformance, ready_names_queues_whose_tasks_fell_due_though_nobody_promoted_them) {
+TEST_P(StoreConformance, ready_names_queues_whose_tasks_fell_due_though_they_were_not_promoted) {
   make_queue("busy");
   put(task("busy", {.start = now + 10s}));
   pass(10s);
@@ -84,7 +84,7 @@ TEST_P(StoreConformance, a_store_that_cannot_push_never_tells) {
   EXPECT_EQ(told, 0);
 }
 
-// What others do can only be told by a store that others use.
+// Only a store that other processes use can tell what they do.
 TEST_P(StoreConformance, only_a_store_that_is_shared_tells_of_others) {
   const Traits traits = store().traits();
   EXPECT_TRUE(!traits.push_wakeups || traits.several_processes);

@@ -1,4 +1,4 @@
-// Unique keys: one holder a key and queue; a second put returns the holder.
+// Unique keys: one holder per key and queue; a second put returns the holder.
 #include <gmock/gmock.h>
 
 #include "tests/conformance/conformance.h"
@@ -208,7 +208,7 @@ TEST_P(StoreConformance, a_started_task_leaves_its_key_to_a_holder_of_another_sc
 
 // ---- Revival -----------------------------------------------------------------------------------
 
-TEST_P(StoreConformance, a_task_whose_key_somebody_else_holds_cannot_be_revived) {
+TEST_P(StoreConformance, a_task_whose_key_another_task_holds_cannot_be_revived) {
   const Put first = put(keyed(UniqueScope::until_finished));
   settle(failed(take_one("q")));
   const Put second = put(keyed(UniqueScope::until_finished));

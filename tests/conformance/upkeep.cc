@@ -1,4 +1,4 @@
-// advance(): what time alone brings about, in bounded steps.
+// advance(): what the passage of time brings about, in bounded steps.
 #include <gmock/gmock.h>
 #include <stop_token>
 #include <thread>

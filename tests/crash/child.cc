@@ -27,7 +27,7 @@ using namespace millrace::test;
 
 void tell(const std::string& fact) {
   const auto line = fact + "\n";
-  // The parent is gone: so are we.
+  // The parent is gone, so this process ends.
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(0);
 }
 

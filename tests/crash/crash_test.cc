@@ -1,5 +1,5 @@
 // The store under load in a real process, killed with SIGKILL again and again: nothing that was
-// acknowledged is lost, nobody gets a task that somebody holds, and what ended stays ended.
+// acknowledged is lost, no caller gets a task that another one holds, and ended tasks stay ended.
 //
 //   crash_test --kills=300
 #include <fcntl.h>
@@ -83,7 +83,8 @@ class Child {
 
 class Crash : public ::testing::Test {
  protected:
-  // One life: until so many facts were told, and what was told until the signal came.
+  // One life of the child: runs until it told so many facts, and reads what it told until the
+  // signal came.
   void live(std::uint64_t seed, std::uint32_t facts) {
     Child child(directory_, seed);
     std::string line;
@@ -118,7 +119,7 @@ TEST_F(Crash, nothing_acknowledged_is_lost) {
   constexpr int look_at_all_every = 10;
   for (int life = 1; life <= kills; ++life) {
     SCOPED_TRACE("life " + std::to_string(life));
-    // Now and then while it opens; mostly in the middle of its work.
+    // Sometimes while it opens; mostly in the middle of its work.
     const auto facts = dice.percent(15) ? dice.between(1U, 3U) : dice.between(10U, 1500U);
     ASSERT_NO_FATAL_FAILURE(live(static_cast<std::uint64_t>(life), facts));
     ASSERT_NO_FATAL_FAILURE(check(life % look_at_all_every == 0 || life == kills));

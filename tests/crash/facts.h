@@ -1,5 +1,5 @@
-// What the child tells its parent, a line each. A line is written in one go and is short, so lines
-// of several threads do not mix, and what was written survives the death of the writer.
+// What the child tells its parent, one fact per line. A line is short and written in one go, so
+// lines of several threads do not mix, and what was written survives the death of the writer.
 //
 //   begun                       the program runs
 //   opened                      the journal is open
@@ -19,7 +19,7 @@ namespace millrace::test {
 
 inline constexpr std::array<const char*, 2> crash_queues = {"mail", "bulk"};
 
-// Bytes that follow from the id, so that anybody can check them. Some are long.
+// Bytes that follow from the id, so that any process can check them. Some are long.
 std::string payload_of(const TaskId& id);
 std::string result_of(const TaskId& id);
 

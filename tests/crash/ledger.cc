@@ -88,7 +88,7 @@ void Ledger::check_task(Store& store, const TaskId& id, Known& known, TimePoint 
   if (known.completed && !finished) complain(name_of(id) + " was completed and is not");
   if (finished && task->result != result_of(id)) complain(name_of(id) + " has another result");
   if (finished && !known.completed && !known.maybe.contains("done")) {
-    complain(name_of(id) + " is completed and nobody did it");
+    complain(name_of(id) + " is completed without a settlement");
   }
   check_tokens(store, id, known, *task, now);
 }
@@ -100,7 +100,7 @@ void Ledger::check_tokens(Store& store, const TaskId& id, const Known& known, co
   if (known.holder) extensions.push_back({.id = id, .token = *known.holder});
   if (extensions.empty()) return;
   if (known.holder && task.state != TaskState::processing) {
-    complain(fmt::format("{} was taken, nobody settled it, and it is {}", name_of(id),
+    complain(fmt::format("{} was taken and not settled, and it is {}", name_of(id),
                          millrace::name_of(task.state)));
   }
   const auto result = store.work({}, extensions, {}, now);

@@ -16,8 +16,8 @@ class Ledger {
  public:
   void note(std::string_view line);
 
-  // Everything acknowledged is there and as it was told; tokens that ended are refused, those that
-  // live are accepted; counters equal a recount. `all`: also what has not changed in this life.
+  // Everything acknowledged is there as it was told; ended tokens are refused, live ones are
+  // accepted; counters equal a recount. `all`: also checks what has not changed in this life.
   void check(Store& store, bool all, TimePoint now);
 
   // The first thing that was wrong; empty: nothing.
@@ -43,7 +43,7 @@ class Ledger {
   void complain(std::string text);
 
   std::map<TaskId, Known> tasks_;
-  std::set<Token> tokens_;  // every one that was told
+  std::set<Token> tokens_;  // every token that was told
   std::size_t completed_ = 0;
   std::string complaint_;
 };

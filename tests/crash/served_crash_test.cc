@@ -1,5 +1,5 @@
 // The real server under load over HTTP, killed with SIGKILL again and again: what it acknowledged
-// is there, leases live on, and workers that lived through it settle what they hold.
+// is there, leases live on, and workers that outlived it settle the leases they hold.
 //
 //   crash_test --kills=300 --gtest_filter='*ServedCrash*'
 #include <fmt/format.h>
@@ -48,13 +48,13 @@ class Facts {
     ++noted_;
     changed_.notify_one();
   }
-  // Waits until so many were noted since the last time, or something was wrong.
+  // Waits until so many facts were noted since the last time, or something was wrong.
   void wait_for(std::uint32_t facts) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return noted_ >= facts || !ledger_.complaint().empty(); });
     noted_ = 0;
   }
-  Ledger& ledger() { return ledger_; }  // while nobody works
+  Ledger& ledger() { return ledger_; }  // while no worker runs
 
  private:
   std::mutex mutex_;
@@ -163,7 +163,7 @@ class HttpWorker {
   std::deque<Held> held_;
 };
 
-// What the server serves, and how it is looked at while nobody serves it.
+// The store that the server serves, and how the test reads it while no server runs.
 class CrashedStore {
  public:
   explicit CrashedStore(bool database) {
@@ -179,7 +179,7 @@ class CrashedStore {
       if (!disk) return std::unexpected(disk.error());
       return open_journal(std::move(*disk), {.hash_seed = 1});
     }
-    // Sessions of a process that is gone end what they are at before they notice.
+    // Sessions of a dead process finish their statement before they notice.
     while (postgres_->run_sql("select count(*) from pg_stat_activity where application_name like "
                               "'millrace%'") != "0\n") {
       std::this_thread::yield();

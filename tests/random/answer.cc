@@ -55,7 +55,7 @@ std::string text_of(const Item& item) {
       item);
 }
 
-// The part from the first field that differs, so that it need not be searched for in a long line.
+// The part from the first field that differs, so that it is easy to find in a long line.
 std::string tail(const std::string& text, std::size_t from) {
   constexpr std::size_t most = 160;
   const auto start = text.substr(0, from).find_last_of(" {");

@@ -2,8 +2,8 @@
 //
 // Stores choose their own tokens, task numbers and memo versions. Here a token is replaced by its
 // rank among the leases of its task (1, 2, …), a memo's version by its rank among the writes of its
-// key, and numbers by 0: that they name the right task and grow is checked by each side alone.
-// Of errors the code counts, and whether there is a hint when to come back.
+// key, and numbers by 0: each side checks alone that they name the right task and grow. Errors are
+// equal if they have the same code and both or neither have a retry_after.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct Progress {
   std::size_t promoted = 0;
   std::size_t removed = 0;
   std::size_t lifted = 0;
-  // A queue was being removed: whether its tasks are promoted first is the store's affair.
+  // A queue was being removed: the store decides whether its tasks are promoted first.
   bool emptying = false;
   std::optional<TimePoint> next = std::nullopt;
 };
@@ -43,7 +43,7 @@ using Item = std::variant<Failure, Note, Put, Settled, Extended, Lease, Overdue,
                           TaskState, Queue, QueueCounts, Schedule, Memo>;
 using Answer = std::vector<Item>;
 
-// Where the two differ, in words; nullopt if they agree. `expected` is what the reference said.
+// Where the two differ, in words; nullopt if they agree. `expected` is the reference's answer.
 std::optional<std::string> disagreement(const Answer& expected, const Answer& got);
 
 }  // namespace millrace::test

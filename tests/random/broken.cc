@@ -11,8 +11,8 @@ namespace millrace::test {
 
 namespace {
 
-// Owns the good store behind it. Which tasks a defect hits is a matter of their ids, so that it
-// stays when other steps are dropped.
+// Owns the good store behind it. The ids of tasks decide which ones a defect hits, so that it stays
+// when other steps are dropped.
 class Broken : public ForwardingStore {
  public:
   Broken() : Broken(std::make_unique<ModelStore>()) {}

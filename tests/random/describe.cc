@@ -32,7 +32,7 @@ std::string replaced(std::string text, std::string_view prefix, std::string_view
   return text;
 }
 
-// GoogleTest names the alternative of a variant at length; its value will do.
+// GoogleTest names the alternative of a variant at length; its value is enough.
 std::string without_types(std::string text) {
   constexpr std::string_view between = "' with value ";
   for (auto at = text.find("('"); at != std::string::npos; at = text.find("('", at)) {

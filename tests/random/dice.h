@@ -1,4 +1,4 @@
-// Chance from a seed: the same numbers with every compiler and standard library.
+// Random numbers from a seed: the same with every compiler and standard library.
 #pragma once
 
 #include <millrace/time.h>

@@ -30,7 +30,7 @@ std::optional<Defeat> fight(const Duel& duel, const Sequence& sequence);
 // The shortest sequence found that still fails.
 Sequence shrink(const Duel& duel, Sequence sequence);
 
-// Generates the sequence of this seed, runs it, and shrinks it if it fails. Returns the account to
+// Generates the sequence of this seed, runs it, and shrinks it if it fails. Returns the report to
 // print: the steps and what differed; nullopt: the stores agree.
 struct Account {
   std::size_t steps = 0;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t look_every = 20;        // steps
-constexpr std::size_t look_around_every = 4;  // what it knows may be old, as with real callers
+constexpr std::size_t look_around_every = 4;  // its knowledge may be old, as with real callers
 
 bool is_revivable(TaskState state) {
   return next_state(state, Event::revive).has_value();
@@ -63,8 +63,8 @@ Sequence Generator::run(std::size_t length) {
   return sequence;
 }
 
-// Moments of one kind at which something happens by itself: the rules are about being just before
-// or after.
+// Moments of one kind at which something happens by itself: the rules are tested just before and
+// after them.
 std::vector<TimePoint> Generator::coming_moments() {
   std::vector<TimePoint> moments;
   const auto consider = [&](std::optional<TimePoint> moment) {
@@ -88,7 +88,7 @@ std::vector<TimePoint> Generator::coming_moments() {
   return moments;
 }
 
-// Mostly a little, sometimes a lot, sometimes back, sometimes to the very moment that counts.
+// Mostly a little, sometimes a lot, sometimes back, sometimes to exactly such a moment.
 void Generator::pass_time() {
   const auto moments = dice_.percent(15) ? coming_moments() : std::vector<TimePoint>{};
   if (!moments.empty()) {

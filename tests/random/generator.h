@@ -1,5 +1,5 @@
-// Makes random sequences: mostly sensible calls, now and then nonsense, in a world small enough
-// for things to meet. It runs what it makes on a ModelStore to know what is worth doing next.
+// Makes random sequences: mostly sensible calls, sometimes invalid ones, on few names, so that
+// calls affect each other. It runs what it makes on a ModelStore to know what is worth doing next.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class Generator {
   RestoreStep restore();
   Task old_task();
 
-  // What has a name.
+  // Things with a name.
   PutQueueStep put_queue(std::uint32_t queue);
   PutScheduleStep put_schedule();
   QueueSettings settings(std::uint32_t queue);
@@ -79,20 +79,20 @@ class Generator {
   TaskId some_task();
   TaskId task_in(bool (*wanted)(TaskState));
   std::vector<TaskId> some_tasks(bool (*wanted)(TaskState));
-  // Up to `usual`; now and then at or just outside the edge of what is allowed.
+  // Up to `usual`; sometimes at or just outside the edge of what is allowed.
   std::uint32_t some_limit(std::uint32_t usual, std::uint32_t most);
   Duration soon();  // from nothing to a few minutes, short ones more often
   QueueSettings settings_of(const std::string& queue);
 
   Dice dice_;
-  // Most sequences are small, so that things meet; a few have crowds of tasks.
+  // Most sequences are small, so that calls affect each other; a few have crowds of tasks.
   std::uint32_t scale_ = 1;
-  std::size_t crowd_ = 0;  // tasks; above it fewer are put. Lonely ones lead long lives.
+  std::size_t crowd_ = 0;  // above it fewer are put: few tasks have longer lives
   Side model_;
   TimePoint now_;
   std::uint32_t last_task_ = 0;
   std::vector<TaskId> leased_;  // every task that was ever taken
-  std::vector<Task> tasks_;     // what was there a moment ago
+  std::vector<Task> tasks_;     // the tasks at the last look
   std::vector<Queue> queues_;
   std::vector<Schedule> schedules_;
 };

@@ -115,7 +115,7 @@ Schedule Generator::schedule() {
   schedule.overlap = static_cast<Overlap>(dice_.below(3));
   schedule.paused = dice_.percent(5);
   schedule.next = now_ + soon();
-  // The store's own; it has to ignore them.
+  // Fields that belong to the store, which has to ignore them.
   if (dice_.percent(10)) schedule.fired = 99;
   return schedule;
 }

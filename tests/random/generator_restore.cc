@@ -29,7 +29,7 @@ Task Generator::old_task() {
   task.parent = put.parent;
   task.start_by = put.start_by;
   task.state = static_cast<TaskState>(dice_.below(state_count));
-  // Never a moment at which the generator put a task: by it the witness tells lives apart.
+  // Never a moment at which the generator put a task: the witness tells lives apart by it.
   task.created_at = now_ - (dice_.percent(50) ? 1h : 1s) - soon();
   task.updated_at = now_ - soon();
   task.start = dice_.percent(80) ? now_ - soon() : now_ + soon();

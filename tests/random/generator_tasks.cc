@@ -35,7 +35,7 @@ PutStep Generator::put() {
 
 NewTask Generator::new_task() {
   NewTask task;
-  // Now and then the id of a task that is there, or was.
+  // Sometimes the id of a task that exists, or existed.
   task.id = dice_.percent(95) || last_task_ == 0 ? task_id(++last_task_)
                                                  : task_id(dice_.between(1U, last_task_));
   task.queue = some_queue();
@@ -89,7 +89,7 @@ void Generator::add_policy(NewTask& task) {
   }
 }
 
-// Text that means something to SQL, JSON or a terminal, and has to come back as it was.
+// Text that has a meaning in SQL, JSON or a terminal, and has to come back unchanged.
 std::string Generator::odd_text() {
   static const std::vector<std::string> texts = {
       "null",    "NULL", "{a,b}", "a\"b", "a\\b", "a,b", " a ", "'; --", "%s $1 :now {{x}}",
@@ -113,7 +113,7 @@ void Generator::add_labels(NewTask& task) {
   if (dice_.percent(20)) task.parent = some_task();
 }
 
-// Nonsense that has to be refused: a way for each refusal of core/validate.
+// Invalid tasks that have to be refused: one for each refusal of core/validate.
 void Generator::spoil(NewTask& task) {
   const auto too_long = [&](std::size_t most) { return std::string(most + 1, 'x'); };
   const std::vector<std::function<void()>> ways = {

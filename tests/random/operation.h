@@ -1,8 +1,8 @@
 // One step of a random sequence, as plain data.
 //
-// Tasks are named by their ids, which the generator gives out, so a step keeps its meaning when
-// the steps before it are dropped. What only a store can give - tokens, numbers, versions - is
-// named by the role it plays ("the latest token of that task"); each side fills in its own.
+// Tasks are named by their ids, which the generator gives out, so a step keeps its meaning when the
+// steps before it are dropped. Values that only a store can give (tokens, numbers, versions) are
+// named by their role ("the latest token of that task"); each side fills in its own.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct SettlePart {
   Settlement settlement;  // all but the expectation
   ExpectKind kind = ExpectKind::held;
   TokenPick token = TokenPick::latest;
-  Duration until_skew{};          // lost: off the end last heard of
-  std::int32_t version_skew = 0;  // unchanged: off the version the task has
+  Duration until_skew{};          // lost: distance from the last known end
+  std::int32_t version_skew = 0;  // unchanged: distance from the version the task has
 };
 
 struct ExtendPart {
@@ -50,12 +50,12 @@ struct DueStep {
   std::size_t limit = 100;
 };
 // Settles the first `most` entries of the last answer to DueStep, as the broker would: leases as
-// lost, waiting tasks as expired. By now they may have changed.
+// lost, waiting tasks as expired. They may have changed by now.
 struct SettleDueStep {
   std::size_t most = 100;
   bool exhaust = false;  // give lost tasks up instead of queueing them again
 };
-// Advances until nothing is left to do, `limit` tasks a call.
+// Advances until nothing is left to do, `limit` tasks per call.
 struct AdvanceStep {
   std::size_t limit = 100;
 };
@@ -118,7 +118,7 @@ struct FireStep {
 enum class VersionPick : std::uint8_t {
   any = 0,      // no expectation
   none = 1,     // expected 0
-  current = 2,  // the version last heard of
+  current = 2,  // the last known version
   stale = 3,    // the one before it
 };
 struct RememberStep {
@@ -129,7 +129,7 @@ struct RecallStep {
   Recall request;
 };
 struct WaitStep {};
-// Looks at everything there is to see.
+// Reads everything that can be seen.
 struct LookStep {};
 
 using Call = std::variant<PutStep, WorkStep, DueStep, SettleDueStep, AdvanceStep, FindStep,

@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is kept for days goes with the table of its day, and so later than in memory
-// (Traits::retention_step); so here nothing is kept for so long.
+// Tasks that are kept for days go with the table of their day, and so later than in memory
+// (Traits::retention_step); so here nothing is kept for that long.
 class BriefStore : public ForwardingStore {
  public:
   explicit BriefStore(std::unique_ptr<Store> store)

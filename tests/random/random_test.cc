@@ -39,7 +39,7 @@ TEST_P(RandomSequence, AgreesWithTheReference) {
   expect_agreement(GetParam().duel, 300);
 }
 
-// Another store = one more line; its reference is the in-memory store.
+// Another store is one more line; its reference is the in-memory store.
 INSTANTIATE_TEST_SUITE_P(Stores, RandomSequence,
                          ::testing::Values(Contender{"memory", {open_model, open_memory}},
                                            Contender{"records", {open_model, open_replayed}}),

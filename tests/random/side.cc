@@ -116,8 +116,8 @@ Answer Side::work(std::span<const Settlement> settlements, std::span<const Exten
 
 // ---- Upkeep -----------------------------------------------------------------------------------
 
-// The earliest come first; among those of one moment the store may choose, so where the limit cuts
-// through them only their number counts.
+// The earliest come first. The store may choose the order of those of one moment, so where the
+// limit cuts through them only their number counts.
 Answer Side::call(const DueStep& step, TimePoint now) {
   auto results = store_->due(now, step.limit);
   if (!results) return {failure(results.error())};
@@ -280,7 +280,7 @@ Answer Side::call(const RecallStep& step, TimePoint now) {
   return answer;
 }
 
-// Only a hint, so only that it hints at queues that exist.
+// ready() is only a hint, so only check that its queues exist.
 Answer Side::call(const WaitStep& /*step*/, TimePoint now) {
   const auto names = store_->ready(now);
   if (!names) return {failure(names.error())};

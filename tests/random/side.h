@@ -28,15 +28,15 @@ class Side {
   // What this side found wrong with its own store in the last step.
   const std::vector<Note>& complaints() const { return complaints_; }
 
-  // The store came back from a crash, without changes that nobody had been told of: numbers and
-  // versions after these, and these tokens, may be given once more. Leases that were lost stay in
-  // the book, as leases that must not count any more.
-  void rewind(TaskNumber last_number, std::uint64_t last_version, const std::set<Token>& untold);
+  // The store came back from a crash, without changes that were never acknowledged: numbers and
+  // versions after these, and these tokens, may be given again. Leases that were lost stay in the
+  // book, as leases that must not count any more.
+  void rewind(TaskNumber last_number, std::uint64_t last_version, const std::set<Token>& unflushed);
 
  private:
   struct GivenLease {
     Lease lease;
-    TimePoint until{};  // the end last heard of
+    TimePoint until{};  // the last known end
   };
 
   Answer call(const PutStep& step, TimePoint now);
@@ -94,7 +94,7 @@ class Side {
   TaskNumber greatest_ = {};
   std::map<std::string, std::vector<std::uint64_t>> memo_versions_;  // by key, oldest first
   std::vector<Overdue> last_due_;
-  std::set<TaskId> ids_;          // every task the steps could have brought in
+  std::set<TaskId> ids_;          // every task that the steps could have added
   std::vector<Note> complaints_;  // of the step being run
 };
 

@@ -47,7 +47,7 @@ Settlement Side::filled(const SettlePart& part) {
   return settlement;
 }
 
-// As the broker settles what is overdue.
+// Settles as the broker settles what is overdue.
 Settlement Side::decided(const Overdue& overdue, bool exhaust, TimePoint now) {
   if (const auto* unchanged = std::get_if<Unchanged>(&overdue.expect)) {
     return decide_expired(overdue.lease.id, unchanged->version, now, overdue.lease.counters);
@@ -64,13 +64,13 @@ Settlement Side::decided(const Overdue& overdue, bool exhaust, TimePoint now) {
 }
 
 void Side::rewind(TaskNumber last_number, std::uint64_t last_version,
-                  const std::set<Token>& untold) {
+                  const std::set<Token>& unflushed) {
   std::erase_if(numbers_, [&](const auto& entry) { return entry.second > last_number; });
   greatest_ = std::min(greatest_, last_number);
   for (auto& [key, versions] : memo_versions_) {
     std::erase_if(versions, [&](std::uint64_t version) { return version > last_version; });
   }
-  for (const auto& token : untold) tokens_.erase(token);
+  for (const auto& token : unflushed) tokens_.erase(token);
   last_due_.clear();
 }
 
@@ -110,7 +110,7 @@ Put Side::comparable(Put put) {
   if (put.state) {
     heard(put.id, put.number, !put.existing);
   } else {
-    put.number = {};  // of a task that is gone; its id may have been used again since
+    put.number = {};  // the number of a task that is gone; its id may have been used again since
   }
   return put;
 }

@@ -1,6 +1,6 @@
-// millrace.put_task() in SQL is a put of its own. Random tasks go through it into PostgreSQL and
-// through Store::put into memory, at the same moment: both have to answer alike, and both have to
-// hold the same task afterwards, field by field.
+// millrace.put_task() in SQL is a second implementation of put. Random tasks go through it into
+// PostgreSQL and through Store::put into memory, at the same moment: both have to answer alike, and
+// both have to hold the same task afterwards, field by field.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

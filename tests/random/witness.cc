@@ -87,7 +87,7 @@ void Witness::saw_fire(const FireStep& step, const Answer& answer) {
   if (!ticks_.emplace(step.tick.schedule, step.tick.nominal).second) {
     complain(fmt::format("a tick of {} fired twice", step.tick.schedule));
   }
-  // With the same tick before and after, nothing forbids the second one.
+  // With the same tick before and after, a second firing is allowed.
   ticks_.erase({step.tick.schedule, step.tick.next});
 }
 
@@ -168,7 +168,7 @@ void Witness::check_order(const std::vector<Lease>& leases, const QueueSettings&
   }
 }
 
-// Time that goes back is taken as standing still.
+// Time that goes back counts as standing still.
 void Witness::check_rate(const QueueSettings& settings, std::size_t given, TimePoint now) {
   if (!settings.process_rate) return;
   auto& uses = uses_[settings.name];
@@ -253,7 +253,7 @@ void Witness::check_running(const std::map<TaskId, Task>& tasks) {
     const auto runs = running_.contains(side_->number_of(id));
     if (runs == (task.state == TaskState::processing)) continue;
     complain(fmt::format("{} {}", name_of(id),
-                         runs ? "lost a lease that nobody settled" : "runs without a lease"));
+                         runs ? "lost a lease that was not settled" : "runs without a lease"));
   }
 }
 

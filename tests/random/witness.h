@@ -1,7 +1,7 @@
-// Watches one store and complains when it breaks what must hold whatever any other store does:
-// one live lease a task that stays until it is settled, leases in order, running and rate within
-// their limits, one holder a unique key, finished tasks that stay as they are, no task that
-// vanishes, each tick fired once, counters equal to a recount.
+// Watches one store and complains when it breaks a rule that holds for every store: one live lease
+// per task, which stays until it is settled; leases in order; running tasks and rates within their
+// limits; one holder per unique key; finished tasks that do not change; no task that vanishes; each
+// tick fired once; counters equal to a recount.
 #pragma once
 
 #include <map>
@@ -51,11 +51,11 @@ class Witness {
 
   Side* side_;
   std::string complaint_;
-  std::set<TaskNumber> running_;  // under a lease that nobody settled
+  std::set<TaskNumber> running_;  // under a lease that was not settled
   std::vector<TaskId> due_;
   std::map<std::string, Uses> uses_;                   // by queue
   std::set<std::pair<std::string, TimePoint>> ticks_;  // fired, since the schedule was put
-  // At the last look; shared by copies of this witness, which the simulator makes at every step.
+  // At the last look; shared by the copies of this witness that the simulator makes at every step.
   std::shared_ptr<const std::map<TaskId, Task>> seen_;
   std::set<TaskId> revived_, ended_, removed_;     // since then
   std::set<std::string> cleared_, emptying_;       // queues, since then

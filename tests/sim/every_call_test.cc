@@ -1,5 +1,5 @@
-// One scenario, and every single disk call of it going wrong: refused, or the last one before a
-// power cut. Nothing that was acknowledged is lost, and the store says what happened.
+// One scenario, in which each single disk call goes wrong in turn: it is refused, or is the last
+// one before a power cut. Nothing that was acknowledged is lost, and the store says what happened.
 #include <gtest/gtest.h>
 
 #include "tests/random/describe.h"
@@ -23,7 +23,7 @@ History workload_of(std::uint64_t seed) {
   return history;
 }
 
-// The first of them in which segments are cleaned, too.
+// The first seed whose scenario also cleans segments.
 const History& scenario() {
   static const History found = [] {
     constexpr std::uint64_t most_seeds = 100;
@@ -37,7 +37,7 @@ const History& scenario() {
   return found;
 }
 
-// Runs the scenario with the fault at its n-th call, for every n or every so many, until there is
+// Runs the scenario with the fault at its n-th call, for every n or for every few, until there is
 // no n-th call. Returns how many runs met their fault.
 std::uint32_t at_every_call(const std::function<SimEvent(std::uint32_t n)>& fault,
                             std::uint32_t step = 1) {
@@ -74,7 +74,7 @@ TEST(EveryDiskCall, may_fail_once) {
                        .code = ErrorCode::unavailable,
                        .ending = {.how = how, .seed = n, .while_opening = {}, .repeat = true}};
     };
-    constexpr std::uint32_t read_step = 13;  // there are many, and all alike
+    constexpr std::uint32_t read_step = 13;  // there are many of them, all alike
     const auto met = at_every_call(fault, call == DiskCall::read ? read_step : 1);
     EXPECT_TRUE(met > 0 || call == DiskCall::remove) << name_of(call);
     if (HasFailure()) return;

@@ -25,12 +25,12 @@ void fatten(std::string& bytes, const Workload& workload, Dice& dice) {
       noise(dice.below(dice.percent(80) ? workload.payload_most / 4 : workload.payload_most), dice);
 }
 
-// Segments have to fill, and payloads have to leave the cache, for a journal to show its defects.
+// For a journal to show its defects, segments have to fill and payloads have to leave the cache.
 void fatten(Operation& operation, const Workload& workload, Dice& dice) {
   if (auto* put = std::get_if<PutStep>(&operation.call)) {
-    constexpr std::size_t most = 50;  // larger batches are nonsense to be refused
+    constexpr std::size_t most = 50;  // larger batches are invalid on purpose
     if (put->tasks.size() > most) {
-      // A gigabyte of nonsense shows nothing more than a little of it.
+      // A gigabyte of invalid input shows no more than a little of it.
       for (auto& task : put->tasks) task.payload.clear();
       return;
     }

@@ -23,13 +23,13 @@ struct Ending {
   };
   How how = How::power;
   std::uint64_t seed = 1;  // of what a power cut keeps
-  // The power goes again in that many changing calls from the start of each opening.
+  // The power goes again after that many changing calls of each opening.
   std::vector<std::uint32_t> while_opening = {};
-  // Callers repeat what was lost; otherwise they go on as if nothing had been.
+  // Callers repeat the lost calls; otherwise they go on as if they had not been made.
   bool repeat = false;
 };
 
-// The next operations are made while it flushes, as the applier's thread would.
+// The next operations are made while the store flushes, as the applier's thread would.
 struct FlushEvent {
   std::uint32_t meanwhile = 0;
 };
@@ -40,7 +40,8 @@ struct EndEvent {
   Ending ending;
 };
 
-// A disk call, of this kind or of any, fails once; the store that fails with it ends so.
+// A disk call, of this kind or of any, fails once; a store that fails through it then ends like
+// this.
 struct FailEvent {
   std::optional<DiskCall> call = DiskCall::sync;
   std::uint32_t nth = 1;
@@ -48,19 +49,19 @@ struct FailEvent {
   Ending ending;
 };
 
-// The process ends, and copies of the disk with one bit turned are opened before the next one.
+// The process ends, and copies of the disk with one flipped bit are opened before the next one.
 struct FlipEvent {
   Ending ending;
   std::uint32_t copies = 4;
 };
 
-// Bits turn while the store runs.
+// Bits are flipped while the store runs.
 struct DamageEvent {
   std::uint32_t bits = 4;
   std::uint64_t seed = 1;
 };
 
-// The disk has only that much more room, until there is room again.
+// The disk has only this much more room, until there is room again.
 struct FullEvent {
   std::uint64_t room = 0;
 };
@@ -78,7 +79,7 @@ struct History {
 // The same seed, the same history.
 History make_history(std::uint64_t seed);
 
-// Without faults: calls, and a flush after about every `flush_percent`-th. `payload_percent` of the
+// Without faults: calls, and a flush after about `flush_percent` of them. `payload_percent` of the
 // tasks carry up to `payload_most` bytes.
 struct Workload {
   std::size_t length = 100;
@@ -91,7 +92,7 @@ std::vector<SimEvent> make_workload(std::uint64_t seed, const Workload& workload
 std::string describe(const Ending& ending);
 std::string describe(const SimEvent& event);
 std::string describe(const SubjectOptions& options);
-// Numbered, one a line.
+// Numbered, one per line.
 std::string describe(const History& history);
 
 }  // namespace millrace::test

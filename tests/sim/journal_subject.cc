@@ -38,7 +38,8 @@ Result<Subject> open_journal_subject(std::unique_ptr<Disk> disk, const SubjectOp
       return std::unexpected(unreadable.error);
     }
   };
-  // A commit may be larger than what a full disk has left: then the flush waits, and nothing fails.
+  // A commit may be larger than the room left on a full disk: then the flush waits, and nothing
+  // fails.
   return Subject{.store = std::move(store),
                  .state = read,
                  .boot = boot_of(*state),

@@ -1,4 +1,4 @@
-// ./dev sim: many histories, or one again.
+// ./dev sim: runs many histories, or replays one.
 #include <fmt/format.h>
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +51,7 @@ void print(const SimTally& tally) {
       "{} events ({} during a flush), {} disk calls, {} histories with cleaning, {} openings ({} "
       "cut short), {} power "
       "cuts, {} kills, "
-      "{} failed stores, {} commits lost that nobody was told of, {} puts refused by a full "
+      "{} failed stores, {} commits lost that were never acknowledged, {} puts refused by a full "
       "disk, and {} openings, flipped bits: {} refused, {} in unused space, {} taken for a torn "
       "end\n",
       tally.events, tally.meanwhile, tally.disk_calls, tally.cleaned, tally.openings,

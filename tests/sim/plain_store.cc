@@ -52,7 +52,7 @@ class PlainStore final : public ForwardingStore {
     }
     late_ = false;
     auto saved = save();
-    // What cannot be written now stays in memory; the old file is still whole.
+    // A state that cannot be written now stays in memory; the old file is still whole.
     full_ = !saved && saved.error().code == ErrorCode::limited;
     if (full_ && defect_ != PlainDefect::dies_when_full) return saved;
     if (saved || defect_ == PlainDefect::blind_to_sync) return {};

@@ -1,6 +1,6 @@
 // A durable store so simple that it is obviously right: every flush writes the whole state into a
-// new file, syncs it, and renames it over the old one. With it the simulator is tested, and with
-// its broken variants, each of which the simulator has to find.
+// new file, syncs it, and renames it over the old one. It tests the simulator, and so do its broken
+// variants, each of which the simulator has to find.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ enum class PlainDefect : std::uint8_t {
   same_epoch,           // tokens of two boots are alike
   in_place,             // overwrites the only copy
   blind_to_sync,        // goes on after a failed sync
-  reads_after_failure,  // answers questions after a failed sync
+  reads_after_failure,  // answers reads after a failed sync
   forgets_removals,     // a removed task is there again after the next opening
   dies_when_full,       // a full disk is fatal
 };

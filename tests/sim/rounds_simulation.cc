@@ -192,7 +192,7 @@ bool RoundsSimulation::reopen(Shadow::End how) {
     return false;
   }
   shadow.resume(*match.commit, *state, subject->boot, how);
-  watched_.forget_untold();
+  watched_.forget_unflushed();
   watched_.open(std::move(*subject));
   rounds_ = std::make_unique<Rounds>(watched_, RoundsOptions{.items = 8});
   return true;

@@ -12,7 +12,8 @@ namespace millrace::test {
 
 namespace {
 
-// Commits that stay in the log although they are durable, to say what became of them.
+// Commits that stay in the log although they are durable, so that errors can say what became of
+// them.
 constexpr std::size_t keep = 4;
 
 }  // namespace
@@ -33,7 +34,7 @@ Shadow::Machine Shadow::copy(const std::string& state, const Boot& boot) {
   auto machine = std::make_unique<embedded::StateMachine>(
       embedded::State::Options{.epoch = boot.epoch, .hash_seed = boot.hash_seed});
   embedded::Replay replay(machine->state());
-  // These bytes are our own.
+  // These bytes were written by this program.
   replay.apply(state).value();
   replay.finish().value();
   machine->state().set_next_queue(boot.next_queue);
@@ -85,7 +86,7 @@ void Shadow::flushed(std::size_t covered, std::size_t state, TimePoint moment) {
   trim();
 }
 
-// With other rules one sync may cover many flushes, and when it was is the store's affair.
+// In other modes one sync may cover many flushes, and the store decides when it happens.
 std::size_t Shadow::least_if_damaged() const {
   return options_.sync == SyncRule::always ? std::min(survives_power_, before_last_flush_)
                                            : std::min(survives_power_, opened_);
@@ -120,7 +121,7 @@ Shadow::Match Shadow::match(const std::string& state, const Boot& boot, End end)
 
 namespace {
 
-// Everything there is to see, in lines.
+// Everything that can be seen, in lines.
 std::map<std::string, std::string> lines_of(Store& store, std::uint64_t numbers) {
   std::map<std::string, std::string> lines;
   ListRequest request{.limit = 1000, .full = true};
@@ -193,7 +194,7 @@ void Shadow::resume(std::size_t commit, const std::string& state, const Boot& bo
   survives_kill_ = commit;
   before_last_flush_ = commit;
   opened_ = commit;
-  // What a process finds after another one died may still be nowhere but in the system's memory.
+  // What a process finds after another one died may still be in the system's memory only.
   if (end == End::power) survives_power_ = commit;
   survives_power_ = std::min(survives_power_, commit);
   if (end == End::power) flushes_.clear();

@@ -1,5 +1,5 @@
-// What the store under test has to be: the same calls on a state machine in memory, and the states
-// that a crash may take it back to.
+// What the store under test has to contain: the same calls on a state machine in memory, and the
+// states that a crash may take it back to.
 #pragma once
 
 #include <cstdint>
@@ -38,21 +38,21 @@ class Shadow {
 
   struct Match {
     std::optional<std::size_t> commit;  // the last commit whose state this is
-    std::size_t least = 0;              // what had to be there
-    // What had to be there if the last thing written was damaged afterwards: a journal that was not
-    // closed cannot tell that from a torn write.
+    std::size_t least = 0;              // commits that had to be there
+    // Commits that had to be there if the last bytes written were damaged afterwards: a journal
+    // that was not closed cannot tell that from a torn write.
     std::size_t least_if_damaged = 0;
   };
   // Which state the store came back with.
   Match match(const std::string& state, const Boot& boot, End end) const;
 
-  // In words: where a state differs from the one it is most like.
+  // Says in words where a state differs from the most similar one.
   std::string explain(const std::string& state) const;
 
-  // The store came back with the state after that commit; the later ones never were.
+  // The store came back with the state after that commit; the later ones never happened.
   void resume(std::size_t commit, const std::string& state, const Boot& boot, End end);
 
-  // Of everything but the numbers last given.
+  // A hash of everything but the last numbers given.
   static std::size_t hash(const std::string& state);
 
  private:

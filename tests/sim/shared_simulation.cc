@@ -50,9 +50,9 @@ std::optional<std::string> SharedSimulation::run() {
       broker.rounds->apply(now_).deliver();
       flush(broker);
     }
-    if (!broker.rounds->idle()) complain("somebody was not answered");
+    if (!broker.rounds->idle()) complain("a caller was not answered");
   }
-  // The server may fall over as soon as everybody was answered.
+  // The server may crash as soon as all callers were answered.
   server_.crash();
   server_.come_back();
   ledger_.check(server_.direct(), true, now_);
@@ -126,7 +126,7 @@ void SharedSimulation::work() {
                         .queues = {{crash_queues[0], 2}, {crash_queues[1], 1}},
                         .lease = std::chrono::hours(12)});
   if (dice_.percent(50)) work.wait_until = now_ + dice_.between(Duration(1), Duration(5000));
-  // A report that is lost with its caller is nobody's to send again.
+  // A report that is lost with its caller is not sent again.
   const CallerId caller = reports.empty() ? some_caller() : CallerId{77};
   Answers refused;
   some().rounds->submit(work_request(caller, std::move(work), never,
@@ -146,7 +146,7 @@ void SharedSimulation::settled(const std::vector<Report>& reports,
     return;
   }
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    // It was stored the first time, and by now somebody else has the task.
+    // It was stored the first time, and by now another worker has the task.
     const bool stored = reports[i].again && reports[i].settlement.event != Event::done;
     if (!result->settled[i] && stored && result->settled[i].error().code == ErrorCode::lease_lost) {
       continue;
@@ -201,7 +201,7 @@ void SharedSimulation::disturb() {
   away_ = true;
   if (roll < 7) return server_.go_away();
   server_.crash();
-  // It may be back before anybody has noticed.
+  // The server may be back before any broker has noticed.
   if (dice_.percent(50)) come_back();
 }
 

@@ -1,6 +1,6 @@
-// Two brokers' Rounds over one server that crashes, goes away and loses answers: an answer counts
-// when it is delivered, everything that was answered must be true afterwards, and whoever sends a
-// report again because nobody knew what became of it is not refused.
+// Two brokers' Rounds over one server that crashes, goes away and loses answers. An answer counts
+// when it is delivered; everything that was answered must be true afterwards; and a caller that
+// repeats a report, because it never learned the outcome, is not refused.
 #pragma once
 
 #include <array>

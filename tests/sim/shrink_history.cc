@@ -1,4 +1,4 @@
-// Drops what is not needed for a failure.
+// Drops the events that are not needed for a failure.
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -27,7 +27,7 @@ class Shrinker {
   }
 
  private:
-  // Whether it still fails; it ends with the last event that was run.
+  // Whether the history still fails; it then ends with the last event that was run.
   bool fails(History& history) {
     if (left_ == 0) return false;
     --left_;

@@ -101,7 +101,7 @@ void SimDisk::apply(Inode& inode, std::string& to, const Write& write) {
   inode.allocated = std::max<std::uint64_t>(inode.allocated, to.size());
 }
 
-// What a sync that succeeds says: these bytes are there, whatever was in doubt beneath them.
+// A successful sync says that these bytes are there, whatever was in doubt beneath them.
 void SimDisk::make_durable(Inode& inode) {
   std::vector<Write> still;
   for (const auto& write : inode.pending) {
@@ -159,7 +159,7 @@ void SimDisk::collapse(Inode& inode, Dice& dice) {
   inode.doubtful.clear();
   inode.pending.clear();
   std::vector<Write> kept;
-  // A machine mostly loses all or nothing of a file; what lies between is where defects are.
+  // A machine mostly loses all or nothing of a file; defects show in between.
   const auto mood = dice.below(100);
   for (const auto& write : unsure) {
     if (mood < 20) kept.push_back(write);
@@ -175,7 +175,7 @@ void SimDisk::collapse(Inode& inode, Dice& dice) {
   inode.visible = inode.durable;
 }
 
-// A file never gets a second name: whoever renames it takes the old one away.
+// A file never gets a second name: a rename removes the old one.
 void SimDisk::name_it(Directory& directory, const Naming& naming) {
   if (!naming.also_gone.empty()) {
     std::erase_if(directory, [&](const auto& entry) { return entry.second == naming.to; });
@@ -265,7 +265,7 @@ std::uint64_t SimDisk::room() const {
   return taken < capacity_ ? capacity_ - taken : 0;
 }
 
-// ---- Looking and meddling ---------------------------------------------------------------------
+// ---- Inspecting and damaging ------------------------------------------------------------------
 
 std::vector<Disk::Entry> SimDisk::files() const {
   std::vector<Disk::Entry> entries;

@@ -1,7 +1,7 @@
 // A machine's disk in memory, as careless as src/disk/disk.h allows a disk to be.
 //
-// SimDisk is the machine; attach() gives a process its view of it. Everything that was not synced
-// is at the mercy of the dice when the power goes: each write is kept, lost or torn, each directory
+// SimDisk is the machine; attach() gives a process its view of it. When the power goes, chance
+// decides about everything that was not synced: each write is kept, lost or torn, each directory
 // entry is there or not. Faults are planned beforehand, so that the same plan and the same calls
 // give the same bytes.
 #pragma once
@@ -38,8 +38,8 @@ enum class DiskCall : std::uint8_t {
 
 std::string_view name_of(DiskCall call);
 
-// Whether it can change what is on the disk; a crash at another call is the same as one at the
-// next of these.
+// Whether the call can change what is on the disk. A crash in any other call is the same as a crash
+// in the next call that can.
 bool changes(DiskCall call);
 
 class SimDisk {
@@ -48,8 +48,8 @@ class SimDisk {
   static constexpr std::size_t sector = 512;
 
   SimDisk() = default;
-  // The same contents in a second machine: what is visible and what is durable. Nobody is attached
-  // to it and no fault is planned.
+  // The same contents in a second machine: what is visible and what is durable. No process is
+  // attached to it and no fault is planned.
   SimDisk(const SimDisk& other);
   SimDisk& operator=(const SimDisk&) = delete;
 
@@ -59,7 +59,7 @@ class SimDisk {
   // ---- The end of processes --------------------------------------------------------------------
 
   // The power goes: every disk handed out is dead for good, locks are free, and what was not synced
-  // is kept, lost or torn as this seed wills.
+  // is kept, lost or torn as the seed decides.
   void crash(std::uint64_t seed);
   // Every process dies, but the machine stays up: nothing that was written is lost.
   void kill();
@@ -79,7 +79,7 @@ class SimDisk {
   void plan_failure(std::uint64_t n, ErrorCode code);
   void forget_plans();
   bool plans_failure(DiskCall call) const;
-  // Whether a planned failure has come true since the last plan.
+  // Whether a planned failure has happened since the last plan.
   bool failed() const { return failed_; }
   std::uint64_t calls() const { return calls_; }
 
@@ -87,23 +87,23 @@ class SimDisk {
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   std::uint64_t used() const;
 
-  // Reads give less than was asked for, by the dice.
+  // Reads give less than was asked for, by chance.
   void shorten_reads(bool on) { short_reads_ = on; }
 
-  // Called once, in the middle of the next write or sync of a file whose name ends so: what another
-  // thread might do meanwhile.
+  // Called once, in the middle of the next write or sync of a file whose name ends so: stands for
+  // what another thread might do meanwhile.
   void set_meanwhile(std::string ending, std::function<void()> what) {
     meanwhile_ending_ = std::move(ending);
     meanwhile_ = std::move(what);
   }
 
-  // ---- Looking and meddling --------------------------------------------------------------------
+  // ---- Inspecting and damaging -----------------------------------------------------------------
 
   // Files by name, with their visible sizes.
   std::vector<Disk::Entry> files() const;
   // What a read would give now.
   std::string contents(std::string_view name) const;
-  // Turns one bit at rest. False: there is no such byte.
+  // Flips one bit at rest. False: there is no such byte.
   bool flip(std::string_view name, std::uint64_t offset, unsigned bit);
 
  private:
@@ -123,7 +123,7 @@ class SimDisk {
     std::vector<Write> doubtful;  // a sync of them failed: no later one makes them durable
     std::size_t opened = 0;
   };
-  // A name that is to point to an inode, or nowhere; a rename is two of them at once.
+  // A name that will point to an inode, or nowhere; a rename is two of them at once.
   struct Naming {
     std::string name;
     std::optional<InodeNumber> to;
@@ -175,7 +175,7 @@ class SimDisk {
   std::function<void()> meanwhile_;
   std::optional<CrashPlan> crash_plan_;
   std::vector<FailurePlan> failure_plans_;
-  Dice dice_{1};  // of short reads and half-done failures
+  Dice dice_{1};  // for short reads and half-done failures
 };
 
 }  // namespace millrace::test

@@ -1,4 +1,4 @@
-// The simulated disk keeps no promise that disk.h does not make, and every one that it does.
+// The simulated disk keeps every promise that disk.h makes, and no other.
 #include "tests/sim/sim_disk.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ std::string read_file(Disk& disk, const std::string& name) {
   return bytes;
 }
 
-// A file that is there for good, with these bytes in it.
+// A durable file with these bytes in it.
 void make_file(SimDisk& machine, const std::string& name, const std::string& bytes) {
   const auto disk = machine.attach();
   const auto file = disk->open(name, Disk::Access::create).value();

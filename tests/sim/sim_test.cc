@@ -1,4 +1,4 @@
-// The simulator itself: it finds nothing wrong with a store that is right, and finds every defect.
+// The simulator itself: it finds nothing wrong with a correct store, and finds every defect.
 #include <gtest/gtest.h>
 
 #include "tests/sim/plain_store.h"
@@ -45,7 +45,7 @@ class SimulatorDefect : public ::testing::TestWithParam<NamedDefect> {};
 TEST_P(SimulatorDefect, is_found_and_shrunk) {
   constexpr std::uint64_t most_seeds = 1000;
   constexpr std::size_t most_events = 25;
-  // Which bit is flipped depends on how much there is, so nothing can be left out before it.
+  // Which bit is flipped depends on the sizes of files, so no event before it can be left out.
   const std::size_t allowed = GetParam().defect == PlainDefect::no_checksum ? 1000 : most_events;
   for (std::uint64_t seed = 1; seed <= most_seeds; ++seed) {
     SimTally tally;

@@ -49,7 +49,7 @@ std::unexpected<Error> SimView::refused(DiskCall call, const std::string& name,
 SimView::OpenFile& SimView::opened(File file) {
   const Lock guard(machine_.mutex_);
   const auto found = files_.find(static_cast<int>(file));
-  // Not a fault of the disk but of whoever uses it.
+  // Not a fault of the disk but of the store that uses it.
   if (found == files_.end()) throw std::logic_error("a file is used that is not open");
   return found->second;
 }
@@ -154,7 +154,7 @@ Result<void> SimView::write(File file, std::uint64_t offset, std::string_view by
     put(target, {offset, std::string(bytes)});
     return {};
   };
-  // A write that failed may have been done up to any byte.
+  // A failed write may have been done up to any byte.
   const auto half = [&](bool crash) {
     const auto most = static_cast<std::uint32_t>(bytes.size());
     const auto length = crash ? most : machine_.dice_.below(most + 1);
@@ -198,7 +198,7 @@ Result<void> SimView::sync(File file) {
   return through<void>(DiskCall::sync, target.name, whole, half);
 }
 
-// One that fails has done nothing; the next one may do better.
+// A failed call has done nothing; the next one may succeed.
 Result<void> SimView::sync_directory() {
   const auto whole = [&]() -> Result<void> {
     for (const auto& naming : machine_.pending_names_) {

@@ -1,4 +1,4 @@
-// One process's view of a SimDisk: what the store under test is given.
+// One process's view of a SimDisk, which is given to the store under test.
 #pragma once
 
 #include <map>
@@ -36,8 +36,8 @@ class SimView final : public Disk {
   };
 
   bool dead() const { return machine_.down_ || generation_ != machine_.generation_; }
-  // Does the call unless this process is dead or the plan has something else in mind. `half` is
-  // what is done of a call that fails or that the crash interrupts.
+  // Makes the call unless this process is dead or a fault is planned for it. `half` does a part of
+  // a call that fails or that the crash interrupts.
   template <class T>
   Result<T> through(DiskCall call, const std::string& name, const auto& whole, const auto& half);
   OpenFile& opened(File file);

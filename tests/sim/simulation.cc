@@ -11,7 +11,7 @@ namespace millrace::test {
 
 namespace {
 
-// After a full disk has room again, puts must be taken at the latest when so many flushes were.
+// After a full disk has room again, puts must be accepted after this many flushes at the latest.
 constexpr int flushes_to_recover = 2;
 
 }  // namespace
@@ -56,7 +56,7 @@ void Simulation::at(const Operation& operation) {
   now_ = operation.now;
   const auto answer = side_.run(operation);
   for (const auto& note : side_.complaints()) complain(note.text);
-  // A look that broke off says nothing.
+  // A read that failed says nothing.
   const bool whole = !watched_.failed() || !std::holds_alternative<LookStep>(operation.call);
   if (whole) witness_.saw(operation, answer);
   const auto* put = std::get_if<PutStep>(&operation.call);
@@ -102,7 +102,7 @@ void Simulation::at(const FailEvent& event) {
   } else {
     machine_.plan_failure(event.nth, event.code);
   }
-  // To the store this is a full disk, for a moment.
+  // To the store this looks like a full disk for a moment.
   if (!event.call || event.call == DiskCall::allocate || event.call == DiskCall::create) {
     watched_.allow_refusals(true);
     flushes_left_ = flushes_to_recover;
@@ -120,7 +120,7 @@ void Simulation::at(const FullEvent& event) {
   full_ = true;
 }
 
-// The store finds out by itself.
+// The store notices by itself.
 void Simulation::at(const RoomEvent& /*event*/) {
   machine_.set_capacity(SimDisk::unlimited);
   full_ = false;
@@ -131,7 +131,7 @@ void Simulation::at(const RoomEvent& /*event*/) {
   watched_.allow_refusals(false);
 }
 
-// Nothing but looking comes after it: the store may notice, and may never answer wrongly.
+// Only reads come after it: the store may notice, and may never answer wrongly.
 void Simulation::at(const DamageEvent& event) {
   Dice dice(event.seed);
   watched_.allow_corruption();
@@ -146,7 +146,7 @@ void Simulation::at(const DamageEvent& event) {
   over_ = true;
 }
 
-// ---- Ending and beginning again ---------------------------------------------------------------
+// ---- Ending and reopening ---------------------------------------------------------------------
 
 void Simulation::settle() {
   complain(watched_.complaint());
@@ -193,7 +193,7 @@ std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shado
   for (const auto n : ending.while_opening) {
     machine_.plan_crash(n, ++seed);
     auto opened = open(machine_);
-    // A machine that goes down takes with it what was just opened.
+    // A machine that goes down takes the store that was just opened with it.
     if (opened && !machine_.down()) return std::move(*opened);
     if (!machine_.down()) break;
     ++tally_.cut_openings;
@@ -208,7 +208,7 @@ std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shado
       machine_.restart();
       how = Shadow::End::power;
     } else if (full_ && opened.error().code == ErrorCode::limited) {
-      // A reserve that is used up leaves nothing to begin with; somebody has to make room.
+      // A used-up reserve leaves nothing to begin with; an operator would have to make room.
       ++tally_.full_openings;
       full_ = false;
       machine_.set_capacity(SimDisk::unlimited);
@@ -224,7 +224,7 @@ std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shado
 
 void Simulation::recover(const Ending& ending, Shadow::End how) {
   watched_.close();
-  if (machine_.down()) how = Shadow::End::power;  // closing is work, too
+  if (machine_.down()) how = Shadow::End::power;  // closing makes disk calls, too
   auto opened = reopen(ending, how);
   if (!opened) return;
   ++tally_.openings;
@@ -254,8 +254,8 @@ void Simulation::take_over(Opened opened, const Ending& ending, Shadow::End how)
   tally_.lost_commits += shadow.commits() - *match.commit;
   shadow.resume(*match.commit, state, subject.boot, how);
   const auto& now = shadow.now().state();
-  side_.rewind(TaskNumber{now.numbers_given()}, now.memos.versions_given(), watched_.untold());
-  watched_.forget_untold();
+  side_.rewind(TaskNumber{now.numbers_given()}, now.memos.versions_given(), watched_.unflushed());
+  watched_.forget_unflushed();
   watched_.open(std::move(subject));
 
   std::size_t known = 0;  // events whose effects are there
@@ -270,7 +270,7 @@ void Simulation::take_over(Opened opened, const Ending& ending, Shadow::End how)
   look();
 }
 
-// Everything is there that the witness knows of, and nothing that it must not see.
+// Everything that the witness knows of is there, and nothing that it must not see.
 void Simulation::look() {
   const Operation operation{now_, LookStep{}};
   const auto answer = side_.run(operation);
@@ -309,14 +309,14 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
   copy.set_capacity(SimDisk::unlimited);
   const auto files = copy.files();
   if (files.empty()) return;
-  // The end of the log is where damage is hardest to tell from a torn write. Names come in order,
+  // At the end of the log, damage is hardest to tell from a torn write. Names come in order,
   // segments before spares.
   const auto last = std::ranges::find_if(files.rbegin(), files.rend(), [](const auto& entry) {
     return entry.name.ends_with(".journal");
   });
   const auto& file = last != files.rend() && dice.percent(50) ? *last : dice.pick(files);
   if (file.size == 0) return;
-  // Mostly where something is written.
+  // Mostly flips where something is written.
   const auto bytes = copy.contents(file.name);
   std::uint32_t offset = 0;
   for (int tries = 0; tries < 20 && bytes[offset] == '\0'; ++tries) {
@@ -354,7 +354,7 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
   }
 }
 
-// Whatever can still be read is what was written.
+// Everything that can still be read is what was written.
 void Simulation::read_probe(Subject& probe, const std::string& where) {
   ListRequest request{.limit = 100, .full = true};
   while (true) {

@@ -17,11 +17,11 @@ namespace millrace::test {
 
 struct SimFailure {
   std::size_t event = 0;    // in or after which it showed
-  std::size_t reached = 0;  // the last one that was run; callers that repeat go back
+  std::size_t reached = 0;  // the last one that was run; callers that repeat calls go back
   std::string what;
 };
 
-// What the runs met, to see that they are not idle.
+// What the runs met, to show that they were not idle.
 struct SimTally {
   std::uint64_t events = 0;
   std::uint64_t power_cuts = 0;
@@ -62,11 +62,11 @@ class Simulation {
 
   void run_meanwhile(std::uint32_t operations);
 
-  // After an event: collects complaints, and brings a store back that is down or has failed.
+  // After an event: collects complaints, and reopens a store that is down or has failed.
   void settle();
   void end(const Ending& ending);
   void recover(const Ending& ending, Shadow::End how);
-  // Opens until it works; the power may go meanwhile, which makes the end a worse one.
+  // Opens until it works; the power may go meanwhile, which turns the end into a power cut.
   struct Opened {
     Subject subject;
     std::string state;
@@ -79,7 +79,7 @@ class Simulation {
   void probe_one(const std::string& state, bool clean, Shadow::End how, std::uint64_t seed);
   void read_probe(Subject& probe, const std::string& where);
   void complain(std::string text);
-  // Of the first failure: where the state differs from the one it is most like.
+  // For the first failure: where the state differs from the most similar one.
   std::string explain(const std::string& state);
 
   OpenSubject opener_;
@@ -98,8 +98,8 @@ class Simulation {
   bool over_ = false;
   bool full_ = false;            // the disk has a capacity
   int flushes_left_ = 0;         // until puts must be taken again
-  std::set<std::size_t> spent_;  // faults that have been
-  Ending coming_;                // how the process ends when the planned fault comes
+  std::set<std::size_t> spent_;  // faults that have happened
+  Ending coming_;                // how the process ends when the planned fault happens
   std::string complaint_;
 
   // What the witness knew after each event.

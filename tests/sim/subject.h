@@ -30,12 +30,12 @@ struct SubjectOptions {
   std::uint64_t hash_seed = 1;  // another one at each opening
 };
 
-// What a store knows from the moment it was opened, and not from the commits it kept.
+// What a store knows from its opening, not from the commits it kept.
 struct Boot {
   std::uint32_t epoch = 1;
   std::uint64_t hash_seed = 0;
   std::uint16_t next_queue = 0;
-  // The last ones given. They may be ahead: numbers are never used twice, but may be left out.
+  // The last numbers given. They may be ahead: numbers are never used twice, but may be left out.
   std::uint64_t number = 0;
   std::uint64_t token = 0;
   std::uint64_t memo_version = 0;
@@ -45,7 +45,8 @@ Boot boot_of(const embedded::State& state);
 
 struct Subject {
   std::unique_ptr<Store> store;
-  // All it holds, as embedded::write_state() writes it; an error if some of it cannot be read.
+  // Everything it holds, as embedded::write_state() writes it; an error if some of it cannot be
+  // read.
   std::function<Result<std::string>()> state;
   Boot boot;
   bool flushes_when_full = true;  // a full disk refuses puts and nothing else
@@ -54,7 +55,7 @@ struct Subject {
 using OpenSubject =
     std::function<Result<Subject>(std::unique_ptr<Disk> disk, const SubjectOptions& options)>;
 
-// The journal: what all this is for.
+// The journal, which the simulator is for.
 Result<Subject> open_journal_subject(std::unique_ptr<Disk> disk, const SubjectOptions& options);
 
 }  // namespace millrace::test

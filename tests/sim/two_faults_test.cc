@@ -1,4 +1,4 @@
-// Faults that only hurt together, and meet too seldom by chance.
+// Faults that do harm only together, and coincide too rarely by chance.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -41,7 +41,7 @@ class TwoFaults : public ::testing::Test {
   std::vector<TaskId> acknowledged_;
 };
 
-// More was applied than a full disk has left: it waits in memory, and nothing has failed.
+// More was applied than a full disk has room for: it waits in memory, and nothing has failed.
 TEST_F(TwoFaults, a_flush_that_lacks_space_is_made_up_for_by_a_later_one) {
   auto store = std::move(*open());
   StoreDriver driver(*store);
@@ -68,7 +68,7 @@ TEST_F(TwoFaults, a_flush_that_lacks_space_is_made_up_for_by_a_later_one) {
   EXPECT_EQ(must(find_task(*again, notes.back().id)).delivery, notes.back().delivery);
 }
 
-// The name of the newest segment is not on disk, but visible; then another one is begun.
+// The name of the newest segment is visible, but not on disk; then another one is begun.
 TEST_F(TwoFaults, names_that_were_not_synced_are_before_the_next_segment_begins) {
   for (std::uint64_t sync = 1; sync <= 4; ++sync) {
     for (std::uint64_t call = 1; call <= 12; ++call) {

@@ -90,7 +90,7 @@ Watched::Meaning Watched::meaning(const char* name, const std::optional<Error>& 
     return Meaning::failure;
   }
   if (!error) return Meaning::answer;
-  // What a dying machine makes a store say is never heard.
+  // No caller receives what a store answers on a dying machine.
   if (machine_.down()) {
     failed_ = true;
     return Meaning::failure;
@@ -134,7 +134,7 @@ template <class Call>
 auto Watched::ask(const char* name, const Call& call) -> decltype(call(std::declval<Store&>())) {
   auto got = call(*subject_.store);
   const auto what = meaning(name, error_of(got));
-  // Nobody hears what a store says on a machine that is down.
+  // No caller receives what a store answers on a machine that is down.
   if (what == Meaning::failure && got) return fail(ErrorCode::unavailable, "the machine is down");
   if (what != Meaning::answer) return got;
   auto expected = call(shadow_.now());
@@ -151,7 +151,7 @@ Result<void> Watched::flush() {
   const auto covered = shadow_.commits();
   const auto state = shadow_.state_now();
   const auto moment = moment_;
-  const auto told = untold_;
+  const auto told = unflushed_;
   const bool had_failed = failed_;
   auto flushed = subject_.store->flush();
   // If another call failed meanwhile, this one may still have done its work.
@@ -164,7 +164,7 @@ Result<void> Watched::flush() {
   if (!flushed) complain("flush failed: " + flushed.error().message);
   shadow_.flushed(covered, state, moment);
   if (!told.empty()) told_epochs_.insert(subject_.boot.epoch);
-  for (const auto& token : told) untold_.erase(token);
+  for (const auto& token : told) unflushed_.erase(token);
   return flushed;
 }
 
@@ -211,7 +211,7 @@ Result<WorkResult> Watched::work(std::span<const Settlement> settlements,
   if (!result) return result;
   for (const auto& taken : result->taken) {
     if (!taken) continue;
-    for (const auto& lease : *taken) untold_.insert(lease.token);
+    for (const auto& lease : *taken) unflushed_.insert(lease.token);
   }
   return result;
 }

@@ -1,5 +1,5 @@
 // A store under watch: every call goes to the store under test and to its shadow, and the answers
-// have to be the same. It outlives crashes; the store behind it is exchanged.
+// have to be the same. It outlives crashes; the store behind it is replaced.
 #pragma once
 
 #include <optional>
@@ -18,26 +18,26 @@ class Watched final : public Store {
 
   // ---- Driving ---------------------------------------------------------------------------------
 
-  // The subject is there, with a state that the shadow knows.
+  // The store under test is open, with a state that the shadow knows.
   void open(Subject subject) { subject_ = std::move(subject), failed_ = false; }
   void close() { subject_ = {}; }
   Subject& subject() { return subject_; }
   Shadow& shadow() { return shadow_; }
 
-  // It answered `unavailable` and has to be opened again.
+  // The store answered `unavailable` and has to be opened again.
   bool failed() const { return failed_; }
   // The first thing that was wrong; empty: nothing so far.
   const std::string& complaint() const { return complaint_; }
 
-  // The disk is full or may be taken for it: puts may be refused.
+  // The disk is full or may seem full: puts may be refused.
   void allow_refusals(bool on) { refusals_ = on; }
   // The files were damaged under the running store: it may notice, but not answer wrongly.
   void allow_corruption() { corruption_ = true; }
 
-  // Tokens given since the last flush: nobody has been told of them.
-  const std::set<Token>& untold() const { return untold_; }
-  void forget_untold() { untold_.clear(); }
-  // Boots of which tokens were told.
+  // Tokens given since the last flush: no caller has received them.
+  const std::set<Token>& unflushed() const { return unflushed_; }
+  void forget_unflushed() { unflushed_.clear(); }
+  // Boots whose tokens were received by callers.
   const std::set<std::uint32_t>& told_epochs() const { return told_epochs_; }
 
   // Calls of every kind on a store that has failed: all must say so.
@@ -80,13 +80,13 @@ class Watched final : public Store {
   Result<std::vector<std::string>> ready(TimePoint now) override;
 
  private:
-  // `call` is a copy of everything, so that it can be made again on the shadow of another day.
+  // `call` holds a copy of everything, so that it can be made again on a later shadow.
   template <class Call>
   auto change(const char* name, TimePoint now, Call call) -> decltype(call(std::declval<Store&>()));
   template <class Call>
   auto ask(const char* name, const Call& call) -> decltype(call(std::declval<Store&>()));
 
-  // What an error of the whole call means; it was not expected by the shadow.
+  // What an error of the whole call means, where the shadow expected none.
   enum class Meaning : std::uint8_t { answer, failure, refusal };
   Meaning meaning(const char* name, const std::optional<Error>& error);
   void complain(std::string text);
@@ -95,7 +95,7 @@ class Watched final : public Store {
   Shadow shadow_;
   Subject subject_;
   std::string complaint_;
-  std::set<Token> untold_;
+  std::set<Token> unflushed_;
   std::set<std::uint32_t> told_epochs_;
   TimePoint moment_{};  // of the last change
   bool failed_ = false;

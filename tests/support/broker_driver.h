@@ -19,7 +19,7 @@
 
 namespace millrace::test {
 
-// What was logged, in lines.
+// The log, in lines.
 class LogLines {
  public:
   Log log(LogLevel least = LogLevel::debug) {
@@ -69,7 +69,7 @@ class BrokerDriver {
     options_.rules.seed = ++starts_;
     broker = std::make_unique<LocalBroker>(clock, *store, options_);
   }
-  // Another broker over the same store, that remembers nothing.
+  // Another broker over the same store, which remembers nothing.
   void restart() {
     broker.reset();
     start();
@@ -77,7 +77,7 @@ class BrokerDriver {
 
   TimePoint now() { return clock.now(); }
   void pass(Duration by) { clock.advance(by); }
-  // Time passes in steps of a second or less, with upkeep, as it does in life.
+  // Time passes in steps of a second or less, with upkeep, as in a real server.
   void live(Duration by, Duration step = std::chrono::seconds(1)) {
     for (Duration done{}; done < by; done += step) {
       clock.advance(std::min(step, by - done));
@@ -92,8 +92,7 @@ class BrokerDriver {
     return wait_for_answer<T>(begin);
   }
 
-  // ---- Verbs
-  // -------------------------------------------------------------------------------------
+  // ---- Verbs ------------------------------------------------------------------------------------
 
   Result<std::vector<Result<Put>>> try_put(std::vector<NewTask> tasks, Ask by = {.caller = {1}}) {
     return wait<std::vector<Result<Put>>>(
@@ -184,7 +183,7 @@ class BrokerDriver {
       request.before = page.next;
     }
   }
-  // Payloads of what was stored to be delivered, oldest first.
+  // Payloads of the stored deliveries, oldest first.
   std::vector<std::string> notices(const std::string& queue, Where where = Where::current()) {
     std::vector<std::string> payloads;
     for (Task& task : all(queue, where)) payloads.insert(payloads.begin(), std::move(task.payload));

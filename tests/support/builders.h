@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 inline constexpr TimePoint t0 =
     std::chrono::sys_days(std::chrono::year(2030) / std::chrono::January / 1);
 
-// Never the same twice, the same in every run of a test program.
+// Different each time, but the same in every run of a test program.
 TaskId fresh_id();
 Uuid fresh_uuid();
 
@@ -38,7 +38,7 @@ QueueSettings queue(std::string name, QueueSettings fields = {});
 // The error a handler ended with.
 TaskError error(std::string message, std::string code = "task_processing_error");
 
-// Decided ends of a run, as core/decide makes them but for the delay, which the test chooses:
+// Decided ends of a run, as core/decide makes them except for the delay, which the test chooses:
 // settle(done(lease)), settle(retry_at(lease, now + 5s)).
 Settlement done(const Lease& lease, std::string result = {});
 Settlement retry_at(const Lease& lease, TimePoint ready, TaskError why = error("again"));
@@ -48,7 +48,7 @@ Settlement snoozed(const Lease& lease, TimePoint until);
 Settlement given_back(const Lease& lease);
 Settlement cancelled(const Lease& lease);
 
-// Decided by the timer, from what due() returned.
+// Ends that the timer decides, from what due() returned.
 Settlement lost(const Overdue& overdue, TimePoint now);
 Settlement expired(const Overdue& overdue, TimePoint now);
 

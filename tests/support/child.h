@@ -1,5 +1,5 @@
 // A program that a test starts: a database, a pooler. It ends with the object, and with the test's
-// process, also when that is killed.
+// process, even when that is killed.
 #pragma once
 
 #include <sys/types.h>
@@ -9,12 +9,12 @@
 
 namespace millrace::test {
 
-// Whose name a program runs under that refuses to be root.
+// The user under which a program runs that refuses to be root.
 struct Account {
   uid_t user = 0;
   gid_t group = 0;
 
-  // Debian's `postgres` if we are root, and otherwise ourselves.
+  // Debian's `postgres` if this process is root, and otherwise its own user.
   static Account for_postgres();
   void own(const std::string& path) const;
 };
@@ -30,11 +30,11 @@ class Child {
 
   pid_t pid() const { return pid_; }
   bool running();
-  // Waits for its end, at most so long; whether it has ended.
+  // Waits for its end, at most so long; returns whether it has ended.
   bool ended_within(int milliseconds);
-  // Sends `signal` and waits; after 20 s it is killed. Whether it ended with exit code 0.
+  // Sends `signal` and waits; kills it after 20 s. Returns whether it ended with exit code 0.
   bool stop(int signal);
-  // Waits for its end; whether that was exit code 0.
+  // Waits for its end; returns whether the exit code was 0.
   bool wait();
   std::string printed() const;
 

@@ -1,5 +1,5 @@
-// The memory store, on which another server seems to be faster with every change of settings: what
-// a queue or a schedule was decided by is never what is stored by then.
+// The memory store, on which another server seems to be faster with every change of settings: the
+// settings by which a caller decided are never those stored by then.
 #pragma once
 
 #include <memory>

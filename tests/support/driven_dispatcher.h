@@ -54,7 +54,7 @@ class DispatcherTest : public ::testing::Test {
   }
   Counts wanted(const std::optional<Request>& request) { return wanted(core(), request); }
 
-  // Answers with so many tasks of each queue; all reports and extensions are good.
+  // Answers with so many tasks of each queue; all reports and extensions succeed.
   void answer(std::optional<Request> request, const Counts& counts = {},
               TaskState state = TaskState::completed) {
     ASSERT_TRUE(request);
@@ -83,7 +83,7 @@ class DispatcherTest : public ::testing::Test {
     Arrived arrived = core().arrived(request, result, now_);
     core().answered(request, result, std::move(arrived), now_, stored_);
   }
-  // What a processor does, but for the handler.
+  // Does what a processor does, except for the handler.
   void run(const ChunkPtr& chunk, Moment takes, const Outcome& outcome = Done{}) {
     for (auto runs = chunk->next_call(); !runs.empty(); runs = chunk->next_call()) {
       for (const RunPtr& run : runs) run->begin(now_);
@@ -94,7 +94,7 @@ class DispatcherTest : public ::testing::Test {
     }
     core().finished(chunk);
   }
-  // Begins its first call and leaves it there.
+  // Begins the first call and leaves it unanswered.
   RunPtr begin(const ChunkPtr& chunk) {
     const auto runs = chunk->next_call();
     for (const RunPtr& run : runs) run->begin(now_);

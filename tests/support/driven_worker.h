@@ -26,7 +26,7 @@ namespace millrace::worker {
 
 using namespace std::chrono_literals;
 
-// What handlers and hooks have done, for tests to wait for.
+// What handlers and hooks have done, so that tests can wait for it.
 class Seen {
  public:
   template <class Change>
@@ -40,7 +40,7 @@ class Seen {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, 30s, condition);
   }
-  // Handlers wait here until the test lets them go.
+  // Handlers wait here until the test releases them.
   void wait_for_gate() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return open; });
@@ -65,7 +65,7 @@ class Seen {
   std::condition_variable changed_;
 };
 
-// The way to the broker, which can be closed; and who gives instructions.
+// The way to the broker, which can be closed; also gives instructions.
 class Doorway final : public test::ForwardingBroker {
  public:
   Doorway(Broker& next, Seen& seen) : test::ForwardingBroker(next), seen_(seen) {}
@@ -90,9 +90,9 @@ class Doorway final : public test::ForwardingBroker {
   }
 
   std::atomic<bool> closed = false;
-  int refused = 0;  // these five: under the lock of Seen
+  int refused = 0;  // these five are under the lock of Seen
   int beats = 0;
-  int last_beats = 0;  // since the worker stops
+  int last_beats = 0;  // since the worker began to stop
   Instructions instructions;
   WorkerReport last_report;
 
@@ -174,7 +174,7 @@ class WorkerTest : public ::testing::Test {
         .front()
         .counts;
   }
-  // Until what the worker says of itself is so.
+  // Waits until the worker's own report satisfies the condition.
   template <class Condition>
   bool shows(Condition condition) {
     const Moment end = steady() + 30s;

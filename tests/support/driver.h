@@ -1,6 +1,6 @@
-// Drives a Store in a test: one call a line, at a time the test moves by hand.
+// Drives a Store in a test: one call per line, at a time that the test moves by hand.
 //
-// The plain verbs must succeed: if they do not, they end the test with the reason. Those that start
+// The plain verbs must succeed: if they do not, they end the test with the reason. Verbs that start
 // with try_ return what the store answered.
 #pragma once
 
@@ -111,7 +111,7 @@ class StoreDriver {
 
   // ---- Ways to a state -------------------------------------------------------------------------
 
-  // Puts a task and leads it into `state`. Nothing else may be ready in its queue. Waiting states
+  // Puts a task and brings it into `state`. Nothing else may be ready in its queue. Waiting states
   // that end by themselves end an hour from now.
   TaskId task_in(TaskState state, const QueueRef& queue, NewTask fields = {},
                  Where where = Where::current());

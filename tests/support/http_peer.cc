@@ -117,9 +117,9 @@ void PeerConnection::reset() {
   const linger none{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
   // Ends the connection at once; the descriptor stays taken until the destructor closes it.
-  sockaddr nobody{};
-  nobody.sa_family = AF_UNSPEC;
-  ::connect(socket_, &nobody, sizeof(nobody));
+  sockaddr no_address{};
+  no_address.sa_family = AF_UNSPEC;
+  ::connect(socket_, &no_address, sizeof(no_address));
 }
 
 void PeerConnection::wait_until_gone() {
@@ -216,7 +216,7 @@ bool HttpPeer::wait_for_requests(std::size_t count) const {
 }
 
 void HttpPeer::accept_all() {
-  sigset_t pipe;  // OpenSSL writes to connections that are gone; the threads below inherit this
+  sigset_t pipe;  // OpenSSL writes to closed connections; the threads below inherit this
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &pipe, nullptr);

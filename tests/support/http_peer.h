@@ -1,5 +1,5 @@
-// The other side of an HTTP client under test: a small server that answers exactly as it is told,
-// right or wrong. One thread a connection; everything ends with the peer.
+// The other side of an HTTP client under test: a small server that answers exactly as the test
+// says, right or wrong. One thread per connection; everything ends with the peer.
 #pragma once
 
 #include <condition_variable>
@@ -26,7 +26,7 @@ struct PeerRequest {
   std::string head = {};                            // all of it
   std::map<std::string, std::string> headers = {};  // names in lower case
   std::string body = {};
-  std::size_t connection = 0;  // the how manieth, from 0
+  std::size_t connection = 0;  // its number, from 0
 };
 
 // One connection, as the function that answers sees it.
@@ -38,7 +38,7 @@ class PeerConnection {
   ~PeerConnection();
 
   void send(std::string_view bytes);
-  // 200 with a length, or what is said.
+  // Answers 200 with a length, or what is given.
   void answer(std::string_view body, std::string_view status = "200 OK",
               std::string_view headers = "Content-Type: application/json\r\n");
   void close();  // with FIN
@@ -52,7 +52,7 @@ class PeerConnection {
   bool start();  // the handshake of TLS
   std::optional<PeerRequest> next();
   bool fill();  // reads something; false at the end
-  void end();   // from another thread: whatever it does ends
+  void end();   // from another thread: ends whatever it does
 
   const int socket_;
   ssl_st* tls_ = nullptr;
@@ -60,7 +60,7 @@ class PeerConnection {
   std::string inbox_;
 };
 
-// Files in PEM: a certificate that vouches for itself and its key, for `name` and 127.0.0.1.
+// Files in PEM: a self-signed certificate and its key, for `name` and 127.0.0.1.
 struct PeerCertificate {
   std::string certificate_file;
   std::string key_file;

@@ -47,7 +47,7 @@ MATCHER_P2(FailsWith, code, message,
          ::testing::ExplainMatchResult(message, arg.error().message, result_listener);
 }
 
-// `limited`, with a hint when to come back.
+// `limited`, with a retry_after.
 MATCHER(IsLimited, "fails with limited and a retry_after of at least 1 ms") {
   if (arg.has_value()) {
     *result_listener << "which succeeded";

@@ -45,7 +45,7 @@ std::size_t ModelStore::count(const std::string& queue, bool (*wanted)(TaskState
   return found;
 }
 
-// Who holds a unique key: a task, or a window that outlived its task.
+// The holder of a unique key: a task, or a window that outlived its task.
 std::optional<Put> ModelStore::holder(const std::string& queue, const std::string& key,
                                       TimePoint now, const Record* except) const {
   for (const auto& [number, record] : records_) {
@@ -64,7 +64,7 @@ std::optional<Put> ModelStore::holder(const std::string& queue, const std::strin
   return std::nullopt;
 }
 
-// Nobody else holds the key. Windows that are over no longer count, even if time should go back.
+// No other task holds the key. Windows that are over no longer count, even if time should go back.
 void ModelStore::hold_key(Record& record) {
   const auto& key = record.task.unique->key;
   for (auto& [number, other] : records_) {
@@ -199,7 +199,7 @@ Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
   return result;
 }
 
-// Follow-ups and ticks skip every limit, but their queue must be there and stay.
+// Follow-ups and ticks skip every limit, but their queue must exist and not be removed.
 Result<void> ModelStore::check_queue(const QueueRef& queue) {
   const auto* line = line_of(queue);
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");

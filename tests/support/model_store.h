@@ -1,6 +1,6 @@
-// The Store contract once more, in the plainest words: whole tasks in a map, every question
-// answered by walking all of them. Slow, and easy to check against store/store.h sentence by
-// sentence. It is the second opinion that the in-memory store is compared with.
+// The Store contract once more, in the plainest form: whole tasks in a map, every call walks all of
+// them. Slow, and easy to check against store/store.h sentence by sentence. It is the second
+// opinion that the in-memory store is compared with.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,8 @@ class ModelStore : public Store {
   Traits traits() const override { return {.name = "model"}; }
   Result<std::vector<std::string>> ready(TimePoint now) override;
 
-  // It was put back to what it was before: tokens and versions must not come twice nevertheless.
+  // The store was set back to an earlier state: tokens and versions must not come twice
+  // nevertheless.
   void count_on_from(const ModelStore& later) {
     last_number_ = later.last_number_;
     last_token_ = later.last_token_;
@@ -69,7 +70,7 @@ class ModelStore : public Store {
     Task task;
     Token token = {};        // of the last lease; nil before the first and once it was lost
     bool settled = false;    // the holder of that token settled
-    bool holds_key = false;  // of task.unique; a window's end is looked at beside it
+    bool holds_key = false;  // the key of task.unique; the end of a window is checked separately
   };
 
   struct Line {
@@ -78,7 +79,7 @@ class ModelStore : public Store {
     RateWindow takes = {};
   };
 
-  // A unique window lasts though its task was removed.
+  // A unique window that outlives its task.
   struct Orphan {
     std::string queue;
     std::string key;
@@ -97,7 +98,7 @@ class ModelStore : public Store {
 
   void hold_key(Record& record);
 
-  // Of a queue or schedule that is written: its version, which always grows.
+  // The version of a queue or schedule that is written; it always grows.
   static void moved_on(TimePoint& updated_at, TimePoint now) {
     updated_at = std::max(now, updated_at + Duration(1));
   }
@@ -115,7 +116,7 @@ class ModelStore : public Store {
   Result<void> check_queue(const QueueRef& queue);
   Result<void> check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now);
   std::optional<Put> in_the_way(const NewTask& task, const Line& line, TimePoint now);
-  Put put_unlimited(const NewTask& task, TimePoint now);  // its queue is known
+  Put put_unlimited(const NewTask& task, TimePoint now);  // REQUIRES: its queue is known
 
   // Working.
   Result<Settled> settle(const Settlement& settlement, TimePoint now);

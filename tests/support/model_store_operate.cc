@@ -157,7 +157,7 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   return task.state;
 }
 
-// Changes nothing if it is refused.
+// Changes nothing if the update is refused.
 Result<void> ModelStore::move(Record& record, const QueueRef& queue, TimePoint now) {
   auto& task = record.task;
   if (task.state == TaskState::processing || task.state == TaskState::completed) {

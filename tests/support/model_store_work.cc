@@ -82,7 +82,7 @@ Result<Settled> ModelStore::settle(const Settlement& settlement, TimePoint now) 
   return Settled{SettleStatus::applied, *state};
 }
 
-// Why a settlement is not applied; nullopt if nothing stands against it.
+// Why a settlement is not applied; nullopt if it may be.
 std::optional<Result<Settled>> ModelStore::refusal(const Settlement& settlement,
                                                    const Record& record, TimePoint now) const {
   if (const auto* unchanged = std::get_if<Unchanged>(&settlement.expect)) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The newest of Debian's. psql asks its own users to say which.
+// The newest version that Debian has. psql asks its own users to say which.
 std::string postgres_programs() {
   fs::path found;
   std::error_code none;
@@ -57,7 +57,7 @@ PostgresServer::PostgresServer(PostgresOptions options)
     : options_(std::move(options)), programs_(postgres_programs()) {
   account_.own(directory_.path());
   make_cluster();
-  // Another program may take the port between here and there.
+  // Another program may take the port in between.
   std::string why;
   for (int attempt = 0; attempt < 5; ++attempt) {
     port_ = free_loopback_port();
@@ -68,7 +68,7 @@ PostgresServer::PostgresServer(PostgresOptions options)
 }
 
 PostgresServer::~PostgresServer() {
-  // Nobody will read what it would still write.
+  // An immediate shutdown: what the server would still write will not be read.
   if (process_) process_->stop(SIGQUIT);
 }
 
@@ -109,7 +109,7 @@ bool PostgresServer::started(std::string& why) {
   for (int tick = 0; tick < 6000; ++tick) {
     if (process_->ended_within(10)) break;
     const std::string state = text_of_file(directory_ / "data/postmaster.pid");
-    // The file of one that was killed may still lie there.
+    // The file of a killed server may still be there.
     if (state.starts_with(fmt::format("{}\n", process_->pid())) &&
         state.find("\nready") != std::string::npos) {
       return true;
@@ -125,7 +125,7 @@ void PostgresServer::start() {
   std::string why;
   for (int attempt = 0; attempt < 100; ++attempt) {
     if (started(why)) return;
-    // Sessions of one that was killed end when they notice it.
+    // Sessions of a killed server end when they notice it.
     if (why.find("pre-existing shared memory block") == std::string::npos) break;
   }
   throw std::runtime_error("PostgreSQL does not start: " + why);

@@ -1,6 +1,6 @@
 // Real servers for tests and benches: Debian's PostgreSQL and PgBouncer, each with a temporary
-// directory and a loopback port of its own, never as root. What fails throws std::runtime_error
-// with what the program printed.
+// directory and a loopback port of its own, never as root. A failure throws std::runtime_error with
+// what the program printed.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace millrace::test {
 
-// A cluster that never runs. For programs with several servers: to copy one takes a fraction of the
-// second that it takes to make one.
+// A cluster that never runs. For programs with several servers: copying it takes a fraction of the
+// second that making one takes.
 class ClusterTemplate {
  public:
   ClusterTemplate();
@@ -25,19 +25,19 @@ class ClusterTemplate {
   TemporaryDirectory directory_;
 };
 
-// fsync=off, and nothing that a test does not need: starts and stops sooner, writes less.
+// fsync=off, and only what a test needs: starts and stops sooner, writes less.
 std::vector<std::pair<std::string, std::string>> quick_settings();
 
 class PostgresServer;
 
 struct PostgresOptions {
   std::vector<std::pair<std::string, std::string>> settings = {};  // -c name=value
-  // Lines of pg_hba.conf that go before `trust` for everybody.
+  // Lines of pg_hba.conf that go before `trust` for all users.
   std::vector<std::string> authentication = {};
   // Takes TLS, with a certificate of its own for 127.0.0.1, see certificate().
   bool tls = false;
   const ClusterTemplate* copy_of = nullptr;
-  // A hot standby of this one, which must be running.
+  // Makes a hot standby of this server, which must be running.
   const PostgresServer* standby_of = nullptr;
 };
 
@@ -61,7 +61,7 @@ class PostgresServer {
 
   // Ends sessions and leaves everything in order.
   void stop();
-  void start();  // nothing, if it runs
+  void start();  // does nothing if it runs
   void restart() {
     stop();
     start();
@@ -70,9 +70,9 @@ class PostgresServer {
   void kill_postmaster();
   // A standby becomes a primary; its sessions stay.
   void promote() const;
-  // Restarts as a standby that has nobody to follow.
+  // Restarts as a standby that follows no primary.
   void demote();
-  // Of the transactions that begin from now on; nobody is disturbed.
+  // For transactions that begin from now on; running ones are not disturbed.
   void set_read_only(bool read_only) const;
 
   // Runs commands with psql, each a transaction of its own, and returns what it prints: rows as
@@ -81,7 +81,7 @@ class PostgresServer {
 
  private:
   void make_cluster();
-  // Whether it got as far as taking connections; `why` is what it printed.
+  // Whether it got as far as accepting connections; `why` is what it printed.
   bool started(std::string& why);
 
   Account account_ = Account::for_postgres();

@@ -11,7 +11,7 @@
 namespace millrace::test {
 namespace {
 
-// A store may be asked for a thousand times in one program; to make the tables anew takes longer.
+// A program may ask for a store a thousand times; making the tables anew takes longer.
 constexpr const char* empty_all =
     "truncate millrace.queues, millrace.rates, millrace.tasks, millrace.finished, "
     "millrace.holders, "

@@ -7,9 +7,9 @@
 
 namespace millrace::test {
 
-// Empty; what another store of this program had is gone.
+// Empty; the data of any other store of this program is gone.
 std::unique_ptr<Store> open_fresh_postgres();
-// On what is there.
+// On the existing data.
 std::unique_ptr<Store> open_postgres_again();
 
 }  // namespace millrace::test

@@ -12,7 +12,7 @@ namespace millrace {
 
 namespace {
 
-// Long texts by size and hash: equal texts look equal, and a screen is not filled by one payload.
+// Long texts are shown by size and hash: equal texts look equal, and no payload fills the screen.
 std::string text_of(const std::string& text) {
   constexpr std::size_t most = 80;
   if (text.size() <= most) return ::testing::PrintToString(text);
@@ -46,7 +46,7 @@ class Record {
   std::string_view separator_;
 };
 
-// What Task and Lease have in common, written once.
+// The fields that Task and Lease have in common.
 template <class T>
 void common_fields(Record& record, const T& task) {
   record("id", task.id)("number", task.number)("queue", task.queue)("type", task.type);

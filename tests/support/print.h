@@ -18,7 +18,7 @@ namespace millrace {
 
 namespace test {
 
-// "t0+1h5s": moments as tests write them, from the moment where their time starts.
+// "t0+1h5s": moments as tests write them, relative to t0.
 std::string to_text(TimePoint moment);
 std::string to_text(Duration duration);
 
@@ -87,7 +87,7 @@ void PrintTo(const Result<T>& result, std::ostream* os) {
 
 }  // namespace millrace
 
-// Moments and durations are types of std::chrono, where no printer of ours may live.
+// Moments and durations are types of std::chrono, for which GoogleTest finds no printer of ours.
 template <>
 class testing::internal::UniversalPrinter<millrace::TimePoint> {
  public:

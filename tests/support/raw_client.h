@@ -1,5 +1,5 @@
-// A client that does exactly what a test tells it, right or wrong: bytes to a port of this machine
-// and back. Nothing waits longer than ten seconds.
+// A client that does exactly what a test says, right or wrong: bytes to a port of this machine and
+// back. Nothing waits longer than ten seconds.
 #pragma once
 
 #include <chrono>
@@ -29,23 +29,23 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   bool connected() const { return socket_ >= 0; }
-  // Over TLS from now on, whatever the certificate says; whether the handshake went well.
+  // Switches to TLS, whatever the certificate says; returns whether the handshake succeeded.
   bool start_tls(int highest_version = 0);
   // Subject of the certificate the server showed.
   std::string peer_name() const;
 
   bool send(std::string_view bytes);  // all of it
-  // As much as the server takes without being read from; how much that was.
+  // Sends as much as the server takes while it is not read from; returns how much that was.
   std::size_t send_until_stuck(std::string_view bytes);
 
-  // Reads one response, an interim one too. `to_head`: it answers a HEAD and has no body.
+  // Reads one response, also an interim one. `to_head`: it answers a HEAD and has no body.
   Reply reply(bool to_head = false);
   // Sends and reads one response.
   Reply ask(std::string_view bytes);
-  // Reads until `text` has come; what came up to it, or nothing if it never did.
+  // Reads until `text` has come; returns what came up to it, or nothing if it never did.
   std::string read_until(std::string_view text);
   std::string read_to_end();
-  // The server ends the connection without another byte.
+  // Whether the server ends the connection without another byte.
   bool ends();
 
   void end_sending();  // shutdown(SHUT_WR)

@@ -1,5 +1,5 @@
 // The memory store with its calls written down, in a shorthand: "put 3", "work 1+0+2" (settlements,
-// extensions, takes), "find", "ready", "flush". It can be told to fail, and to have other traits.
+// extensions, takes), "find", "ready", "flush". A test can make it fail, and give it other traits.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The in-memory store, read through its records: changes go to one state machine, questions are
-// answered by a second one that knows nothing but the records of the first.
+// The in-memory store, read through its records: changes go to one state machine; reads go to a
+// second one that knows nothing but the records of the first.
 #pragma once
 
 #include <string>

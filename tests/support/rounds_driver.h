@@ -1,4 +1,4 @@
-// Drives Rounds in a test, over a store that writes its calls down: submit, round, flush.
+// Drives Rounds in a test, over a store that records its calls: submit, round, flush.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class RoundsDriver {
   }
 
   RecordingStore store;
-  StoreDriver direct{store};  // past the rounds, to prepare and to look
+  StoreDriver direct{store};  // past the rounds, to prepare and to inspect
   std::unique_ptr<Rounds> rounds;
   TimePoint now = t0;
 
@@ -102,7 +102,7 @@ class RoundsDriver {
   void leave(std::uint64_t caller) { rounds->leave({caller}).deliver(); }
   void cancel(Ticket ticket) { rounds->cancel(ticket).deliver(); }
 
-  // The calls since the last time it was asked.
+  // The calls since the last time the test asked.
   std::vector<std::string> calls() { return std::exchange(store.calls, {}); }
 };
 

@@ -47,7 +47,7 @@ class ServedTest : public ::testing::Test {
 
   Client connect() { return Client(listener_->port()); }
 
-  // Waits until what the handler has seen satisfies `condition`.
+  // Waits until `condition` holds for what the handler has seen.
   template <class Condition>
   bool eventually(Condition condition) {
     std::unique_lock lock(mutex_);
@@ -59,7 +59,7 @@ class ServedTest : public ::testing::Test {
     return change();
   }
 
-  // The first parked request's Respond, once there is one.
+  // The Respond of the first parked request, once there is one.
   Respond parked() {
     if (!eventually([this] { return !parked_.empty(); })) return [](HttpResponse) {};
     return locked([this] {
@@ -85,7 +85,7 @@ class ServedTest : public ::testing::Test {
       return first;
     });
   }
-  // Notes each time it is asked; `forgotten_` counts those that were destroyed.
+  // Keeps each request for more; `forgotten_` counts the functions that were destroyed.
   auto noted_asks() {
     return [this, guard = std::shared_ptr<void>(nullptr, [this](void*) {
                     note([this] { ++forgotten_; });

@@ -1,5 +1,5 @@
-// One PostgreSQL server for all tests of a program, started when the first one asks for it. It
-// keeps its promises: a store on a server that does not says so.
+// One PostgreSQL server for all tests of a program, started when the first one asks for it. It is
+// set up to be durable: a store on a server that is not warns about it.
 #pragma once
 
 #include <utility>

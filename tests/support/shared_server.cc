@@ -175,7 +175,7 @@ class SharedServer::Connection final : public Store {
   SharedServer& server_;
   // Guarded by the server's mutex: something was called since the last flush.
   bool dirty_ = false;
-  std::uint64_t crashes_seen_ = 0;  // before the first of it
+  std::uint64_t crashes_seen_ = 0;  // before the first of these calls
   // Guarded by its tell_mutex.
   std::function<void(const Hint&)> tell_;
 };

@@ -4,7 +4,7 @@
 //   SharedServer server;
 //   auto one = server.connect();
 //   auto two = server.connect();
-//   server.crash();   // what nobody flushed is lost
+//   server.crash();   // loses what was not flushed
 //   server.come_back();
 #pragma once
 
@@ -23,7 +23,7 @@ namespace millrace::test {
 class SharedServer {
  public:
   struct Options {
-    bool pushes = true;            // tells of what others do
+    bool pushes = true;            // tells brokers what others do
     TimePoint time = TimePoint{};  // what its clock shows; it stands still
   };
 
@@ -33,17 +33,17 @@ class SharedServer {
   // For one broker; the server must outlive it.
   std::unique_ptr<Store> connect();
 
-  // Nothing is answered until it comes back.
+  // Answers nothing until it comes back.
   void go_away();
-  // As go_away(), and what was applied and not flushed is gone.
+  // As go_away(), and what was applied and not flushed is lost.
   void crash();
   void come_back();
-  // So many calls, after so many good ones, are applied, and their answers lost.
+  // After `after` good calls, the next `count` calls are applied and their answers lost.
   void lose_answers(std::uint64_t count, std::uint64_t after = 0);
   void set_time(TimePoint time);
 
   std::uint64_t calls();  // so far, of all connections, good or bad
-  // As it is, past all connections. While no broker calls.
+  // The store itself, past all connections. REQUIRES: no broker calls meanwhile.
   ModelStore& direct() { return state_; }
 
  private:
@@ -61,7 +61,7 @@ class SharedServer {
   std::uint64_t good_answers_ = 0;  // before them
   std::uint64_t calls_ = 0;
 
-  std::mutex tell_mutex_;  // held while somebody is told
+  std::mutex tell_mutex_;  // held while a broker is told
   std::set<Connection*> connections_;
 };
 

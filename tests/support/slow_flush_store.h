@@ -1,4 +1,5 @@
-// The memory store, whose flushes wait until they may end, and may fail. Safe to read beside.
+// The memory store with flushes that wait until the test lets them end, and may fail. Other threads
+// may read meanwhile.
 #pragma once
 
 #include <atomic>

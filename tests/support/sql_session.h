@@ -29,7 +29,8 @@ class SqlSession : public ::testing::Test, protected StoreDriver {
     return printed;
   }
 
-  // What psql prints before it gives up, SQLSTATE included; nothing in the store may have changed.
+  // What psql prints before it gives up, SQLSTATE included; checks that nothing in the store
+  // changed.
   std::string refused(const std::string& text) {
     const std::string before = dump(store(), now);
     std::string why;
@@ -44,7 +45,7 @@ class SqlSession : public ::testing::Test, protected StoreDriver {
     return why;
   }
 
-  // Counters that differ from what is in the tables: queue, state, priority and both numbers.
+  // Counters that differ from the tables: queue, state, priority and both numbers.
   static std::string miscounted() {
     return sql(R"(
       with kept as (
@@ -65,7 +66,7 @@ class SqlSession : public ::testing::Test, protected StoreDriver {
        where kept.n is distinct from there.n)");
   }
 
-  // What was put by the server's clock is due.
+  // Afterwards, tasks that were put by the server's clock are due.
   void catch_up() { now = std::max(now, must(store().time()).value()); }
 
   // One more session, for a transaction that is left open.

@@ -20,7 +20,7 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-// Carries what is there to the other side; false: there will be no more.
+// Carries the available bytes to the other side; false: there will be no more.
 bool pump(int from, int to) {
   std::array<char, 16384> buffer;
   const ssize_t got = recv(from, buffer.data(), buffer.size(), 0);

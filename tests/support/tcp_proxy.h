@@ -19,7 +19,7 @@ class TcpProxy {
 
   std::uint16_t port() const { return port_; }
 
-  // Ends every connection, and from now on every new one as it comes.
+  // Ends every connection, and from now on every new one as soon as it comes.
   void cut();
   void heal() { cut_ = false; }
 

@@ -1,4 +1,4 @@
-// A directory of its own for a test, gone with the object.
+// A directory for one test, removed with the object.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // A folder of zone files that no update of the system's time zone database can change: unpacked
-// from tests/cron_oracle/zones.hex, gone when the program ends.
+// from tests/cron_oracle/zones.hex, removed when the program ends.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,7 @@ void Book::use_counts(std::uint16_t queue, std::uint64_t waiting, std::uint64_t 
   state_.queue_at(queue).running = running;
 }
 
-// ---- What has changed
-// ----------------------------------------------------------------------------
+// ---- What has changed ---------------------------------------------------------------------------
 
 Changes Book::changes() {
   Changes changes;
@@ -84,7 +83,7 @@ void Book::add_task_changes(Changes& changes) const {
   }
 }
 
-// What is held now by the keys that were looked at, against what was held before.
+// Compares the holders of the keys that were looked at with those before the call.
 void Book::add_key_changes(Changes& changes) {
   for (const auto& change : state_.changes.small) {
     if (change.thing == embedded::Thing::window) keys_.insert({change.queue, change.key});
@@ -115,7 +114,7 @@ Row Book::row_of(const Slot& slot, bool with_payload) const {
           .notes = state_.notes(slot),
           .worker = std::string(state_.workers.text(slot.worker))};
   row.given.payload = std::move(body.payload);
-  // What means something to this state machine only.
+  // Fields that mean something to this state machine only.
   row.slot.body = {}, row.slot.notes = {};
   row.slot.worker = 0;
   row.slot.recorded = row.slot.moved = false;

@@ -1,6 +1,6 @@
-// What one call works on: the tasks and keys that it has read, inside of the same state machine
-// that the embedded stores are. The verbs of store/embedded decide; the book knows what was there
-// before and so what has to be written.
+// What one call works on: the tasks and keys that it has read, inside the same state machine that
+// the embedded stores are. The verbs of store/embedded decide; the book knows what was there
+// before, and so what has to be written.
 #pragma once
 
 #include <millrace/task.h>
@@ -52,7 +52,7 @@ class Book {
  public:
   Book();
 
-  // All queues, always; tasks, keys, schedules and memos only while a call works on them.
+  // Holds all queues, always; tasks, keys, schedules and memos only while a call works on them.
   embedded::State& state() { return state_; }
   const embedded::State& state() const { return state_; }
 
@@ -60,9 +60,9 @@ class Book {
   void enter(const Key& key, const embedded::Holder& holder);
   void looked_at(const Key& key) { keys_.insert(key); }
   bool has(const TaskId& id) const { return state_.find(id) != embedded::no_slot; }
-  // The same keys as the tasks have, in another queue.
+  // The same keys that the tasks have, in another queue.
   void look_for_keys_in(std::uint16_t queue);
-  // Those of the tasks that were entered, and those that were looked at.
+  // The keys of the tasks that were entered, and those that were looked at.
   const std::set<Key>& keys() const { return keys_; }
   // How many wait and run in a queue, here and elsewhere.
   void use_counts(std::uint16_t queue, std::uint64_t waiting, std::uint64_t running);

@@ -77,7 +77,7 @@ TEST_F(TheBook, a_new_task_has_no_before) {
   EXPECT_EQ(rows.begin()->second.given.payload, "p");
 }
 
-TEST_F(TheBook, a_task_that_changes_is_known_by_what_it_was) {
+TEST_F(TheBook, a_changed_task_comes_with_what_it_was_before) {
   read();
   const Put first = *put(task("q", {.unique = UniqueKey{.key = "k"}}));
   write();
@@ -103,7 +103,7 @@ TEST_F(TheBook, final_tasks_with_a_rule_of_their_own_are_counted_beside_their_st
             (Counts{{{1, 5}, -1}, {{8, 5}, 1}, {{book::own_finished, 0}, 1}}));
 }
 
-TEST_F(TheBook, what_is_looked_at_and_left_alone_changes_nothing) {
+TEST_F(TheBook, a_task_that_is_only_read_changes_nothing) {
   read();
   const Put first = *put(task("q", {.unique = UniqueKey{.key = "k"}}));
   write();
@@ -115,7 +115,7 @@ TEST_F(TheBook, what_is_looked_at_and_left_alone_changes_nothing) {
   EXPECT_TRUE(the_book.has(first.id));
 }
 
-TEST_F(TheBook, what_is_removed_is_gone_with_its_key) {
+TEST_F(TheBook, a_removed_task_is_gone_with_its_key) {
   read();
   const Put first = *put(task("q", {.unique = UniqueKey{.key = "k"}}));
   write();

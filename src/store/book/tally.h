@@ -10,7 +10,7 @@
 
 namespace millrace::book {
 
-// What retention counts apart from completed and cancelled tasks.
+// What retention counts separately from completed and cancelled tasks.
 constexpr bool is_dead_letter(TaskState state) {
   return state == TaskState::failed || state == TaskState::dead;
 }

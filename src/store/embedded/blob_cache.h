@@ -11,7 +11,8 @@ namespace millrace::embedded {
 
 class BlobCache {
  public:
-  // Bytes; what is put counts until newer bytes push it out, whether it is still there or not.
+  // `limit` is in bytes. A blob counts from add() until newer bytes push it out, even if its task
+  // has gone.
   explicit BlobCache(std::size_t limit) : limit_(limit) {}
 
   // REQUIRES: the blob is in memory and logged.
@@ -30,7 +31,7 @@ class BlobCache {
       for (Blob* blob : blobs_of(oldest.slot)) {
         if (*blob != oldest.blob) continue;  // gone or changed since
         const Blob there = blobs.logged(*blob);
-        if (!there) continue;  // another one at the same address; it will have an entry of its own
+        if (!there) continue;  // another blob at the same address; it will have an entry of its own
         if (!is_written(there.place())) return;
         blobs.evict(*blob);
       }
@@ -46,7 +47,7 @@ class BlobCache {
     Blob blob;
   };
 
-  // What is evicted has not been touched for long: has it fetched before it is its turn.
+  // An evicted blob has not been touched for long: it is prefetched before its turn comes.
   static constexpr std::size_t look_ahead = 8;
   [[gnu::always_inline]] static void fetch(const Entry& entry, const auto& blobs_of) {
     __builtin_prefetch(blobs_of(entry.slot)[0]);

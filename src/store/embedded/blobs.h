@@ -1,5 +1,5 @@
-// Where the bytes of tasks live: what was put, and what came of it. In memory, or, once they are
-// older and there is a journal, only in its log.
+// Where the bytes of tasks live: what was put, and what came of it. They are in memory; once they
+// are older and there is a journal, they are only in its log.
 #pragma once
 
 #include <array>
@@ -73,7 +73,7 @@ class Blobs {
   }
   static std::uint32_t size_of(Blob blob);
 
-  // The handle of the same bytes in the log; "no bytes" if they are not there yet.
+  // The handle of the same bytes in the log; "no bytes" if the log does not have them yet.
   // REQUIRES: with_places.
   Blob logged(Blob blob) const;
   void set_logged(Blob& blob, const Place& place);

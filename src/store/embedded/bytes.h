@@ -1,7 +1,8 @@
 // Writing values as bytes and reading them back, for blobs and records.
 //
-// Integers are little-endian and of fixed width, strings and lists have a 32-bit length in front.
-// A ByteReader never runs past its end: it turns bad and gives zeros, and the caller asks once.
+// Integers are little-endian and of fixed width, strings and lists have a 32-bit length in front. A
+// ByteReader never runs past its end: it turns bad and gives zeros, and the caller checks once, at
+// the end.
 #pragma once
 
 #include <millrace/ids.h>
@@ -90,7 +91,7 @@ void read(ByteReader& in, T& value) {
   if (bytes.size() == sizeof(value)) std::memcpy(&value, bytes.data(), sizeof(value));
 }
 
-// A bool that is neither 0 nor 1 must not come into being.
+// A bool with a value other than 0 and 1 must not be made.
 inline void read(ByteReader& in, bool& value) {
   std::uint8_t byte = 0;
   read(in, byte);

@@ -1,5 +1,5 @@
-// What changed since the records were last taken: names only. The records are written from the
-// state as it then is, so a task that changed ten times in a round is written once.
+// What changed since the records were last taken, by name only. The records are written from the
+// state as it is then, so a task that changed ten times in a round is written once.
 #pragma once
 
 #include <compare>
@@ -25,7 +25,7 @@ enum class RecordKind : std::uint8_t {
   window = 10,  // a unique key held for a time, whatever becomes of its task
   window_gone = 11,
   numbers = 12,  // the last task number, token and memo version given
-  // Of the log itself; they change no state.
+  // Records of the log itself; they change no state.
   begin = 13,    // what a segment begins with
   cleaned = 14,  // segments that are no longer needed
 };
@@ -54,8 +54,8 @@ struct Changes {
   std::vector<TaskChange> tasks;
   std::vector<SmallChange> small;
 
-  // What changes all the time (a queue with a rate) is mostly what was noted last; anything else
-  // may be noted twice.
+  // A thing that changes all the time (a queue with a rate) is mostly the one that was noted last;
+  // any other may be noted twice.
   void note(SmallChange change) {
     ++revision;
     if (on && (small.empty() || small.back() != change)) small.push_back(std::move(change));

@@ -202,7 +202,7 @@ BodyLayout body_layout(std::string_view begin, std::size_t size) {
 }
 
 std::string without_payload(std::string_view front, std::string_view rest) {
-  // Behind created_at, the bits and the size of the type.
+  // What follows created_at, the bits and the size of the type.
   constexpr std::size_t payload_size_at = 11;
   std::string body(front);
   body += rest;

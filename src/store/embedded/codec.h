@@ -32,8 +32,8 @@ struct Notes {
 
 Blob encode_body(Blobs& blobs, const NewTask& task, TimePoint created_at);
 
-// The fields given at the put, into the value of the same names. The payload is left out of a task
-// unless it is wanted, because it is most of the bytes.
+// Reads the fields given at the put into the value's fields of the same names. A task gets its
+// payload only if it is wanted, because the payload is most of the bytes.
 void decode_body(std::string_view body, Lease& lease);
 bool decode_body(std::string_view body, Task& task, bool with_payload);  // false: it is none
 
@@ -47,11 +47,12 @@ struct BodyFlags {
 BodyFlags body_flags(std::string_view body);
 BodyFacts facts_of(const NewTask& task, TimePoint created_at);
 BodyFacts facts_of(const Task& task);
-// As facts have it.
+// The hash of a name, as in BodyFacts.
 std::uint32_t name_hash(std::string_view name);
 
-// A body is its front, the payload, and the rest. Most of the bytes are the payload, so whoever
-// does not want it reads the other two and puts them together: that is a body without a payload.
+// A body is its front, the payload, and the rest. Most of the bytes are the payload, so a reader
+// that does not want it reads the other two and puts them together: that is a body without a
+// payload.
 struct BodyLayout {
   std::size_t front = 0;
   std::size_t payload = 0;

@@ -17,7 +17,8 @@ namespace millrace::embedded {
 struct Holder {
   TaskId id;
   TaskNumber number;
-  // Keys of scope `window` are held until then, even when the task is gone; others until freed.
+  // A key of scope `window` is held until `until`, even when the task is gone; any other until it
+  // is freed.
   TimePoint until = never;
 
   friend bool operator==(const Holder&, const Holder&) = default;
@@ -30,7 +31,7 @@ class Holders {
   // The holder at `now`, if any.
   const Holder* find(std::uint16_t queue, std::string_view key, TimePoint now) const;
 
-  // Takes the key over. True: the ended window of somebody else gave way.
+  // Takes the key over. True: it replaced a window of another task that had ended.
   bool set(std::uint16_t queue, std::string_view key, const Holder& holder);
 
   // Frees the key if `number` holds it.

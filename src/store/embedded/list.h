@@ -14,7 +14,7 @@
 
 namespace millrace::embedded {
 
-// Why the request makes no sense, if it does not.
+// An error if the request makes no sense.
 Result<void> check_list(const ListRequest& request);
 
 class ListWalk {
@@ -24,8 +24,8 @@ class ListWalk {
   // Copies of the next tasks that may match, newest first. REQUIRES: a turn. `not_found`: there is
   // no such queue.
   Result<std::vector<TaskCopy>> step(const State& state);
-  // One of the copies, loaded, in their order; `read` is what that cost. False: the page is full,
-  // and the copies behind it are not wanted.
+  // Adds one of the copies, once loaded; call in their order. `read` is what loading it cost.
+  // False: the page is full, and the remaining copies are not wanted.
   bool add(Task task, std::size_t read);
 
   bool ended() const { return ended_; }

@@ -25,7 +25,7 @@ class Memos {
   std::optional<std::string> pop_ended(TimePoint now);
   std::optional<TimePoint> first_end_after(TimePoint now) const;
 
-  // For records: as they are, ended or not.
+  // For records: all memos as they are, ended or not.
   const std::map<std::string, Memo, std::less<>>& all() const { return memos_; }
   void restore(Memo memo);
   void erase(std::string_view key);
@@ -37,8 +37,8 @@ class Memos {
 
   std::map<std::string, Memo, std::less<>> memos_;
   std::set<std::pair<TimePoint, std::string>> ends_;
-  // One counter for all keys: a version never comes back, not even after a memo was forgotten, so
-  // a compare-and-set by somebody who slept through that cannot succeed.
+  // One counter for all keys: a version never comes back, not even after a memo was forgotten. So a
+  // caller that slept through that cannot succeed with its compare-and-set.
   std::uint64_t version_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Strings that many slots share (worker names), each kept once and only while somebody uses it.
+// Strings that many slots share (worker names), each kept once and only while a slot uses it.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ std::unexpected<Error> wrong_state(const Slot& slot, std::string_view verb,
                           name_of(slot.state), verb, allowed));
 }
 
-// A revived task takes its unique key back; somebody else may hold it by now.
+// A revived task takes its unique key back, unless another task holds it by now.
 Result<void> check_key_is_free(const State& state, const Slot& slot, TimePoint now) {
   if (!slot.has_unique) return {};
   const UniqueKey unique = state.unique(slot);
@@ -44,7 +44,7 @@ bool can_move(TaskState state) {
   return is_waiting(state) || next_state(state, Event::revive).has_value();
 }
 
-// The target of a move that may be made; nullptr: the task is there already.
+// The target of a move that is allowed; nullptr: the task is there already.
 Result<const QueueEntry*> check_move(const State& state, const Slot& slot, const QueueRef& to,
                                      TimePoint now) {
   if (!can_move(slot.state)) {

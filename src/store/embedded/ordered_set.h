@@ -4,7 +4,7 @@
 // Two levels: sorted leaves of up to 64 pairs, and a std::map of leaves by a lower bound of their
 // keys (the first leaf also takes what is below its bound). Nothing is ever copied as a whole, so
 // growth never stalls a caller. Only an empty set has an empty leaf: it keeps one, so that a queue
-// that runs empty all the time does not allocate all the time.
+// that often runs empty does not allocate each time.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ std::unexpected<Error> limited(std::string message, Duration retry_after) {
   return std::unexpected(Error{ErrorCode::limited, std::move(message), retry_after});
 }
 
-// A full queue empties by work, not by waiting a known time; a second is a fair pace to ask again.
+// Work empties a full queue, not a known time; a second is a fair interval to ask again.
 constexpr Duration ask_again = std::chrono::seconds(1);
 
 Result<void> check_room(const QueueEntry& queue, TimePoint now) {
@@ -111,7 +111,7 @@ std::optional<Put> find_holder(const State& state, const QueueEntry& queue,
   if (holder == nullptr) return std::nullopt;
   Put put{.id = holder->id, .number = holder->number, .state = std::nullopt, .existing = true};
   const auto at = state.find(holder->id);
-  // Its id may have been put again since; the number tells.
+  // The id may have been put again since; the number tells.
   if (at != no_slot && state.slot(at).number == holder->number.value) {
     put.state = state.slot(at).state;
   }

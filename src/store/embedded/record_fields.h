@@ -24,8 +24,9 @@ void fields(A<Memo> auto& of, const auto& visit) {
   visit(of.key), visit(of.value), visit(of.version), visit(of.expires);
 }
 
-// The mutable part of a task: state, priority, start and updated at always, these only where they
-// are not what a new task has. The order numbers the bits and must not change.
+// The mutable part of a task. State, priority, start and updated_at are always written; these
+// fields only where they differ from those of a new task. The order numbers the bits and must not
+// change.
 void optional_mutables(A<Slot> auto& of, const auto& visit) {
   visit(of.previous_start, no_moment), visit(of.started_at, no_moment);
   visit(of.moment, no_moment), visit(of.token, 0U);

@@ -174,7 +174,7 @@ void write_task(const State& state, std::uint32_t slot, Records& out) {
   out.written.push_back(write_task_record(out.bytes, state, slot));
 }
 
-// A queue goes after its tasks, and comes before them; a name is free before it is used again.
+// A queue goes after its tasks and comes before them; a name is freed before it is used again.
 void take_records(State& state, Records& out) {
   Changes& changes = state.changes;
   if (changes.tasks.empty() && changes.small.empty()) return;

@@ -53,7 +53,8 @@ struct RecordView {
 // Cuts the first record off; nullopt: the bytes do not begin with a whole one.
 std::optional<RecordView> next_record(std::string_view& bytes);
 
-// What a record of the small state is about; nullopt for others, and for those of what is gone.
+// What a record of the small state is about; nullopt for other records, and for those of things
+// that are gone.
 std::optional<SmallChange> thing_of(const RecordView& record);
 
 // The front of a `task` record.
@@ -68,8 +69,9 @@ std::optional<TaskHead> task_head(const RecordView& record);
 
 // ---- Blobs inside records ----------------------------------------------------------------------
 
-// Length, checksum, bytes: so that one can be read back alone. The task's number goes into the
-// checksum, so that the bytes of another task are not taken for these. nullopt: they are damaged.
+// A blob in a record is its length, checksum and bytes, so that it can be read back alone. The
+// task's number goes into the checksum, so that the bytes of another task are not taken for these.
+// nullopt: they are damaged.
 std::optional<std::string_view> read_blob(ByteReader& in, std::uint64_t number);
 inline constexpr std::uint32_t blob_head = 8;  // bytes before the bytes
 

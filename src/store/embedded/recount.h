@@ -1,4 +1,4 @@
-// Counts everything again, task by task, and holds it against counters and indexes.
+// Counts everything again, task by task, and compares it with counters and indexes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace millrace::embedded {
 
-// What differs, a sentence each; empty if nothing does.
+// What differs, one sentence per difference; empty if nothing does.
 std::vector<std::string> recount(const State& state);
 
 }  // namespace millrace::embedded

@@ -10,7 +10,7 @@
 namespace millrace::embedded {
 namespace {
 
-// The mutable part of a task that nothing has happened to.
+// The mutable part of a task to which nothing has happened.
 void reset_mutable(Slot& slot) {
   optional_mutables(slot, [](auto& field, const auto& usual) { field = usual; });
   slot.cancel_requested = false;
@@ -150,7 +150,8 @@ bool Replay::read_mutable(ByteReader& in, Slot& slot) {
   return true;
 }
 
-// The same version again is the same task carried to another place of the log: that one counts.
+// The same version again is the same task, carried to another place of the log; the new place
+// counts.
 bool Replay::apply_task(const RecordView& record) {
   const auto head = task_head(record);
   if (!head || head->number == 0) return false;

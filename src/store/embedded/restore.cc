@@ -9,7 +9,7 @@
 namespace millrace::embedded {
 namespace {
 
-// Nobody holds a lease here on a task that ran elsewhere.
+// No worker holds a lease of this store on a task that ran elsewhere.
 TaskState restored_state(const Task& task) {
   return task.state == TaskState::processing ? TaskState::queued : task.state;
 }
@@ -39,8 +39,9 @@ void set_moments(Slot& slot, const Task& task) {
   slot.moment = task.finished_at.value_or(no_moment);
 }
 
-// Whoever still runs the task elsewhere has a token of that store, and stores count alike. So this
-// one goes on counting from a place that only its seed knows, and the old token settles nothing.
+// A worker that still runs the task elsewhere has a token of that store, and all stores count
+// tokens alike. So this store goes on counting from a place that only its seed knows, and the old
+// token settles nothing.
 void leave_old_tokens_behind(State& state) {
   constexpr Uuid any{};
   constexpr unsigned kept_bits = 38;  // of the 40 that count, so that there is always room to go on

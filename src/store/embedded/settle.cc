@@ -23,7 +23,7 @@ bool holds(const Slot& slot, Token token) {
   return slot.state == TaskState::processing && slot.token == token.value;
 }
 
-// Whether the settlement may be applied; nullopt: it may.
+// The answer to a settlement that is not to be applied; nullopt: it may be applied.
 std::optional<Result<Settled>> check(const State& state, const Slot& slot,
                                      const Settlement& settlement, TimePoint now) {
   if (const auto* held = std::get_if<Held>(&settlement.expect)) {
@@ -60,7 +60,7 @@ void count(Slot& slot, const Counters& decided) {
   slot.counters.lost = decided.lost;
 }
 
-// Gives a task its final state; it is forgotten at once if nothing is to be kept.
+// Gives a task its final state; the task is forgotten at once if nothing is to be kept.
 void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now) {
   Slot& slot = state.slot(at);
   const bool kept = state.is_kept(slot, final_state);
@@ -108,8 +108,8 @@ TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, Ti
   return next;
 }
 
-// As timeout_of() of core/decide.h, without the body, which may be in the log only. A type is known
-// by the hash of its name here.
+// The same rule as timeout_of() of core/decide.h, without the body, which may be in the log only.
+// Here a type is known by the hash of its name.
 std::optional<Duration> timeout_of(const State& state, const Slot& slot,
                                    const QueueSettings& settings) {
   const std::uint32_t own = slot.timeout;
@@ -146,7 +146,7 @@ void add_notes(State& state, Slot& slot, const Extension& extension, TimePoint n
 
 std::unexpected<Error> lease_lost(const TaskId& id) {
   return fail(ErrorCode::lease_lost,
-              fmt::format("the lease on task {} has ended: it was settled, given to somebody else "
+              fmt::format("the lease on task {} has ended: it was settled, given to another worker "
                           "or counted as lost; stop working on it",
                           to_text(id.value)));
 }
@@ -157,7 +157,7 @@ Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now
   if (at == no_slot) return unknown_task(settlement.id);
   const Slot& slot = state.slot(at);
   if (auto refused = check(state, slot, settlement, now)) return *refused;
-  // A restored task may wait with a request on it; nothing keeps that from expiring.
+  // A restored task may wait with a cancel request on it; it must be able to expire all the same.
   const bool ends = settlement.event == Event::done || settlement.event == Event::cancel ||
                     is_waiting(slot.state);
   if (slot.cancel_requested && !ends) return Settled{SettleStatus::cancel_requested, slot.state};

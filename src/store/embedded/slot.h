@@ -1,4 +1,4 @@
-// What memory holds of every task: a fixed 136 bytes. Everything else is in two blobs.
+// What memory holds for every task: a fixed 136 bytes. Everything else is in two blobs.
 #pragma once
 
 #include <millrace/ids.h>
@@ -18,16 +18,16 @@ inline constexpr std::uint32_t no_slot = 0xFFFF'FFFF;
 // "Not yet", for moments inside a slot.
 inline constexpr TimePoint no_moment = TimePoint::min();
 
-// What lists filter by and heartbeats need of a body, which may be in the log only. Names are
-// hashes of names: a list compares the names themselves once it has loaded what may match.
+// What lists filter by and heartbeats need from a body, which may be in the log only. Names are
+// kept as hashes: a list compares the names themselves once it has loaded what may match.
 struct BodyFacts {
   std::uint32_t type = 0;
   std::uint16_t client = 0;
   std::uint16_t group = 0;
-  std::uint32_t timeout = 0;  // milliseconds and one more; 0: none
+  std::uint32_t timeout = 0;  // milliseconds plus one; 0: none
   TimePoint created_at{};
 
-  // A timeout this long, or longer, is in the body.
+  // A timeout this long, or longer, is read from the body.
   static constexpr std::uint32_t long_timeout = 0xFFFF'FFFF;
 
   friend bool operator==(const BodyFacts&, const BodyFacts&) = default;
@@ -57,14 +57,14 @@ struct Slot {
   std::uint16_t queue = 0;
   TaskState state = TaskState::created;
   std::uint8_t priority = default_priority;
-  // Copied from the body, so that the common case need not look there.
+  // Copied from the body, so that the common case does not need it.
   bool has_unique : 1 = false;
   bool keeps_itself : 1 = false;
-  bool has_start_by : 1 = false;  // the body's start_by counts; not in a second life
+  bool has_start_by : 1 = false;  // the body's start_by counts; false in a second life
   bool cancel_requested : 1 = false;
   bool recorded : 1 = false;   // already in the list of changes of this round
   bool moved : 1 = false;      // to another queue: its next record must be a whole one
-  bool unindexed : 1 = false;  // in a replay: waits for its end
+  bool unindexed : 1 = false;  // in a replay: enters the indexes at its end
 
   TimePoint created_at() const {
     return TimePoint(Duration((std::int64_t{created_high} << 16) | created_low));

@@ -31,8 +31,8 @@ class SlotIndex {
     }
   }
 
-  // This hash will be looked for soon: has its entry fetched meanwhile. Inline in any case: GCC
-  // takes a function that only fetches for one that does nothing.
+  // This hash will be looked up soon: prefetches its entry. Always inlined, because GCC takes a
+  // function that only prefetches for one that does nothing.
   [[gnu::always_inline]] void expect(std::uint64_t hash) const {
     const Table& table = tables_[hash >> 54];
     if (table.used == 0) return;

@@ -78,7 +78,7 @@ void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
   if (slot.state != TaskState::queued) promotions.erase({slot.start, slot.number});
 }
 
-// A body that the indexes have to look into comes back into memory, once for the several looks.
+// A body that the indexes have to look into is loaded into memory, once for all of them.
 void State::warm(Slot& slot, std::uint32_t at) {
   if (!slot.body.is_in_log()) return;
   if (!slot.has_unique && !slot.has_start_by && !slot.keeps_itself) return;
@@ -188,7 +188,7 @@ bool State::holds_key(const Slot& slot, const UniqueKey& unique, TimePoint now) 
   return holder != nullptr && holder->number.value == slot.number;
 }
 
-// A window that is over does not come along: it no longer counts, even if time should go back.
+// A window that is over does not move along: it no longer counts, even if time should go back.
 void State::move(std::uint32_t at, const QueueEntry& to, TimePoint now) {
   Slot& slot = slots_[at];
   if (slot.has_unique) {

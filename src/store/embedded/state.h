@@ -73,13 +73,14 @@ class State {
     std::uint32_t epoch = 1;      // of this boot; tokens of different boots differ
     std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
     bool record = false;          // keep a list of changes for take_records()
-    // With a log behind it: reads a blob from there; the bytes are good until the next call. Throws
-    // if they cannot be read, and the state is of no use any more.
+    // With a log behind the state: reads a blob from it; the bytes are good until the next call.
+    // Throws if they cannot be read, and the state is of no use any more.
     std::function<std::string_view(Blob blob, std::uint64_t number)> read_log = nullptr;
-    // The same for reads that run beside changes: called with a turn.
+    // The same for reads that run beside changes; called within a turn.
     std::function<LoadFromLog()> open_log = nullptr;
     std::size_t cache_size = 0;  // bytes of blobs that stay in memory although the log has them
-    // Numbers of tasks, where others give some out, too; otherwise they are counted here.
+    // Gives out the numbers of tasks where other processes give some out, too; otherwise they are
+    // counted here.
     std::function<std::uint64_t()> next_number = nullptr;
   };
   explicit State(Options options);
@@ -89,7 +90,7 @@ class State {
   // The slot of a task, or no_slot.
   std::uint32_t find(const TaskId& id) const;
   std::uint32_t find(TaskNumber number) const;
-  // This id will be looked for soon. Among millions of tasks, waiting for memory is most of find().
+  // This id will be looked up soon. Among millions of tasks, waiting for memory is most of find().
   [[gnu::always_inline]] void expect(const TaskId& id) const { ids_.expect(hash(id)); }
 
   Slot& slot(std::uint32_t index) { return slots_[index]; }
@@ -100,8 +101,8 @@ class State {
   // A new task, with the next number; it is not indexed yet.
   std::uint32_t add(const NewTask& task, QueueEntry& queue, TimePoint now);
 
-  // Into and out of every index that its state calls for. Nothing but the code between the two
-  // may change a slot's state, queue, priority, moments or deliveries.
+  // Put a task into every index that its state calls for, and take it out. Only the code between
+  // the two may change a slot's state, queue, priority, moments or deliveries.
   void index(std::uint32_t at);
   void unindex(std::uint32_t at);
 
@@ -148,14 +149,14 @@ class State {
   }
   QueueEntry& add_queue(Queue queue);
   void put_queue_at(std::uint16_t index, Queue queue);
-  // New settings, under a name, number and id that nobody else has.
+  // Stores new settings. Their name, number and id belong to no other queue.
   void set_queue(QueueEntry& entry, Queue queue);
   void erase_queue(QueueEntry& entry);
   // Names to indexes, in order.
   const std::map<std::string, std::uint16_t, std::less<>>& queue_names() const { return names_; }
 
-  // Queues in which tasks wait, by index: the only ones that may have work. Most are idle most of
-  // the time, and whoever looks for work must not have to look at them.
+  // Queues in which tasks wait, by index: the only ones that may have work. Most queues are idle
+  // most of the time, and a search for work must not have to look at them.
   template <class Visit>
   void each_with_waiting(const Visit& visit) const {
     for (std::size_t word = 0; word < with_waiting_.size(); ++word) {
@@ -189,15 +190,16 @@ class State {
   void go_on(std::uint32_t epoch);
   const Options& options() const { return options_; }
 
-  // Where the index of the next queue will be looked for. Not part of the records, so that a copy
-  // goes on like its original only if it is told; nothing but a comparison of the two needs that.
+  // Where the search for the index of the next queue begins. It is not part of the records, so a
+  // copy goes on exactly like its original only if this is set; only a comparison of the two needs
+  // that.
   std::uint16_t next_queue() const { return next_queue_; }
   void set_next_queue(std::uint16_t index) { next_queue_ = index; }
 
   // For a replay: a slot for a task that already has a number.
   std::uint32_t adopt(const Slot& slot);
 
-  // Bytes of memory for `tasks` tasks, without the bytes that callers gave.
+  // Bytes of memory that all tasks take, without the bytes that callers gave.
   std::size_t index_memory() const;
 
  private:

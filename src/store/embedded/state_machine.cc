@@ -50,7 +50,7 @@ QueueCounts counts_of(const QueueEntry& queue, TimePoint now) {
 // How many queues or schedules one turn looks at.
 constexpr std::size_t named_per_turn = 256;
 
-// What `read` makes of the values of a map from names, in their order, a few per turn.
+// Calls `read` on the values of a map from names, in their order, a few per turn.
 auto read_in_turns(Turns& turns, const auto& map, const auto& read) {
   std::vector<decltype(read(map.begin()->second))> found;
   std::optional<std::string> last;
@@ -65,7 +65,7 @@ auto read_in_turns(Turns& turns, const auto& map, const auto& read) {
   }
 }
 
-// What `read` makes of one queue, or of all in the order of their names.
+// Calls `read` on one queue, or on all in the order of their names.
 template <class Read>
 auto read_queues(Turns& turns, const State& state, const std::optional<QueueRef>& only,
                  const Read& read)

@@ -56,11 +56,11 @@ class StateMachine final : public Store {
   Result<std::vector<std::string>> ready(TimePoint now) override;
 
   State& state() { return state_; }
-  // Whoever touches the state from outside while others read takes a turn.
+  // Code that touches the state from outside, while other threads read, takes a turn.
   Turns& turns() { return turns_; }
 
  private:
-  // Calls `load` with what a step copied, between two turns.
+  // tasks_of() calls `load` with the copies of one step, between two turns.
   LoadFromLog open_log();
   std::vector<Result<Task>> tasks_of(std::vector<TaskCopy> copies, LoadFromLog load);
 

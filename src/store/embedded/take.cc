@@ -17,7 +17,7 @@ std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration a
 namespace {
 
 // The priority whose first task is to be taken next; nullopt: nothing is due. The first task of a
-// priority has waited longest, so it is also the first of its priority however they age.
+// priority has waited longest, so ageing never puts another task of the same priority before it.
 std::optional<std::size_t> next_priority(const QueueEntry& queue, TimePoint now) {
   const auto ageing = queue.settings().ageing;
   std::optional<std::size_t> best;
@@ -52,7 +52,7 @@ void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration le
   state.store(at, now);
 }
 
-// `bytes`: how much of payloads the take may still give out.
+// `bytes`: how many bytes of payloads the take may still give out.
 void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std::uint32_t most,
                std::uint32_t worker, TimePoint now, std::vector<Lease>& leases,
                std::size_t& bytes) {

@@ -48,7 +48,7 @@ std::optional<Task> task_of(TaskCopy&& copy) {
   if (slot.state == TaskState::processing) task.lease_until = slot.moment;
   task.worker = std::move(copy.worker);
   if (!decode_body(copy.body, task, copy.wanted.payload)) return std::nullopt;
-  // A body without its payload was read without its checksum.
+  // A body that was read without its payload was read without its checksum.
   if (!copy.wanted.payload && facts_of(task) != slot.facts()) return std::nullopt;
   if (!slot.has_start_by) task.start_by.reset();
   if (copy.wanted.notes == Wanted::Notes::none) return task;

@@ -1,4 +1,4 @@
-// What a read takes along of a task while it has its turn, and what becomes of it afterwards.
+// What a read copies of a task while it has its turn, and how it makes a task of that afterwards.
 #pragma once
 
 #include <millrace/task.h>
@@ -43,14 +43,14 @@ struct TaskCopy {
   }
 };
 
-// Fills in what only the log has. It keeps the segments that the copies name for as long as it
-// lives, and is called without a turn. Throws what State::Options::read_log throws.
+// Fills in what only the log has. The loader keeps the segments that the copies name for as long as
+// it lives, and is called without a turn. Throws what State::Options::read_log throws.
 using LoadFromLog = std::move_only_function<void(std::span<TaskCopy> copies)>;
 
 // REQUIRES: a turn.
 TaskCopy copy_task(const State& state, const Slot& slot, Wanted wanted);
 
-// REQUIRES: nothing is needed any more. nullopt: the bytes are not those of this task.
+// REQUIRES: nothing is missing any more. nullopt: the bytes are not those of this task.
 std::optional<Task> task_of(TaskCopy&& copy);
 
 // Bytes that were read for it.

@@ -1,4 +1,5 @@
-// Who may look at the state now: the one thread that changes it, or a reader for a short step.
+// Which thread may touch the state now: the one thread that changes it, or a reader for a short
+// step.
 //
 // A change waits for one step of a reader at most: a reader that comes while a change waits lets it
 // go first. Readers hold a turn for microseconds and load what is on disk between two turns.
@@ -36,7 +37,8 @@ class Turns {
   };
 
  private:
-  // A change may be part of another one of the same thread: a journal's of the state machine's.
+  // A thread that makes a change may begin another one inside it: the journal's contains the state
+  // machine's.
   bool is_mine() const {
     return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }

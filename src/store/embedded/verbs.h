@@ -35,7 +35,7 @@ std::unexpected<Error> lease_lost(const TaskId& id);
 // put.cc
 // When a task that is put now may be taken.
 TimePoint ready_moment(const NewTask& task, TimePoint now);
-// Why the queue takes no tasks now, if it does not.
+// An error if the queue takes no tasks now.
 Result<void> check_open(const QueueEntry& queue);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
 // Tasks that come with another change and skip depth, rate and `active`. Check all, then add all.
@@ -61,23 +61,24 @@ TaskState end_waiting(State& state, std::uint32_t at, Event event,
 
 // take.cc
 Result<std::vector<Lease>> take(State& state, const TakeRequest& request, TimePoint now);
-// Priority as it counts now: one more for each `ageing` waited, up to 9.
+// The effective priority now: one more for each `ageing` waited, up to 9.
 std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration ageing,
                                TimePoint now);
 // Whether take() would look at this queue at all.
 bool gives_tasks(const QueueEntry& queue, TimePoint now);
-// How many tasks the limits let go now, if so many are there.
+// How many tasks the limits allow now, if so many are there.
 std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now);
-// The ready moment of the task that has been takeable for longest.
+// The ready moment of the task that has been ready for longest.
 std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
 
 // upkeep.cc
 Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t limit);
 Result<Advanced> advance(State& state, TimePoint now, std::size_t limit);
-// After a restart: workers inside this process died with the one before it, so their leases are
-// over. Settling them is the broker's to decide (C-11).
+// After a restart: workers inside this process died with the process before it, so their leases are
+// over. The broker decides how to settle them (C-11).
 void end_local_leases(State& state);
-// After a restart that no lease survives: what was running is queued again at its old place.
+// After a restart that no lease survives: tasks that were running are queued again at their old
+// places.
 void queue_running_again(State& state);
 
 // operate.cc

@@ -36,7 +36,7 @@ TEST_F(TaskQueues, an_insert_makes_a_queue_with_the_plans_defaults) {
   EXPECT_EQ(made.settings.priority, 5);
   EXPECT_TRUE(made.settings.active);
   EXPECT_EQ(made.settings.id.bytes[6] >> 4U, 7);
-  // All else as a queue has it that a server makes, but for the retries, which are the plan's.
+  // All else is as in a queue that a server makes, except for the retries, which the plan sets.
   QueueSettings expected{.name = "plans", .id = made.settings.id, .max_concurrent = 1};
   expected.retry = made.settings.retry;
   EXPECT_EQ(made.settings, expected);
@@ -69,7 +69,7 @@ TEST_F(TaskQueues, an_insert_takes_every_column_that_makes_sense) {
   EXPECT_EQ(find_queue("wide").settings.max_concurrent, unlimited);
 }
 
-// The store learns of it at once; queues of both ways do not get in each other's way.
+// The store learns of it at once; queues made by SQL and by servers do not collide.
 TEST_F(TaskQueues, queues_of_both_sides_live_together) {
   sql("insert into millrace.task_queues (name) select 'sql' || i from generate_series(1, 5) i");
   make_queue("own");
@@ -103,7 +103,7 @@ TEST_F(TaskQueues, an_update_changes_the_queue_and_nothing_else_of_it) {
   EXPECT_EQ(try_put(task("busy")).error().code, ErrorCode::conflict);  // C-29
 }
 
-// Whoever waits for another has read the row before.
+// A session that waits for another has read the row before.
 TEST_F(TaskQueues, an_update_leaves_alone_what_another_one_changes_meanwhile) {
   make_queue(queue("busy", {.description = "old", .priority = 5}));
   auto other = connect();
@@ -126,7 +126,7 @@ TEST_F(TaskQueues, an_update_leaves_alone_what_another_one_changes_meanwhile) {
 }
 
 // The clock of the server that wrote it last may be ahead.
-TEST_F(TaskQueues, an_update_is_noticed_by_those_who_decided_by_what_was_there_before) {
+TEST_F(TaskQueues, a_server_that_decided_by_older_settings_notices_an_update) {
   QueueSettings settings = queue("busy");
   const Queue seen = must(store().put_queue(settings, PutQueue::replace, now + 24h * 36500));
   sql("update millrace.task_queues set priority = 2 where name = 'busy'");
@@ -160,7 +160,7 @@ TEST_F(TaskQueues, an_empty_queue_is_gone_at_once) {
   EXPECT_EQ(sql("select count(*) from millrace.queues"), "0");
 }
 
-TEST_F(TaskQueues, a_queue_that_somebody_puts_into_is_marked_only) {
+TEST_F(TaskQueues, a_queue_is_only_marked_while_a_session_puts_into_it) {
   auto other = connect();
   other->begin();
   ASSERT_TRUE(other->run_script("select millrace.put('q', 'x')"));
@@ -172,7 +172,7 @@ TEST_F(TaskQueues, a_queue_that_somebody_puts_into_is_marked_only) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(TaskQueues, what_is_rolled_back_was_never_there) {
+TEST_F(TaskQueues, a_queue_that_is_rolled_back_never_existed) {
   const std::string before = dump(store(), now);
   sql("begin; insert into millrace.task_queues (name) values ('x'); update millrace.task_queues "
       "set "

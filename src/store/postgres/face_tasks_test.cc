@@ -116,7 +116,7 @@ TEST_F(QueueTasks, shows_who_works_on_it_and_when) {
 }
 
 // S4-016, S4-022, C-19: whatever the bytes are, the row can be read.
-TEST_F(QueueTasks, shows_data_as_json_and_what_is_none_as_a_string) {
+TEST_F(QueueTasks, shows_data_as_json_and_other_bytes_as_a_string) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"b":1, "a":1.0,"a":2})", R"({"a": 2, "b": 1})"},
       {"[1, 2]", "[1, 2]"},
@@ -229,7 +229,7 @@ TEST_F(QueueTasks, an_insert_puts) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(QueueTasks, an_update_changes_priority_and_start_of_what_waits) {
+TEST_F(QueueTasks, an_update_changes_priority_and_start_of_waiting_tasks) {
   const TaskId id = put(task("q", {.priority = 3})).id;
   EXPECT_EQ(sql("update millrace.queue_tasks set priority = 9" + where(id) + " returning priority"),
             "9");
@@ -244,14 +244,14 @@ TEST_F(QueueTasks, an_update_changes_priority_and_start_of_what_waits) {
   sql("update millrace.queue_tasks set ready_at = '2001-01-01', updated_at = now()" + where(id));
   EXPECT_EQ(state_of(id), TaskState::queued);
   EXPECT_GE(find(id).start, now);
-  // A held one stays held, a retrying one retrying.
+  // A held task stays held, a retrying one retrying.
   const TaskId held = put(task("q", {.held = true})).id;
   sql("update millrace.queue_tasks set ready_at = now() + interval '1 day'" + where(held));
   EXPECT_EQ(state_of(held), TaskState::created);
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(QueueTasks, a_delete_removes_what_waits_and_what_has_ended) {
+TEST_F(QueueTasks, a_delete_removes_waiting_and_ended_tasks) {
   auto tasks = one_in_each_state("q");
   const TaskId holder =
       put(task("q", {.start = now + 1h, .unique = UniqueKey{.key = "k"}, .keep_for = 1h})).id;
@@ -262,7 +262,7 @@ TEST_F(QueueTasks, a_delete_removes_what_waits_and_what_has_ended) {
   }
   sql("delete from millrace.queue_tasks" + where(holder));
   EXPECT_FALSE(put(task("q", {.unique = UniqueKey{.key = "k"}})).existing);
-  // A rule of its own is counted beside the states.
+  // A task with a rule of its own is counted beside the states.
   const TaskId kept = put(task("q", {.priority = 9, .keep_for = 1h})).id;
   settle(done(take_one("q")));
   EXPECT_EQ(miscounted(), "");
@@ -316,14 +316,14 @@ TEST_F(QueueTasks, refuses_what_another_command_does) {
   }
 }
 
-// An update or delete of many leaves out what a worker takes meanwhile.
-TEST_F(QueueTasks, what_is_taken_meanwhile_is_left_out) {
+// An update or delete of many tasks leaves out those that a worker takes meanwhile.
+TEST_F(QueueTasks, tasks_that_are_taken_meanwhile_are_left_out) {
   put(task("q"));
   for (const std::string change :
        {"update millrace.queue_tasks set priority = 9", "delete from millrace.queue_tasks"}) {
     auto other = connect();
     other->begin({.lock_timeout = 5s});
-    // The row is found as waiting, and then taken before the trigger runs.
+    // The row is found waiting, and is taken before the trigger runs.
     ASSERT_TRUE(
         other->run_script("create function pg_temp.pause() returns boolean language plpgsql "
                           "as $$ begin update millrace.tasks set state = 3; return true; end $$"));
@@ -443,7 +443,7 @@ TEST_F(QueueTasks, a_status_or_a_priority_alone_uses_an_index) {
     EXPECT_THAT(plan(some), AllOf(HasSubstr("tasks_by_priority"), HasSubstr("_priority_number_idx"),
                                   Not(scans_it_all)));
   }
-  // Those that most tasks have are found by their queues, once they are few.
+  // A status that most tasks have is found through the queues, once they are few.
   sql("update millrace.tasks set state = 3 where number % 400 <> 1; update millrace.finished set "
       "state = 6 where number % 400 <> 1; analyze");
   EXPECT_THAT(plan("status = 'pending'"), AllOf(HasSubstr("tasks_by_state"), Not(scans_it_all)));

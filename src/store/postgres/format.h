@@ -1,6 +1,6 @@
-// The first byte of every value that the program makes and the tables keep says how to read the
-// rest. Several versions of the program may be at work on the same tables, so it may be newer than
-// this one.
+// The first byte of every value that the program encodes for the tables says how to read the rest.
+// Several versions of the program may work on the same tables, so the value may be of a newer
+// format than this program knows.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,12 +16,12 @@ namespace millrace::store_postgres {
 
 inline constexpr std::uint8_t newest_format = 1;
 
-// Stored data that cannot be read, now or by trying again: `corrupt`.
+// Stored data that cannot be read, and never will be by trying again: `corrupt`.
 postgres::Failure unreadable(std::string message);
 bool is_unreadable(const postgres::Failure& failure);
 
-// Reads a value with `read(in)`, which gets what follows the first byte. `name()` says what it is,
-// as in "the notes of task 0190...".
+// Reads a value with `read(in)`, which gets the bytes after the first. `name()` names it in
+// messages, as in "the notes of task 0190...".
 template <class Name, class Read>
 postgres::Answer<void> read_value(std::string_view bytes, const Name& name, const Read& read) {
   embedded::ByteReader in(bytes);

@@ -1,5 +1,5 @@
-// Several versions of the program on one database: what a newer one has written is refused by the
-// number of its format, and never read as something else.
+// Several versions of the program on one database: this one refuses what a newer one has written by
+// the number of its format, and never reads it as something else.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class NewerFormat : public SqlSession {
   }
 };
 
-TEST_F(NewerFormat, of_fields_is_refused_and_the_task_left_to_those_who_can_read_it) {
+TEST_F(NewerFormat, of_fields_is_refused_and_the_task_left_to_newer_servers) {
   const Put newer = put(task("q", {.timeout = std::chrono::seconds(9)}));
   const Put plain = put(task("q"));
   make_newer("tasks", "more");
@@ -64,7 +64,7 @@ TEST_F(NewerFormat, of_notes_is_refused) {
   make_newer("tasks", "notes");
   expect_refused(find_task(store(), lease.id), "notes of task " + to_text(lease.id.value));
   expect_refused(store().due(now + std::chrono::hours(1), 10), "notes of task");
-  // done.sql does not read them, and leaves them as they are.
+  // done.sql does not read the notes, and leaves them as they are.
   settle(done(lease));
   expect_refused(find_task(store(), lease.id), "notes of task " + to_text(lease.id.value));
 }

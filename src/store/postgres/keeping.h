@@ -21,8 +21,8 @@ struct Keeping {
   std::int16_t task_class = 0;
   std::optional<TimePoint> goes_at = std::nullopt;
 };
-// A task that ends now goes to the table of its class and day. One that ended before - it is
-// restored, moved or noted - goes where tasks leave one by one.
+// A task that ends now goes to the table of its class and day. One that ended before (it is
+// restored, moved, or its notes change) goes where tasks leave one by one.
 Keeping keeping_of(const embedded::Slot& slot, const NewTask& given, const QueueSettings& settings,
                    bool ends_now);
 

@@ -15,9 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Between two notifications: those of all processes wait for each other.
+// The pause between two notifications: those of all processes wait for each other.
 constexpr auto between_words = milliseconds(20);
-// Nothing else wakes the thread while there is nothing to say.
+// How long the thread sleeps while there is nothing to send.
 constexpr Duration longest_wait = std::chrono::seconds(5);
 // PostgreSQL refuses payloads of 8,000 bytes.
 constexpr std::size_t longest_words = 7000;
@@ -92,8 +92,7 @@ void Listener::tell_schedules() {
   if (!std::exchange(schedules_, true)) wake();
 }
 
-// ---- The thread
-// ----------------------------------------------------------------------------------
+// ---- The thread ---------------------------------------------------------------------------------
 
 void Listener::run() {
   for (;;) {
@@ -124,7 +123,7 @@ bool Listener::connect() {
     const Lock lock(mutex_);
     connection_ = std::move(*opened);
   }
-  give({.everything = true});  // nobody listened until now
+  give({.everything = true});  // the listener did not listen until now
   return true;
 }
 
@@ -151,7 +150,7 @@ bool Listener::speak() {
   spoke_ = clock_.steady();
   const Batch notify = batch_of(sql::Notify{.channel = channel_, .words = words});
   const auto said = connection_->transact(notify.statements(), {.durable = false});
-  if (connection_->is_read_only()) return false;  // the others have left it, or will
+  if (connection_->is_read_only()) return false;  // the others leave it, too
   return said.has_value() || !said.error().lost;
 }
 

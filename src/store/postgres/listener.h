@@ -1,8 +1,8 @@
 // Tells other processes what this one has done to the store, and hears what they tell.
 //
-// NOTIFY makes those that commit with it wait for each other. So it is never part of a transaction
-// that puts tasks, nor of one that waits for the disk: a thread with a connection of its own says
-// every now and then what there is to say.
+// Transactions that commit with a NOTIFY wait for each other. So a NOTIFY is never part of a
+// transaction that puts tasks, nor of one that waits for the disk: a thread with a connection of
+// its own sends what has come together at intervals.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ class Listener {
   // As Store::on_hint().
   void on_hint(std::function<void(const Hint&)> tell);
 
-  // To be told to the others, soon.
+  // The other processes are told soon.
   void tell_work(std::string_view queue);
   void tell_queues();
   void tell_schedules();
@@ -48,11 +48,11 @@ class Listener {
 
   const postgres::ConnectOptions options_;
   const std::string channel_;
-  const std::string self_;  // who says it; one does not listen to oneself
+  const std::string self_;  // the sender's name; a process ignores what it sent itself
   Clock& clock_;
-  postgres::Backoff backoff_;                         // of the thread
-  std::chrono::nanoseconds spoke_{0};                 // of the thread
-  std::unique_ptr<postgres::Connection> connection_;  // of the thread; replaced under mutex_
+  postgres::Backoff backoff_;                         // the thread's
+  std::chrono::nanoseconds spoke_{0};                 // the thread's
+  std::unique_ptr<postgres::Connection> connection_;  // the thread's; replaced under mutex_
 
   Mutex telling_;  // held while tell_ is called
   std::function<void(const Hint&)> tell_ GUARDED_BY(telling_);

@@ -20,7 +20,7 @@ using postgres::Failure;
 constexpr Duration long_enough = std::chrono::minutes(10);
 constexpr std::string_view not_allowed = "42501";
 
-// What a migration needs is a role that owns the schema.
+// A migration needs a role that owns the schema.
 Error cannot(const Failure& failure, Connection& connection) {
   Error error = postgres::error_of(failure, "bring the tables up to date");
   if (failure.state != not_allowed) return error;
@@ -35,7 +35,7 @@ Error cannot(const Failure& failure, Connection& connection) {
   return error;
 }
 
-// 0: there is nothing yet.
+// 0: there are no tables yet.
 postgres::Answer<int> version_of(Connection& connection) {
   auto there = connection.send(sql::has_migrations);
   if (!there) return std::unexpected(there.error());
@@ -108,7 +108,7 @@ Result<std::vector<Migration>> missing_migrations(Connection& connection) {
 }
 
 Result<std::vector<Migration>> migrate(Connection& connection) {
-  // Most often there is nothing to do, and nobody to wait for.
+  // Most often there is nothing to do, and no other process to wait for.
   auto missing = missing_migrations(connection);
   if (!missing || missing->empty()) return missing;
   connection.begin({.statement_timeout = long_enough});

@@ -14,8 +14,8 @@
 namespace millrace::store_postgres {
 namespace {
 
-// No call of a store takes so long on a server that is well; one that does must not keep everybody
-// waiting who comes after it.
+// No call of a store takes this long on a healthy server; one that does must not keep later callers
+// waiting.
 constexpr Duration statement_timeout = std::chrono::seconds(20);
 
 constexpr std::chrono::milliseconds ask_again_after(250);
@@ -53,7 +53,7 @@ bool wait_for_server(const PostgresOptions& options, const Error& why) {
     options.notice(fmt::format("{}; waiting for it for {} at most", why.message,
                                format_duration(options.wait)));
   }
-  SystemClock real;  // nobody would move a virtual one meanwhile
+  SystemClock real;  // a virtual clock would not move meanwhile
   const auto end = real.steady() + options.wait;
   while (real.steady() < end) {
     std::this_thread::sleep_for(ask_again_after);

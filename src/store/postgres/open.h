@@ -9,15 +9,15 @@
 
 namespace millrace::store_postgres {
 
-// `invalid` for a URL or a schema that nobody could connect with.
+// `invalid` for a URL or a schema that cannot be connected with.
 Result<void> check_options(const PostgresOptions& options);
 
-// `purpose`: for whoever looks at the server's list of sessions; empty: what most do.
+// `purpose` is shown in the server's list of sessions; empty for ordinary ones.
 postgres::ConnectOptions connect_options(const PostgresOptions& options,
                                          std::string_view purpose = {});
 
-// Where everything starts at once the database may be the last. True: nobody answered there, and
-// now somebody does. `why` is told while it waits.
+// Waits for a server that starts later than this process. True: it did not answer at first, and
+// does now. The operator is told `why` it waits.
 bool wait_for_server(const PostgresOptions& options, const Error& why);
 
 }  // namespace millrace::store_postgres

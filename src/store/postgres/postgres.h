@@ -1,4 +1,4 @@
-// The store on PostgreSQL: any number of processes, one truth.
+// The store on PostgreSQL, shared by any number of processes.
 #pragma once
 
 #include <millrace/result.h>
@@ -16,19 +16,19 @@ struct PostgresOptions {
   std::string url = {};                       // as libpq reads it
   std::string schema = "millrace";            // where the tables are
   std::string listen_url = {};                // for LISTEN, where `url` leads through a pooler
-  std::string application_name = "millrace";  // for whoever looks at the server's sessions
+  std::string application_name = "millrace";  // shown in the server's list of sessions
   bool prepare = true;                        // see postgres/connect.h
   bool migrate = true;                        // bring the tables up to date when opening
-  bool vacuum = true;                         // clear away dead rows when many have come together
+  bool vacuum = true;                         // remove dead rows when there are many
   bool read_only = false;
   std::size_t readers = 2;  // sessions beside the one that writes, which only read; at least one
   Duration wait = Duration::zero();  // for a server that does not answer yet
-  OpeningNotice notice = {};         // also of settings of the server that break the promise
+  OpeningNotice notice = {};         // also about settings of the server that break the promise
 };
 
 // `invalid` for options that make no sense, a server that is too old, or tables of a newer program;
-// `unavailable` for a server that is not to be reached. The clock is asked how long ago something
-// was, never for the time of day.
+// `unavailable` for a server that cannot be reached. The clock measures how long ago something was,
+// never the time of day.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clock);
 
 }  // namespace millrace

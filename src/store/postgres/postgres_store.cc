@@ -93,7 +93,7 @@ Result<void> PostgresStore::open_reader() {
   return {};
 }
 
-// Not through a pooler, where it would be left behind in a session of somebody else.
+// Not through a pooler, where the LISTEN would be left behind in another client's session.
 void PostgresStore::listen(const ServerFacts& facts) {
   if (options_.read_only) return;
   postgres::ConnectOptions direct = connect_options(options_, "listen");
@@ -102,7 +102,7 @@ void PostgresStore::listen(const ServerFacts& facts) {
   } else if (facts.pooled || !options_.prepare) {
     if (options_.notice) {
       options_.notice(
-          "a pooler is between here and PostgreSQL, so tasks that other servers take in are "
+          "a pooler is between here and PostgreSQL, so tasks that other servers accept are "
           "noticed by polling; name a direct way with listen_url=, see "
           "docs/running-on-postgres.md");
     }
@@ -127,8 +127,8 @@ Result<void> PostgresStore::name_boot() {
   return {};
 }
 
-// WAL is one line: what this transaction writes becomes durable after everything before it. Unless
-// the server has crashed in between and the rest of the line was lost.
+// WAL is written in order: what this transaction writes becomes durable after everything before it,
+// unless the server crashed in between and lost the rest.
 Result<void> PostgresStore::flush() {
   auto boot = flushing_.transact(
       "flush", {.durable = true}, [] { return Result<void>(); },
@@ -136,7 +136,7 @@ Result<void> PostgresStore::flush() {
         const postgres::Statement statement{.sql = &sql::flush};
         auto answer = connection.commit({&statement, 1});
         if (!answer) return std::unexpected(std::move(answer.error()));
-        // What is to be flushed may be on another server by now, that has taken over.
+        // The changes to be flushed may be on another server, which has taken over.
         if (answer->front().get<bool>(0, 1)) return std::unexpected(demoted());
         return answer->front().get<std::optional<Uuid>>(0, 0);
       });
@@ -153,18 +153,17 @@ Result<void> PostgresStore::flush() {
 bool PostgresStore::is_another_server() {
   const std::pair now(session_.connections(), crashes_.load());
   if (std::exchange(known_by_, now) == now) return false;
-  marks_.forget();
-  lease_looks_ = {};
+  cursors_.forget();
+  lease_scan_ = {};
   pruned_.clear();
   partitions_.clear();
   version_ = 0;
-  // It may still listen to the last one, and finds out when it speaks.
+  // The listener may still be connected to the last server; it finds out when it sends.
   if (listener_) listener_->tell_queues();
   return true;
 }
 
-// ---- Reading into the book
-// -----------------------------------------------------------------------
+// ---- Reading into the book ----------------------------------------------------------------------
 
 PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
                                                       const std::vector<Uuid>& ids) {
@@ -180,7 +179,7 @@ PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto row = read_row(rows, i);
       if (!row) return std::unexpected(row.error());
-      // Its queue has come since the queues were read.
+      // Its queue was created after the queues were read.
       if (!state().has_queue_at(row->slot.queue)) return std::unexpected(stale());
       book_.enter(*row);
     }
@@ -215,12 +214,12 @@ PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading 
   if (auto got = read_tasks(connection, reading.ids); !got) return got;
   for (const std::uint16_t target : reading.targets) book_.look_for_keys_in(target);
   if (auto got = read_holders(connection); !got) return got;
-  // Last: these count the tasks that were just read as well.
+  // Last, because the counts include the tasks that were just read.
   if (!reading.limited.empty()) read_used((*answer)[2], book_);
   return {};
 }
 
-// The keys of the tasks that were read and of those that come, and the tasks that hold them.
+// The keys of the tasks that were read and of those to be added, and the tasks that hold them.
 PostgresStore::Answer<void> PostgresStore::read_holders(Connection& connection) {
   if (book_.keys().empty()) return {};
   postgres::Array<std::int32_t> queues;
@@ -245,8 +244,7 @@ PostgresStore::Answer<void> PostgresStore::read_holders(Connection& connection) 
   return read_tasks(connection, others);
 }
 
-// ---- Writing
-// -------------------------------------------------------------------------------------
+// ---- Writing ------------------------------------------------------------------------------------
 
 PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& batch, TimePoint) {
   const book::Changes changes = book_.changes();
@@ -257,20 +255,20 @@ PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& 
   }
   auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  lower_marks(changes);
+  lower_cursors(changes);
   return {};
 }
 
-// Something may be taken there, by this process and by others.
-void PostgresStore::lower_marks(const book::Changes& changes) {
+// A task may be taken there now, by this process and by others.
+void PostgresStore::lower_cursors(const book::Changes& changes) {
   for (const book::TaskChange& change : changes.tasks) {
     if (change.now == nullptr) continue;
     const embedded::Slot& slot = *change.now;
     if (is_waiting(slot.state)) {
-      marks_.lower(slot.queue, slot.priority, {slot.start, slot.number});
+      cursors_.lower(slot.queue, slot.priority, {slot.start, slot.number});
       if (listener_) listener_->tell_work(queue_name(slot.queue));
     }
-    // One that did not end just now: pruning may have to look again where it is.
+    // A task that did not end just now: pruning may have to look again from its place.
     const bool ended_before = !change.before || is_final(change.before->state);
     if (!is_final(slot.state) || !ended_before) continue;
     const auto mark = pruned_.find({slot.queue, book::is_dead_letter(slot.state)});

@@ -1,4 +1,4 @@
-// The parts of the store on PostgreSQL; postgres.h opens it. One file a group of verbs.
+// The parts of the store on PostgreSQL; postgres.h opens it. One file per group of verbs.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@
 
 #include "store/book/book.h"
 #include "store/postgres/batch.h"
-#include "store/postgres/lease_looks.h"
+#include "store/postgres/lease_scan.h"
 #include "store/postgres/listener.h"
-#include "store/postgres/marks.h"
 #include "store/postgres/postgres.h"
 #include "store/postgres/server_check.h"
 #include "store/postgres/session.h"
+#include "store/postgres/take_cursors.h"
 #include "store/postgres/vacuum.h"
 #include "store/store.h"
 
@@ -29,7 +29,7 @@ namespace millrace::store_postgres {
 
 Result<void> check_batch(std::size_t size);
 
-// The answer, whether the tables or the contract refused.
+// The answer, or what refused: the tables or the contract.
 template <class T>
 Result<T> flat(Result<Result<T>> answer) {
   if (!answer) return std::unexpected(std::move(answer.error()));
@@ -42,12 +42,12 @@ class PostgresStore final : public Store {
  public:
   PostgresStore(PostgresOptions options, Clock& clock, std::string_view purpose = {});
 
-  // Connects, looks at the server, brings the tables up to date, reads the queues.
+  // Connects, checks the server, brings the tables up to date, reads the queues.
   Result<void> open();
-  // Connects and reads the queues: for one whose reads alone will be called.
+  // Connects and reads the queues: for a store of which only the reads will be called.
   Result<void> open_reader();
-  // Changes whenever the store may have come to another server, or to one that crashed and forgot.
-  // Any thread may ask.
+  // Changes whenever the store may have moved to another server, or its server crashed and lost
+  // changes. Any thread may ask.
   std::uint64_t server_epoch() const { return session_.connections() + crashes_; }
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
@@ -111,23 +111,23 @@ class PostgresStore final : public Store {
   };
 
   // A transaction whose `body(connection)` may use the book, which is empty before and after. When
-  // queues have changed, they are read again, and what ends now has its tables.
+  // queues have changed, they are read again, and the tables for tasks that end now are made.
   template <class Body>
   auto change(std::string_view doing, TimePoint now, Body body);
   template <class Body>
   auto look(std::string_view doing, Body body);
-  // Whether it may be one that took over, or crashed and forgot: then everything that was
+  // Whether the server may be one that took over, or crashed and lost changes: then everything
   // remembered of the last one is dropped.
   bool is_another_server();
   // Reads what the call needs into the book.
   Answer<void> read(Connection& connection, Reading reading);
   Answer<void> read_tasks(Connection& connection, const std::vector<Uuid>& ids);
   Answer<void> read_holders(Connection& connection);
-  // Sends what changed, and commits.
+  // Sends the changes, and commits.
   Answer<void> write(Connection& connection, Batch& batch, TimePoint now);
-  void lower_marks(const book::Changes& changes);
-  // For verbs that touch known tasks: read, decide each, write.
-  // `what()` says what to read; it is asked again when queues have changed.
+  void lower_cursors(const book::Changes& changes);
+  // For verbs that touch known tasks: read, decide each, write. `what()` says what to read; it is
+  // called again when queues have changed.
   template <class T, class Item, class What, class Verb>
   Result<std::vector<Result<T>>> each(std::string_view doing, std::span<const Item> items,
                                       const What& what, TimePoint now, const Verb& verb);
@@ -137,18 +137,18 @@ class PostgresStore final : public Store {
   void listen(const ServerFacts& facts);
   Answer<bool> read_queues(Connection& connection);
   Answer<void> check_version(const postgres::Rows& rows) const;
-  // Tables for what ends today, in every class that a queue has.
+  // Makes the tables for tasks that end today, one for every class that a queue has.
   Result<void> make_partitions(TimePoint now);
   Answer<void> enter_queues(const postgres::Rows& rows);
   void write_queues(Batch& batch);
   Answer<void> lock_queues(Connection& connection);
   struct Erasable {
-    bool closed;  // nobody is putting into it with SQL
+    bool closed;  // no session is putting into it with SQL
     bool empty;
   };
-  // From now on nobody puts into any queue until this transaction ends.
+  // From now until this transaction ends, no session puts into any queue.
   static Answer<Erasable> may_erase(Connection& connection, std::uint16_t queue);
-  // A change of queues is made by one at a time, by what the tables say then.
+  // One process at a time changes queues, and decides by what the tables say then.
   template <class T, class Verb>
   Result<T> change_queues(std::string_view doing, const Verb& verb);
   Answer<std::size_t> remove_oldest(Connection& connection, std::uint16_t queue, bool waiting_only,
@@ -160,19 +160,19 @@ class PostgresStore final : public Store {
   // put.cc
   struct PlainAnswer {
     std::vector<Result<Put>> results = {};
-    std::vector<std::size_t> left = {};  // places of those that something may stand in the way of
+    std::vector<std::size_t> left = {};  // places of tasks that may be in conflict with another
     std::vector<std::pair<std::size_t, std::size_t>> twins = {};  // places with the same id
   };
   Result<std::vector<Result<Put>>> put_plain(std::span<const NewTask> tasks, TimePoint now);
   Result<std::vector<Result<Put>>> put_by_book(std::span<const NewTask> tasks, TimePoint now);
   Result<std::optional<PlainAnswer>> add_plain(std::span<const NewTask> tasks, TimePoint now);
-  // As add_plain(), or by the book where that has to be.
+  // As add_plain(), or through the book where that is needed.
   Result<PlainAnswer> add_any(std::span<const NewTask> tasks, TimePoint now);
   std::vector<std::size_t> answer_left(std::span<const NewTask> tasks, PlainAnswer& answer,
                                        TimePoint now);
   bool is_plain(std::span<const NewTask> tasks);
   void add_reading(const NewTask& task, Reading& reading);
-  // The same of a task that limits do not concern.
+  // The same for a task that is exempt from limits.
   void add_follow_up(const NewTask& task, Reading& reading);
   // operate.cc
   static Reading reading_of(std::span<const TaskId> tasks);
@@ -211,13 +211,14 @@ class PostgresStore final : public Store {
   std::atomic<std::uint64_t> crashes_ = 0;  // that flushes saw; they have a thread of their own
   std::pair<std::uint64_t, std::uint64_t> known_by_;  // connections and crashes, when last looked
   book::Book book_;
-  Marks marks_;
-  LeaseLooks lease_looks_;
-  std::map<std::string_view, Pace> step_paces_;  // of upkeep, by statement
-  // Of tables of days; several that are small go in one step.
-  Pace drops_{std::chrono::nanoseconds::zero(), 20, std::chrono::milliseconds(500)};
-  // For the next moment at which something falls due; without, it is looked every second.
-  Pace next_looks_{std::chrono::nanoseconds::zero(), 100};
+  TakeCursors cursors_;
+  LeaseScan lease_scan_;
+  std::map<std::string_view, Throttle> step_throttles_;  // of upkeep, by statement
+  // For tables of days; several small ones are dropped in one step.
+  Throttle drop_throttle_{std::chrono::nanoseconds::zero(), 20, std::chrono::milliseconds(500)};
+  // For the next moment at which something falls due; while it is unknown, upkeep runs every
+  // second.
+  Throttle next_throttle_{std::chrono::nanoseconds::zero(), 100};
   std::map<std::pair<std::uint16_t, bool>, TimePoint> pruned_;  // until there, by queue and kind
   std::chrono::nanoseconds looked_back_{0};    // for tasks that a changed rule left behind
   std::int64_t version_ = 0;                   // of the settings in the book
@@ -228,7 +229,7 @@ class PostgresStore final : public Store {
   std::unique_ptr<Vacuum> vacuum_;
 };
 
-// The book is closed at the end, however that comes.
+// The book is closed at the end, however the call ends.
 class Closing {
  public:
   explicit Closing(book::Book& book) : book_(book) { book_.close(); }
@@ -300,7 +301,7 @@ Result<T> PostgresStore::change_queues(std::string_view doing, const Verb& verb)
         if (listener_) listener_->tell_queues();
         return done;
       });
-  // What is remembered may be of a change that was not made after all.
+  // What is remembered may be of a change that was not committed after all.
   if (auto read = read_queues(); !read) return std::unexpected(read.error());
   return flat(std::move(result));
 }

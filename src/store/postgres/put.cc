@@ -49,7 +49,7 @@ void push_plain(sql::PlainArrays& to, const NewTask& task, std::uint16_t queue, 
   push_bytes(to.more, more_of(task));
 }
 
-// Puts that can be decided by what is known of queues.
+// Puts that can be decided from the known settings of queues.
 struct PlainPut {
   PlainPut(embedded::State& state, std::span<const NewTask> all, TimePoint now)
       : tasks(all), since(now) {
@@ -85,7 +85,7 @@ struct PlainPut {
     return put;
   }
 
-  // A row of the answer: this one is new.
+  // A row of the answer: this task is new.
   std::pair<const NewTask&, const Put&> added(const postgres::Rows& rows, std::size_t row) {
     const auto found = places.find({rows.get<Uuid>(row, 0)});
     const std::size_t place = found->second;
@@ -94,7 +94,7 @@ struct PlainPut {
     return {tasks[place], *results[place]};
   }
 
-  // Those that the answer did not have: something with their id is there, or may be.
+  // Tasks that the answer did not have: their id exists, or may exist.
   std::vector<std::size_t> left() const {
     std::vector<std::size_t> all = refused;
     for (const auto& [id, place] : places) all.push_back(place);
@@ -104,10 +104,10 @@ struct PlainPut {
   std::span<const NewTask> tasks;
   std::vector<Result<Put>> results;
   sql::PlainArrays columns;
-  TimePoint since;                                           // none of them can have ended before
+  TimePoint since;                                           // none can have ended before
   std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
-  std::vector<std::pair<std::size_t, std::size_t>> twins;    // the same id once more, and the first
-  std::vector<std::size_t> refused;                          // unless it is there already
+  std::vector<std::pair<std::size_t, std::size_t>> twins;    // the same id again, and the first
+  std::vector<std::size_t> refused;                          // unless the task exists already
 };
 
 std::set<Uuid> ids_of(const postgres::Rows& rows) {
@@ -118,8 +118,8 @@ std::set<Uuid> ids_of(const postgres::Rows& rows) {
 
 }  // namespace
 
-// Most tasks have no unique key and go to a queue without limits; then what is known of queues is
-// enough to decide, and one statement does it all.
+// Most tasks have no unique key and go to a queue without limits; then the known settings of queues
+// are enough to decide, and one statement does it all.
 bool PostgresStore::is_plain(std::span<const NewTask> tasks) {
   embedded::QueueFinder queues(state());
   return std::ranges::none_of(tasks, [&](const NewTask& task) {
@@ -167,7 +167,8 @@ Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewT
   });
 }
 
-// Adds what can be added, and commits. nullopt: nothing is done, since queues have limits by now.
+// Adds the tasks that can be added, and commits. nullopt: nothing is done, since queues have limits
+// by now.
 Result<std::optional<PostgresStore::PlainAnswer>> PostgresStore::add_plain(
     std::span<const NewTask> tasks, TimePoint now) {
   using Done = std::optional<PlainAnswer>;
@@ -193,8 +194,8 @@ Result<std::optional<PostgresStore::PlainAnswer>> PostgresStore::add_plain(
       if (ended.contains((*answer)[1].get<Uuid>(i, 0))) continue;
       const auto& [task, put] = plain.added((*answer)[1], i);
       const QueueEntry& queue = *state().queue(task.queue);
-      marks_.lower(queue.index, task.priority,
-                   {embedded::ready_moment(task, now), put.number.value});
+      cursors_.lower(queue.index, task.priority,
+                     {embedded::ready_moment(task, now), put.number.value});
       if (!listener_ || put.state != TaskState::queued || told == &queue) continue;
       told = &queue;
       listener_->tell_work(queue.settings().name);
@@ -214,8 +215,8 @@ Result<PostgresStore::PlainAnswer> PostgresStore::add_any(std::span<const NewTas
   return PlainAnswer{.results = std::move(*results)};
 }
 
-// Answers those that are left with the task that stands in their way. Returns those that nothing
-// stands in the way of any more.
+// Answers the tasks that are left with the existing tasks that they are in conflict with. Returns
+// those that are no longer in conflict with any.
 std::vector<std::size_t> PostgresStore::answer_left(std::span<const NewTask> tasks,
                                                     PlainAnswer& answer, TimePoint now) {
   std::vector<std::size_t> gone;
@@ -241,8 +242,8 @@ std::vector<std::size_t> PostgresStore::answer_left(std::span<const NewTask> tas
   return {};
 }
 
-// Once the first step is committed nothing of it is done again, and nothing may fail as a whole:
-// the caller has to hear what was added.
+// Once the first step is committed, nothing of it is done again, and nothing may fail as a whole:
+// the caller has to learn what was added.
 Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTask> tasks,
                                                           TimePoint now) {
   constexpr int most_attempts = 10;
@@ -256,9 +257,10 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
     for (const std::size_t place : gone) again.push_back(tasks[place]);
     auto more = add_any(again, now);
     if (more && attempt == most_attempts && !more->left.empty()) {
-      more = std::unexpected(Error{ErrorCode::unavailable,
-                                   "cannot put tasks: others put and remove the same all the time",
-                                   std::chrono::seconds(1)});
+      more = std::unexpected(
+          Error{ErrorCode::unavailable,
+                "cannot put tasks: other processes keep putting and removing the same ids",
+                std::chrono::seconds(1)});
     }
     for (std::size_t i = 0; i < gone.size(); ++i) {
       answer->results[gone[i]] = more ? std::move(more->results[i]) : std::unexpected(more.error());

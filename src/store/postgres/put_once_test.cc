@@ -1,4 +1,4 @@
-// A put that is committed is not made again, whatever happens while the rest of its answer is read.
+// A committed put is not made again, whatever happens while the rest of its answer is read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 using ::testing::SizeIs;
 using namespace std::chrono_literals;
 
-// Two tasks are put; something with the id of the second stands in the way, and another session
-// holds it, so that the store, which has committed the first by then, waits for it.
+// Two tasks are put. The id of the second exists, and another session holds that row, so that the
+// store, which has committed the first by then, waits for it.
 class PutOnce : public SqlSession {
  protected:
   PutOnce() {
@@ -69,7 +69,7 @@ TEST_F(PutOnce, a_task_that_was_there_and_is_gone_is_put_and_the_other_stays_new
   EXPECT_EQ(miscounted(), "");
 }
 
-// It was taken, done and removed before the put was answered.
+// The first task was taken, done and removed before the put was answered.
 TEST_F(PutOnce, a_task_that_has_come_and_gone_meanwhile_does_not_come_back) {
   remove_row(first);
   remove_row(second);
@@ -82,7 +82,7 @@ TEST_F(PutOnce, a_task_that_has_come_and_gone_meanwhile_does_not_come_back) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(PutOnce, what_was_added_is_answered_although_the_rest_cannot_be_read) {
+TEST_F(PutOnce, added_tasks_are_answered_although_the_rest_cannot_be_read) {
   sql("select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' "
       "and application_name = 'millrace'");
   const auto put = answer();

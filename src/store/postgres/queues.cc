@@ -158,8 +158,7 @@ void write_queue(const QueueEntry& entry, Batch& batch) {
 
 }  // namespace
 
-// ---- What is known of queues
-// ---------------------------------------------------------------------
+// ---- What is known of queues --------------------------------------------------------------------
 
 std::string PostgresStore::queue_name(std::uint16_t index) {
   return state().has_queue_at(index) ? state().queue_at(index).settings().name : std::string();
@@ -218,7 +217,7 @@ Result<void> PostgresStore::read_queues() {
   return {};
 }
 
-// Everything that the state machine did to queues.
+// Writes everything that the state machine did to queues.
 void PostgresStore::write_queues(Batch& batch) {
   std::set<std::uint16_t> changed;
   for (const auto& change : state().changes.small) {
@@ -242,8 +241,7 @@ PostgresStore::Answer<void> PostgresStore::lock_queues(Connection& connection) {
   return enter_queues(answer->back());
 }
 
-// ---- Verbs
-// ---------------------------------------------------------------------------------------
+// ---- Verbs --------------------------------------------------------------------------------------
 
 Result<Queue> PostgresStore::put_queue(const QueueSettings& settings, PutQueue mode,
                                        TimePoint now) {
@@ -324,7 +322,7 @@ Result<std::size_t> PostgresStore::clear(const QueueRef& queue, std::size_t limi
       change("clear a queue", now, [&](Connection& connection) -> Answer<Result<std::size_t>> {
         const QueueEntry* entry = state().queue(queue);
         if (entry == nullptr) {
-          // It may be new.
+          // The queue may be new.
           if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
           return Result<std::size_t>(embedded::unknown_queue(queue));
         }

@@ -1,4 +1,4 @@
-// What limits have used up, between the tables and the state machine.
+// The used-up part of limits, between the tables and the state machine.
 #pragma once
 
 #include "postgres/rows.h"
@@ -8,9 +8,9 @@
 
 namespace millrace::store_postgres {
 
-// Rows of used.sql: from now on the queues count with what all processes have used.
+// Takes rows of used.sql: from now on the queues count with what all processes have used.
 void read_used(const postgres::Rows& rows, book::Book& book);
-// As they are by now; nothing where the queue has no rates.
+// The rates as they are by now; nothing where the queue has none.
 void write_used(const embedded::QueueEntry& queue, Batch& batch);
 
 }  // namespace millrace::store_postgres

@@ -15,10 +15,10 @@ namespace {
 
 using embedded::QueueEntry;
 
-// Pages of the walk: entries that a filter leaves out are looked at, too.
+// Entries per statement of a walk: those that a filter leaves out are read, too.
 constexpr std::uint32_t walked_at_once = 1000;
 
-// Of full rows a statement reads a few at first, and then as many as come to this many bytes.
+// A statement reads a few full rows at first, and then as many as make up this many bytes.
 constexpr std::uint32_t first_full_step = 64;
 constexpr std::size_t bytes_at_once = 4 * limits::mib;
 
@@ -56,7 +56,7 @@ Result<void> check(const ListRequest& request) {
   return {};
 }
 
-// What find() was not asked for.
+// Leaves out what find() was not asked for.
 void leave_out(Task& task, Parts parts) {
   if (!parts.payload) task.payload.clear();
   if (parts.notes) return;
@@ -64,7 +64,7 @@ void leave_out(Task& task, Parts parts) {
   task.error.reset(), task.delivery.reset(), task.progress = 0;
 }
 
-// In a list that is not full.
+// Leaves out what a list that is not full does not have.
 void leave_out(Task& task) {
   task.payload.clear(), task.result.clear(), task.log.clear(), task.history.clear();
 }
@@ -92,7 +92,7 @@ Result<Task> PostgresStore::find_number(TaskNumber number) {
   }));
 }
 
-// All that are named by their ids, in one statement; the others stay unknown.
+// All tasks that are named by their ids, in one statement; the others stay unknown.
 PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
     Connection& connection, std::span<const TaskRef> tasks, Parts parts) {
   postgres::Array<Uuid> ids;
@@ -113,7 +113,7 @@ PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
   if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
   const postgres::Rows& rows = answer->back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    // One that cannot be read must not hide the others.
+    // A task that cannot be read must not hide the others.
     const auto row = read_row(rows, i);
     Result<Task> task = row ? Result<Task>(task_of(*row, queue_name(row->slot.queue)))
                             : std::unexpected(to_error(row.error(), "find a task"));
@@ -168,7 +168,7 @@ Result<TaskPage> PostgresStore::list(const ListRequest& request) {
   }));
 }
 
-// Takes pages of the tables until the page asked for is full or enough was looked at.
+// Reads the tables in pieces until the page asked for is full or enough was looked at.
 PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
     Connection& connection, const ListRequest& request, const postgres::Array<std::int32_t>& queues,
     const postgres::Array<std::int16_t>& states) {

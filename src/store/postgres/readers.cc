@@ -52,7 +52,7 @@ Result<StoreWithReaders::Session> StoreWithReaders::borrow() {
                   .epoch = writer_->server_epoch()};
   auto opened = session.store->open_reader();
   if (opened) return session;
-  give_back(std::move(session));  // it knows how long to wait before it tries again
+  give_back(std::move(session));  // the session knows how long to wait before it tries again
   return std::unexpected(std::move(opened.error()));
 }
 

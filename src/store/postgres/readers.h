@@ -1,5 +1,5 @@
-// The store as callers see it: one session that changes, and a few beside it that only read, so
-// that reads wait neither for changes nor for each other.
+// The store as callers see it: one session that writes, and a few that only read, so that reads
+// wait neither for changes nor for each other.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class StoreWithReaders final : public ForwardingStore {
   // A session for one call: one that is idle, or a new one while there are fewer than allowed.
   Result<Session> borrow();
   void give_back(Session session);
-  // Sessions that are idle on a server that the writer may have left: they would read what was.
+  // Closes idle sessions on a server that the writer may have left: they would read old data.
   std::vector<Session> take_outdated() REQUIRES(mutex_);
   template <class Call>
   auto read(const Call& call) -> decltype(call(std::declval<PostgresStore&>()));

@@ -13,9 +13,9 @@ namespace millrace::store_postgres {
 namespace {
 
 using embedded::Appender;
+using embedded::ByteReader;
 using embedded::no_moment;
 using embedded::Notes;
-using embedded::ByteReader;
 using embedded::Slot;
 using postgres::Answer;
 using postgres::Bytes;
@@ -23,7 +23,8 @@ using postgres::Rows;
 using sql::RowColumns;
 using sql::TakenColumns;
 
-// What is rarely given and never looked for by SQL. The order numbers the bits and must not change.
+// Fields that are rarely given and that SQL never looks for. The order numbers the bits and must
+// not change.
 void rare_fields(auto& of, const auto& visit) {
   visit(of.content_type), visit(of.timeout), visit(of.max_lost), visit(of.retry);
   visit(of.callback), visit(of.request_id), visit(of.metadata), visit(of.parent);
@@ -102,7 +103,7 @@ Answer<StoredNotes> read_notes(const Rows& rows, std::size_t at, const TaskId& i
   return stored;
 }
 
-// What a caller has given, where the columns are those of Columns.
+// The fields that a caller has given, in the columns of Columns.
 template <class Columns>
 Answer<void> read_given(const Rows& rows, std::size_t at, const TaskId& id, NewTask& given) {
   given.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, Columns::priority));
@@ -212,7 +213,7 @@ Row read_taken(const Rows& rows, std::size_t at) {
   row.created_at = rows.get<TimePoint>(at, At::created_at);
   slot.previous_start = moment_at(rows, at, At::previous_start);
   slot.token = rows.get<std::uint64_t>(at, At::token);
-  // Newer formats are left alone by take.sql. The task is leased by now and has to be handed out.
+  // take.sql leaves newer formats alone. By now the task is leased and has to be handed out.
   (void)read_given<At>(rows, at, slot.id, row.given);
   slot.priority = row.given.priority;
   return row;
@@ -362,7 +363,7 @@ void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping
   to.updated_at.push(slot.updated_at);
   to.previous_start.push(given_moment(slot.previous_start));
   to.started_at.push(given_moment(slot.started_at));
-  to.start_by.push(row.given.start_by);  // none in a second life
+  to.start_by.push(row.given.start_by);  // empty in a second life
   to.moment.push(given_moment(slot.moment));
   to.token.push(slot.token == 0 ? std::nullopt
                                 : std::optional(static_cast<std::int64_t>(slot.token)));

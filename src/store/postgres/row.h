@@ -22,13 +22,13 @@ using book::Row;
 // Reads a row of {{row}} (sql/words.cmake), which the views live_rows, live_heads, final_rows and
 // final_heads have.
 postgres::Answer<Row> read_row(const postgres::Rows& rows, std::size_t at);
-// Reads what take.sql answers. What it has been told is not in there: now, the worker, the lease's
-// end.
+// Reads an answer of take.sql. It does not contain what take.sql was given: now, the worker, the
+// lease's end.
 Row read_taken(const postgres::Rows& rows, std::size_t at);
 Task task_of(const Row& row, const std::string& queue);
 Lease lease_of(Row row, const std::string& queue);
 
-// What most tasks leave out, as bytes; nullopt: nothing of it is given.
+// The fields that most tasks leave out, as bytes; nullopt: none of them is given.
 std::optional<std::string> more_of(const NewTask& task);
 // "{a,\"b c\"}", as PostgreSQL reads it.
 std::optional<std::string> tags_text(const std::vector<std::string>& tags);
@@ -39,7 +39,7 @@ void push_bytes(postgres::Array<postgres::Bytes>& to, const std::optional<std::s
 // Adds a task to the columns that calls change.
 void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping);
 
-// Whole rows; tags are text that PostgreSQL makes an array of.
+// Whole rows; tags are text from which PostgreSQL makes an array.
 struct NewRows {
   sql::ChangedArrays changed;
   sql::GivenArrays given;

@@ -48,7 +48,7 @@ Result<void> check_server(const ServerFacts& facts, bool writes) {
 Promise promise_of(const ServerFacts& facts) {
   Promise promise;
   if (facts.synchronous_commit == "off") {
-    // What the documentation of PostgreSQL says of asynchronous commits.
+    // As the documentation of PostgreSQL says of asynchronous commits.
     promise = {.durability = Durability::interval,
                .loss_window = std::max(3 * facts.wal_writer_delay, Duration(1))};
     promise.warnings.push_back(fmt::format(

@@ -1,4 +1,4 @@
-// Whether a server is one that Millrace can work on, and what it makes of a commit.
+// Whether Millrace can work on a server, and how durable its commits are.
 #pragma once
 
 #include <millrace/result.h>
@@ -19,25 +19,25 @@ struct ServerFacts {
   std::string encoding;
   bool fsync = true;
   bool full_page_writes = true;
-  std::string synchronous_commit;  // as a session of this role and database has it
-  bool has_standbys = false;       // that commits are to wait for
+  std::string synchronous_commit;  // the setting of a session of this role and database
+  bool has_standbys = false;       // standbys that commits are to wait for
   Duration wal_writer_delay{};
   std::string role;
   std::string database;
-  bool pooled = false;  // a pooler is in between: the session is not the one that was connected to
+  bool pooled = false;  // a pooler is in between: sessions change
 };
 
 Result<ServerFacts> server_facts(postgres::Connection& connection);
 
-// `invalid` if it is too old, or speaks another encoding; `unavailable` if it takes no writes and
+// `invalid` if it is too old, or uses another encoding; `unavailable` if it takes no writes and
 // `writes` are wanted.
 Result<void> check_server(const ServerFacts& facts, bool writes);
 
-// What flush() is worth there.
+// How durable a flush() is there.
 struct Promise {
   Durability durability = Durability::synced;
   Duration loss_window{};
-  std::vector<std::string> warnings = {};  // each says which setting, and what it costs
+  std::vector<std::string> warnings = {};  // each names a setting, and what it costs
 };
 Promise promise_of(const ServerFacts& facts);
 

@@ -10,14 +10,14 @@ namespace {
 constexpr std::string_view stale_state = "MR001";
 constexpr std::string_view read_only_state = "25006";
 constexpr std::string_view key_is_taken = "23505";  // a unique index says so
-// A table of a day, which somebody else has made since the transaction began.
+// A table of a day, which another process has made since the transaction began.
 constexpr std::string_view table_is_there = "42P07";
 constexpr int most_attempts = 10;
 
 }  // namespace
 
 postgres::Failure stale() {
-  return {.state = std::string(stale_state), .message = "the settings of queues keep changing"};
+  return {.state = std::string(stale_state), .message = "other processes keep changing queues"};
 }
 
 bool is_stale(const postgres::Failure& failure) {

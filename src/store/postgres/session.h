@@ -1,5 +1,5 @@
 // A connection that is opened again when it was lost or its server no longer takes writes, and
-// transactions that are tried again when they collided with others.
+// transactions that are repeated when they collided with others.
 #pragma once
 
 #include <millrace/result.h>
@@ -19,7 +19,7 @@
 
 namespace millrace::store_postgres {
 
-// The caller decided by settings of queues that are not the newest; read them, and begin again.
+// The caller decided by old settings of queues: it must read them, and begin again.
 postgres::Failure stale();
 bool is_stale(const postgres::Failure& failure);
 
@@ -35,19 +35,20 @@ class Session {
   Session(postgres::ConnectOptions options, Clock& clock)
       : options_(std::move(options)), clock_(clock) {}
 
-  // `unavailable` while there is none; asks the server again no sooner than the back-off allows.
+  // `unavailable` while there is no connection; tries the server again no sooner than the back-off
+  // allows.
   Result<postgres::Connection*> connection();
 
-  // Runs `body(connection)`, which ends with a commit, until it succeeds or fails for good: after
-  // a collision once more from the beginning, after stale() too, once `again()` has been called.
-  // `doing`: for the message, as in "put tasks".
+  // Runs `body(connection)`, which ends with a commit, until it succeeds or fails for good. After a
+  // collision it begins anew; after stale() too, once `again()` has been called. `doing`: for the
+  // message, as in "put tasks".
   template <class Body, class Again>
   auto transact(std::string_view doing, const postgres::TransactOptions& how, Again again,
                 Body body)
       -> Result<typename std::invoke_result_t<Body, postgres::Connection&>::value_type>;
 
-  // How often one was opened: what was there before may have been another server.
-  // Any thread may ask.
+  // How often a connection was opened: the one before may have led to another server. Any thread
+  // may ask.
   std::uint64_t connections() const { return connections_; }
   bool has_connection() const { return connection_ != nullptr && connection_->is_open(); }
 

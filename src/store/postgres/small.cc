@@ -61,8 +61,7 @@ std::optional<std::string> end_of(std::string prefix) {
 
 }  // namespace
 
-// ---- Schedules
-// -----------------------------------------------------------------------------------
+// ---- Schedules ----------------------------------------------------------------------------------
 
 PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
                                                          std::string_view name) {
@@ -84,7 +83,7 @@ Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, PutSchedu
                                              TimePoint now) {
   return flat(
       change("put a schedule", now, [&](Connection& connection) -> Answer<Result<Schedule>> {
-        // Bytes that are no text have no schedule; the state machine says what is wrong with them.
+        // A name that is not text has no schedule; the state machine says what is wrong with it.
         const bool valid = validate(schedule).has_value();
         if (valid) {
           if (auto got = read_schedule(connection, schedule.name); !got) {
@@ -100,8 +99,7 @@ Result<Schedule> PostgresStore::put_schedule(const Schedule& schedule, PutSchedu
         Result<Schedule> stored = embedded::put_schedule(state(), schedule, mode, now);
         if (!stored) return stored;
         Batch batch;
-        // What is not there cannot be locked: a row that somebody else adds meanwhile makes this
-        // begin again.
+        // A missing row cannot be locked: if another process adds it meanwhile, this begins again.
         write_schedule(is_new ? sql::add_schedule : sql::change_schedule, *stored, batch);
         if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
         if (listener_) listener_->tell_schedules();
@@ -167,8 +165,7 @@ Result<Fired> PostgresStore::fire(const Fire& tick, TimePoint now) {
   }));
 }
 
-// ---- Memos
-// ---------------------------------------------------------------------------------------
+// ---- Memos --------------------------------------------------------------------------------------
 
 Result<Memo> PostgresStore::remember(const Remember& request, TimePoint now) {
   return flat(change("remember", now, [&](Connection& connection) -> Answer<Result<Memo>> {

@@ -1,4 +1,4 @@
-// What millrace.put() refuses, and who may call it. Whatever is refused changes nothing
+// What millrace.put() refuses, and which roles may call it. A refused call changes nothing
 // (refused()).
 #include <fmt/format.h>
 
@@ -80,7 +80,7 @@ TEST_F(SqlPutRefusals, an_unknown_queue_with_how_to_make_it) {
               HasSubstr("task_queues (name) values ('mails')"));
 }
 
-TEST_F(SqlPutRefusals, a_queue_of_the_servers_own_is_nobodys) {
+TEST_F(SqlPutRefusals, a_queue_of_the_servers_own_is_refused) {
   make_queue("$webhooks");
   EXPECT_THAT(refused("select millrace.put('$webhooks', 'x')"), HasSubstr("42704"));
 }
@@ -111,7 +111,7 @@ TEST_F(SqlPutRefusals, a_full_queue) {
       sql("select millrace.put('small'); select millrace.put('small', unique_key => 'k')");
   EXPECT_THAT(refused("select millrace.put('small', 'x')"),
               HasSubstr("53400: queue \"small\" is full: 2 tasks wait, 2 are allowed"));
-  // What is there already costs no depth.
+  // A task that exists already costs no depth.
   EXPECT_EQ(sql("select existing from millrace.put_task('small', unique_key => 'k')"), "t");
   catch_up();
   take("small", 1);
@@ -126,7 +126,7 @@ TEST_F(SqlPutRefusals, a_queue_with_a_rate_is_for_servers) {
                     HasSubstr("through a server")));
 }
 
-TEST_F(SqlPutRefusals, whoever_may_put_may_nothing_else) {
+TEST_F(SqlPutRefusals, a_role_that_may_put_may_do_nothing_else) {
   sql("create role app login; select millrace.grant_put('app')");
   const std::string as_app = "set role app; ";
   sql(as_app +
@@ -153,7 +153,7 @@ TEST_F(SqlPutRefusals, whoever_may_put_may_nothing_else) {
        "null, null, null, null, null, null, null, null, false, null, false, null)"}) {
     EXPECT_THAT(refused(as_app + statement), HasSubstr("42501")) << statement;
   }
-  // Names that it plants where it looks first are not looked at.
+  // The function does not use objects that the caller plants in a schema that is searched first.
   sql("create schema trap authorization app");
   sql(as_app +
       "create function trap.length(bytea) returns integer language sql as 'select 1 / 0';"
@@ -166,7 +166,7 @@ TEST_F(SqlPutRefusals, whoever_may_put_may_nothing_else) {
   sql("drop role app");
 }
 
-TEST_F(SqlPutRefusals, nobody_may_without_being_told) {
+TEST_F(SqlPutRefusals, a_role_may_not_put_before_it_is_granted) {
   sql("create role stranger; grant usage on schema millrace to stranger");
   EXPECT_THAT(refused("set role stranger; select millrace.put('q', '{}')"), HasSubstr("42501"));
   sql("drop owned by stranger; drop role stranger");

@@ -30,7 +30,7 @@ class SqlPut : public SqlSession {
   }
 };
 
-// What servers do not say to each other.
+// Waits for notifications, without those that servers send to each other.
 std::vector<postgres::Notification> must_hear(postgres::Connection& listener) {
   auto heard = listener.wait_notification(10s);
   if (!heard || heard->empty()) throw std::runtime_error("nothing was heard");
@@ -61,20 +61,20 @@ TEST_F(SqlPut, is_not_seen_before_the_commit) {
   EXPECT_EQ(counts("q").total(), 0U);
   ASSERT_TRUE(other->commit());
   EXPECT_EQ(counts("q").of(TaskState::queued), 1U);
-  pass(2s);  // others' tasks may lie before the place where takes begin to look
+  pass(2s);  // tasks of others may lie before the place where takes begin to scan
   auto fresh = open_postgres_again();
   use(*fresh);
   EXPECT_THAT(payloads(), ElementsAre("later"));
 }
 
-// One is left open while the other commits; and the work goes on.
+// One session stays open while the other commits, and the work goes on.
 TEST_F(SqlPut, transactions_do_not_wait_for_each_other) {
   auto other = connect();
   other->begin();
   ASSERT_TRUE(other->run_script("select millrace.put('q', 'first')"));
   sql("set lock_timeout = '1s'; select millrace.put('q', 'second', type => 't', priority => 9)");
   EXPECT_THAT(payloads(), ElementsAre("second"));
-  // What it holds: rows that only it sees, and a lock that all who put share.
+  // What it holds: rows that only it sees, and a lock that all sessions that put share.
   EXPECT_EQ(sql("select count(*) from pg_locks where locktype in ('tuple', 'object') "
                 "or (locktype = 'advisory' and mode <> 'ShareLock')"),
             "0");
@@ -169,9 +169,9 @@ TEST_F(SqlPut, the_same_id_is_put_once) {
   EXPECT_THAT(sql(put), ::testing::MatchesRegex(id + R"(\|[0-9]+\|queued\|f)"));
   EXPECT_THAT(sql(put), ::testing::MatchesRegex(id + R"(\|[0-9]+\|queued\|t)"));
   EXPECT_EQ(payloads().size(), 1U);
-  EXPECT_THAT(sql(put), HasSubstr("|completed|t"));  // finished is there, too
+  EXPECT_THAT(sql(put), HasSubstr("|completed|t"));  // a finished task counts, too
   EXPECT_EQ(counts("q").total(), 1U);
-  // Whatever else it says: what is there is the answer.
+  // Whatever else the call says: the existing task is the answer.
   EXPECT_EQ(sql("select millrace.put('no-such-queue', id => '" + id + "')"), id);
   EXPECT_EQ(miscounted(), "");
 }
@@ -217,7 +217,7 @@ TEST_F(SqlPut, a_window_outlives_its_task_and_ends) {
   EXPECT_EQ(miscounted(), "");
 }
 
-TEST_F(SqlPut, a_key_that_another_transaction_puts_is_waited_for_as_long_as_one_wants) {
+TEST_F(SqlPut, a_put_waits_for_a_key_of_another_transaction_as_long_as_lock_timeout_allows) {
   auto other = connect();
   other->begin();
   ASSERT_TRUE(other->run_script("select millrace.put('q', 'first', unique_key => 'k')"));
@@ -238,8 +238,8 @@ TEST_F(SqlPut, names_a_queue_by_name_number_or_id) {
   EXPECT_THAT(payloads("numbered"), UnorderedElementsAre("by number", "by name", "by id"));
 }
 
-// A queue is not erased under somebody who puts into it; its number would be used again.
-TEST_F(SqlPut, a_queue_stays_while_somebody_puts_into_it) {
+// A queue is not erased while a session puts into it; its number would be used again.
+TEST_F(SqlPut, a_queue_stays_while_a_session_puts_into_it) {
   auto other = connect();
   other->begin();
   ASSERT_TRUE(other->run_script("select millrace.put('q', 'x')"));
@@ -277,7 +277,7 @@ TEST_F(SqlPut, many_at_once_are_counted_and_work_through_the_store) {
   EXPECT_EQ(miscounted(), "");
 }
 
-// Whoever comes second finds the first, however close they are.
+// The second session finds the task of the first, however close they are.
 TEST_F(SqlPut, a_key_and_an_id_are_put_once_by_many_at_the_same_time) {
   const std::string id = to_text(fresh_id().value);
   std::vector<std::thread> threads;
@@ -300,7 +300,7 @@ TEST_F(SqlPut, a_key_and_an_id_are_put_once_by_many_at_the_same_time) {
   EXPECT_EQ(miscounted(), "");
 }
 
-// Only for those who ask: transactions that notify commit one after the other.
+// Only callers that ask for it notify: transactions that notify commit one after the other.
 TEST_F(SqlPut, wakes_the_servers_if_it_is_told_to) {
   auto listener = connect();
   const std::string channel = "millrace_millrace";

@@ -26,7 +26,7 @@ class StaleSettings : public ::testing::Test {
   StoreDriver other{*second};
 };
 
-// What has to begin again must not have been done before: a settlement would be `already`.
+// A call that begins again must not have been applied before: a settlement would be `already`.
 TEST_F(StaleSettings, a_settlement_is_applied_once_although_a_queue_has_changed) {
   one.put(task("q"));
   const Lease lease = one.take_one("q");
@@ -44,13 +44,13 @@ TEST_F(StaleSettings, an_extension_adds_its_line_once) {
   EXPECT_THAT(one.find(lease.id).log, SizeIs(1));
 }
 
-TEST_F(StaleSettings, a_limit_that_somebody_else_has_set_holds_at_once) {
+TEST_F(StaleSettings, a_limit_that_another_process_has_set_holds_at_once) {
   one.put_all({task("q"), task("q"), task("q")});
   other.make_queue(queue("q", {.max_concurrent = 1}));
   EXPECT_THAT(one.take("q"), SizeIs(1));
 }
 
-TEST_F(StaleSettings, a_depth_that_somebody_else_has_set_holds_at_once) {
+TEST_F(StaleSettings, a_depth_that_another_process_has_set_holds_at_once) {
   other.make_queue(queue("q", {.max_depth = 1}));
   const auto put = first->put(std::vector<NewTask>{task("q"), task("q")}, one.now);
   ASSERT_THAT(put, IsOk());
@@ -58,8 +58,8 @@ TEST_F(StaleSettings, a_depth_that_somebody_else_has_set_holds_at_once) {
   EXPECT_THAT((*put)[1], IsLimited());
 }
 
-// By the new rule it goes to a table of days that nobody has needed before.
-TEST_F(StaleSettings, a_task_ends_by_a_rule_that_somebody_else_has_made_longer_meanwhile) {
+// By the new rule the task goes to a table of days that did not exist before.
+TEST_F(StaleSettings, a_task_ends_by_a_rule_that_another_process_has_made_longer_meanwhile) {
   one.put(task("q"));
   const Lease lease = one.take_one("q");
   const Put waiting = one.put(task("q"));
@@ -71,14 +71,14 @@ TEST_F(StaleSettings, a_task_ends_by_a_rule_that_somebody_else_has_made_longer_m
             "77\n78\n");
 }
 
-TEST_F(StaleSettings, a_queue_that_somebody_else_has_made_is_known) {
+TEST_F(StaleSettings, a_queue_that_another_process_has_made_is_known) {
   other.make_queue("new");
   one.put(task("new"));
   EXPECT_THAT(other.take("new"), SizeIs(1));
 }
 
-// What was put into a queue that is erased in the same moment would be lost.
-TEST_F(StaleSettings, a_queue_is_not_erased_under_somebody_who_puts_into_it) {
+// A task that is put into a queue while it is erased would be lost.
+TEST_F(StaleSettings, a_queue_is_not_erased_under_a_process_that_puts_into_it) {
   const auto putting = postgres::Connection::open({.url = shared_postgres().url()});
   ASSERT_TRUE(putting.has_value());
   (*putting)->begin({});
@@ -97,7 +97,7 @@ TEST_F(StaleSettings, a_queue_is_not_erased_under_somebody_who_puts_into_it) {
   EXPECT_THAT(one.take("q"), SizeIs(1));
 }
 
-// It may be one that took over, and that had not heard of everything.
+// The server may be one that took over, and that had not received everything.
 TEST_F(StaleSettings, a_lease_that_ended_long_ago_is_found_after_a_new_connection) {
   one.put(task("q"));
   one.take_one("q");

@@ -47,7 +47,7 @@ class Standby : public ::testing::Test {
     EXPECT_THAT(put.error().message, HasSubstr("takes no writes"));
     EXPECT_GT(put.error().retry_after, Duration::zero());
   }
-  // Whether nobody waits at a server that may be the wrong one; `those` of its sessions.
+  // Whether all of `those` sessions have left a server that may be the wrong one.
   bool all_have_left(const std::string& those) {
     for (const auto until = clock_.steady() + 20s; clock_.steady() < until;) {
       if (server_.run_sql("select pid from pg_stat_activity where " + those).empty()) return true;
@@ -63,7 +63,7 @@ class Standby : public ::testing::Test {
   const NewTask first_ = task("q");
 };
 
-// Where one address leads to whoever is the primary, it must be asked for again.
+// Where one address leads to the current primary, it must be resolved again.
 TEST_F(Standby, is_left_by_sessions_that_want_to_write) {
   server_.demote();
   EXPECT_THAT(driver_.try_put(task("q")), FailsWith(ErrorCode::unavailable));
@@ -71,7 +71,7 @@ TEST_F(Standby, is_left_by_sessions_that_want_to_write) {
   ASSERT_TRUE(soon([&] { return driver_.try_find(first_.id); })) << "it may be read";
   takes_no_writes();
   EXPECT_TRUE(all_have_left(writing_));
-  server_.run_sql("select pg_sleep(0.2)");  // so that they may try again
+  server_.run_sql("select pg_sleep(0.2)");  // so that the sessions may try again
   takes_no_writes();
   const auto flushed = store_->flush();
   ASSERT_FALSE(flushed.has_value());
@@ -83,7 +83,7 @@ TEST_F(Standby, is_left_by_sessions_that_want_to_write) {
   EXPECT_EQ(driver_.take("q").size(), 2U);
 }
 
-TEST_F(Standby, is_what_a_server_becomes_that_is_made_read_only) {
+TEST_F(Standby, is_how_a_server_counts_that_was_made_read_only) {
   server_.set_read_only(true);
   const auto flushed = store_->flush();
   ASSERT_FALSE(flushed.has_value()) << "what it is about may be on another server";
@@ -96,7 +96,7 @@ TEST_F(Standby, is_what_a_server_becomes_that_is_made_read_only) {
   EXPECT_EQ(driver_.take("q").size(), 2U);
 }
 
-TEST_F(Standby, is_left_by_who_vacuums) {
+TEST_F(Standby, is_left_by_the_session_that_vacuums) {
   const store_postgres::Vacuum vacuum({.url = server_.url(), .application_name = "cleaner"}, clock_,
                                       20ms);
   std::string session;

@@ -1,5 +1,5 @@
-// Calls that the server stops, as it does when they take longer than they may, and what the next
-// one does then.
+// Calls that the server stops, as it does when they exceed their time limit, and what the next call
+// does then.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Drives a store whose clock stands still; what the fixture's own does is another server's doing.
+// Drives a store whose clock stands still; the fixture's own store plays another server.
 class StoppedCalls : public SqlSession {
  protected:
   StoppedCalls() {
@@ -34,7 +34,7 @@ class StoppedCalls : public SqlSession {
     sql("drop function if exists stop_here cascade");
   }
 
-  // Runs until it waits for a lock; 20 s later, by its clock, it is stopped.
+  // Runs the call until it waits for a lock; 20 s later, by its clock, it is stopped.
   template <class Call>
   auto stopped(const Call& call) {
     auto answer = std::async(std::launch::async, call);
@@ -47,7 +47,7 @@ class StoppedCalls : public SqlSession {
     return answer.get();
   }
 
-  // Whoever changes this task waits.
+  // Calls that change this task wait.
   void stop_takers_of(const Put& task) {
     sql(
         fmt::format("create function stop_here() returns trigger language plpgsql as $$ begin "
@@ -65,12 +65,12 @@ class StoppedCalls : public SqlSession {
   std::unique_ptr<postgres::Connection> stop_at_;
 };
 
-TEST_F(StoppedCalls, a_look_from_the_bottom_does_not_keep_what_is_at_the_top_from_being_taken) {
+TEST_F(StoppedCalls, a_rescan_from_the_bottom_does_not_keep_tasks_at_the_top_from_being_taken) {
   one_.pass(1s);
   one_.put(task("q"));
   one_.take_one("q");
   const Put below = put(task("q"));  // another server's clock is late
-  ASSERT_THAT(one_.take("q"), IsEmpty()) << "it looked below";
+  ASSERT_THAT(one_.take("q"), IsEmpty()) << "it rescanned";
   stop_takers_of(below);
   const Put above = one_.put(task("q"));
   clock_.advance(1s);
@@ -83,7 +83,7 @@ TEST_F(StoppedCalls, a_look_from_the_bottom_does_not_keep_what_is_at_the_top_fro
   EXPECT_THAT(ids_of(must(one_.try_take(request))), ElementsAre(below.id));
 }
 
-// What this process gave back itself is never missed, not even for a second.
+// A task that this process gave back itself is never missed, not even for a second.
 TEST_F(StoppedCalls, a_take_that_has_to_begin_again_misses_nothing) {
   const Put first = one_.put(task("q"));
   one_.put(task("q"));
@@ -91,11 +91,11 @@ TEST_F(StoppedCalls, a_take_that_has_to_begin_again_misses_nothing) {
   ASSERT_THAT(leases, SizeIs(2));
   one_.settle(given_back(leases.front()));
   make_queue(queue("q", {.description = "changed meanwhile"}));
-  clock_.advance(1s);  // a look below is due, with the settings of before
+  clock_.advance(1s);  // a rescan is due, with the settings from before
   EXPECT_THAT(ids_of(one_.take("q")), ElementsAre(first.id));
 }
 
-TEST_F(StoppedCalls, a_long_look_for_ended_leases_is_not_tried_again_at_once) {
+TEST_F(StoppedCalls, a_long_scan_for_ended_leases_is_not_tried_again_at_once) {
   one_.put(task("q"));
   one_.take_one("q");
   ASSERT_THAT(one_.due(), IsEmpty());
@@ -103,7 +103,7 @@ TEST_F(StoppedCalls, a_long_look_for_ended_leases_is_not_tried_again_at_once) {
   ASSERT_THAT(stopped([&] { return its_store_->due(one_.now, 10); }),
               FailsWith(ErrorCode::unavailable));
   stop_at_->rollback();
-  // A long look would find it, and a short one does not.
+  // A long scan would find the lease; a short one does not.
   sql("update millrace.tasks set lease_until = lease_until - interval '90 seconds'");
   EXPECT_THAT(one_.due(), IsEmpty());
   clock_.advance(1min);

@@ -16,9 +16,10 @@ struct TablesUpdate {
   std::string sql = {};                      // what applies them, for psql
 };
 
-// What the tables lack; what is asked of `options` about migrating plays no part.
+// The migrations that the tables lack; `options.migrate` plays no part.
 Result<TablesUpdate> plan_postgres(const PostgresOptions& options);
-// Applies that, and says what it was. Who comes at the same time waits, and finds nothing to do.
+// Applies them, and returns which they were. A process that comes at the same time waits, and finds
+// nothing to do.
 Result<TablesUpdate> migrate_postgres(const PostgresOptions& options);
 
 struct TablesReport {
@@ -27,7 +28,7 @@ struct TablesReport {
   std::vector<std::string> damage = {};
 };
 
-// Reads all rows at one moment while others work, and compares them with what is counted.
+// Reads all rows at one moment while others work, and compares them with the counters.
 Result<TablesReport> verify_postgres(const PostgresOptions& options);
 
 }  // namespace millrace

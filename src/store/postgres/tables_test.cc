@@ -1,4 +1,4 @@
-// Opening a store on a real server: what it finds there, what it makes there, and what it says when
+// Opening a store on a real server: what it finds there, what it makes there, and its errors when
 // it must not or cannot.
 #include "store/postgres/tables.h"
 
@@ -99,7 +99,7 @@ TEST_F(Tables, may_be_made_by_hand) {
 }
 
 TEST_F(Tables, are_made_by_one_while_others_wait) {
-  // Nobody gets further than the lock until all are there.
+  // No session gets past the lock until all are there.
   auto lock = postgres::Connection::open({.url = url()});
   ASSERT_TRUE(lock);
   static constexpr postgres::Sql take{"take",
@@ -147,7 +147,7 @@ TEST_F(Tables, of_a_newer_program_are_left_alone) {
   }
 }
 
-TEST_F(Tables, are_not_made_where_nobody_wants_that) {
+TEST_F(Tables, are_not_made_where_migration_is_off) {
   PostgresOptions off = options();
   off.migrate = false;
   PostgresOptions reading = options();
@@ -173,7 +173,7 @@ TEST_F(Tables, need_a_role_that_owns_the_schema) {
   ASSERT_FALSE(denied);
   EXPECT_EQ(denied.error().code, ErrorCode::invalid);
   EXPECT_THAT(denied.error().message, HasSubstr("must own the schema millrace"));
-  // As an administrator would: the schema, and no more than that.
+  // As an administrator would do it: only the schema.
   run(fmt::format("drop schema millrace; create schema millrace authorization {}", role));
   auto store = open(as_role);
   ASSERT_THAT(store, test::IsOk());
@@ -304,7 +304,7 @@ TEST(Promise, is_asked_only_of_servers_that_can_make_one) {
 
 // ---- Verifying ---------------------------------------------------------------------------------
 
-TEST_F(Tables, are_counted_and_what_is_wrong_is_told) {
+TEST_F(Tables, are_counted_and_differences_are_reported) {
   EXPECT_THAT(verify_postgres(options()).error().message, HasSubstr("no tables of Millrace"));
   auto store = open(options());
   ASSERT_THAT(store, test::IsOk());

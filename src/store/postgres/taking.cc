@@ -22,9 +22,9 @@ bool is_limited(const QueueEntry& queue) {
 
 }  // namespace
 
-Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Marks& marks,
+Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, TakeCursors& cursors,
                std::chrono::nanoseconds steady, TimePoint now)
-    : state_(state), marks_(marks), now_(now), began_(steady) {
+    : state_(state), cursors_(cursors), now_(now), began_(steady) {
   takes_.reserve(requests.size());
   for (const TakeRequest& request : requests) {
     Take& take = takes_.emplace_back(Take{.request = &request, .queues = {}, .result = {}});
@@ -38,8 +38,8 @@ Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, Ma
         take.result = embedded::unknown_queue(want.queue);
         break;
       }
-      const bool first = before_.try_emplace(queue->index, marks.places(queue->index)).second;
-      if (first && marks.look_below(queue->index, steady)) looks_below_.push_back(queue->index);
+      const bool first = before_.try_emplace(queue->index, cursors.positions(queue->index)).second;
+      if (first && cursors.rescan_if_due(queue->index, steady)) rescans_.push_back(queue->index);
       take.queues.push_back(queue);
     }
   }
@@ -79,7 +79,7 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   postgres::Array<std::int32_t> mosts;
   postgres::Array<std::int64_t> leases;
   postgres::Array<std::int64_t> ageings;
-  postgres::Array<std::int32_t> mark_queues;
+  postgres::Array<std::int32_t> cursor_queues;
   postgres::Array<std::int16_t> priorities;
   postgres::Array<TimePoint> starts;
   postgres::Array<std::int64_t> numbers;
@@ -97,11 +97,11 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
     leases.push(take.request->lease.value_or(settings.lease).count());
     ageings.push(settings.ageing ? std::optional(settings.ageing->count()) : std::nullopt);
     for (std::uint8_t priority = priority_count; priority-- > 0;) {
-      const Marks::Mark mark = marks_.at(queue.index, priority);
-      mark_queues.push(queue.index);
+      const TakeCursors::Cursor cursor = cursors_.at(queue.index, priority);
+      cursor_queues.push(queue.index);
       priorities.push(priority);
-      starts.push(mark.start);
-      numbers.push(static_cast<std::int64_t>(mark.number));
+      starts.push(cursor.start);
+      numbers.push(static_cast<std::int64_t>(cursor.number));
     }
   }
   take.next = end;
@@ -110,10 +110,10 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
                       .mosts = mosts,
                       .ageings = ageings,
                       .version = version,
-                      .mark_queues = mark_queues,
-                      .mark_priorities = priorities,
-                      .mark_starts = starts,
-                      .mark_numbers = numbers,
+                      .cursor_queues = cursor_queues,
+                      .cursor_priorities = priorities,
+                      .cursor_starts = starts,
+                      .cursor_numbers = numbers,
                       .now = now_,
                       .bytes = static_cast<std::int64_t>(limits::max_taken_bytes - take.bytes),
                       .leases = leases,
@@ -136,7 +136,7 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
     row.slot.started_at = now_;
     row.slot.moment = later(now_, take.request->lease.value_or(settings.lease));
     if (!settings.ageing) {
-      marks_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});
+      cursors_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});
     }
     --take.missing[queue.index];
     if (settings.max_concurrent) ++queue.running;
@@ -146,11 +146,11 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
   }
   if (take.bytes >= limits::max_taken_bytes) return;
   for (const auto& [queue, count] : take.missing) {
-    if (count != 0) marks_.emptied(queue, now_);
+    if (count != 0) cursors_.emptied(queue, now_);
   }
 }
 
-// The order of the contract: as the queues were named, then by priority, moment and number.
+// Sorts by the contract: as the queues were named, then by priority, moment and number.
 void Taking::put_in_order(const Take& take, std::vector<Row>& taken) const {
   std::unordered_map<std::uint16_t, std::size_t> places;
   for (const QueueEntry* queue : take.queues) places.emplace(queue->index, places.size());
@@ -177,11 +177,11 @@ void Taking::read_all(std::span<const postgres::Rows> answers) {
 }
 
 void Taking::ended(std::chrono::nanoseconds steady, bool succeeded) {
-  for (const std::uint16_t queue : looks_below_) marks_.looked(queue, began_, steady);
+  for (const std::uint16_t queue : rescans_) cursors_.rescanned(queue, began_, steady);
   if (succeeded) return;
-  // Most likely a look from the bottom was stopped because it took too long. The next one begins
-  // where this one would have: what is at the top can be taken still.
-  for (const auto& [queue, places] : before_) marks_.put_back(queue, places);
+  // Most likely a rescan from the bottom was stopped because it took too long. The next take begins
+  // where this one would have begun without it, so tasks further up can still be taken.
+  for (const auto& [queue, places] : before_) cursors_.restore(queue, places);
 }
 
 std::vector<Result<std::vector<Lease>>> Taking::results() {

@@ -1,4 +1,4 @@
-// The takes of one call: what is asked of the tables, and the leases that come of it.
+// The takes of one call: what they ask of the tables, and the leases that result.
 #pragma once
 
 #include <millrace/result.h>
@@ -12,32 +12,32 @@
 #include "postgres/rows.h"
 #include "store/embedded/state.h"
 #include "store/postgres/batch.h"
-#include "store/postgres/marks.h"
 #include "store/postgres/row.h"
+#include "store/postgres/take_cursors.h"
 
 namespace millrace::store_postgres {
 
 class Taking {
  public:
-  // `steady`: for what is to be done once a second.
-  Taking(std::span<const TakeRequest> requests, embedded::State& state, Marks& marks,
+  // `steady` decides whether rescans are due.
+  Taking(std::span<const TakeRequest> requests, embedded::State& state, TakeCursors& cursors,
          std::chrono::nanoseconds steady, TimePoint now);
 
   std::size_t size() const { return takes_.size(); }
   // Queues whose limits have to be looked at first, in order.
   std::vector<std::uint16_t> limited() const;
 
-  // A take that names a queue twice has to be asked for in parts.
+  // A take that names a queue twice has to be sent in parts.
   bool has_parts() const;
 
-  // The next part of a take. False: there is nothing more to ask for.
+  // Writes the next part of a take. False: there is nothing more to ask for.
   bool write(std::size_t take, std::int64_t version, Batch& batch);
   void read(std::size_t take, const postgres::Rows& rows);
-  // All of them, where nothing is limited.
+  // Writes or reads all takes, where nothing is limited.
   void write_all(std::int64_t version, Batch& batch);
   void read_all(std::span<const postgres::Rows> answers);
 
-  // It is over: what was taken is committed, or nothing was taken.
+  // The call is over: its takes are committed, or nothing was taken.
   void ended(std::chrono::nanoseconds steady, bool succeeded);
   std::vector<Result<std::vector<Lease>>> results();
 
@@ -47,9 +47,9 @@ class Taking {
     std::vector<embedded::QueueEntry*> queues;
     Result<std::vector<Lease>> result;
     bool asked = false;
-    std::size_t next = 0;                                 // of the queues, to be asked for
-    std::map<std::uint16_t, std::uint32_t> missing = {};  // of the part asked for, by queue
-    std::size_t bytes = 0;                                // of payloads, that were given
+    std::size_t next = 0;                                 // the queue to be asked for next
+    std::map<std::uint16_t, std::uint32_t> missing = {};  // by queue, of the part that was sent
+    std::size_t bytes = 0;                                // of payloads that were given
   };
 
   // Where the part ends that begins with `take.next`.
@@ -57,11 +57,11 @@ class Taking {
   void put_in_order(const Take& take, std::vector<Row>& taken) const;
 
   embedded::State& state_;
-  Marks& marks_;
+  TakeCursors& cursors_;
   const TimePoint now_;
   const std::chrono::nanoseconds began_;
-  std::map<std::uint16_t, Marks::Places> before_;  // by queue
-  std::vector<std::uint16_t> looks_below_;         // queues
+  std::map<std::uint16_t, TakeCursors::Positions> before_;  // by queue
+  std::vector<std::uint16_t> rescans_;                      // queues
   std::vector<Take> takes_;
 };
 

@@ -20,7 +20,8 @@ using postgres::Rows;
 
 constexpr Duration a_day = std::chrono::days(1);
 constexpr Duration longest_drop = std::chrono::minutes(5);
-// A step of upkeep that takes so long is left out for a while. What is late by it can be seen.
+// A step of upkeep that takes this long is left out for a while. Users may see that its work is
+// late.
 constexpr Duration noticed_step = std::chrono::milliseconds(500);
 
 Result<void> check_limit(std::size_t limit, std::size_t most) {
@@ -36,8 +37,7 @@ std::string text_of(std::chrono::sys_days day) {
 
 }  // namespace
 
-// ---- due
-// -----------------------------------------------------------------------------------------
+// ---- due ----------------------------------------------------------------------------------------
 
 Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit) {
   if (auto good = check_limit(limit, limits::max_due); !good) {
@@ -49,17 +49,17 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
         Batch batch;
         batch.add(sql::version);
         batch.add(sql::DueLeases{
-            .now = now, .after = lease_looks_.begin(now, clock_.steady()), .most = most});
+            .now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
         batch.add(sql::DueWaits{.now = now, .most = most});
         auto answer = connection.commit(batch.statements());
         if (!answer) {
-          lease_looks_.failed(clock_.steady());
+          lease_scan_.failed(clock_.steady());
           return std::unexpected(std::move(answer.error()));
         }
         if (auto fresh = check_version((*answer)[0]); !fresh) {
           return std::unexpected(fresh.error());
         }
-        if ((*answer)[1].empty()) lease_looks_.none(now, clock_.steady());
+        if ((*answer)[1].empty()) lease_scan_.none(now, clock_.steady());
         struct Found {
           TimePoint at;
           std::uint64_t number;
@@ -93,8 +93,7 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
       });
 }
 
-// ---- advance
-// -------------------------------------------------------------------------------------
+// ---- advance ------------------------------------------------------------------------------------
 
 // One statement that counts what it did.
 PostgresStore::Answer<std::size_t> PostgresStore::count_of(Connection& connection,
@@ -134,12 +133,13 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   const auto most = [&] { return static_cast<std::int64_t>(left); };
   const auto step = [&](const auto& call, std::size_t* counts) -> Answer<void> {
     const std::string_view name = call.its_sql().name;
-    Pace& pace = step_paces_.try_emplace(name, Duration::zero(), 20, noticed_step).first->second;
+    Throttle& throttle =
+        step_throttles_.try_emplace(name, Duration::zero(), 20, noticed_step).first->second;
     const auto began = clock_.steady();
-    if (left == 0 || !pace.may_begin(began)) return {};
+    if (left == 0 || !throttle.may_begin(began)) return {};
     auto count = count_of(connection, batch_of(call));
-    // It looked at all there is, or was stopped before.
-    if (!count || *count < left) pace.ended(began, clock_.steady());
+    // The step looked at everything there is, or was stopped before.
+    if (!count || *count < left) throttle.ended(began, clock_.steady());
     if (!count) return std::unexpected(std::move(count.error()));
     left -= std::min(left, *count);
     if (counts != nullptr) *counts += *count;
@@ -164,9 +164,9 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
     return std::unexpected(ok.error());
   }
   done.more = left == 0;
-  if (const auto began = clock_.steady(); next_looks_.may_begin(began)) {
+  if (const auto began = clock_.steady(); next_throttle_.may_begin(began)) {
     auto next = next_moment(connection, now);
-    next_looks_.ended(began, clock_.steady());
+    next_throttle_.ended(began, clock_.steady());
     if (!next) return std::unexpected(next.error());
     done.next = *next;
   } else {
@@ -178,8 +178,8 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
   return done;
 }
 
-// By the rules of queues. Age counts here where it is less than a day; whole days go with their
-// table, but for those that a rule made shorter has left behind.
+// Prunes by the rules of queues. An age counts here if it is less than a day. Whole days go with
+// their table, except tasks that a rule made shorter has left behind.
 PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoint now,
                                                  std::size_t& left, std::size_t& removed,
                                                  std::vector<std::uint16_t>& to_lift) {
@@ -235,7 +235,7 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
       if (!gone) return std::unexpected(std::move(gone.error()));
       const auto count = static_cast<std::size_t>(gone->front().get<std::int64_t>(0, 0));
       const auto last = gone->front().get<std::optional<TimePoint>>(0, 1);
-      // What others restored may have ended before the mark.
+      // A task that another process restored may have ended before the mark.
       if (last || excess != 0 || look_back) mark = last.value_or(first_time);
       left -= std::min(left, count);
       removed += count;
@@ -244,7 +244,8 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
   return {};
 }
 
-// Queues that are being removed. What goes is gone at once: next_moment() must not see it.
+// Empties queues that are being removed. Each step is applied at once: next_moment() must not see
+// it.
 PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection, std::size_t& left,
                                                          std::size_t& removed,
                                                          std::vector<std::uint16_t>& to_lift,
@@ -266,7 +267,8 @@ PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection,
   return {};
 }
 
-// Ends a pause or a drain, or the queue itself if it is empty and to be removed. How many ended.
+// Ends a pause or a drain, or the queue itself if it is empty and to be removed. Returns how many
+// ended.
 Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
   return change_queues<std::size_t>(
       "end a pause", [&](Connection& connection) -> Answer<Result<std::size_t>> {
@@ -334,8 +336,7 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
   return first;
 }
 
-// ---- Tables of days
-// ------------------------------------------------------------------------------
+// ---- Tables of days -----------------------------------------------------------------------------
 
 Result<void> PostgresStore::make_partitions(TimePoint now) {
   const auto today = std::chrono::floor<std::chrono::days>(now);
@@ -350,7 +351,8 @@ Result<void> PostgresStore::make_partitions(TimePoint now) {
       const std::pair key(task_class, std::int64_t{day.time_since_epoch().count()});
       if (partitions_.contains(key)) continue;
       auto made = session_.transact(
-          // Durable at once: it is remembered as there, and a crash must not make that untrue.
+          // Durable at once: this process remembers that the table exists, and a crash must not
+          // make that untrue.
           "make a table for finished tasks", {}, [] { return Result<void>(); },
           [&](Connection& connection) -> Answer<bool> {
             const Batch make = batch_of(sql::MakePartition{
@@ -384,9 +386,10 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
   if (!read) return std::unexpected(std::move(read.error()));
   std::size_t removed = 0;
   for (const auto& [days, day] : over) {
-    // It is read once to be counted. Whoever holds it must not be waited for; there is a next time.
+    // The drop reads the table once to count its tasks. It must not wait for a session that holds
+    // the table; there is a next time.
     const auto began = clock_.steady();
-    if (!drops_.may_begin(began)) break;
+    if (!drop_throttle_.may_begin(began)) break;
     auto gone = session_.transact(
         "drop a table of finished tasks",
         {.statement_timeout = longest_drop,
@@ -400,7 +403,7 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
           if (!answer) return std::unexpected(std::move(answer.error()));
           return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
         });
-    drops_.ended(began, clock_.steady());
+    drop_throttle_.ended(began, clock_.steady());
     if (!gone) continue;
     removed += *gone;
     partitions_.erase({static_cast<std::int16_t>(days), day.time_since_epoch().count()});

@@ -1,4 +1,4 @@
-// What keeps the tables small, on a real server.
+// What keeps the tables small, tested on a real server.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -25,7 +25,7 @@ class Upkeep : public SqlSession {
 
   static postgres::ConnectOptions options() { return {.url = shared_postgres().url()}; }
 
-  // Rows that were there and are not: those of a table that others change often.
+  // Dead rows of a table that others change often.
   static void leave_dead_rows(int count) {
     sql(
         fmt::format("insert into millrace.count_changes select 1, 9, 0, 0 from "
@@ -37,7 +37,7 @@ class Upkeep : public SqlSession {
         sql("select vacuum_count from pg_stat_user_tables "
             "where relid = 'millrace.count_changes'::regclass"));
   }
-  // So many times since the test began.
+  // How often it happened since the test began.
   bool eventually_vacuumed(int times) const {
     SystemClock clock;
     for (const auto until = clock.steady() + 20s; clock.steady() < until;) {
@@ -52,8 +52,8 @@ class Upkeep : public SqlSession {
 
 // ---- Pruning -----------------------------------------------------------------------------------
 
-// Two that had counted the same tasks would remove twice as many.
-TEST_F(Upkeep, only_one_prunes_at_a_time) {
+// Two processes that had counted the same tasks would remove twice as many.
+TEST_F(Upkeep, one_process_prunes_at_a_time) {
   make_queue(queue("few", {.keep_completed = {.last = 2}}));
   for (int i = 0; i < 5; ++i) {
     put(task("few"));
@@ -70,8 +70,8 @@ TEST_F(Upkeep, only_one_prunes_at_a_time) {
   EXPECT_EQ(counts("few").of(TaskState::completed), 2U);
 }
 
-// A restored task leaves by itself; once its queue is emptied there is nothing to come back for.
-TEST_F(Upkeep, what_a_removed_queue_had_is_no_reason_to_come_back) {
+// A restored task is removed by itself; once its queue is empty there is nothing to look for.
+TEST_F(Upkeep, tasks_of_a_removed_queue_set_no_next_moment) {
   make_queue(queue("gone", {.keep_dead = {.for_time = 30 * 24h}}));
   restore(old_task("gone", {.state = TaskState::dead}));
   ASSERT_TRUE(store().advance(now, 1000)->next.has_value());
@@ -81,7 +81,7 @@ TEST_F(Upkeep, what_a_removed_queue_had_is_no_reason_to_come_back) {
 
 // ---- Tables of days ----------------------------------------------------------------------------
 
-// As after a failover to a standby that had not heard of them yet.
+// As after a failover to a standby that had not received these tables yet.
 TEST_F(Upkeep, tables_of_days_that_another_server_lacks_are_made_again) {
   put(task("q"));
   settle(done(take_one("q")));
@@ -94,8 +94,8 @@ TEST_F(Upkeep, tables_of_days_that_another_server_lacks_are_made_again) {
   EXPECT_EQ(settle(done(lease)), TaskState::completed);
 }
 
-// What another server has removed from it and not committed yet would be counted twice.
-TEST_F(Upkeep, a_table_of_a_day_is_dropped_when_nobody_changes_it) {
+// Tasks that another server has removed, without having committed yet, would be counted twice.
+TEST_F(Upkeep, a_table_of_a_day_is_dropped_when_no_session_changes_it) {
   const Put removed = put(task("q"));
   put(task("q"));
   for (const Lease& lease : take("q")) settle(done(lease));
@@ -149,7 +149,7 @@ TEST_F(Upkeep, many_dead_rows_are_cleared_away_and_a_few_are_not) {
   EXPECT_TRUE(eventually_vacuumed(1));
 }
 
-// With an old snapshot open the rows stay, and to try again would be work for nothing.
+// With an old snapshot open the dead rows stay, and trying again would be wasted work.
 TEST_F(Upkeep, dead_rows_that_have_to_stay_are_tried_once) {
   SystemClock clock;
   const auto other = connect();

@@ -11,12 +11,12 @@
 namespace millrace::store_postgres {
 namespace {
 
-// A table of hundreds of gigabytes is not vacuumed in a moment.
+// A table of hundreds of gigabytes takes long to vacuum.
 constexpr Duration longest_vacuum = std::chrono::hours(1);
-// A fourth of the time at most. With much less it cannot keep up: the longer the pause, the larger
+// A quarter of the time at most. With much less it cannot keep up: the longer the pause, the larger
 // the table, and the longer the pause after that.
 constexpr int share = 4;
-// So many new dead rows are worth it, or a fifth of the live ones.
+// This many new dead rows are worth a vacuum, or a fifth of the live ones.
 constexpr std::int64_t worth_it = 50'000;
 
 }  // namespace
@@ -25,7 +25,7 @@ Vacuum::Vacuum(postgres::ConnectOptions options, Clock& clock, std::chrono::mill
     : options_(std::move(options)),
       clock_(clock),
       every_(every),
-      pace_(every, share),
+      throttle_(every, share),
       thread_([this] { run(); }) {}
 
 Vacuum::~Vacuum() {
@@ -33,14 +33,14 @@ Vacuum::~Vacuum() {
     const Lock lock(mutex_);
     stopping_ = true;
     changed_.notify_one();
-    if (connection_) connection_->abandon();  // the server ends what it has begun
+    if (connection_) connection_->abandon();  // the server finishes what it has begun
   }
   thread_.join();
 }
 
 void Vacuum::run() {
   while (wait()) {
-    if (!pace_.may_begin(clock_.steady())) continue;
+    if (!throttle_.may_begin(clock_.steady())) continue;
     if (!connection_) {
       auto opened = postgres::Connection::open(options_);
       if (!opened) continue;
@@ -66,13 +66,13 @@ bool Vacuum::look() {
   if (!table) return !table.error().lost;
   if (!*table) return true;
   const auto began = clock_.steady();
-  // Whoever vacuums it already does no worse. Nothing is given back to the disk: the table will
-  // need it again, and whoever works would have to wait.
+  // A table that another session already vacuums is skipped, which is as good. No space is given
+  // back to the disk: the table will need it again, and other sessions would have to wait.
   const auto done = connection_->run_script(
       fmt::format("vacuum (skip_locked, truncate off) millrace.{}", **table), longest_vacuum);
-  pace_.ended(began, clock_.steady());
+  throttle_.ended(began, clock_.steady());
   if (!done) return !done.error().lost;
-  dead_[**table] = -1;  // the next look tells how many stayed
+  dead_[**table] = -1;  // the next look tells how many rows stayed
   return true;
 }
 
@@ -88,7 +88,7 @@ postgres::Answer<std::optional<std::string>> Vacuum::most_worn() {
     const auto live = rows->get<std::int64_t>(i, 2);
     const auto known = dead_.find(table);
     std::int64_t& before = stayed[table];
-    // Fewer than before: somebody else has vacuumed it.
+    // Fewer than before: another session has vacuumed the table.
     if (known != dead_.end()) before = known->second < 0 ? dead : std::min(known->second, dead);
     if (dead - before <= std::max(worth_it, live / 5) || dead - before <= most) continue;
     most = dead - before;

@@ -1,5 +1,5 @@
-// Clears away the rows that changes leave behind, where the server's own vacuum comes too late for
-// them: it looks once a minute, and in a minute a busy queue leaves millions.
+// Removes dead rows where the server's own vacuum comes too late: it looks once per minute, and in
+// a minute a busy queue leaves millions.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "postgres/connection.h"
-#include "store/postgres/pace.h"
+#include "store/postgres/throttle.h"
 
 namespace millrace::store_postgres {
 
@@ -30,20 +30,20 @@ class Vacuum {
   void run();
   // False: the connection is lost.
   bool look();
-  // The table that needs it most; nullopt: none does.
+  // The table that needs a vacuum most; nullopt: none does.
   postgres::Answer<std::optional<std::string>> most_worn();
   bool wait();
 
   const postgres::ConnectOptions options_;
   Clock& clock_;
   const std::chrono::milliseconds every_;
-  Pace pace_;                                 // of the thread, as the next one
-  std::map<std::string, std::int64_t> dead_;  // rows that stayed after the last time, by table
+  Throttle throttle_;                         // the thread's
+  std::map<std::string, std::int64_t> dead_;  // the thread's: rows left last time, by table
 
   Mutex mutex_;
   Condition changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
-  std::unique_ptr<postgres::Connection> connection_;  // of the thread; replaced under mutex_
+  std::unique_ptr<postgres::Connection> connection_;  // the thread's; replaced under mutex_
 
   std::thread thread_;
 };

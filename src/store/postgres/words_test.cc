@@ -1,5 +1,5 @@
-// Rules that are written down in SQL as well, in migrations that are released and cannot change,
-// against those of core.
+// Rules that are also written in SQL, in migrations that are released and cannot change, compared
+// with those of core.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class RulesInSql : public SqlSession {
  protected:
-  // The put with `most` is good, the one with one more is refused.
+  // A put with `most` is accepted, one with one more is refused.
   void expect_limit(const std::string& argument, const std::string& unit, std::size_t most) {
     const auto put = [&](std::size_t size) {
       return "select millrace.put('q', " + fmt::format(fmt::runtime(argument), size) + ")";
@@ -56,8 +56,8 @@ TEST_F(RulesInSql, times_are_limited_as_in_core) {
   expect_limit("unique_key => 'k', unique_window => {} * interval '1 ms'", "ms", most);
 }
 
-// The views have the columns that row.cc reads, in that order: what selects all of them is read
-// right, too.
+// The views have the columns that row.cc reads, in that order: so a select of all columns is read
+// correctly.
 TEST_F(RulesInSql, views_have_the_columns_of_a_row) {
   for (const std::string view : {"live_rows", "live_heads", "final_rows", "final_heads"}) {
     EXPECT_EQ(sql("select string_agg(attname, ', ' order by attnum) from pg_attribute "
@@ -68,7 +68,7 @@ TEST_F(RulesInSql, views_have_the_columns_of_a_row) {
   }
 }
 
-// Indexes and functions have the numbers of states in them.
+// Indexes and functions contain the numbers of states.
 TEST_F(RulesInSql, states_are_numbered_as_in_core) {
   const auto of = [](bool (*wanted)(TaskState)) {
     std::string all;

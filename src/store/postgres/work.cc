@@ -15,7 +15,7 @@
 namespace millrace::store_postgres {
 namespace {
 
-// What done.sql does: the end of most leases.
+// What done.sql settles: the end of most leases.
 bool is_plainly_done(const Settlement& settlement) {
   return settlement.event == Event::done && settlement.follow_ups.empty() &&
          !settlement.error.has_value() && std::holds_alternative<Held>(settlement.expect) &&
@@ -27,8 +27,8 @@ struct Split {
   std::vector<std::size_t> others = {};
 };
 
-// Several settlements or extensions of one task must be looked at one after the other; so must all
-// if one of them brings tasks that want a key which another one frees.
+// Several settlements or extensions of one task must be applied one after the other; so must all if
+// one of them brings tasks that want a key which another one frees.
 Split split(std::span<const Settlement> settlements, std::span<const Extension> extensions) {
   Split parts;
   std::set<TaskId> seen;
@@ -70,7 +70,7 @@ void add_done(std::span<const Settlement> settlements, const std::vector<std::si
       .ids = ids, .tokens = tokens, .results = results, .now = now, .keeping_nothing = queues});
 }
 
-// Why a lease cannot be settled: the contract of Held. nullopt: it looks as if it could.
+// Why a lease cannot be settled: the contract of Held. nullopt: it seems that it can.
 std::optional<Result<Settled>> refusal(const Settlement& settlement, TaskState state,
                                        std::optional<std::uint64_t> token) {
   if (token != std::get<Held>(settlement.expect).token.value) {
@@ -80,8 +80,8 @@ std::optional<Result<Settled>> refusal(const Settlement& settlement, TaskState s
   return Settled{SettleStatus::already, state};
 }
 
-// The answer of done.sql: what was not applied, and why. Returns those that somebody else changed
-// in that very moment, so that they were seen as they were before.
+// The answer of done.sql: what was not applied, and why. Returns the tasks that another session
+// changed in that very moment, so that they were seen as they were before.
 std::vector<std::size_t> note_refused(const postgres::Rows& rows,
                                       std::span<const Settlement> settlements,
                                       const std::vector<std::size_t>& places, WorkResult& result) {
@@ -137,9 +137,9 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       }
       const book::Changes changes = book_.changes();
       write_changes(book_, changes, batch);
-      lower_marks(changes);  // what was given back may be taken at once
+      lower_cursors(changes);  // a task that was given back may be taken at once
     }
-    Taking taking(takes, state(), marks_, clock_.steady(), now);
+    Taking taking(takes, state(), cursors_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
     taking.ended(clock_.steady(), answer.has_value());
     if (!answer) return std::unexpected(std::move(answer.error()));
@@ -152,7 +152,8 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
   });
 }
 
-// The call is committed, and what it took must reach its caller: nothing may fail as a whole here.
+// The call is committed, and the leases it took must reach its caller: nothing may fail as a whole
+// here.
 void PostgresStore::look_again(Connection& connection, std::span<const Settlement> settlements,
                                const std::vector<std::size_t>& places, WorkResult& result) {
   if (places.empty()) return;
@@ -183,8 +184,7 @@ void PostgresStore::add_reading(const Settlement& settlement, Reading& reading) 
   for (const NewTask& task : settlement.follow_ups) add_follow_up(task, reading);
 }
 
-// ---- Taking
-// --------------------------------------------------------------------------------------
+// ---- Taking -------------------------------------------------------------------------------------
 
 // Sends what the call has to send so far, takes, and commits. The answers to `batch` come first.
 PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connection& connection,
@@ -209,7 +209,8 @@ PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connectio
     return answers;
   }
   if (!limited.empty()) {
-    // A limit that is checked in the statement that takes would be exceeded: others take meanwhile.
+    // A limit that is checked in the statement that takes would be exceeded, because others take
+    // meanwhile.
     postgres::Array<std::int32_t> queues;
     for (const auto queue : limited) queues.push(queue);
     batch.add(sql::LockQueues{.queues = queues});

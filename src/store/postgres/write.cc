@@ -11,7 +11,7 @@ namespace {
 
 using postgres::Array;
 
-// One kind of change a member, as there is one statement for each.
+// One member per kind of change, as there is one statement for each.
 struct Kinds {
   sql::ChangedArrays changed, finished, revived, noted;
   NewRows added, added_finished;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t window_size = 64U << 10U;
 constexpr std::size_t small_window_size = 4U << 10U;  // where reads jump about
-// More than the bytes that may wait to be written can fill, however small segments are.
+// More segments than the bytes that may wait to be written can fill, however small segments are.
 constexpr std::uint64_t most_unwritten_segments = Place::max_segments / 64;
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace millrace::embedded {
 
 // Thrown out of the middle of whatever the state machine was doing, because nothing it could do
-// without the bytes would be right. Caught where the journal is entered; the store has then failed.
+// without the bytes would be right. Caught at the entry of the journal; the store has then failed.
 struct Unreadable {
   Error error;
 };
 
-// A place has the low bits of its segment's number. The segment is an old one, or among the few
-// whose groups wait to be written.
+// A place has only the low bits of its segment's number. The segment is either an old one or one of
+// the few whose groups wait to be written.
 std::uint64_t full_number(std::uint32_t segment, const Position& written);
 
 class BlobReader {
@@ -40,7 +40,7 @@ class BlobReader {
 
   Segments& segments_;
   Position written_ = {};
-  // Tasks that are taken one after the other mostly lie one after the other.
+  // Tasks that are taken one after the other mostly lie one after the other in the log.
   Position window_at_ = {};
   std::string window_;
 };

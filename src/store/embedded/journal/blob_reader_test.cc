@@ -13,8 +13,8 @@ namespace {
 
 class BlobReaderTest : public ::testing::Test {
  protected:
-  // Whether bytes are written that the log has in this segment, where it is written up to the
-  // middle of segment `newest`.
+  // Whether the log's bytes in this segment are written, where the log is written up to the middle
+  // of segment `newest`.
   bool is_written(std::uint64_t newest, std::uint64_t segment, std::uint32_t offset = 100) {
     BlobReader reader(segments);
     reader.set_written({newest, 5000});
@@ -30,7 +30,7 @@ class BlobReaderTest : public ::testing::Test {
   Segments segments{*disk};
 };
 
-TEST_F(BlobReaderTest, what_lies_before_the_end_is_written) {
+TEST_F(BlobReaderTest, bytes_before_the_end_are_written) {
   for (const std::uint64_t newest : {5ULL, 0x1'0000ULL, 0x10'0005ULL, 0x30'0001ULL}) {
     EXPECT_TRUE(is_written(newest, newest)) << newest;
     EXPECT_TRUE(is_written(newest, newest - 1, 1'000'000)) << newest;
@@ -39,7 +39,7 @@ TEST_F(BlobReaderTest, what_lies_before_the_end_is_written) {
   }
 }
 
-// After 2^20 segments as before: the number of the segment begins anew in a place.
+// After 2^20 segments the same holds: the number of the segment in a place begins anew.
 TEST_F(BlobReaderTest, newer_segments_are_not_written) {
   for (const std::uint64_t newest :
        {5ULL, 0xF'FFFFULL, 0x10'0000ULL, 0x10'0005ULL, 0x1F'FFFEULL, 0x30'0001ULL}) {

@@ -41,7 +41,7 @@ Result<Cleaner::Step> Cleaner::step(const State& state, std::uint64_t first, std
     }
     look_ahead(state, 1);
     const auto record = next_record(records_);
-    if (!record) records_ = {};  // a good checksum says that this cannot be
+    if (!record) records_ = {};  // a good checksum says that this cannot happen
     if (!record) continue;
     seen += record->whole.size();
     carry(state, *record, step.carried);
@@ -49,7 +49,7 @@ Result<Cleaner::Step> Cleaner::step(const State& state, std::uint64_t first, std
   return step;
 }
 
-// The tasks of the records to come will be looked for soon.
+// The tasks of the coming records will be looked up soon.
 void Cleaner::look_ahead(const State& state, int records) {
   for (; records > 0; --records) {
     const auto record = next_record(ahead_);

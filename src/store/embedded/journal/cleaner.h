@@ -1,9 +1,10 @@
-// Makes old segments unnecessary: what is still needed of the oldest is written again at the end of
-// the log, a little with every commit, and then the file can go.
+// Makes old segments unnecessary: whatever the oldest segment has that is still needed is written
+// again at the end of the log, a little with every commit, and then the file can go.
 //
-// Oldest first, and only so. Then nothing but a task that is still there, at this very place, or a
-// thing of the small state can be needed: a `change` of it lies behind its `task` record and is
-// part of what is written again, and a `gone` is needed only where an older segment has the task.
+// Segments are cleaned oldest first, and only so. Then only two things in a segment can be needed:
+// a task that still exists and lies at this very place, and an entry of the small state. A `change`
+// of a task lies behind its `task` record and is part of what is written again; a `gone` is needed
+// only while an older segment has the task.
 #pragma once
 
 #include <millrace/result.h>
@@ -29,8 +30,8 @@ class Cleaner {
     std::optional<std::uint64_t> cleaned;  // all segments below this one are done
   };
 
-  // Looks at about `budget` bytes of segment `first`, whose last group ends at `end`.
-  // REQUIRES: it is not being written any more.
+  // Looks at about `budget` bytes of segment `first`, whose last group ends at `end`. REQUIRES: the
+  // log no longer writes to it.
   Result<Step> step(const State& state, std::uint64_t first, std::uint64_t end,
                     std::uint64_t budget);
 

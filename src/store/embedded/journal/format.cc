@@ -30,7 +30,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-// What lies between magic and checksum.
+// The bytes between magic and checksum.
 struct Head {
   std::uint32_t magic = group_magic;
   std::uint32_t length = 0;
@@ -173,9 +173,9 @@ bool was_durable(std::string_view bytes, const Position& at, const BadGroup& bad
        found = bytes.find(magic, found + 1)) {
     const auto candidate = bytes.substr(found);
     if (candidate.size() < group_head_size) return false;
-    // Whoever puts tasks may put bytes that look like a million groups, and a file that is used
-    // again still has them. So nothing is summed up that cannot be one by its head. Groups behind
-    // the bad one are numbered without gaps, and each takes some room.
+    // A producer may put bytes that look like a million groups, and a file that is used again still
+    // has them. So only a group whose head can be right is summed up. Groups behind the bad one are
+    // numbered without gaps, and each takes some room.
     const Head head = read_head(candidate);
     if (bad.salt && head.salt != *bad.salt) continue;
     if (head.sequence <= bad.sequence || head.durable < bad.sequence) continue;

@@ -36,7 +36,7 @@ std::optional<std::uint64_t> spare_number(std::string_view name);
 
 std::string segment_head();
 
-// The format number in a head; nullopt: this is none.
+// The format number in a head; nullopt: these bytes are no head.
 std::optional<std::uint32_t> format_of(std::string_view bytes);
 
 // ---- Groups ------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ std::optional<std::uint32_t> format_of(std::string_view bytes);
 struct Group {
   std::uint64_t sequence = 0;  // counts all groups of the journal, without gaps
   std::uint64_t durable = 0;   // the last group known to be on disk when this one was written
-  // Drawn for each use of a file, so that what an unfinished earlier use left behind is not read.
+  // Drawn for each use of a file, so that groups left by an unfinished earlier use are not read.
   std::uint32_t salt = 0;
   bool more = false;  // the next group belongs to the same commit
   std::string_view records;
@@ -63,20 +63,20 @@ void seal_group(char* group, const Group& head, const Position& at);
 // The group that `bytes` begin with; nullopt: there is no whole one.
 std::optional<Group> read_group(std::string_view bytes, const Position& at);
 
-// How many bytes the group takes that `bytes` seem to begin with; unchecked.
+// How many bytes the group seems to take that `bytes` begin with; unchecked.
 std::size_t group_size(std::string_view bytes);
 
 // Whether these bytes look like the beginning of group `sequence` that was cut off.
 bool begins_group(std::string_view bytes, std::uint64_t sequence);
 
-// A group that is not there whole.
+// A group of which not every byte is there.
 struct BadGroup {
   std::uint64_t sequence = 0;
   bool exact = true;                                 // false: the number is this or a later one
   std::optional<std::uint32_t> salt = std::nullopt;  // of this use of the file, where it is known
 };
 
-// Looks for a good group behind a bad one that was written when the bad one was known to be on
+// Looks behind a bad group for a good one that was written when the bad one was known to be on
 // disk: then the bad one is no torn end but damage. `bytes` begin at `at`, where the bad one is.
 bool was_durable(std::string_view bytes, const Position& at, const BadGroup& bad);
 

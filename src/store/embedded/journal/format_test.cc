@@ -83,11 +83,11 @@ TEST(JournalFormat, a_later_group_tells_damage_from_a_torn_end) {
 }
 
 // What a producer may have put into tasks: bytes that look like heads of groups, as many as there
-// is room for, each as long as the rest of the segment. Summing them all up takes half an hour.
+// is room for, each as long as the rest of the segment. Summing all of them up takes half an hour.
 std::string hostile_bytes(std::size_t size, std::uint64_t sequence, std::uint32_t salt) {
   std::string bytes(size, '\0');
   for (std::size_t at = 0; at + group_head_size <= size; at += group_head_size) {
-    // Sealed without records, which is quick; then the length is what it should not be.
+    // Sealed without records, which is quick; afterwards the length is set to a wrong value.
     seal_group(&bytes[at], {.sequence = sequence, .durable = sequence - 1, .salt = salt}, {});
     const auto length = static_cast<std::uint32_t>(size - at - group_head_size);
     std::memcpy(&bytes[at + 4], &length, sizeof(length));
@@ -98,12 +98,13 @@ std::string hostile_bytes(std::size_t size, std::uint64_t sequence, std::uint32_
 TEST(JournalFormat, bytes_that_look_like_many_groups_are_looked_through_quickly) {
   constexpr std::size_t segment = 32U << 20U;
   const Position at{3, 1000};
-  // It does not know the salt, or, where nobody does, the number of the group.
+  // The producer does not know the salt; where the reader does not know it either, the producer
+  // does not know the number of the group.
   const std::string wrong_salt = hostile_bytes(segment, 10, 78);
   EXPECT_FALSE(was_durable(wrong_salt, at, {.sequence = 9, .salt = 77}));
   const std::string wrong_number = hostile_bytes(segment, 5'000'000, 77);
   EXPECT_FALSE(was_durable(wrong_number, at, {.sequence = 9}));
-  // What is behind them is found.
+  // The group behind them is found.
   const std::string later = sealed("later", {3, 1000 + segment}, 10, 9);
   EXPECT_TRUE(was_durable(wrong_salt + later, at, {.sequence = 9, .salt = 77}));
 }

@@ -26,13 +26,13 @@ struct JournalOptions {
   Duration interval{100};                 // of SyncMode::interval
   std::size_t segment_size = 32U << 20U;  // bytes of a file of the log
   std::size_t cache_size = 64U << 20U;    // bytes of the newest payloads and results kept in memory
-  // Any number, another one each time: keeps outsiders from choosing colliding ids, and what an
-  // unfinished earlier use left in a file from being read.
+  // Any number, a different one each time. It keeps outsiders from choosing colliding ids, and
+  // keeps groups that an unfinished earlier use left in a file from being read.
   std::uint64_t hash_seed = 0;
   bool read_only = false;  // every change is refused; several may read at once
   // Called while opening, now and then: bytes replayed so far, and of how many.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = nullptr;
-  // Called with things an operator should know: a torn tail that was cut, a disk that is full.
+  // Called with what an operator should know: a torn tail that was cut, a disk that is full.
   std::function<void(std::string_view)> notice = nullptr;
 };
 

@@ -13,8 +13,8 @@
 namespace millrace::embedded {
 namespace {
 
-// So much is looked at for each byte that a call appended: enough to keep up while at most three
-// quarters of what is looked at must be written again.
+// The cleaner looks at this many bytes for each byte that a call appended: enough to keep up while
+// at most three quarters of what it looks at must be written again.
 constexpr std::uint64_t clean_ratio = 4;
 constexpr std::uint64_t least_cleaned = 16U << 10U;
 constexpr std::uint64_t most_cleaned = 2U << 20U;  // a few milliseconds
@@ -53,7 +53,7 @@ std::size_t bytes_of(const Task& task) {
 std::size_t bytes_of(const Settlement& settlement);
 std::size_t bytes_of(const CancelRequest& request);
 
-// Of a whole batch; none if it will be refused for its length.
+// The same for a whole batch; none if the batch will be refused for its length.
 template <class Item>
 std::size_t bytes_of_all(std::span<const Item> items) {
   if (items.size() > limits::max_batch) return 0;
@@ -84,7 +84,7 @@ JournalStore::JournalStore(std::unique_ptr<Disk> disk, JournalOptions options)
 
 JournalStore::~JournalStore() {
   if (!machine_ || options_.read_only || log_.failure()) return;
-  // A group behind the last one says that it was on disk: whatever damages it later is noticed.
+  // A further group says that the last one was on disk, so later damage to that one is noticed.
   if (!log_.flush(std::nullopt)) return;
   records_ = {};
   write_numbers(state(), records_.bytes);
@@ -178,10 +178,11 @@ auto JournalStore::ask(const auto& call) -> decltype(call()) {
   return guarded(call);
 }
 
-auto JournalStore::change(Need need, std::size_t bytes, const auto& call) -> decltype(call()) {
+auto JournalStore::change(Reserve reserve, std::size_t bytes, const auto& call)
+    -> decltype(call()) {
   const Turns::Change turn(machine_->turns());
   return guarded([&]() -> decltype(call()) {
-    if (auto good = before_change(need, bytes); !good) {
+    if (auto good = before_change(reserve, bytes); !good) {
       return std::unexpected(std::move(good.error()));
     }
     auto answer = call();
@@ -190,30 +191,30 @@ auto JournalStore::change(Need need, std::size_t bytes, const auto& call) -> dec
   });
 }
 
-// Space is asked for before anything changes, because afterwards there is no way back. What adds
-// leaves the last segments to what only goes on (takes, settles, removals), and that leaves the
-// last of them to cleaning, which is how a full store helps itself.
-Result<void> JournalStore::before_change(Need need, std::size_t bytes) {
+// Asks for space before anything changes, because afterwards there is no way back. Calls that add
+// tasks leave the last segments to calls that work on those that exist (takes, settlements,
+// removals). Those leave the last of them to the cleaner, which is how a full store frees space.
+Result<void> JournalStore::before_change(Reserve reserve, std::size_t bytes) {
   if (auto good = check_failed(); !good) return good;
   if (options_.read_only) {
-    return fail(ErrorCode::conflict, fmt::format("{} is open to be read only", disk_->path()));
+    return fail(ErrorCode::conflict, fmt::format("{} is open for reading only", disk_->path()));
   }
-  const bool adds = need == Need::a_lot;
+  const bool adds = reserve == Reserve::must_leave;
   const std::uint64_t left = options_.segment_size * (adds ? 6 : 3) / 4;
   Result<void> made;
   while (made && log_.room() < left + bytes) made = log_.make_room();
-  if (made && !(adds && spares_.lacking())) return {};
-  const auto lack = made ? spares_.lack() : std::optional(made.error());
-  if (!lack) return {};
-  if (!std::exchange(told_full_, true) && options_.notice) {
-    options_.notice(fmt::format("no space for another segment: {}", lack->message));
+  if (made && !(adds && spares_.is_short())) return {};
+  const auto shortage = made ? spares_.shortage() : std::optional(made.error());
+  if (!shortage) return {};
+  if (!std::exchange(reported_full_, true) && options_.notice) {
+    options_.notice(fmt::format("no space for another segment: {}", shortage->message));
   }
   if (auto cleaned = clean(0); !cleaned) return cleaned;
   return std::unexpected(Error{
       .code = ErrorCode::limited,
       .message = fmt::format("the store is full and takes no more until there is space for another "
                              "{} bytes: {}",
-                             options_.segment_size, lack->message),
+                             options_.segment_size, shortage->message),
       .retry_after = std::chrono::seconds(1),
       .no_space = true});
 }
@@ -224,7 +225,7 @@ Result<void> JournalStore::after_change() {
   take_records(state(), records_);
   const std::size_t appended = records_.bytes.size();
   if (appended != 0) log_.append(state(), records_, std::nullopt);
-  if (!spares_.lacking()) told_full_ = false;
+  if (!spares_.is_short()) reported_full_ = false;
   if (auto good = clean(appended); !good) return good;
   const Position written = log_.written();
   blobs_.set_written(written);
@@ -236,7 +237,7 @@ Result<void> JournalStore::after_change() {
       },
       [&](const Place& place) { return blobs_.is_written(place); });
   if (log_.unwritten() <= most_unwritten) return {};
-  // What is applied is applied: that there is no space for it now, the next flush will say.
+  // The change is applied; if there is no space for it now, the next flush will say so.
   auto flushed = flush();
   return !flushed && flushed.error().code == ErrorCode::limited ? Result<void>{} : flushed;
 }
@@ -246,10 +247,10 @@ std::uint64_t JournalStore::live_bytes() const {
   return state.blobs.used() + state.blobs.only_logged() + record_cost * state.task_count();
 }
 
-// Keeps the log below about 1.6 times what is alive in it, and a few segments.
+// Keeps the log below about 1.6 times the bytes that are alive in it, plus a few segments.
 Result<void> JournalStore::clean(std::size_t appended) {
   const std::uint64_t live = live_bytes();
-  const bool full = spares_.lacking();
+  const bool full = spares_.is_short();
   const std::uint64_t most = full ? live + live / 8 + 2 * options_.segment_size
                                   : live + live * 6 / 10 + 4 * options_.segment_size;
   if (log_.size() <= most) return {};
@@ -270,69 +271,72 @@ Result<void> JournalStore::flush() {
   return log_.flush(TimePoint(Duration(now_.load())));
 }
 
-// ---- What adds --------------------------------------------------------------------------------
+// ---- Calls that add ----------------------------------------------------------------------------
 
 Result<std::vector<Result<Put>>> JournalStore::put(std::span<const NewTask> tasks, TimePoint now) {
   saw(now);
-  return change(Need::a_lot, bytes_of_all(tasks), [&] { return machine_->put(tasks, now); });
+  return change(Reserve::must_leave, bytes_of_all(tasks),
+                [&] { return machine_->put(tasks, now); });
 }
 
 Result<std::vector<Result<Put>>> JournalStore::restore(std::span<const Task> tasks, TimePoint now) {
   saw(now);
-  return change(Need::a_lot, bytes_of_all(tasks), [&] { return machine_->restore(tasks, now); });
+  return change(Reserve::must_leave, bytes_of_all(tasks),
+                [&] { return machine_->restore(tasks, now); });
 }
 
 Result<Schedule> JournalStore::put_schedule(const Schedule& schedule, PutSchedule mode,
                                             TimePoint now) {
   saw(now);
-  return change(Need::a_lot, bytes_of(schedule.task),
+  return change(Reserve::must_leave, bytes_of(schedule.task),
                 [&] { return machine_->put_schedule(schedule, mode, now); });
 }
 
 Result<Fired> JournalStore::fire(const Fire& tick, TimePoint now) {
   saw(now);
-  return change(Need::a_lot, 2 * bytes_of(tick.task), [&] { return machine_->fire(tick, now); });
+  return change(Reserve::must_leave, 2 * bytes_of(tick.task),
+                [&] { return machine_->fire(tick, now); });
 }
 
 Result<Memo> JournalStore::remember(const Remember& request, TimePoint now) {
   saw(now);
   const std::size_t bytes = request.value ? request.value->size() : 0;
-  return change(request.value ? Need::a_lot : Need::some, bytes,
+  return change(request.value ? Reserve::must_leave : Reserve::may_use, bytes,
                 [&] { return machine_->remember(request, now); });
 }
 
-// ---- What goes on -----------------------------------------------------------------------------
+// ---- Calls that work on what exists -----------------------------------------------------------
 
 Result<WorkResult> JournalStore::work(std::span<const Settlement> settlements,
                                       std::span<const Extension> extensions,
                                       std::span<const TakeRequest> takes, TimePoint now) {
   saw(now);
-  return change(Need::some, bytes_of_all(settlements),
+  return change(Reserve::may_use, bytes_of_all(settlements),
                 [&] { return machine_->work(settlements, extensions, takes, now); });
 }
 
 Result<Advanced> JournalStore::advance(TimePoint now, std::size_t limit) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->advance(now, limit); });
+  return change(Reserve::may_use, 0, [&] { return machine_->advance(now, limit); });
 }
 
 Result<std::vector<Result<TaskState>>> JournalStore::cancel(std::span<const CancelRequest> requests,
                                                             TimePoint now) {
   saw(now);
-  return change(Need::some, bytes_of_all(requests),
+  return change(Reserve::may_use, bytes_of_all(requests),
                 [&] { return machine_->cancel(requests, now); });
 }
 
 Result<std::vector<Result<TaskState>>> JournalStore::retry(std::span<const TaskId> tasks,
                                                            TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->retry(tasks, now); });
+  return change(Reserve::may_use, 0, [&] { return machine_->retry(tasks, now); });
 }
 
 Result<std::vector<Result<TaskState>>> JournalStore::remove(std::span<const TaskId> tasks,
                                                             TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->remove(tasks, now); });
+  return change(Reserve::may_use, 0, [&] { return machine_->remove(tasks, now); });
 }
 
 // A move writes the whole task again, payload and all.
@@ -356,31 +360,31 @@ Result<std::vector<Result<TaskState>>> JournalStore::update(std::span<const Task
                                                             TimePoint now) {
   saw(now);
   const std::size_t moved = bytes_of_moved(updates);
-  return change(moved == 0 ? Need::some : Need::a_lot, moved,
+  return change(moved == 0 ? Reserve::may_use : Reserve::must_leave, moved,
                 [&] { return machine_->update(updates, now); });
 }
 
 Result<Queue> JournalStore::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->put_queue(settings, mode, now); });
+  return change(Reserve::may_use, 0, [&] { return machine_->put_queue(settings, mode, now); });
 }
 
 Result<void> JournalStore::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->remove_queue(queue, force, now); });
+  return change(Reserve::may_use, 0, [&] { return machine_->remove_queue(queue, force, now); });
 }
 
 Result<std::size_t> JournalStore::clear(const QueueRef& queue, std::size_t limit, TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->clear(queue, limit, now); });
+  return change(Reserve::may_use, 0, [&] { return machine_->clear(queue, limit, now); });
 }
 
 Result<void> JournalStore::remove_schedule(std::string_view name, TimePoint now) {
   saw(now);
-  return change(Need::some, 0, [&] { return machine_->remove_schedule(name, now); });
+  return change(Reserve::may_use, 0, [&] { return machine_->remove_schedule(name, now); });
 }
 
-// ---- What only looks --------------------------------------------------------------------------
+// ---- Reads ------------------------------------------------------------------------------------
 
 Result<std::vector<Overdue>> JournalStore::due(TimePoint now, std::size_t limit) {
   saw(now);

@@ -78,16 +78,16 @@ class JournalStore final : public Store {
   Segments& segments() { return segments_; }
 
  private:
-  enum class Need : bool { some, a_lot };  // of space: what only goes on, and what adds
+  enum class Reserve : bool { may_use, must_leave };  // the last segments of space
 
   Result<void> go_on_from(Opened& opened);
   Result<void> prove_end(const Opened& opened);
   LoadFromLog open_log();
 
   auto ask(const auto& call) -> decltype(call());
-  auto change(Need need, std::size_t bytes, const auto& call) -> decltype(call());
+  auto change(Reserve reserve, std::size_t bytes, const auto& call) -> decltype(call());
   std::size_t bytes_of_moved(std::span<const TaskUpdate> updates) const;
-  Result<void> before_change(Need need, std::size_t bytes);
+  Result<void> before_change(Reserve reserve, std::size_t bytes);
   Result<void> after_change();
   Result<void> clean(std::size_t appended);
   Result<void> check_failed() const;
@@ -105,8 +105,8 @@ class JournalStore final : public Store {
   std::unique_ptr<StateMachine> machine_;
   Opened opened_;
   Records records_;  // of the call at hand
-  bool told_full_ = false;
-  std::atomic<Duration::rep> now_ = 0;  // the latest moment heard of, for the mode `interval`
+  bool reported_full_ = false;
+  std::atomic<Duration::rep> now_ = 0;  // the latest moment given, for the mode `interval`
 };
 
 }  // namespace millrace::embedded

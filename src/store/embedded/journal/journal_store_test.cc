@@ -1,5 +1,5 @@
-// What is the journal's own: files, cleaning, damage, restarts. What every store does is in
-// tests/conformance, and what may break under it in tests/sim.
+// What only the journal has: files, cleaning, damage, restarts. What every store does is tested in
+// tests/conformance, and faults of the disk in tests/sim.
 #include "store/embedded/journal/journal_store.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ class JournalTest : public ::testing::Test {
     return *driver_;
   }
 
-  // Without the group that says goodbye, as after a crash of the process.
+  // Ends without the group that a closing journal writes, as after a crash of the process.
   void crash() {
     const std::string saved = path_ + "-saved";
     std::filesystem::copy(path_, saved);
@@ -370,7 +370,7 @@ TEST_F(JournalTest, read_only_shows_everything_and_changes_nothing) {
   const auto refused = driver_->try_put(task());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
-  EXPECT_THAT(refused.error().message, HasSubstr("open to be read only"));
+  EXPECT_THAT(refused.error().message, HasSubstr("open for reading only"));
   EXPECT_EQ(segments(), 1U);
 }
 

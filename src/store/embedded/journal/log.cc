@@ -26,12 +26,12 @@ std::string first_bytes(const State& state, const Begin& begin) {
   return bytes;
 }
 
-// Tells the blobs in [from, to) of a commit's bytes that the first of them lies at `at`. Those that
-// were only in the log come into memory: the new place cannot be read before it is written.
+// Tells the blobs in [from, to) of a commit's bytes that the first of them lies at `at`. Blobs that
+// were only in the log are loaded into memory: the new place cannot be read before it is written.
 void set_places(State& state, const Records& commit, std::size_t from, std::size_t to,
                 const Position& at) {
   const auto place = [&](std::uint32_t slot, Blob& blob, std::size_t offset) {
-    if (offset < from || offset >= to) return;  // also if it is nowhere
+    if (offset < from || offset >= to) return;  // also if the blob is nowhere
     ByteReader in(std::string_view(commit.bytes).substr(offset));
     std::uint32_t size = 0;
     read(in, size);
@@ -181,7 +181,7 @@ std::uint64_t Log::room() const {
   const std::uint64_t here =
       end_.offset < options_.segment_size ? options_.segment_size - end_.offset : 0;
   const std::size_t ready = spares_.ready();
-  if (ready < begun_) return 0;  // more is promised already than there is
+  if (ready < begun_) return 0;  // more is already promised than there is
   return here + (ready - begun_) * options_.segment_size;
 }
 
@@ -238,7 +238,7 @@ bool Log::must_sync(std::optional<TimePoint> now) const {
   return !last_sync_ || *now < *last_sync_ || *now >= later(*last_sync_, options_.interval);
 }
 
-// What was not written goes before what was appended since.
+// Bytes that were not written go before those appended since.
 void Log::put_back(std::vector<Chunk>& chunks) {
   std::erase_if(chunks, [](const Chunk& chunk) { return chunk.bytes.empty(); });
   const Lock lock(mutex_);
@@ -271,11 +271,11 @@ Result<void> Log::write_chunk(Chunk& chunk) {
     const Lock lock(mutex_);
     written_ = {chunk.at.segment, chunk.at.offset + chunk.bytes.size()};
   }
-  // Whatever the mode: the next segment may begin only when everything before it is on disk.
+  // In every mode the next segment may begin only when everything before it is on disk.
   return begins ? sync() : Result<void>{};
 }
 
-// Every group learns here what is durable by now.
+// Writes into every group what is durable by now.
 void Log::seal(Chunk& chunk) const {
   std::uint32_t salt = 0;
   {
@@ -333,10 +333,10 @@ Result<void> Log::sync() {
   return {};
 }
 
-// Files go only when the commit that made them unnecessary is on disk.
+// A file goes only when the commit that made it unnecessary is on disk.
 Result<void> Log::free_segments() {
   if (cleaned_written_ == freed_ || unsynced_) return {};
-  // What a read still needs waits for a later flush.
+  // A segment that a read still needs waits for a later flush.
   const std::uint64_t free_below = std::min(cleaned_written_, segments_.first_pinned());
   if (free_below <= freed_) return {};
   for (; freed_ < free_below; ++freed_) {

@@ -1,7 +1,7 @@
 // The writing end of the log: commits go in on one side, flush() brings them to the disk.
 //
-// Two threads share it: the applier appends (append, room), and whoever flushes writes. Everything
-// that both touch is guarded by one mutex, which is never held during a disk operation.
+// Two threads share it: the applier appends (append, room), and the flusher writes. Everything that
+// both touch is guarded by one mutex, which is never held during a disk operation.
 #pragma once
 
 #include <millrace/result.h>
@@ -57,7 +57,7 @@ class Log {
 
   // Bytes that can be appended before the disk is asked for more space.
   std::uint64_t room() const;
-  // Asks it, now.
+  // Asks the disk for more, now.
   Result<void> make_room() { return spares_.make(); }
 
   Position end() const { return end_; }
@@ -68,7 +68,7 @@ class Log {
   std::size_t unwritten() const;                // bytes appended and not flushed yet
   Position written() const;                     // what is before it can be read
 
-  // ---- For anybody -----------------------------------------------------------------------------
+  // ---- For any thread --------------------------------------------------------------------------
 
   // Writes what was appended before this call and makes it durable as far as the mode says; what
   // lacks space for a segment waits for the next flush (`limited`). Without `now`, which is for the
@@ -131,7 +131,7 @@ class Log {
   Position written_ = {};
   std::optional<Error> failure_;
 
-  // Whoever flushes holds this all along.
+  // The flusher holds this during the whole flush.
   Mutex flushing_;
   std::optional<Disk::File> file_;
   bool unsynced_ = false;        // bytes of file_

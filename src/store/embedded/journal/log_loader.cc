@@ -13,13 +13,13 @@
 namespace millrace::embedded {
 namespace {
 
-// Tasks that are listed together mostly lie together: one read brings many. A gap that is wider
-// than this is not read over.
+// Tasks that are listed together mostly lie together: one read loads many. A gap wider than this is
+// skipped.
 constexpr std::size_t most_at_once = 256U << 10U;
 constexpr std::size_t widest_gap = 16U << 10U;
 
-// From this size on a payload that is not wanted is left out; below, it costs no more to read the
-// whole blob, with its checksum.
+// From this size on, a payload that is not wanted is left out; below it, reading the whole blob
+// with its checksum costs no more.
 constexpr std::uint32_t large_blob = 64U << 10U;
 
 [[noreturn]] void throw_damaged(const Position& at, std::uint64_t number) {
@@ -55,7 +55,7 @@ std::vector<LogLoader::Lack> LogLoader::lacks_of(std::span<TaskCopy> copies) con
 
 void LogLoader::load(std::span<TaskCopy> copies) {
   const std::vector<Lack> lacks = lacks_of(copies);
-  // How far the window may reach: over all that follows closely.
+  // How far the window may reach: over all blobs that follow closely.
   std::vector<std::size_t> following(lacks.size());
   for (std::size_t i = lacks.size(); i-- > 0;) {
     following[i] = lacks[i].size;
@@ -89,8 +89,8 @@ void LogLoader::load_whole(const Lack& lack, std::size_t following) {
   }
 }
 
-// Without the checksum, which is one of all the bytes: task_of() compares what it decodes with what
-// the slot knows.
+// The checksum covers all the bytes, so it cannot be checked here: task_of() compares what it
+// decodes with what the slot knows.
 void LogLoader::load_without_payload(const Lack& lack) {
   const std::string begin = read(lack.at, blob_head + longest_front);
   ByteReader in(begin);

@@ -152,8 +152,8 @@ Result<void> Opening::read_begins() {
   return {};
 }
 
-// The first segment that counts, as far as this one knows: what was cleaned is said at the
-// beginning of each segment, and after that only in the last one.
+// The first segment that counts, as far as this one knows: the beginning of each segment says what
+// was cleaned, and after that only the last one does.
 Result<std::uint64_t> Opening::last_mark(std::uint64_t number, const SegmentFile& file) {
   const auto bytes = load(number, file.size);
   if (!bytes) return std::unexpected(bytes.error());
@@ -176,8 +176,8 @@ Result<std::uint64_t> Opening::last_mark(std::uint64_t number, const SegmentFile
 }
 
 // All segments from the first that counts to the last must be there and be readable. Before them
-// may be some that were cleaned and, if their files are already used again, are no segments any
-// more. After them may be one that a crash left barely begun.
+// there may be some that were cleaned; if their files are already used again, they are no segments
+// any more. After them there may be one that a crash left barely begun.
 Result<void> Opening::find_needed() {
   if (files_.empty()) return {};
   const std::uint64_t last = files_.rbegin()->first;
@@ -201,7 +201,7 @@ Result<void> Opening::find_needed() {
 }
 
 // A segment begins only when the one before it is on disk, so only the last file may be one that
-// never came to be. That its beginning was on disk and is damaged now, a later group would tell.
+// never became a segment. If its beginning was on disk and is damaged now, a later group tells.
 Result<void> Opening::check_barely_begun() {
   for (const std::uint64_t number : unreadable_) {
     const auto bytes = load(number, sizes_.at(number));
@@ -215,7 +215,7 @@ Result<void> Opening::check_barely_begun() {
   return {};
 }
 
-// Where a segment ends is said by the one after it: what lies behind is a torn end that was cut.
+// The next segment says where this one ends: bytes behind that are a torn end that was cut.
 Result<void> Opening::find_ends() {
   if (files_.empty()) return {};
   Position end{files_.rbegin()->first, 0};
@@ -300,7 +300,7 @@ Result<void> Opening::end_of_log(std::string_view left, const Position& at, std:
     opened_.start.sequence = commit_sequence_ - 1;
   }
   opened_.start.segments[at.segment].end = at.offset;
-  // Everything before the last segment was synced when that began.
+  // Everything before the last segment was synced when the last one began.
   for (const auto& [sequence, offset] : groups_) {
     if (sequence <= durable_) continue;
     const bool begins = offset == segment_head_size;

@@ -26,8 +26,8 @@ struct Opened {
   std::uint64_t bytes = 0;              // of groups
   std::uint64_t groups = 0;
   std::uint64_t cut = 0;  // bytes of a torn end that do not count
-  // The end of the last segment that may be in the system's memory only: whoever goes on from here
-  // must write it again first, because a sync that failed before is never made up for.
+  // The end of the last segment that may be in the system's memory only. The process that goes on
+  // from here must write it again first, because no later sync makes up for one that failed.
   Position unproven = {};
   std::string unproven_bytes;
 };

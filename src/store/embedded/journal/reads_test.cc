@@ -1,4 +1,4 @@
-// Reads of the journal that run beside changes: what they see is whole, wherever it lies.
+// Reads of the journal that run beside changes: each sees whole tasks, wherever they lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class JournalReads : public ::testing::Test {
   StoreDriver driver_{store_};
 };
 
-// Segments are written, cleaned and used again all the while.
+// Meanwhile segments are written, cleaned and used again.
 TEST_F(JournalReads, beside_changes_every_task_is_seen_with_its_own_bytes) {
   std::vector<TaskRef> kept;
   for (int i = 0; i < 200; ++i) kept.emplace_back(driver_.put(task()).id);

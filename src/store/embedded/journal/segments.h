@@ -24,10 +24,10 @@ class Segments {
   // Reads until `into` is full or the file ends; returns how many bytes.
   Result<std::size_t> read(std::uint64_t segment, std::uint64_t offset, std::span<char> into);
 
-  // Before a file gets another name or goes.
+  // Call before a file gets another name or is removed.
   void forget(std::uint64_t segment);
 
-  // While it lives, no segment from this one on goes.
+  // While a pin lives, no segment from this one on is removed.
   class [[nodiscard]] Pin {
    public:
     Pin(Segments& segments, std::uint64_t first);

@@ -31,13 +31,13 @@ Result<void> Spares::adopt(const std::vector<Disk::Entry>& entries) {
 
 void Spares::counted() {
   ready_ = spares_.size();
-  if (spares_.size() >= wanted) lack_.reset();
-  lacking_ = lack_.has_value();
+  if (spares_.size() >= wanted) shortage_.reset();
+  short_ = shortage_.has_value();
 }
 
-std::optional<Error> Spares::lack() const {
+std::optional<Error> Spares::shortage() const {
   const Lock lock(mutex_);
-  return lack_;
+  return shortage_;
 }
 
 void Spares::refill(std::uint64_t budget) {
@@ -47,7 +47,7 @@ void Spares::refill(std::uint64_t budget) {
   if (budget == 0) return;
   for (Spare& spare : spares_) {
     if (spare.filled == size_) continue;
-    // Zeros that cannot be written are no loss: the space is allocated all the same.
+    // Failing to write zeros is no loss: the space is allocated all the same.
     if (!fill_locked(spare, budget)) spare.filled = size_;
     return;
   }
@@ -70,7 +70,7 @@ Result<void> Spares::make_locked() {
   }
   // If that fails, too: a file of the wrong size is removed on opening.
   if (file) std::ignore = disk_.remove(name);
-  if (spares_.size() < wanted) lack_ = made.error();
+  if (spares_.size() < wanted) shortage_ = made.error();
   counted();
   return made;
 }
@@ -86,7 +86,7 @@ Result<void> Spares::fill_locked(Spare& spare, std::uint64_t budget) {
     spare.filled += part;
     used += part;
   }
-  // A little at a time: all of it at the end would hold up somebody's commit.
+  // Each piece begins its sync at once: syncing all of them at the end would hold up a commit.
   disk_.begin_sync(*file);
   disk_.close(*file);
   return done;

@@ -29,16 +29,16 @@ class Spares {
 
   std::size_t ready() const { return ready_; }
 
-  // Why there are not enough; nullopt while there are, or while nobody has tried. lacking() says
-  // whether, and never waits.
-  std::optional<Error> lack() const;
-  bool lacking() const { return lacking_; }
+  // Why there are not enough spares; nullopt while there are, or before the first attempt to make
+  // one. is_short() says whether there is a shortage, and never waits.
+  std::optional<Error> shortage() const;
+  bool is_short() const { return short_; }
 
-  // Sees to it that enough are ready, and fills up to `budget` bytes with zeros. That a spare
-  // cannot be had is no failure of this call; lack() tells.
+  // Sees to it that enough spares are ready, and fills up to `budget` bytes with zeros. A spare
+  // that cannot be had is no failure of this call; shortage() tells.
   void refill(std::uint64_t budget);
 
-  // One more, now; the error says why not.
+  // Makes one more, now; the error says why not.
   Result<void> make();
 
   // Gives one away under the new name. REQUIRES: ready() > 0.
@@ -61,10 +61,10 @@ class Spares {
   std::uint64_t size_;
   mutable Mutex mutex_;
   std::deque<Spare> spares_ GUARDED_BY(mutex_);
-  std::atomic<std::size_t> ready_ = 0;  // as many as there are, for those who must not wait
+  std::atomic<std::size_t> ready_ = 0;  // their number, for callers that must not wait
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
-  std::optional<Error> lack_ GUARDED_BY(mutex_);
-  std::atomic<bool> lacking_ = false;
+  std::optional<Error> shortage_ GUARDED_BY(mutex_);
+  std::atomic<bool> short_ = false;
 };
 
 }  // namespace millrace::embedded

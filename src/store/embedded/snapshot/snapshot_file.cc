@@ -15,7 +15,7 @@ constexpr std::uint32_t format_number = 1;
 constexpr std::size_t sum_at = 8 + 4 + 4 + 8;
 constexpr std::size_t head_size = sum_at + 4;
 
-// Of the head without the sum, and of what follows.
+// The checksum of the head without the sum, and of what follows.
 std::uint32_t sum_of(std::string_view bytes) {
   return crc32c(crc32c(0, bytes.substr(0, sum_at)), bytes.substr(head_size));
 }

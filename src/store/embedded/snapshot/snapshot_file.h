@@ -21,16 +21,16 @@ struct Snapshot {
   std::string records = {};
 };
 
-// The bytes of a file. `corrupt` where they are no whole snapshot, in words that follow a name:
-// "has been cut off: ...".
+// The contents of a file. `corrupt` if they are no whole snapshot, with a message that follows a
+// name: "has been cut off: ...".
 std::string snapshot_bytes(std::uint32_t epoch, std::string_view records);
 Result<Snapshot> snapshot_from(std::string_view bytes);
 
 // nullopt: there is no such file. Errors name the file and say what to do.
 Result<std::optional<Snapshot>> read_snapshot(Disk& disk, std::string_view name);
 
-// Replaces the file. After an error the old one is there, or the new one, and it may be tried
-// again.
+// Replaces the file. After an error either the old file or the new one is there, and the caller may
+// try again.
 Result<void> write_snapshot(Disk& disk, std::string_view name, std::string_view bytes);
 
 }  // namespace millrace::embedded

@@ -48,11 +48,11 @@ Result<void> SnapshotStore::save() {
   return flush();
 }
 
-// Where changes are made is where the state stands still long enough to be written down.
+// Called where changes are made, since there the state stands still long enough to be written down.
 Result<Advanced> SnapshotStore::advance(TimePoint now, std::size_t limit) {
   auto advanced = ForwardingStore::advance(now, limit);
   if (options_.read_only || captured_ == revision()) return advanced;
-  // A clock that was set back must not put saving off.
+  // A clock that was set back must not delay saving.
   if (captured_at_ && now >= *captured_at_ && now - *captured_at_ < options_.interval) {
     return advanced;
   }
@@ -67,7 +67,7 @@ Result<void> SnapshotStore::flush() {
   if (options_.read_only) {
     if (captured_ == revision()) return {};
     return fail(ErrorCode::conflict,
-                fmt::format("{}/{} is open to be read only", disk_->path(), name_));
+                fmt::format("{}/{} is open for reading only", disk_->path(), name_));
   }
   const Lock writing(writing_);
   std::optional<std::string> made;
@@ -93,7 +93,7 @@ Traits SnapshotStore::traits() const {
   Traits traits = ForwardingStore::traits();
   traits.name = "snapshot";
   traits.durability = Durability::interval;
-  // What happened since the last snapshot, and while that one was being written.
+  // A crash loses what happened since the last snapshot, and while that one was being written.
   traits.loss_window = 2 * options_.interval;
   return traits;
 }
@@ -139,7 +139,7 @@ Result<std::unique_ptr<Store>> open_memory_with_snapshot(std::unique_ptr<Disk> d
                                                          std::move(options), std::move(*machine));
   if (read_only) return store;
   // The new epoch is on disk before the first lease, so that no token is ever given out twice; and
-  // whoever may not write here learns it now.
+  // a process that may not write here learns it now.
   if (auto saved = store->save(); !saved) return std::unexpected(std::move(saved.error()));
   return store;
 }

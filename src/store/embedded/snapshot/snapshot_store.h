@@ -1,4 +1,4 @@
-// The Store contract over the state machine and a file that is replaced now and then.
+// The Store contract over the state machine and a file that is replaced at intervals.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +38,16 @@ class SnapshotStore final : public ForwardingStore {
   const SnapshotOptions options_;
   std::unique_ptr<StateMachine> machine_;
 
-  // Of the thread that makes changes.
+  // For the thread that makes changes.
   std::uint64_t captured_ = 0;  // the revision last made into bytes
   std::optional<TimePoint> captured_at_;
 
-  // Between it and the one that flushes.
+  // Between that thread and the one that flushes.
   Mutex mutex_;
   std::optional<std::string> waiting_ GUARDED_BY(mutex_);  // bytes to be written
 
   Mutex writing_;                           // one writer at a time
-  bool told_ GUARDED_BY(writing_) = false;  // that nothing can be written
+  bool told_ GUARDED_BY(writing_) = false;  // the operator was told that nothing can be written
 };
 
 }  // namespace millrace::embedded

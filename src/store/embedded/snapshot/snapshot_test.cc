@@ -49,7 +49,7 @@ class WatchedDisk final : public Disk {
   Result<void> allocate(File file, std::uint64_t size) override {
     return disk_->allocate(file, size);
   }
-  // Half of it arrives when it fails.
+  // Half of the bytes arrive when the write fails.
   Result<void> write(File file, std::uint64_t offset, std::string_view bytes) override {
     if (!is_refused()) return disk_->write(file, offset, bytes);
     auto half = disk_->write(file, offset, bytes.substr(0, bytes.size() / 2));
@@ -96,7 +96,7 @@ class SnapshotTest : public ::testing::Test {
     store_ = must(try_open(std::move(options)));
     return StoreDriver(*store_);
   }
-  // As a crash leaves it: nothing is written any more, whatever the destructor tries.
+  // Leaves the disk as a crash does: nothing is written any more, whatever the destructor tries.
   void crash() {
     fate_.fail_from = 1;
     store_.reset();
@@ -128,7 +128,7 @@ TEST_F(SnapshotTest, a_missing_file_is_an_empty_store) {
 }
 
 // S0-070, S0-076
-TEST_F(SnapshotTest, what_was_there_when_it_was_closed_is_there_when_it_is_opened) {
+TEST_F(SnapshotTest, tasks_survive_closing_and_opening) {
   auto driver = open();
   driver.make_queue("q");
   driver.one_in_each_state("q");
@@ -213,7 +213,7 @@ TEST_F(SnapshotTest, a_token_that_a_crash_forgot_is_never_given_out_again) {
   EXPECT_EQ(driver.settle(test::done(lease)), TaskState::completed);
 }
 
-// D-07: what ran is in its queue again, and who ran it settles nothing any more.
+// D-07: a task that ran is in its queue again, and the worker that ran it settles nothing any more.
 TEST_F(SnapshotTest, tasks_that_were_running_are_queued_again_at_their_old_place) {
   auto driver = open();
   driver.make_queue("q");
@@ -242,7 +242,7 @@ TEST_F(SnapshotTest, opened_to_be_read_changes_nothing) {
   EXPECT_EQ(driver.find_queue("q").settings.name, "q");
   EXPECT_THAT(store_->flush(), IsOk());
   driver.put(task("q"));
-  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::conflict, HasSubstr("read only")));
+  EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::conflict, HasSubstr("reading only")));
   store_.reset();
   EXPECT_EQ(read_file(), before);
 }
@@ -276,7 +276,7 @@ TEST_F(SnapshotTest, a_damaged_file_is_an_error_that_names_it_and_it_stays_as_it
   EXPECT_EQ(read_file(), bad);
 }
 
-TEST_F(SnapshotTest, a_file_of_another_kind_is_told_from_a_damaged_one) {
+TEST_F(SnapshotTest, a_file_of_another_kind_is_distinguished_from_a_damaged_one) {
   write_file("{\"queues\":{}}");
   EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("millrace import")));
   write_file("");
@@ -331,7 +331,7 @@ TEST_F(SnapshotTest, a_directory_that_cannot_be_written_is_refused_when_it_is_op
   EXPECT_THAT(try_open(), FailsWith(ErrorCode::limited));
 }
 
-TEST_F(SnapshotTest, what_cannot_be_saved_at_the_end_is_told) {
+TEST_F(SnapshotTest, changes_that_cannot_be_saved_at_the_end_are_reported) {
   std::vector<std::string> notices;
   auto driver = open({.notice = [&](std::string_view text) { notices.emplace_back(text); }});
   driver.make_queue("q");

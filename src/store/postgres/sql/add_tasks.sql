@@ -1,4 +1,4 @@
--- Tasks with everything that there may be to them: unique keys, restored ones.
+-- Adds tasks with all the fields that they may have: those with unique keys, and restored ones.
 with new as (
   select * from unnest({{changed[]}}, {{given[]}}, :tags::text[])
     as c({{changed}}, {{given}}, tags)

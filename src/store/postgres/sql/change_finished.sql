@@ -1,4 +1,4 @@
--- Finished tasks of which something is noted, or which move to another queue.
+-- Finished tasks whose notes change, or which move to another queue.
 with changed as (
   select * from unnest({{changed[]}}) as c({{changed}})
 )

@@ -1,5 +1,5 @@
--- Settles leases as done, all that most of them need in one statement. The answer has those that were
--- not held by this token, with their state and the token that they have.
+-- Settles leases as done, in one statement, which is all that most of them need. The answer has
+-- those that were not held by this token, with their state and their token.
 --   :ids, sorted   :tokens   :results   :now
 --   :keeping_nothing, queues that keep nothing that is done, or some of them (null: none): their tasks are
 --   not looked at any further

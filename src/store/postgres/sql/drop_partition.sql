@@ -1,2 +1,2 @@
--- Removes a table whose time is over; how many tasks were in it.
+-- Removes a table whose time is over. Returns how many tasks were in it.
 select millrace.drop_partition(:class_of_table, :day::date)

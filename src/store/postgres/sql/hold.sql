@@ -1,4 +1,5 @@
--- Unique keys that nobody held. A key that somebody took meanwhile fails, and the call begins again.
+-- Adds unique keys that no task held. If another process took a key meanwhile, this fails, and the
+-- call begins again.
 insert into millrace.holders ({{holder}})
 select * from unnest(:queues::integer[], :keys::text[], :tasks::uuid[], :numbers::bigint[],
                      :until::timestamptz[])

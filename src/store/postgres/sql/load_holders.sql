@@ -1,4 +1,4 @@
--- Who holds these unique keys, locked; and those that the named tasks hold, and where they may move.
+-- The holders of these unique keys, locked.
 select {{h.holder}}
   from (select distinct * from unnest(:queues::integer[], :keys::text[])) as n(queue, key)
   join millrace.holders h on h.queue = any(array[n.queue]) and h.key = any(array[n.key])

@@ -1,2 +1,2 @@
--- Whoever brings the tables up to date does so alone.
+-- Lets one process at a time bring the tables up to date.
 select pg_advisory_xact_lock(hashtext('millrace.'), -3)

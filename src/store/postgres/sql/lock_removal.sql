@@ -1,3 +1,4 @@
--- For whoever erases a queue, before it looks whether the queue is empty: waits for all that may be putting
--- into it. A statement of its own: what they put must be seen by has_tasks.sql.
+-- A process that erases a queue runs this before it looks whether the queue is empty: it waits for
+-- all sessions that may be putting into it. A statement of its own, since has_tasks.sql must see
+-- what they put.
 select pg_advisory_xact_lock(hashtext('millrace.'), -4)

@@ -1,2 +1,2 @@
--- For whoever changes queues: one at a time. Returns the version before the change.
+-- Lets one process at a time change queues. Returns the version before the change.
 update millrace.settings set version = version + 1 returning version - 1

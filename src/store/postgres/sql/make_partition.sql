@@ -1,2 +1,2 @@
--- The table for what ends on a day, by class.
+-- Makes the table for tasks that end on a day, by class.
 select millrace.make_partition(:class_of_table, :day::date)

@@ -1,2 +1,2 @@
--- Makes the schema. Not "if not exists", which needs the right to make one even where it is there.
+-- Makes the schema. Not "if not exists", which needs the right to make one even where it exists.
 create schema "millrace"

@@ -1,4 +1,4 @@
--- The first moment after :now at which something falls due, by itself.
+-- The first moment after :now at which something falls due by itself.
 select least(
   (select min(start) from (select start from millrace.tasks
                             where state in ({{later_states}}) and start > :now

@@ -1,2 +1,2 @@
--- Tells whoever listens.
+-- Notifies the listening processes.
 select pg_notify(:channel, :words)

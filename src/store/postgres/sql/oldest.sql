@@ -1,4 +1,4 @@
--- The ready moment of the task that has been takeable for longest, a queue.
+-- For each queue, the ready moment of the task that has been ready for longest.
 select q.queue, min(t.start) from unnest(:queues::integer[]) as q(queue)
  cross join generate_series({{lowest_priority}}, {{highest_priority}}) as p(priority)
  cross join lateral (select start from millrace.tasks t

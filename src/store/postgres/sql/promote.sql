@@ -1,4 +1,4 @@
--- Tasks whose moment has come are queued; how many. Those that somebody holds can wait.
+-- Queues tasks whose moment has come. Returns how many. Tasks that another session holds can wait.
 with due as (
   select id, state from millrace.tasks where state in ({{later_states}}) and start <= :now
    order by start, number limit :most for update skip locked

@@ -1,7 +1,7 @@
 -- Adds tasks, and counts them. Those whose id is there already are left out of the answer, but for
 -- those that have ended: take_back.sql comes after it.
 --   :version of the settings that the caller decided by; with another one nothing is done
---   {{plain[]}} one element a task
+--   {{plain[]}} one element per task
 with new as (
   select * from unnest({{plain[]}}) with ordinality as n({{plain}}, place)
    where (select version from millrace.settings) = :version

@@ -1,4 +1,4 @@
--- Finished tasks that say themselves how long they stay; how many went.
+-- Removes finished tasks whose own rule no longer keeps them. Returns how many.
 with due as (
   select id from millrace.finished where goes_at <= :now order by goes_at, number limit :most
      for update skip locked

@@ -1,4 +1,4 @@
--- What the server is like, and what this role and database get of it.
+-- What the server is like, and which settings this role and database get.
 select current_setting('server_version'),
        current_setting('server_version_num')::integer,
        pg_is_in_recovery(),

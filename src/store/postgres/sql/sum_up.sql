@@ -1,4 +1,4 @@
--- Adds up the lines of counters, if nobody else does.
+-- Adds up the lines of counters, unless another process does.
 with alone as (
   select pg_try_advisory_xact_lock(hashtext('millrace.'), -2) as mine
 ), lines as (

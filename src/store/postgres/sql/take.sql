@@ -1,41 +1,41 @@
 -- Gives tasks to a worker, in the order of the contract; the answer itself is in no order.
--- variants: take, take_ageing. The second is for where one of the queues raises the priority of those
--- that wait: the first of each priority are looked at, and the best of them are locked. It is a
+-- variants: take, take_ageing. The second is for takes where one of the queues raises the priority
+-- of waiting tasks: it looks at the first of each priority, and locks the best of them. It is a
 -- statement of its own since a plan with both would cost a take of one task a quarter more.
 --   :version of settings, see put.sql   :now   :worker   :bytes of payload that it ends with
 --   :queues, :mosts how many of each at most, :leases in ms, :ageings in ms, null where nothing ages
---   :mark_queues, :mark_priorities, :mark_starts, :mark_numbers where to begin looking, highest priorities
---   first.
--- Everything before that is known to be taken: with an old snapshot open, dead index entries pile up
--- there, and to walk them again with every take would be most of the work.
--- Tasks that a newer program has written, in a format that this one cannot read, are left to it.
--- A task that was taken and given back since the statement began is locked as it is now, which the
--- update does not see. Then nothing is done, and the caller begins again.
+--   :cursor_queues, :cursor_priorities, :cursor_starts, :cursor_numbers where to begin to look, highest
+--   priorities first
+-- Everything before that is known to be taken: with an old snapshot open, dead index entries pile
+-- up there, and walking them again with every take would be most of the work. Tasks that a newer
+-- program has written, in a format that this one cannot read, are left to it. A task that was taken
+-- and given back since the statement began is locked as it is now, which the update does not see.
+-- Then nothing is done, and the caller begins again.
 with wants as (
   select * from unnest(:queues::integer[], :mosts::integer[], :ageings::bigint[])
     with ordinality as w(queue, most, ageing, place)
    where (select version from millrace.settings) = :version
-), marks as (
-  select * from unnest(:mark_queues::integer[], :mark_priorities::smallint[], :mark_starts::timestamptz[],
-                       :mark_numbers::bigint[])
-    as m(queue, priority, start, number)
+), cursors as (
+  select * from unnest(:cursor_queues::integer[], :cursor_priorities::smallint[],
+                       :cursor_starts::timestamptz[], :cursor_numbers::bigint[])
+    as c(queue, priority, start, number)
 ), picked as materialized (
 --only take
   select x.*
     from wants w
    cross join lateral (
      select y.*
-       from marks m
+       from cursors c
       cross join lateral (
         select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size
           from millrace.tasks t
-         where t.queue = w.queue and t.priority = m.priority and t.state in ({{ready_states}})
-           and t.start <= :now and (t.start, t.number) >= (m.start, m.number)
+         where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
+           and t.start <= :now and (t.start, t.number) >= (c.start, c.number)
            and (t.more is null or t.more < set_byte('\x00', 0, {{newest_format}} + 1))
          order by t.start, t.number
          limit w.most
            for update skip locked) y
-      where m.queue = w.queue
+      where c.queue = w.queue
       limit w.most) x
 --end take
 --only take_ageing
@@ -45,18 +45,18 @@ with wants as (
      select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size,
             w.place, z.effective, z.start, z.number
        from (select y.*
-               from marks m
+               from cursors c
               cross join lateral (
                 select t.id, t.start, t.number,
-                       least({{highest_priority}}, m.priority + coalesce(
+                       least({{highest_priority}}, c.priority + coalesce(
                          floor(extract(epoch from :now - t.start) * 1000 / w.ageing), 0)) as effective
                   from millrace.tasks t
-                 where t.queue = w.queue and t.priority = m.priority and t.state in ({{ready_states}})
+                 where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
                    and t.start <= :now
                    and (t.more is null or t.more < set_byte('\x00', 0, {{newest_format}} + 1))
                  order by t.start, t.number
                  limit w.most) y
-              where m.queue = w.queue
+              where c.queue = w.queue
               order by y.effective desc, y.start, y.number
               limit w.most) z
        join millrace.tasks t on t.id = any(array[z.id])

@@ -1,6 +1,7 @@
 -- Takes back what put.sql has added although the task with that id has ended; the answer has those.
--- It is a statement of its own since put.sql could not know: if a task ends meanwhile, the insert waits
--- for that and finds the id free, and does not see what is finished since the statement began.
+-- It is a statement of its own since put.sql cannot know this: if the task ends meanwhile, the
+-- insert waits for that, finds the id free, and does not see tasks that finished since the
+-- statement began.
 --   :ids   :since, nothing with one of these ids can have ended before that
 with twice as (
   select n.id from unnest(:ids::uuid[]) as n(id)

@@ -1,4 +1,5 @@
-# What files of SQL say as {{word}}; cmake/sql.cmake tells how. words.cc proves that the numbers are those of core.
+# The words that files of SQL write as {{word}}; cmake/sql.cmake explains them. words.cc proves that
+# the numbers are those of core.
 
 # ---- States, as include/millrace/task.h numbers them ----------------------------------------------------------------------
 
@@ -50,7 +51,8 @@ columns(plain
   id:uuid queue:integer state:smallint priority:smallint start:timestamptz type:text payload:bytea keep_for:bigint
   start_by:timestamptz client_id:text group:text tags:text more:bytea)
 
-# What a caller has given and nothing changes. Without tags, which come as text that PostgreSQL makes an array of.
+# What a caller has given and no call changes. Without tags, which come as text from which
+# PostgreSQL makes an array.
 columns(given
   number:bigint created_at:timestamptz keep_for:bigint unique_window:bigint unique_scope:smallint type:text
   client_id:text group:text unique_key:text payload:bytea more:bytea)
@@ -62,12 +64,12 @@ columns(changed
   started_at:timestamptz start_by:timestamptz moment:timestamptz token:bigint worker:text error_code:bytea
   error_message:bytea notes:bytea result:bytea class:smallint goes_at:timestamptz)
 
-# Those of them that are called the same in tasks and finished, without the id.
+# Those of them that have the same name in tasks and finished, without the id.
 columns(mutable
   queue state priority cancel_requested version deliveries attempts retries lost start updated_at previous_start
   started_at start_by token worker error_code error_message notes)
 
-# What done.sql leaves as it is.
+# The columns that done.sql leaves as they are.
 columns(done
   number id queue priority deliveries attempts retries lost start created_at previous_start started_at start_by token
   keep_for unique_window unique_scope worker type client_id group tags unique_key payload more notes)

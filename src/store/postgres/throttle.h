@@ -1,8 +1,8 @@
-// How often something may be done whose cost nobody knows beforehand: at least so far apart, and
-// never more than a share of the time; but within a minute in any case.
+// Limits how often something of unknown cost is done: with at least a given pause, and never for
+// more than a share of the time; but within a minute in any case.
 //
-// With an old snapshot open nothing that was deleted can be forgotten, and what looks at the old
-// end of an index walks over all of it.
+// With an old snapshot open the server cannot remove deleted entries, and a scan of the old end of
+// an index walks over all of them.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 
 namespace millrace::store_postgres {
 
-class Pace {
+class Throttle {
  public:
-  // `share` 20: a twentieth of the time at most. What takes less than `unnoticed` is left alone.
-  explicit Pace(std::chrono::nanoseconds least = std::chrono::nanoseconds::zero(), int share = 20,
-                std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(50))
+  // `share` 20: a twentieth of the time at most. Work that takes less than `unnoticed` has no
+  // share.
+  explicit Throttle(std::chrono::nanoseconds least = std::chrono::nanoseconds::zero(),
+                    int share = 20,
+                    std::chrono::nanoseconds unnoticed = std::chrono::milliseconds(50))
       : least_(least), share_(share), unnoticed_(unnoticed) {}
 
   bool may_begin(std::chrono::nanoseconds now) const { return now >= next_; }
