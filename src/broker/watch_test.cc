@@ -239,7 +239,7 @@ TEST(Watch, where_nobody_is_sent_alerts_the_log_has_them) {
   d.put({.queue = "q"});
   d.live(6min);
   EXPECT_THAT(d.all("$alerts"), IsEmpty());
-  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("Nobody takes tasks: q")));
+  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("No worker takes tasks: q")));
 }
 
 TEST(Watch, a_take_ends_the_alert_about_tasks_that_nobody_takes) {
