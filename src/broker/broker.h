@@ -247,8 +247,8 @@ class Broker {
   // One queue or all, by name; internal ones (`$...`) only by name.
   virtual void queues(Ask ask, std::optional<QueueRef> queue,
                       Completion<std::vector<QueueView>> done) = 0;
-  // `create` of a queue that exists is a `conflict`; `replace` creates or replaces. The version in
-  // a mode is for the broker and its store; callers leave it out.
+  // `create` of a queue that exists is a `conflict`; `replace` creates or replaces. The broker sets
+  // `mode.seen` itself.
   virtual void put_queue(Ask ask, QueueSettings settings, PutQueue mode,
                          Completion<Queue> done) = 0;
   // Reads, changes and writes in one step: if another server writes in between, `change` is called
