@@ -102,8 +102,7 @@ QueueFigures Tally::figures(TimePoint now) const {
   return figures;
 }
 
-// ---- Figures
-// -------------------------------------------------------------------------------------
+// ---- Figures ------------------------------------------------------------------------------------
 
 Figures::Figures(TimePoint started, const FiguresOptions& options)
     : started_(started), options_(options) {

@@ -395,8 +395,7 @@ TEST(History, what_is_off_is_not_kept) {
               IsEmpty());
 }
 
-// ---- A store that fails
-// --------------------------------------------------------------------------
+// ---- A store that fails -------------------------------------------------------------------------
 
 // Has no room for memos when told so.
 class FullStore final : public ForwardingStore {

@@ -161,8 +161,7 @@ void LocalBroker::give_back(const WorkResult& result) {
       });
 }
 
-// ---- Checks
-// --------------------------------------------------------------------------------------
+// ---- Checks -------------------------------------------------------------------------------------
 
 Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& book,
                                       const QueueRef& queue, std::vector<QueueRef>& unknown) const {
@@ -221,8 +220,7 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
   return problems;
 }
 
-// ---- Put
-// -----------------------------------------------------------------------------------------
+// ---- Put ----------------------------------------------------------------------------------------
 
 namespace {
 

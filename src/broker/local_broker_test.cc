@@ -30,8 +30,7 @@ LocalBrokerOptions no_new_queues() {
   return options;
 }
 
-// ---- Put
-// -----------------------------------------------------------------------------------------
+// ---- Put ----------------------------------------------------------------------------------------
 
 TEST(LocalBroker, a_task_goes_from_put_to_done) {
   BrokerDriver d;
@@ -164,8 +163,7 @@ TEST(LocalBroker, a_callback_that_nobody_would_deliver_is_refused) {
   EXPECT_THAT(results.front(), FailsWith(ErrorCode::invalid, HasSubstr("callback")));
 }
 
-// ---- Work
-// ----------------------------------------------------------------------------------------
+// ---- Work ---------------------------------------------------------------------------------------
 
 TEST(LocalBroker, one_order_settles_extends_and_takes) {
   BrokerDriver d;
@@ -356,8 +354,7 @@ TEST(LocalBroker, delays_end_to_the_millisecond) {
   EXPECT_TRUE(ends_in_time(child));
 }
 
-// ---- Figures and workers
-// -------------------------------------------------------------------------
+// ---- Figures and workers ------------------------------------------------------------------------
 
 TEST(LocalBroker, figures_count_what_happened) {
   BrokerDriver d;

@@ -302,8 +302,7 @@ TEST_F(LocalEvents, clearing_a_queue_tells_nobody) {
   EXPECT_THAT(news(), IsEmpty());
 }
 
-// ---- Nothing leaves before it is stored
-// ----------------------------------------------------------
+// ---- Nothing leaves before it is stored ---------------------------------------------------------
 
 // A store over a disk that fails when told to.
 class UnsyncedStore final : public ForwardingStore {

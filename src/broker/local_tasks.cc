@@ -254,8 +254,7 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
       });
 }
 
-// ---- Many tasks, a bounded piece at a time
-// -------------------------------------------------------
+// ---- Many tasks, a bounded piece at a time ------------------------------------------------------
 
 struct LocalBroker::Rounds {
   Ask ask = {};

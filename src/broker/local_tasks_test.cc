@@ -63,8 +63,7 @@ class LocalTasksTest : public ::testing::Test {
   BrokerDriver d;
 };
 
-// ---- Dead letters
-// --------------------------------------------------------------------------------
+// ---- Dead letters -------------------------------------------------------------------------------
 
 TEST_F(LocalTasksTest, all_dead_letters_of_a_queue_are_retried_in_rounds) {
   kill(2500);
@@ -109,8 +108,7 @@ TEST_F(LocalTasksTest, clear_removes_all_that_waits) {
   EXPECT_EQ(d.queue("q").counts.total(), 10U);
 }
 
-// ---- Single tasks
-// --------------------------------------------------------------------------------
+// ---- Single tasks -------------------------------------------------------------------------------
 
 TEST_F(LocalTasksTest, tasks_are_released_moved_retried_and_removed) {
   const Put held = d.put(to("q", {.held = true}));
@@ -137,8 +135,7 @@ TEST_F(LocalTasksTest, tasks_are_found_by_number_too) {
   EXPECT_EQ(d.find(put.number).id, put.id);
 }
 
-// ---- Waiting for a result
-// ------------------------------------------------------------------------
+// ---- Waiting for a result -----------------------------------------------------------------------
 
 TEST_F(LocalTasksTest, a_finished_task_is_answered_at_once) {
   const Put put = d.put(to("q"));
@@ -290,8 +287,7 @@ TEST(LocalTasks, a_store_that_fails_is_told_to_everybody) {
   EXPECT_THAT(waiting.get(), FailsWith(ErrorCode::unavailable));
 }
 
-// ---- Queues
-// --------------------------------------------------------------------------------------
+// ---- Queues -------------------------------------------------------------------------------------
 
 TEST(LocalQueues, create_refuses_what_is_there_and_replace_keeps_the_id) {
   BrokerDriver d;

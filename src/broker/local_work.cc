@@ -116,8 +116,7 @@ struct LocalBroker::Job {
   bool is_refused(std::size_t report) const { return !refused.empty() && refused[report]; }
 };
 
-// ---- Coming in
-// -----------------------------------------------------------------------------------
+// ---- Coming in ----------------------------------------------------------------------------------
 
 Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
                                      std::vector<QueueRef>& unknown, TimePoint now) {
@@ -261,8 +260,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
       bytes_of(job->reports));
 }
 
-// ---- Deciding
-// ------------------------------------------------------------------------------------
+// ---- Deciding -----------------------------------------------------------------------------------
 
 Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
   if (job.reports.empty()) return {};
@@ -340,8 +338,7 @@ Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint
   return work_in_batches(store, books_.traits.batch, job.work, now);
 }
 
-// ---- Going out
-// -----------------------------------------------------------------------------------
+// ---- Going out ----------------------------------------------------------------------------------
 
 void LocalBroker::worked(const std::shared_ptr<Job>& job, Result<WorkResult> result) {
   if (!result) return job->done(std::move(result));

@@ -219,8 +219,7 @@ TEST(Notices, nobody_is_alerted_about_internal_tasks_or_where_alerts_are_off) {
   EXPECT_THAT(d.notices("$alerts"), SizeIs(1));
 }
 
-// ---- Redelivery
-// ----------------------------------------------------------------------------------
+// ---- Redelivery ---------------------------------------------------------------------------------
 
 class RedeliverTest : public ::testing::Test {
  protected:

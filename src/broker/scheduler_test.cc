@@ -34,8 +34,7 @@ std::vector<std::string> ticks(BrokerDriver& d) {
   return d.notices("q");
 }
 
-// ---- Which ticks
-// ---------------------------------------------------------------------------------
+// ---- Which ticks --------------------------------------------------------------------------------
 
 class TicksToFireTest : public ::testing::Test {
  protected:
@@ -98,8 +97,7 @@ TEST(FireTime, is_the_same_for_the_same_tick_and_spread_over_the_jitter) {
   EXPECT_THAT(offsets, SizeIs(10));
 }
 
-// ---- Firing
-// --------------------------------------------------------------------------------------
+// ---- Firing -------------------------------------------------------------------------------------
 
 // C-22
 TEST(Scheduler, fires_each_tick_once_over_a_long_time_with_stops) {
@@ -246,8 +244,7 @@ TEST(Scheduler, a_removed_schedule_fires_no_more) {
   EXPECT_THAT(ticks(d), SizeIs(1));
 }
 
-// ---- Making and changing
-// -------------------------------------------------------------------------
+// ---- Making and changing ------------------------------------------------------------------------
 
 TEST(Scheduler, a_new_rule_starts_strictly_after_now_and_other_changes_keep_the_tick) {
   BrokerDriver d;

@@ -160,8 +160,7 @@ TEST_F(ServiceRunnerTest, its_thread_notices_a_clock_that_moves_and_a_wish) {
   EXPECT_TRUE(beat_.reaches(3));
 }
 
-// ---- With all threads
-// ----------------------------------------------------------------------------
+// ---- With all threads ---------------------------------------------------------------------------
 
 TEST(LocalBrokerThreads, a_delayed_task_reaches_a_parked_take_within_milliseconds) {
   SystemClock clock;

@@ -211,8 +211,7 @@ TEST(Conditions, many_at_once_are_told_in_bounded_portions) {
   EXPECT_THAT(sizes, ElementsAre(10, 10, 5, 0, 10, 10, 5, 0));
 }
 
-// ---- Over a broker
-// -------------------------------------------------------------------------------
+// ---- Over a broker ------------------------------------------------------------------------------
 
 LocalBrokerOptions watching(bool alerts = true) {
   LocalBrokerOptions options;
