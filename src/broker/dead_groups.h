@@ -87,7 +87,7 @@ class DeadGroups {
   static constexpr std::size_t most_samples = 3;
   static constexpr std::size_t most_message = 500;
   static constexpr std::size_t most_wanted = 16;  // different requests that may wait
-  // how long an answer is reused while nothing has changed
+  // How long an answer is reused while nothing has changed.
   static constexpr Duration fresh = std::chrono::seconds(5);
 
  private:

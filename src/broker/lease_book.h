@@ -59,7 +59,7 @@ struct LeaseBookOptions {
   std::size_t notes = 200'000;
   std::size_t workers = 10'000;
   std::size_t reports = 100'000;  // in all; one is a worker's report about one queue
-  // how long until a worker that holds nothing is forgotten
+  // How long until a worker that holds nothing is forgotten.
   Duration idle = std::chrono::hours(24);
 };
 
@@ -131,7 +131,7 @@ class LeaseBook {
   const LeaseBookOptions options_;
   Mutex mutex_{LockRank::leases};
   std::unordered_map<std::uint64_t, Entry> notes_ GUARDED_BY(mutex_);  // by token
-  // oldest first, including some that have ended
+  // Oldest first, including some that have ended.
   std::deque<std::uint64_t> ages_ GUARDED_BY(mutex_);
   std::map<std::string, Worker> workers_ GUARDED_BY(mutex_);
   std::size_t reports_ GUARDED_BY(mutex_) = 0;  // queues that workers report about

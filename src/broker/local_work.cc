@@ -101,7 +101,7 @@ struct LocalBroker::Job {
   std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
   std::vector<std::string> workers = {};                 // by take that is not refused
   std::vector<SentExtension> extended = {};              // by extension
-  // by token: tasks whose progress is reported
+  // By token: tasks whose progress is reported.
   std::map<std::uint64_t, ToldTask> found = {};
   Work work = {};
   std::vector<Decided> decided = {};  // by settlement

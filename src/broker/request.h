@@ -41,7 +41,7 @@ struct WorkPart {
   Work work;
   Completion<WorkResult> done;
   WorkResult result = {};
-  // names of all queues that the takes want; known once parked
+  // Names of all queues that the takes want; known once parked.
   std::vector<std::string> queues = {};
 };
 
@@ -62,7 +62,7 @@ struct Request {
   // The steps it is part of.
   Step first_step = Step::put;
   Step last_step = Step::put;
-  // how much it counts in a round: tasks, settlements, extensions, wanted tasks
+  // How much it counts in a round: tasks, settlements, extensions, wanted tasks.
   std::size_t items = 1;
   std::size_t bytes = 0;
 

@@ -30,7 +30,7 @@ namespace millrace {
 
 // The limit from which on there is an alert; 0 (for `lost`: nullopt) switches it off.
 struct WatchLimits {
-  // for queues without a max_depth; for others the limit is 9/10 of that
+  // For queues without a max_depth; for others the limit is 9/10 of that.
   std::uint64_t depth = 1000;
   Duration no_take_after = std::chrono::minutes(5);
   std::optional<std::uint64_t> lost = 0;  // more than this between two looks
