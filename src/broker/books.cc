@@ -141,7 +141,7 @@ Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& 
 }
 
 void log_settled(const Log& log, const std::string& queue, const Settlement& settlement) {
-  // What alerts are about is in the log whether or not somebody is sent them.
+  // The log has what alerts are about, whether or not alerts are sent.
   const TaskAlert alert = alert_about(settlement.event, settlement.error);
   const bool ends_badly = settlement.event == Event::fail || settlement.event == Event::exhaust;
   const bool is_grave = ends_badly && alert.kind != AlertKind::task_failed;

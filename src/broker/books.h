@@ -1,4 +1,4 @@
-// What the verbs and the services of a broker share: what it knows, and how it decides.
+// What the verbs and the services of a broker share: what the broker knows, and how it decides.
 #pragma once
 
 #include <millrace/queue.h>
@@ -33,22 +33,22 @@ namespace millrace {
 struct BooksOptions {
   RetryPolicy retry = {};  // the server's default
   bool create_unknown_queues = true;
-  QueueSettings new_queue = {};  // what a queue that nobody configured looks like
+  QueueSettings new_queue = {};  // what a queue that was never configured looks like
   ComposeNotice compose = {};
   bool alerts = false;
-  Duration alert_window = std::chrono::minutes(10);  // the same alert at most once in it
+  Duration alert_window = std::chrono::minutes(10);  // the same alert at most once per window
   bool manager = false;                              // moves processors between queues
   bool priority_figures = false;                     // counts by type and priority, too
-  bool history = false;  // keeps what happened a minute and an hour in the store
-  // Of ids and jitter. Nullopt: drawn at random, since two brokers with one seed make the same ids.
+  bool history = false;  // keeps what happened, per minute and per hour, in the store
+  // For ids and jitter. Nullopt: random, since two brokers with the same seed make the same ids.
   std::optional<std::uint64_t> seed = std::nullopt;
   LeaseBookOptions leases = {};
   std::size_t waiters = 10'000;
   Log log = {};
 };
 
-// Whoever locks several of them does so in the order queues, events, figures, leases; their ranks
-// (core/lock_order.h) make debug builds and sanitizers check it.
+// Code that locks several of the books does so in the order queues, events, figures, leases; the
+// ranks of the locks (core/lock_order.h) let debug builds and sanitizers check this.
 struct Books {
   Books(const BooksOptions& options, const Traits& store_traits, TimePoint now);
 
@@ -67,15 +67,16 @@ struct Books {
   // In [0, 1), for jitter.
   double random();
 
-  // The settings of a queue, asked for where they are not known. A queue that is gone has the
-  // defaults: whoever settles a task of it will hear from the store. Fails only with the store.
+  // The settings of a queue, read from the store where they are not known here. A queue that is
+  // gone has the defaults: the store will refuse to settle its tasks. Fails only if the store
+  // fails.
   Result<QueueSettings> settings_of(Store& store, const std::string& queue);
 
-  // Makes sure that a queue is there, or says why it cannot be. On the applying thread.
+  // Makes sure that a queue exists, or says why it cannot. On the applying thread.
   Result<void> need_queue(Store& store, const QueueRef& queue, TimePoint now);
 
-  // What becomes of the task, with what the world is told of it. Takes the outcome's result and the
-  // follow-ups along.
+  // What becomes of the task, with the webhooks and alerts that go out because of it. Moves the
+  // outcome's result and the follow-ups into the settlement.
   Settlement decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
                     const QueueSettings& queue, TimePoint now);
   // The same, where the store answered `cancel_requested`.
@@ -87,7 +88,7 @@ struct Books {
   std::atomic<std::uint64_t> random_;
 };
 
-// As store.work(), in as many calls as the greatest batch demands.
+// Like store.work(), split into calls that the store's batch limit allows.
 Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& work,
                                    TimePoint now);
 

@@ -1,12 +1,12 @@
 // What a task means: the interface that the API, the workers and the tools use.
 //
-// The broker checks what comes in, fills in what was left out, decides what becomes of a task when
-// a run ends, and keeps time. broker/local_broker.h is the one that owns a store; another speaks to
-// a server.
+// The broker checks requests, fills in what was left out, decides what becomes of a task when a run
+// ends, and keeps time. broker/local_broker.h owns a store; another implementation talks to a
+// server.
 //
-// Every verb takes a completion, called exactly once on some thread of the broker (or before the
-// verb returns), unless its caller has left. A completion may only post. Nothing is answered before
-// it is stored.
+// Every verb takes a completion. The broker calls it exactly once, on one of its threads or before
+// the verb returns, unless the caller has left. A completion may only post work to another thread.
+// Nothing is answered before it is stored.
 #pragma once
 
 #include <millrace/ids.h>
@@ -27,12 +27,13 @@
 
 namespace millrace {
 
-// Who asks, and until when the request must have begun; after that it is `unavailable` and nothing
-// was changed.
+// Who asks, and until when the request must have begun; after that the answer is `unavailable` and
+// nothing was changed.
 struct Ask {
   CallerId caller = {};
   TimePoint deadline = never;
-  // Comes from inside this process and not over a wire: may use names that begin with $.
+  // The request comes from inside this process, not over the network: it may use names that begin
+  // with $.
   bool internal = false;
 };
 
@@ -49,8 +50,8 @@ struct WorkOrder {
   std::vector<Report> reports = {};
   std::vector<Extension> extensions = {};
   std::vector<TakeRequest> takes = {};
-  // How long the takes may wait for tasks if there are none; not heeded where reports or extensions
-  // come along.
+  // How long the takes may wait for tasks if there are none; ignored if the order also has reports
+  // or extensions.
   Duration wait{};
 };
 
@@ -62,10 +63,10 @@ enum class Gate : std::uint8_t {
   not_due = 3,      // its start, or its next try, is later
   inactive = 4,     // its queue is switched off or being removed
   paused = 5,       // its queue is paused
-  concurrency = 6,  // as many tasks of its queue run as may
-  rate = 7,         // as many tasks of its queue were started as may
-  no_worker = 8,    // nobody asks for tasks of its queue
-  behind = 9,       // others are before it
+  concurrency = 6,  // its queue runs as many tasks as max_concurrent allows
+  rate = 7,         // its queue has started as many tasks as its rate allows
+  no_worker = 8,    // no worker asks for tasks of its queue
+  behind = 9,       // other tasks come before it
   next = 10,        // nothing stands in its way: the next take gets it
 };
 inline constexpr std::size_t gate_count = 11;
@@ -91,15 +92,15 @@ struct QueueFigures {
   std::uint64_t snoozed = 0;
   std::uint64_t given_back = 0;
   std::uint64_t lost = 0;
-  std::uint64_t cancelled = 0;   // expired ones, too
+  std::uint64_t cancelled = 0;   // including expired ones
   double mean_run_seconds = 0;   // of runs that ended, well or not
   double mean_wait_seconds = 0;  // from ready to taken
-  // A second, over the last minute.
+  // Per second, over the last minute.
   double put_rate = 0;
   double take_rate = 0;
   double finish_rate = 0;
-  double fail_rate = 0;                                // for good
-  double retry_rate = 0;                               // failed, and goes on later
+  double fail_rate = 0;                                // failed for good
+  double retry_rate = 0;                               // failed, and will be retried
   std::optional<TimePoint> last_asked = std::nullopt;  // when a worker last asked for tasks
 };
 
@@ -109,11 +110,11 @@ struct QueueView {
   QueueFigures figures = {};
 };
 
-// How a worker fares on one of its queues. The sums are since it started.
+// What a worker reports about one of its queues. The sums count from the worker's start.
 struct QueueReport {
   std::string queue = {};
   std::uint32_t processors = 0;  // that may work on it now
-  std::uint32_t most = 0;        // that ever may: its concurrency
+  std::uint32_t most = 0;        // the most that may ever work on it: its concurrency
   std::uint32_t busy = 0;        // that run a handler now
   std::uint64_t processed = 0;   // tasks whose handler ended, well or not
   std::uint64_t errors = 0;
@@ -122,7 +123,7 @@ struct QueueReport {
   std::string last_error = {};
 };
 
-// What a worker says of itself with its heartbeat.
+// What a worker reports about itself with its heartbeat.
 struct WorkerReport {
   std::string worker = {};
   std::uint32_t processors = 0;  // in all
@@ -137,9 +138,9 @@ struct Assignment {
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
 
-// What a worker is told with its heartbeat.
+// What the broker answers to a worker's heartbeat.
 struct Instructions {
-  // How many processors each queue gets from the next batch on; nullopt: go on as before.
+  // How many processors each queue gets from the next batch on; nullopt: no change.
   std::optional<std::vector<Assignment>> assignments = std::nullopt;
 };
 
@@ -149,12 +150,12 @@ struct HeldTask {
   std::string queue = {};
   std::string type = {};
   TimePoint since{};
-  TimePoint until{};  // of its lease
+  TimePoint until{};  // when its lease ends
 
   friend bool operator==(const HeldTask&, const HeldTask&) = default;
 };
 
-// Who asked for work through this broker, and what it holds.
+// A worker that asked for work through this broker, and what it holds.
 struct WorkerView {
   std::string name = {};
   std::vector<std::string> queues = {};  // of its last take
@@ -165,13 +166,13 @@ struct WorkerView {
   std::uint64_t holding = 0;
   std::vector<TaskId> tasks = {};      // held now, 100 at most
   std::vector<HeldTask> running = {};  // the same; fewer where there are very many workers
-  // Of its last beat; nothing for a worker that only takes and settles.
+  // From its last beat; nullopt for a worker that only takes and settles.
   std::optional<WorkerReport> report = std::nullopt;
-  // What the manager decided for it last; nothing where there is none.
+  // What the manager last decided for it; empty without a manager.
   std::vector<Assignment> assignments = {};
 };
 
-// What is known of the manager from outside.
+// What the manager shows of itself.
 struct ManagerView {
   bool enabled = false;
   std::uint64_t desired = 0;  // processors that would keep waiting times short
@@ -199,16 +200,16 @@ class Broker {
 
   virtual TimePoint now() = 0;
   virtual CallerId new_caller() = 0;
-  // Nobody waits for this caller's answers any more: what is not applied is dropped, what was taken
-  // is given back.
+  // The caller has left: its requests that were not applied are dropped, and tasks taken for it are
+  // given back.
   virtual void leave(CallerId caller) = 0;
-  // Gives back tasks that an answer brought to somebody who is not there any more.
+  // Gives back tasks whose taker had left when the answer came.
   virtual void give_back(const WorkResult& result) = 0;
 
   // ---- Hot path --------------------------------------------------------------------------------
 
   // Tasks without an id get one; unknown queues are created (a setting). Names that begin with $
-  // are refused, as everywhere where something is put, taken or made, unless the ask is internal.
+  // are refused unless the ask is internal; this holds for every verb that puts, takes or creates.
   // Each task has its own result.
   virtual void put(Ask ask, std::vector<NewTask> tasks,
                    Completion<std::vector<Result<Put>>> done) = 0;
@@ -217,7 +218,7 @@ class Broker {
 
   // ---- Tasks -----------------------------------------------------------------------------------
 
-  // Answered when the task is final, or as it is after `wait`.
+  // Answered when the task is final, or with its current state after `wait`.
   virtual void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) = 0;
   void find(Ask ask, TaskRef task, Completion<Task> done) {
     await(ask, task, Duration::zero(), std::move(done));
@@ -230,11 +231,11 @@ class Broker {
                       Completion<States> done) = 0;
   virtual void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
   virtual void remove(Ask ask, std::vector<TaskId> tasks, Completion<States> done) = 0;
-  // A queue to move to that is unknown is created (a setting), as for a put.
+  // If the queue to move to does not exist, it is created (a setting), as for a put.
   virtual void update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) = 0;
 
-  // Calls a finished task's webhook once more, whatever became of the last delivery. Not final, or
-  // without a callback: `conflict`. The result is the task that delivers it.
+  // Calls a finished task's webhook once more, whatever became of the last delivery. `conflict` if
+  // the task is not final or has no callback. The result is the task that delivers the webhook.
   virtual void redeliver(Ask ask, TaskId task, Completion<Put> done) = 0;
 
   // Retries or removes all dead letters that fit, in bounded rounds.
@@ -246,12 +247,12 @@ class Broker {
   // One queue or all, by name; internal ones (`$...`) only by name.
   virtual void queues(Ask ask, std::optional<QueueRef> queue,
                       Completion<std::vector<QueueView>> done) = 0;
-  // `create` of a queue that is there is a `conflict`; `replace` creates or replaces. What a mode
-  // says about a version is between a broker and its store.
+  // `create` of a queue that exists is a `conflict`; `replace` creates or replaces. The broker sets
+  // `mode.seen` itself.
   virtual void put_queue(Ask ask, QueueSettings settings, PutQueue mode,
                          Completion<Queue> done) = 0;
-  // Reads, changes and writes in one step: where another server writes in between, `change` is
-  // called again with what is stored by then, and in the end it is a `conflict`.
+  // Reads, changes and writes in one step: if another server writes in between, `change` is called
+  // again with what is stored by then; after several such tries the answer is `conflict`.
   virtual void change_queue(Ask ask, QueueRef queue, QueueChange change,
                             Completion<Queue> done) = 0;
   virtual void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) = 0;
@@ -261,12 +262,12 @@ class Broker {
   // ---- Workers and the store -------------------------------------------------------------------
 
   virtual void workers(Ask ask, Completion<std::vector<WorkerView>> done) = 0;
-  // A worker's heartbeat of its own, beside those of its leases: it reports, and is told what to
+  // A worker's own heartbeat, beside those of its leases: the worker reports, and is told what to
   // do.
   virtual void beat(Ask ask, WorkerReport report, Completion<Instructions> done) = 0;
   virtual Traits traits() = 0;
-  // The error with which the store has failed, if it has. Where it recovers (traits()): why it is
-  // away just now.
+  // The error with which the store has failed, if it has. If the store recovers (traits()): why it
+  // is away now.
   virtual std::optional<Error> failure() = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-// Who asks: a connection, a processor, a service. Turns, bounds and order are kept a caller.
+// Who asks: a connection, a processor, a service. Turns, bounds and order are kept per caller.
 using CallerId = Strong<struct CallerIdTag, std::uint64_t>;
 
 // One request, so that it can be cancelled. Number 0: it was refused, there is nothing to cancel.
@@ -20,8 +20,8 @@ struct Ticket {
 };
 
 // Called once, unless its caller leaves or cancels first: then it is destroyed uncalled. It may
-// only post: whatever takes long, blocks or throws does not belong into a completion. It may ask
-// for more.
+// only post: nothing that takes long, blocks or throws belongs in a completion. It may make new
+// requests.
 template <class T>
 using Completion = std::move_only_function<void(Result<T>)>;
 

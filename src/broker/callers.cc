@@ -14,7 +14,7 @@ void Answers::add(Answers more) {
 }
 
 void Answers::deliver() noexcept {
-  // A completion may lead back here with answers of its own; each call has its own nodes.
+  // A completion may lead back here with new answers; each call has its own nodes.
   const auto nodes = std::exchange(nodes_, {});
   for (const Node& node : nodes) {
     Request& request = node.mapped();
@@ -61,7 +61,7 @@ Ticket Callers::add(Request request, TimePoint now) {
   waiting_bytes_ += added.bytes;
   ++open_;
   if (added.deadline != never) {
-    // Most deadlines are as long as the one before, so that the new one is the last.
+    // Most deadlines are as long as the one before, so the new one usually comes last.
     deadlines_.emplace_hint(deadlines_.end(), std::pair(added.deadline, added.number), &added);
   }
   return added.ticket();
@@ -147,8 +147,8 @@ void Callers::refuse_all(const Error& error, Answers& out) {
   }
 }
 
-// Once applied, only a take that brings nothing but tasks is worth nothing to anybody else. Others
-// are answered: their completions may have to note what happened, and who is gone does not mind.
+// Once applied, only a request that takes and does nothing else can be undone. Others are answered:
+// their completions may have to note what happened, and a caller that is gone does not mind.
 bool Callers::only_takes(const Request& request) {
   const auto* part = std::get_if<WorkPart>(&request.part);
   return part != nullptr && part->work.settlements.empty() && part->work.extensions.empty();

@@ -1,4 +1,4 @@
-// Turns, order, bounds and deadlines of what waits for its round.
+// Turns, order, bounds and deadlines of requests that wait for their round.
 #include "broker/callers.h"
 
 #include <gmock/gmock.h>
@@ -111,7 +111,7 @@ TEST(Callers, requests_of_one_caller_are_applied_in_their_order) {
   EXPECT_THAT(ids_of(leases_of(taken)), ElementsAre(first.id));
 }
 
-TEST(Callers, who_has_to_wait_for_the_next_round_is_first_in_it) {
+TEST(Callers, a_caller_that_has_to_wait_for_the_next_round_is_first_in_it) {
   RoundsDriver d({.items = 2});
   d.take(1);
   const auto waits = d.put(1);
@@ -268,12 +268,12 @@ TEST(Callers, what_was_put_stays_and_is_answered_when_its_caller_leaves) {
   d.leave(1);
   EXPECT_FALSE(put.answered());
   d.flush();
-  EXPECT_TRUE(put.answered()) << "whoever asked may have to note what happened";
+  EXPECT_TRUE(put.answered()) << "its completion may have to note what happened";
   EXPECT_EQ(d.direct.state_of(stays.id), TaskState::queued);
   EXPECT_TRUE(d.rounds->idle());
 }
 
-TEST(Callers, who_has_left_may_come_back) {
+TEST(Callers, a_caller_that_left_may_come_back) {
   RoundsDriver d;
   d.put(1);
   d.leave(1);

@@ -6,8 +6,8 @@
 namespace millrace {
 namespace {
 
-// The clock decides, but the condition variable waits in real time: so that a clock that was set,
-// or that a test moves, is noticed soon.
+// The clock decides, but the condition variable waits in real time: this bounds how late a clock
+// that was set, or that a test moves, is noticed.
 constexpr Duration longest_wait{250};
 
 // After a flush that lacked space.
@@ -90,7 +90,7 @@ void Coalescer::when_stored(Stored then) {
   then(failure);
 }
 
-// A round that changed nothing and answered nobody is not counted, so nothing more will come.
+// A round that changed and answered nothing is not counted, so its number will never come.
 std::vector<Coalescer::Stored> Coalescer::take_stored() {
   std::vector<Stored> taken;
   const bool failed = rounds_.failure().has_value();
@@ -175,13 +175,13 @@ void Coalescer::flush_rounds() {
     Answers answers = rounds_.flushed(applied, result);
     tell_of_store();
     if (!result && rounds_.needs_flush()) {
-      // What makes space must not wait for company meanwhile.
+      // Requests that free space must not wait for company meanwhile.
       syncer_busy_ = false;
       work_.notify_one();
       applied_.wait_for(mutex_, flush_again, [this]() REQUIRES(mutex_) { return stopping_; });
       syncer_busy_ = true;
     }
-    // An applier that waits for requests has nothing to gain yet.
+    // An applier that waits for requests gains nothing from being woken now.
     const bool wake = !applier_waits_ || !result;
     auto stored = take_stored();
     const auto failure = rounds_.failure();

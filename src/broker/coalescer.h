@@ -1,15 +1,15 @@
 // Rounds with threads: many callers, one store.
 //
 // One thread applies rounds, another flushes and answers. There is no timer: an idle Coalescer
-// starts at once, and while one flush runs the next rounds gather and are applied.
+// starts at once, and while one flush runs, the next rounds are gathered and applied.
 //
-// Completions are called on one of these two threads; a refusal on the caller's own, before the
-// verb returns, or on that of stop(). They may only post: while one runs, nobody else is answered.
-// One that blocks, or that calls stop(), waits for itself. After leave() or cancel() a completion
-// may still be called if it was on its way; leases that come with it are to be given back:
-// give_back().
+// Completions are called on one of these two threads; refusals on the caller's own thread before
+// the verb returns, or on the thread that calls stop(). Completions may only post: while one runs,
+// no other is called. One that blocks, or calls stop(), waits for itself. After leave() or
+// cancel(), a completion that was already on its way may still be called; leases that come with it
+// must be given back with give_back().
 //
-// Deadlines are moments of the clock: if that is set back, those who wait do so for longer.
+// Deadlines are moments of the clock: if the clock is set back, callers wait longer.
 #pragma once
 
 #include <millrace/result.h>
@@ -35,10 +35,10 @@ namespace millrace {
 
 struct CoalescerOptions {
   RoundsOptions rounds = {};
-  // Applied ahead of the flush, about: what is answered late at worst, and kept in memory.
+  // About how much is applied ahead of the flush: it bounds memory, and how late answers can be.
   std::size_t ahead_items = 4000;
-  // While a flush runs, requests wait for so many others before they are applied: their answers
-  // wait for the next flush anyway, and waking a thread for each of them is dear.
+  // While a flush runs, requests wait until there are this many before they are applied: their
+  // answers wait for the next flush anyway, and waking a thread for each of them is expensive.
   std::size_t company = 16;
 };
 
@@ -50,7 +50,7 @@ struct CoalescerStats {
 // Safe to use from several threads.
 class Coalescer {
  public:
-  // Both must outlive this. Nobody else may call the store meanwhile.
+  // Both must outlive this. No other code may call the store meanwhile.
   Coalescer(Clock& clock, Store& store, const CoalescerOptions& options = {});
   Coalescer(const Coalescer&) = delete;
   Coalescer& operator=(const Coalescer&) = delete;
@@ -60,7 +60,7 @@ class Coalescer {
   CallerId new_caller() { return {++last_caller_}; }
 
   // `deadline`: if its round has not begun by then, the request is `unavailable` and nothing was
-  // changed. Once begun it is answered with the truth, however late.
+  // changed. Once begun, it is answered with its result, however late.
   Ticket put(CallerId caller, std::vector<NewTask> tasks, TimePoint deadline,
              Completion<std::vector<Result<Put>>> done) {
     return submit(put_request(caller, std::move(tasks), deadline, std::move(done)));
@@ -76,45 +76,46 @@ class Coalescer {
   }
   Ticket submit(Request request);
 
-  // Nobody waits for the answer any more: what has not begun is dropped, and what takes alone
-  // brought is given back. Everything else that has begun is answered as usual.
+  // The caller does not want the answer any more: a request that has not begun is dropped, and
+  // tasks from one that only takes are given back. Any other request that has begun is answered as
+  // usual.
   void cancel(Ticket ticket);
   void leave(CallerId caller);
-  // Gives back what a completion was called with for somebody who is not there any more.
+  // Gives back what a completion received for a caller that is not there any more.
   void give_back(const WorkResult& result);
-  // What somebody else did may be work for parked takes. From any thread.
+  // Another process may have made work for parked takes. From any thread.
   void hint(const Hint& hint);
-  // Calls `then` once everything is durable that was applied before this call, or is being applied:
-  // with nothing, or with the error for which it may not be. On a thread of this, or before this
-  // returns; it may only post.
+  // Calls `then` once everything is durable that was applied before this call or is being applied
+  // during it: with nullopt, or with the error because of which it may not be durable. `then` runs
+  // on a thread of the Coalescer, or before this returns; it may only post.
   using Stored = std::move_only_function<void(const std::optional<Error>& failure)>;
   void when_stored(Stored then);
-  // Whom to tell when the store goes away, with why, and when it is back, with nothing. Called
-  // under a lock, so it may only post.
+  // `tell` is called when the store goes away, with the reason, and with nullopt when the store is
+  // back. It is called under a lock, so it may only post.
   void on_store(std::function<void(const std::optional<Error>&)> tell);
 
-  // Refuses what comes and what waits, finishes what was applied, and ends the threads. Again is no
-  // error. Not from a completion.
+  // Refuses new and waiting requests, finishes what was applied, and ends the threads. May be
+  // called again. Not from a completion.
   void stop();
 
   CoalescerStats stats();
-  // The error with which the store has failed, if it has, or is away, if it is.
+  // The error with which the store has failed, or because of which it is away.
   std::optional<Error> failure();
 
  private:
   void apply_rounds();
   void flush_rounds();
-  // Whether a round is worth its while now.
+  // Whether a round is worth applying now.
   bool has_room() const REQUIRES(mutex_) { return rounds_.held_items() < options_.ahead_items; }
   bool has_company() const REQUIRES(mutex_);
-  // Waits until there is something to apply, or to tell those who waited too long.
+  // Waits until there is something to apply, or a deadline has passed.
   void wait_for_work(TimePoint now) REQUIRES(mutex_);
   // Makes a change that may be work for the applier, and wakes it if so.
   template <class Change>
   void change(const Change& change);
   void run(Round& round);
   void tell_of_store() REQUIRES(mutex_);
-  // Those of waiting_stored_ that may be told now.
+  // The callbacks of waiting_stored_ that may be called now.
   std::vector<Stored> take_stored() REQUIRES(mutex_);
 
   Clock& clock_;
@@ -124,9 +125,9 @@ class Coalescer {
   Histogram flush_seconds_;
 
   Mutex mutex_;
-  Rounds rounds_ GUARDED_BY(mutex_);  // but for the time of Rounds::run()
+  Rounds rounds_ GUARDED_BY(mutex_);  // except during Rounds::run()
   std::function<void(const std::optional<Error>&)> on_store_ GUARDED_BY(mutex_);
-  bool away_ GUARDED_BY(mutex_) = false;  // as it was told
+  bool away_ GUARDED_BY(mutex_) = false;  // as last reported to on_store()
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool applier_waits_ GUARDED_BY(mutex_) = false;  // for requests
   bool applier_done_ GUARDED_BY(mutex_) = false;

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Counts events; waits for one, but not for ever.
+// Counts events; waits for one, but not forever.
 class Signal {
  public:
   void give() {
@@ -119,7 +119,7 @@ class CoalescerTest : public ::testing::Test {
     return *coalescer_;
   }
 
-  // Answers that come in on other threads.
+  // Answers that arrive on other threads.
   template <class T>
   class Mailbox {
    public:
@@ -152,7 +152,7 @@ class CoalescerTest : public ::testing::Test {
         {.takes = {{.worker = "w", .queues = {{"q", 1}}}}, .wait_until = clock_.now() + wait},
         never, box.completion());
   }
-  // Until its round is flushed, so that the next flush is another one's.
+  // Waits until its round is flushed, so that the next flush covers another request.
   void park(Mailbox<WorkResult>& box) {
     take(box, 1h);
     while (coalescer_->stats().rounds.parked == 0) std::this_thread::yield();
@@ -161,10 +161,10 @@ class CoalescerTest : public ::testing::Test {
 
   ManualClock clock_{t0};
   GuardedStore store_;
-  std::unique_ptr<Coalescer> coalescer_;  // goes first
+  std::unique_ptr<Coalescer> coalescer_;  // destroyed first
 };
 
-TEST_F(CoalescerTest, a_request_is_answered_without_anybody_else_asking) {
+TEST_F(CoalescerTest, a_single_request_is_answered) {
   start();
   PutBox box;
   put(box);
@@ -227,7 +227,7 @@ TEST_F(CoalescerTest, not_more_than_so_much_is_applied_ahead_of_a_flush) {
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     put(boxes[i], i);
     if (i == 0) store_.flush_began.take();
-    // One round each, as far as rounds are applied.
+    // One round each, as long as rounds are applied.
     while (i < 3 && store_.puts < static_cast<int>(i) + 1) std::this_thread::yield();
   }
   EXPECT_EQ(store_.puts, 3);
@@ -298,7 +298,7 @@ TEST_F(CoalescerTest, a_lease_whose_caller_leaves_is_given_back) {
   EXPECT_TRUE(taken.empty());
 }
 
-TEST_F(CoalescerTest, a_give_back_needs_nobody_else_to_ask) {
+TEST_F(CoalescerTest, a_give_back_needs_no_other_request) {
   StoreDriver(store_).put(task("q"));
   start();
   store_.gated = true;
@@ -344,7 +344,7 @@ TEST_F(CoalescerTest, a_cancelled_request_is_not_answered) {
   EXPECT_TRUE(dropped.empty());
 }
 
-TEST_F(CoalescerTest, stopping_answers_everybody) {
+TEST_F(CoalescerTest, stopping_answers_every_caller) {
   start({.ahead_items = 1});
   Mailbox<WorkResult> parked;
   park(parked);
@@ -385,7 +385,7 @@ TEST_F(CoalescerTest, leases_answered_while_stopping_can_be_given_back) {
   EXPECT_EQ(StoreDriver(store_).counts("q").of(TaskState::queued), 1);
 }
 
-TEST_F(CoalescerTest, after_a_failed_flush_everybody_learns_the_cause) {
+TEST_F(CoalescerTest, after_a_failed_flush_every_caller_learns_the_cause) {
   start();
   Mailbox<WorkResult> parked;
   park(parked);
@@ -484,7 +484,7 @@ class BusyCaller {
 
  private:
   void take_and_leave(CallerId self) {
-    // As a session does that finds its connection closed.
+    // Like a session that finds its connection closed.
     coalescer_.work(self, {.takes = {some()}}, never, [this](Result<WorkResult> result) {
       if (result) coalescer_.give_back(*result);
     });

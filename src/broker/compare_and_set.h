@@ -1,5 +1,5 @@
-// Settings that several servers may change: read, decided, and written only if they are still what
-// was read.
+// Settings that several servers may change: read, decided on, and written only if they are still
+// what was read.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// For those who may create it.
+// For callers that may create the value.
 template <class T>
 Result<std::vector<T>> none_if_unknown(Result<std::vector<T>> found) {
   if (!found && found.error().code == ErrorCode::not_found) return std::vector<T>();
@@ -20,10 +20,10 @@ Result<std::vector<T>> none_if_unknown(Result<std::vector<T>> found) {
 }
 
 // Calls `write` with what `read` found, and both again if the store refuses with `conflict` because
-// another server has written in between. A `conflict` over what has not changed has another reason
-// and is the answer. `what`: for the message, as in "queue q".
+// another server has written in between. A `conflict` although nothing has changed has another
+// reason, and is returned. `what` is for the message, as in "queue q".
 //
-// Read: () -> Result<std::vector<T>>, as the store answers for one.
+// Read: () -> Result<std::vector<T>>, the store's answer for one name.
 // Write: (const T*) -> Result<T>; nullptr: there is none.
 template <class T, class Read, class Write>
 Result<T> compare_and_set(std::string_view what, const Read& read, const Write& write) {

@@ -1,4 +1,4 @@
-// What Conditions decides; what it is told of, and who tells it: watch.h.
+// What Conditions decides. What it is given, and by whom: watch.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ void Conditions::look_at(const QueueLook& queue, TimePoint now) {
 
   const std::uint64_t limit = depth_limit(queue, limits_);
   const bool was_deep = holds(AlertKind::queue_deep, queue.name);
-  // Not over with the first task that is taken: a queue around its limit would alert all day.
+  // The first task that is taken does not end it: a queue near its limit would alert all day.
   const bool deep = limit != 0 && queue.waiting > (was_deep ? limit / 5 * 4 : limit);
   set(AlertKind::queue_deep, queue.name, deep,
       alert_of(LogLevel::warning, fmt::format("Queue over its depth: {}", queue.name),
@@ -76,7 +76,7 @@ void Conditions::look_at(const QueueLook& queue, TimePoint now) {
   const bool untaken =
       limits_.no_take_after > Duration::zero() && queue.ready != 0 && waited >= patience;
   set(AlertKind::no_take, queue.name, untaken,
-      alert_of(LogLevel::warning, fmt::format("Nobody takes tasks: {}", queue.name),
+      alert_of(LogLevel::warning, fmt::format("No worker takes tasks: {}", queue.name),
                untaken
                    ? fmt::format("{} tasks of queue {} are ready, and none was taken for {}{}",
                                  queue.ready, queue.name, minutes_text(waited), why_untaken(queue))
@@ -84,7 +84,7 @@ void Conditions::look_at(const QueueLook& queue, TimePoint now) {
                queue.ready),
       now);
 
-  // Figures begin anew with a queue that was removed and made again.
+  // Figures start again from zero for a queue that was removed and made again.
   const std::uint64_t lost = queue.lost >= seen.lost ? queue.lost - seen.lost : queue.lost;
   seen.lost = queue.lost;
   count_lost(queue.name, limits_.lost && lost > *limits_.lost ? lost : 0, now);
@@ -152,7 +152,7 @@ void Conditions::set(AlertKind kind, const std::string& queue, bool holds, Alert
     condition.held = condition.held || begins;
     return;
   }
-  // The one that is told now was not kept back after all.
+  // The one that is reported now was not kept back after all.
   alert.facts.held_back = condition.held_back - (condition.held ? 1 : 0);
   if (!tell(condition, std::move(alert))) return;
   condition.rest =
@@ -163,8 +163,8 @@ void Conditions::set(AlertKind kind, const std::string& queue, bool holds, Alert
   condition.held_back = 0;
 }
 
-// Not a condition: it happens, and is not over later. What is held back is told with the window's
-// end.
+// Not a condition: it happens at one moment and has no end. What is held back is reported when the
+// window ends.
 void Conditions::count_lost(const std::string& queue, std::uint64_t lost, TimePoint now) {
   const Key key{AlertKind::leases_lost, queue};
   if (lost == 0 && !conditions_.contains(key)) return;
@@ -194,7 +194,7 @@ bool Conditions::tell(const Condition& condition, Alert alert) {
   return true;
 }
 
-// Queues that are gone, and what is over and will not be counted any more.
+// Queues that are gone, and conditions that are over and will not be counted any more.
 void Conditions::forget_old(const Look& look) {
   std::set<std::string_view> names;
   for (const QueueLook& queue : look.queues) names.insert(queue.name);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
 constexpr Duration shortest_rest = std::chrono::seconds(1);
-constexpr int rest_for_each = 20;       // of the time that a walk took
+constexpr int rest_for_each = 20;       // times as long as the walk took
 constexpr std::size_t most_known = 16;  // filters that are remembered
 constexpr std::chrono::milliseconds between_looks(50);
 
@@ -72,7 +72,7 @@ struct DeadGroups::Walk {
   std::unordered_map<std::uint64_t, DeadGroup> groups = {};
 
   void add(const Task& task) {
-    // All queues are all but those that are named only.
+    // "All queues" means all but the internal ones, which must be named.
     if (!wanted.queue && task.queue.starts_with('$')) return;
     std::string pattern = error_pattern(task.error ? task.error->message : "");
     const std::string_view code = task.error ? std::string_view(task.error->code) : "";
@@ -107,7 +107,7 @@ struct DeadGroups::Walk {
 // ---- Asking ------------------------------------------------------------------------------------
 
 void DeadGroups::find(const Ask& ask, Wanted wanted, Completion<Found> done) {
-  // The counters cost next to nothing, and tell whether something has changed.
+  // The counters cost next to nothing, and show whether something has changed.
   const auto queue = wanted.queue;
   Waiting waiting{.wanted = std::move(wanted),
                   .caller = ask.caller,
@@ -141,7 +141,7 @@ void DeadGroups::find(Waiting waiting) {
   go_on();
 }
 
-// What was found lately. Where something has changed since, after a rest only.
+// What was found lately. If something has changed since, only until the rest after its walk ends.
 DeadGroups::Found DeadGroups::known(const Wanted& wanted, std::uint64_t total,
                                     TimePoint now) const {
   const auto at = std::ranges::find(known_, wanted, &Known::wanted);
@@ -190,7 +190,7 @@ void DeadGroups::tick() {
   go_on();
 }
 
-// Their answers go nowhere, and are let go outside the lock.
+// Their answers are dropped, outside the lock.
 void DeadGroups::leave(CallerId caller) {
   std::vector<Waiting> gone;
   const Lock lock(mutex_);

@@ -73,21 +73,22 @@ class DeadGroups {
   // long, or behind too many others, is answered `unavailable`.
   void find(const Ask& ask, Wanted wanted, Completion<Found> done);
 
-  // Starts the next walk when the rest is over, and answers the callers whose deadline is.
+  // Starts the next walk when the rest is over, and answers callers whose deadline has passed.
   void tick();
-  // The caller waits for no answer any more.
+  // The caller does not want its answers any more.
   void leave(CallerId caller);
   // Refuses the callers that wait; a walk under way still answers its own.
   void stop();
 
-  std::size_t waiting();  // how many are to be answered
+  std::size_t waiting();  // how many callers are to be answered
 
   static constexpr std::uint64_t most_looked_at = 20'000;
   static constexpr std::size_t most_groups = 100;
   static constexpr std::size_t most_samples = 3;
   static constexpr std::size_t most_message = 500;
-  static constexpr std::size_t most_wanted = 16;              // different ones that wait
-  static constexpr Duration fresh = std::chrono::seconds(5);  // where nothing has changed
+  static constexpr std::size_t most_wanted = 16;  // different requests that may wait
+  // How long an answer is reused while nothing has changed.
+  static constexpr Duration fresh = std::chrono::seconds(5);
 
  private:
   struct Walk;
@@ -127,7 +128,7 @@ class DeadGroups {
   std::vector<Waiting> waiting_ GUARDED_BY(mutex_);
   std::deque<Known> known_ GUARDED_BY(mutex_);  // newest last
   Condition changed_;
-  std::thread thread_ GUARDED_BY(mutex_);  // from the first that waits on
+  std::thread thread_ GUARDED_BY(mutex_);  // started when the first caller waits
 };
 
 }  // namespace millrace

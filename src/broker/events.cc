@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, happened_count> names = {
     "snoozed", "given_back", "lost",      "cancelled", "expired", "cancel_requested",
     "retried", "released",   "changed",   "moved",     "removed", "progress"};
 
-// Names may have 255 bytes at most: core/limits.h. Whoever has longer ones loses their ends.
+// Names have at most 255 bytes: core/limits.h. A longer one is cut.
 std::uint8_t length_of(std::string_view name) {
   return static_cast<std::uint8_t>(
       std::min<std::size_t>(name.size(), std::numeric_limits<std::uint8_t>::max()));
@@ -58,18 +58,18 @@ struct EventRing::Head {
 EventRing::EventRing(std::uint64_t boot, const EventRingOptions& options)
     : boot_(boot),
       events_(std::max<std::size_t>(options.events, 1)),
-      // Whatever comes fits.
+      // Room for any event.
       size_(std::max<std::size_t>(options.bytes, 4096) / alignof(Head) * alignof(Head)),
       // Not touched before it is used.
       bytes_(std::make_unique_for_overwrite<char[]>(size_)),
       starts_(std::make_unique_for_overwrite<std::size_t[]>(events_)) {}
 
-// Where a record of this size goes; what lies there is forgotten.
+// Makes room for a record of this size; the records that were there are forgotten.
 char* EventRing::make_room(std::size_t size) {
   if (next_ - first_ == events_) ++first_;
   std::size_t start = end_;
   if (start + size > size_) {
-    // Those that lie between here and the end of the bytes are the oldest.
+    // The records between here and the end of the bytes are the oldest.
     while (first_ != next_ && position(first_) >= start) ++first_;
     start = 0;
   }
@@ -105,7 +105,7 @@ void EventRing::add(const News& news) {
   write(news.error_code.data(), head.error_code);
 }
 
-// Wakes nobody under the lock, and nobody where nothing was added.
+// Wakes readers outside the lock, and only if something was added.
 EventRing::Writing::~Writing() {
   if (ring_.waiting_.empty() || ring_.next_ == next_) return;
   auto wakes = std::exchange(ring_.waiting_, {});
@@ -118,7 +118,7 @@ std::uint64_t EventRing::last() const {
   return next_ - 1;
 }
 
-// The record of an event, read where it lies.
+// The record of an event, read in place.
 struct EventRing::Record {
   Head head;
   std::string_view queue;

@@ -1,9 +1,9 @@
-// What happened to tasks, newest last, for whoever watches: the newest 65,536 events, numbered.
+// What happened to tasks, newest last, for clients that watch: the newest 65,536 events, numbered.
 //
-// An event is told once what it tells is stored. Numbers grow by one and begin anew with every
-// broker; `boot` tells brokers apart. What a store does by itself and many at a time is no event:
-// delayed tasks that become due, retention, a cleared queue, a queue that is removed with its
-// tasks, tasks that are imported.
+// An event is added once what it reports is stored. Numbers grow by one and start again with every
+// broker; `boot` tells brokers apart. What a store does on its own to many tasks at once makes no
+// events: delayed tasks that become due, retention, a cleared queue, a queue that is removed with
+// its tasks, tasks that are imported.
 #pragma once
 
 #include <millrace/ids.h>
@@ -33,7 +33,7 @@ enum class Happened : std::uint8_t {
   retrying = 5,
   snoozed = 6,
   given_back = 7,
-  lost = 8,  // the lease; a task that was lost too often is `dead` next
+  lost = 8,  // the lease; a task that was lost too often becomes `dead` next
   cancelled = 9,
   expired = 10,
   cancel_requested = 11,
@@ -46,7 +46,7 @@ enum class Happened : std::uint8_t {
 };
 inline constexpr std::size_t happened_count = 18;
 std::string_view name_of(Happened what);
-// What has exactly this name; nullopt for any other text.
+// The event of exactly this name; nullopt for any other text.
 std::optional<Happened> happened_from_name(std::string_view name);
 
 struct TaskHappening {
@@ -73,27 +73,28 @@ constexpr HappenedBits bit_of(Happened what) {
 }
 inline constexpr HappenedBits every_happening = (HappenedBits{1} << happened_count) - 1;
 
-// Nothing set: everything but what happens in internal queues (`$...`), which must be named.
+// With nothing set: everything except what happens in internal queues (`$...`), which must be
+// named.
 struct EventFilter {
   std::optional<std::string> queue = std::nullopt;
   std::optional<std::string> type = std::nullopt;
   std::optional<std::string> client_id = std::nullopt;
   std::optional<TaskId> id = std::nullopt;
   HappenedBits kinds = every_happening;
-  // Whether events of this queue may be seen at all; empty: of every queue. Called under the lock
+  // Whether the caller may see events of this queue; empty: of every queue. Called under the lock
   // of the ring, so it must be quick.
   std::function<bool(std::string_view queue)> allowed = {};
 };
 
 struct EventPage {
   std::vector<TaskHappening> events = {};  // oldest first
-  std::uint64_t next = 0;                  // go on after this one
-  bool reset = false;  // some were too old to be had, or never were: the page begins after the gap
+  std::uint64_t next = 0;                  // continue after this one
+  bool reset = false;  // some are gone, or never existed: the page begins after the gap
 };
 
 struct EventRingOptions {
   std::size_t events = 65'536;
-  // Of names and all; where they are long it holds fewer events.
+  // Includes the names; if these are long, the ring holds fewer events.
   std::size_t bytes = 12'582'912;
 };
 
@@ -104,7 +105,7 @@ class EventRing {
   EventRing(const EventRing&) = delete;
   EventRing& operator=(const EventRing&) = delete;
 
-  // An event to be: as TaskHappening, with the names of whoever tells it.
+  // An event to be added: like TaskHappening, but it only refers to names that the writer owns.
   struct News {
     TimePoint at{};
     Happened what = Happened::put;
@@ -118,7 +119,7 @@ class EventRing {
     std::optional<double> progress = std::nullopt;
   };
 
-  // One lock for all that a request brings; wakes those who wait when it ends.
+  // One lock for all events of a request; wakes the waiting readers when it ends.
   class SCOPED_CAPABILITY Writing {
    public:
     explicit Writing(EventRing& ring) ACQUIRE(ring.mutex_)
@@ -141,14 +142,14 @@ class EventRing {
   // The newest number; 0: nothing has happened yet.
   std::uint64_t last() const;
 
-  // Those after `after` that fit, oldest first. Whoever begins now begins after last(). Writers
-  // wait meanwhile, so look at some thousands at a time.
+  // The events after `after` that match, oldest first. A reader that starts now passes last().
+  // Writers wait meanwhile, so read a few thousand at a time.
   EventPage read(const EventFilter& filter, std::uint64_t after, std::size_t most_events,
                  std::size_t most_looked_at) const;
 
-  // `wake` is called once, from any thread, when there is something newer than `after`: before
-  // this returns if there already is. It may only post. Returns a ticket for forget(), after which
-  // it may still be called if it was on its way.
+  // Calls `wake` once, from any thread, when there is something newer than `after`; if there
+  // already is, before this returns. `wake` may only post. Returns a ticket for forget(); a call of
+  // `wake` that was already on its way may still come after forget().
   std::uint64_t wait(std::uint64_t after, std::move_only_function<void()> wake);
   void forget(std::uint64_t ticket);
   std::size_t waiting() const;
@@ -167,7 +168,7 @@ class EventRing {
   const std::size_t events_;
   const std::size_t size_;
   mutable Mutex mutex_{LockRank::events};
-  // Records lie one after another in `bytes_` and begin anew at its end, over the oldest ones.
+  // Records lie one after another in `bytes_`; at the end they start again, over the oldest ones.
   std::unique_ptr<char[]> bytes_ GUARDED_BY(mutex_);
   std::unique_ptr<std::size_t[]> starts_ GUARDED_BY(mutex_);  // of event n at n mod events_
   std::size_t end_ GUARDED_BY(mutex_) = 0;                    // of the newest record

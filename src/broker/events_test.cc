@@ -128,7 +128,7 @@ TEST(EventRing, internal_queues_must_be_named) {
   EXPECT_THAT(numbers(ring.read({.queue = "$webhooks"}, 0, plenty, plenty)), ElementsAre(1));
 }
 
-TEST(EventRing, only_the_newest_are_kept_and_whoever_missed_some_is_told) {
+TEST(EventRing, only_the_newest_are_kept_and_a_reader_that_missed_some_is_told) {
   EventRing ring(1, {.events = 8});
   add(ring, 20);
   const EventPage page = ring.read({}, 3, plenty, plenty);
@@ -168,7 +168,7 @@ TEST(EventRing, names_that_are_too_long_lose_their_ends) {
   EXPECT_EQ(ring.read({}, 0, 1, 1).events.front().queue, std::string(255, 'q'));
 }
 
-// Records of all sizes over the same bytes: what is read is what was written, always.
+// Records of all sizes over the same bytes: what is read is always what was written.
 TEST(EventRing, whatever_the_sizes_the_newest_are_there_as_written) {
   std::mt19937 random(5);
   EventRing ring(1, {.events = 50, .bytes = 5000});
@@ -186,7 +186,7 @@ TEST(EventRing, whatever_the_sizes_the_newest_are_there_as_written) {
   }
 }
 
-TEST(EventRing, whoever_waits_is_woken_once_by_what_is_newer) {
+TEST(EventRing, a_reader_that_waits_is_woken_once_by_what_is_newer) {
   EventRing ring(1);
   int woken = 0;
   EXPECT_NE(ring.wait(0, [&] { ++woken; }), 0U);
@@ -197,16 +197,16 @@ TEST(EventRing, whoever_waits_is_woken_once_by_what_is_newer) {
   EXPECT_EQ(woken, 0);
   add(ring, 2);
   EXPECT_EQ(woken, 1);
-  // Something newer is there already.
+  // There is something newer already.
   EXPECT_EQ(ring.wait(1, [&] { ++woken; }), 0U);
   EXPECT_EQ(woken, 2);
-  // A number from elsewhere: there is a reset to be told.
+  // A number from elsewhere: the reader must be told to reset.
   ring.wait(77, [&] { ++woken; });
   EXPECT_EQ(woken, 3);
   EXPECT_EQ(ring.waiting(), 0U);
 }
 
-TEST(EventRing, whoever_is_forgotten_is_not_woken) {
+TEST(EventRing, a_reader_that_is_forgotten_is_not_woken) {
   EventRing ring(1);
   int woken = 0;
   const std::uint64_t ticket = ring.wait(0, [&] { woken += 1; });

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// Longer than the longest poll for work: whoever still waits has asked since.
+// Longer than the longest poll for work: a worker that still waits has asked since.
 constexpr Duration silence = std::chrono::minutes(2);
 
 // 1,234,567
@@ -26,7 +26,7 @@ std::string number_text(std::uint64_t number) {
   return text;
 }
 
-// How people say it, with the one or two greatest units: 5 min, 2 h 30 min, 3 days.
+// As people say it, with the one or two largest units: 5 min, 2 h 30 min, 3 days.
 std::string about(Duration duration) {
   using namespace std::chrono;
   if (duration < seconds(1)) return "less than a second";
@@ -59,8 +59,8 @@ std::optional<TimePoint> after(std::uint64_t tasks, double a_second, TimePoint n
   return later(now, Duration(static_cast<Duration::rep>(ms)));
 }
 
-// About how many tasks of the queue are taken before this one. Of the same priority: as many as
-// its place between the oldest and now, if they came evenly.
+// About how many tasks of the queue are taken before this one. Among those of the same priority,
+// its place follows from its age between the oldest and now, as if they had come evenly.
 std::uint64_t ahead_of(const ExplainFacts& facts) {
   const auto& queued = facts.counts.by[static_cast<std::size_t>(TaskState::queued)];
   std::uint64_t ahead = 0;
@@ -73,7 +73,7 @@ std::uint64_t ahead_of(const ExplainFacts& facts) {
   return ahead + static_cast<std::uint64_t>(share * static_cast<double>(same - 1));
 }
 
-// One function a gate, or a few that belong together: nullopt where it is open.
+// One function per gate, or per few that belong together: nullopt if the gate is open.
 class Gates {
  public:
   explicit Gates(const ExplainFacts& facts)
@@ -86,7 +86,7 @@ class Gates {
           &Gates::paused, &Gates::concurrency, &Gates::rate, &Gates::no_worker, &Gates::behind}) {
       if (auto closed = (this->*look)()) return *closed;
     }
-    return at(Gate::next, "It is next: whoever asks for tasks of its queue gets it.");
+    return at(Gate::next, "It is next: the next worker that asks for tasks of its queue gets it.");
   }
 
  private:
@@ -125,7 +125,7 @@ class Gates {
 
   std::optional<Explanation> held() const {
     if (task_.state != TaskState::created) return std::nullopt;
-    return at(Gate::held, "It is held: it waits for somebody to release it.");
+    return at(Gate::held, "It is held until it is released.");
   }
 
   std::optional<Explanation> not_due() const {
@@ -157,7 +157,7 @@ class Gates {
     if (!until || *until <= now_) return std::nullopt;
     if (*until == never) {
       return at(Gate::paused,
-                fmt::format("The queue {} is paused until somebody resumes it.", settings_.name));
+                fmt::format("The queue {} is paused until it is resumed.", settings_.name));
     }
     return at(
         Gate::paused,

@@ -60,7 +60,7 @@ TEST_F(ExplainTest, running_tasks) {
 }
 
 TEST_F(ExplainTest, held_tasks) {
-  expect(put({.held = true}).id, Gate::held, "It is held: it waits for somebody to release it.");
+  expect(put({.held = true}).id, Gate::held, "It is held until it is released.");
 }
 
 TEST_F(ExplainTest, tasks_that_are_not_due) {
@@ -87,7 +87,7 @@ TEST_F(ExplainTest, paused_queues) {
          "The queue emails is paused until 2030-01-01T03:00:00.000Z (in 3 h).");
   EXPECT_EQ(d.explain(one.id).until, t0 + 3h);
   d.put_queue({.name = "emails", .paused_until = never});
-  expect(one.id, Gate::paused, "The queue emails is paused until somebody resumes it.");
+  expect(one.id, Gate::paused, "The queue emails is paused until it is resumed.");
   EXPECT_EQ(d.explain(one.id).until, std::nullopt);
 }
 
@@ -157,7 +157,8 @@ TEST_F(ExplainTest, the_place_among_equals_is_estimated_from_when_they_came) {
 
 TEST_F(ExplainTest, the_next_task) {
   d.take("emails");
-  expect(put().id, Gate::next, "It is next: whoever asks for tasks of its queue gets it.");
+  expect(put().id, Gate::next,
+         "It is next: the next worker that asks for tasks of its queue gets it.");
 }
 
 }  // namespace

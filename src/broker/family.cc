@@ -86,8 +86,8 @@ class Search {
     return {};
   }
 
-  // The first task that was put at a moment or after it, by halves. Tasks before `low` are older;
-  // `high` is not, or is beyond the newest.
+  // The first task that was put at a moment or after it, by bisection. Tasks before `low` are
+  // older; `high` is not, or is beyond the newest.
   Result<TaskNumber> place_of(TimePoint moment) {
     std::uint64_t low = first().value;
     std::uint64_t high = newest_.value + 1;
@@ -96,7 +96,7 @@ class Search {
       const auto page =
           reader_.list({.before = TaskNumber{middle + 1}, .from = TaskNumber{low}, .limit = 1});
       if (!page) return std::unexpected(page.error());
-      // A number that is gone is neither before nor after: the next one that is there decides.
+      // A number that is gone is neither before nor after: the next task that exists decides.
       const bool after = !page->tasks.empty() && page->tasks.front().created_at >= moment;
       if (after) high = page->tasks.front().number.value;
       if (!after) low = middle + 1;

@@ -1,6 +1,6 @@
 // Where a task came from and what came of it. There is no index of parents; but children are put
-// after their parent, and most of them when one of its runs begins or ends. So the newest tasks are
-// looked at, and if these are not all, those that were put in these moments.
+// after their parent, and most of them when one of its runs begins or ends. So this looks at the
+// newest tasks and, if these are not all, at those that were put at those moments.
 #pragma once
 
 #include <millrace/ids.h>

@@ -21,7 +21,7 @@ std::size_t slot_of(std::int64_t second, std::int64_t slots) {
 
 void MinuteRate::add(TimePoint now, std::uint32_t n) {
   const std::int64_t second = second_of(now);
-  // A clock that was set back counts into the newest second it has.
+  // With a clock that was set back, counts go into the newest second.
   if (second > newest_) {
     const std::int64_t from = std::max(newest_ + 1, second - seconds + 1);
     for (std::int64_t at = from; at <= second; ++at) counts_[slot_of(at, seconds)] = 0;
@@ -102,16 +102,15 @@ QueueFigures Tally::figures(TimePoint now) const {
   return figures;
 }
 
-// ---- Figures
-// -------------------------------------------------------------------------------------
+// ---- Figures ------------------------------------------------------------------------------------
 
 Figures::Figures(TimePoint started, const FiguresOptions& options)
     : started_(started), options_(options) {
   begin_minute(std::chrono::floor<std::chrono::minutes>(started));
 }
 
-// Null: as many as there can be queues, and the internal ones, are there. Whatever else is named
-// has no figures.
+// Null: there are already figures for as many queues as there can be, internal ones included. Other
+// names have no figures.
 Figures::Entry* Figures::entry(std::string_view queue, std::string_view* name) {
   auto found = entries_.find(queue);
   if (found == entries_.end()) {
@@ -162,7 +161,7 @@ void Figures::Writing::ended(std::string_view type, std::uint8_t priority, bool 
   if (run) tally.running.observe(*run);
 }
 
-// Where a type is counted: whatever clients send, only so many names are kept.
+// Where a type is counted: whatever clients send, the number of names is bounded.
 Figures::Place Figures::place_of(Entry* entry, std::string_view queue, std::string_view type) {
   if (entry != nullptr) {
     auto& types = entry->types;
@@ -185,7 +184,7 @@ MinuteRow* Figures::row_of(const Place& place) {
   if (!options_.minutes) return nullptr;
   TypeTally& tally = *place.tally;
   if (tally.number == minute_number_) return tally.row;
-  // Queues that are made and removed all the time have a row each time.
+  // A queue that is made and removed again and again has a row each time.
   if (minute_->rows.size() >= 2 * options_.types && &tally != &other_types_) {
     return row_of({&other_types_, other_name, other_name});
   }
@@ -199,7 +198,7 @@ MinuteRow* Figures::row_of(const Place& place) {
 void Figures::turn(TimePoint now) {
   if (!options_.minutes) return;
   constexpr std::chrono::minutes minute(1);
-  // Threads do not come in the order of their moments. A clock that was set back is another thing.
+  // Threads may arrive out of order, by a little. A clock that was set back is another matter.
   constexpr std::chrono::minutes back(5);
   if (now < minute_->at + minute && now >= minute_->at - back) return;
   constexpr std::size_t most_finished = 3;
@@ -236,7 +235,7 @@ void Figures::forget(std::string_view queue) {
   entries_.erase(found);
 }
 
-// Queue by queue, so that nobody waits for all of them.
+// Queue by queue, so that writers never wait for all of them.
 std::vector<TypeFigures> Figures::types() {
   std::vector<TypeFigures> all;
   std::string after;
@@ -298,7 +297,7 @@ std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool
 }
 
 void Figures::each_row(TimePoint now, const Visit& visit) {
-  // So that who writes waits some microseconds at most, however many rows there are.
+  // So that writers wait for microseconds at most, however many rows there are.
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
   {

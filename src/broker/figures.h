@@ -26,7 +26,7 @@
 
 namespace millrace {
 
-// How many a second, over the last minute.
+// How many per second, over the last minute.
 class MinuteRate {
  public:
   void add(TimePoint now, std::uint32_t n);
@@ -44,7 +44,7 @@ struct Mean {
   double sum = 0;
   std::uint64_t count = 0;
 
-  // A negative one (clocks!) counts as nothing.
+  // A negative one (clocks!) counts as zero.
   void add(Duration duration) {
     sum += duration > Duration::zero() ? std::chrono::duration<double>(duration).count() : 0;
     ++count;
@@ -52,18 +52,18 @@ struct Mean {
   double value() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
-// Of one queue.
+// The figures of one queue.
 class Tally {
  public:
   explicit Tally(TimePoint since) { figures_.since = since; }
 
   void put(std::uint32_t n, TimePoint now);
   void asked(TimePoint now) { figures_.last_asked = now; }
-  // `waited` from ready to taken.
+  // `waited`: from ready to taken.
   void taken(Duration waited, TimePoint now);
-  // Where the queue has a rate, the window of the store is mirrored here.
+  // If the queue has a rate, this mirrors the store's window.
   void used(const Rate& rate, std::uint32_t n, TimePoint now) { window_.add(rate, now, n); }
-  // A run ended with this event, after so long; a wait that ended has no run.
+  // A run ended with this event after this time; a wait that ended has no run.
   void ended(Event event, std::optional<Duration> run, TimePoint now);
 
   QueueFigures figures(TimePoint now) const;
@@ -81,7 +81,7 @@ class Tally {
   RateWindow window_;
 };
 
-// One more than the greatest number of an ErrorCode.
+// One more than the largest ErrorCode.
 inline constexpr std::size_t error_codes = 10;
 
 struct FiguresOptions {
@@ -89,7 +89,7 @@ struct FiguresOptions {
   std::size_t types = 10'000;      // and beyond this one as that of the queue `other`
   std::size_t priority_types = 1000;
   bool priorities = false;  // keeps figures by type and priority
-  bool minutes = false;     // keeps what happened minute by minute, for somebody who asks for it
+  bool minutes = false;     // keeps what happened minute by minute, for the history
 };
 
 class Figures {
@@ -102,14 +102,14 @@ class Figures {
   explicit Figures(TimePoint started, const FiguresOptions& options = {});
   TimePoint started() const { return started_; }
 
-  // Where something is counted.
+  // Where an event is counted.
   struct Line {
     Tally* queue = nullptr;
     TypeTally* type = nullptr;
-    MinuteRow* minute = nullptr;  // null: nobody wants to know
+    MinuteRow* minute = nullptr;  // null: minutes are not kept
   };
 
-  // One lock for all that a request brings.
+  // One lock for everything that a request counts.
   class SCOPED_CAPABILITY Writing {
    public:
     explicit Writing(Figures& figures) ACQUIRE(figures.mutex_)
@@ -122,7 +122,7 @@ class Figures {
     ~Writing() RELEASE() = default;
     Tally& of(std::string_view queue);
     const Line& line(std::string_view queue, std::string_view type);
-    // By type and priority, where that is asked for.
+    // By type and priority, if that is switched on.
     void ended(std::string_view type, std::uint8_t priority, bool completed,
                std::optional<Duration> run);
     void refused(ErrorCode code) {
@@ -139,7 +139,7 @@ class Figures {
 
     Figures& figures_;
     Lock<Mutex> lock_;
-    // What was asked for last, since it mostly is again.
+    // What was looked up last, since the next look-up is mostly the same.
     std::string_view last_name_ = {};
     Entry* last_ = nullptr;
     std::string_view last_type_ = {};
@@ -148,32 +148,32 @@ class Figures {
 
   QueueFigures of(std::string_view queue, TimePoint now);
   RateWindow window(std::string_view queue);
-  // All but what happened in the minute.
+  // Everything except what happened in the current minute.
   void forget(std::string_view queue);
 
   // By queue and type.
   std::vector<TypeFigures> types();
   std::vector<PriorityFigures> priorities();
-  // Those that were refused, by what with.
+  // Refused puts, by error code.
   std::vector<std::pair<ErrorCode, std::uint64_t>> refused();
   std::uint64_t late_reports();
 
-  // Minutes that are over, to be kept by whoever asks: each is given once. `all`: the one that is
-  // not over, too.
+  // Minutes that are over, for the caller to keep: each is given out once. `all`: including the
+  // minute that is not over.
   std::vector<std::shared_ptr<const Minute>> finished(TimePoint now, bool all = false);
-  // Adds up those that nobody has asked for yet and the one that is not over: minute by minute,
-  // all rows of a queue and type that are wanted. Others write meanwhile.
+  // Adds up the minutes that finished() has not given out and the current one: minute by minute,
+  // all rows of a queue and type that are wanted. Writers may go on meanwhile.
   using Wanted =
       std::function<bool(TimePoint minute, std::string_view queue, std::string_view type)>;
   std::vector<std::pair<TimePoint, RowSum>> sum_minutes(TimePoint now, const Wanted& wanted);
-  // Every row of them, under the lock: be quick.
+  // Every row of them, under the lock: `visit` must be quick.
   using Visit = std::function<void(TimePoint minute, const MinuteRow& row)>;
   void each_row(TimePoint now, const Visit& visit);
 
  private:
   using Entries = std::map<std::string, Entry, std::less<>>;
 
-  // A type, and what it is called there.
+  // A type, and the name it is counted under.
   struct Place {
     TypeTally* tally = nullptr;
     std::string_view queue = {};
@@ -183,7 +183,7 @@ class Figures {
   // Begins another minute if it is time.
   void turn(TimePoint now) REQUIRES(mutex_);
   void begin_minute(TimePoint at) REQUIRES(mutex_);
-  // `name` becomes one that stays.
+  // `name` is set to a copy that stays valid.
   Entry* entry(std::string_view queue, std::string_view* name) REQUIRES(mutex_);
   Place place_of(Entry* entry, std::string_view queue, std::string_view type) REQUIRES(mutex_);
   MinuteRow* row_of(const Place& place) REQUIRES(mutex_);
@@ -200,9 +200,9 @@ class Figures {
   std::array<std::uint64_t, error_codes> refused_ GUARDED_BY(mutex_) = {};
   std::uint64_t late_reports_ GUARDED_BY(mutex_) = 0;
 
-  // Whoever adds up keeps what he has not seen yet.
-  std::shared_ptr<Minute> minute_ GUARDED_BY(mutex_);  // that is not over
-  // So that a tally knows whether its row is of it.
+  // A reader that adds up minutes shares those it has not read yet.
+  std::shared_ptr<Minute> minute_ GUARDED_BY(mutex_);  // the current one
+  // Tells a tally whether its row belongs to the current minute.
   std::uint64_t minute_number_ GUARDED_BY(mutex_) = 1;
   std::vector<std::shared_ptr<Minute>> finished_ GUARDED_BY(mutex_);
 };

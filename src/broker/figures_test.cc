@@ -41,7 +41,7 @@ TEST(MinuteRate, survives_long_gaps_and_clocks_that_go_back) {
   EXPECT_DOUBLE_EQ(rate.a_second(t0 + 24h, t0), 2);
 }
 
-TEST(Figures, are_kept_a_queue) {
+TEST(Figures, are_kept_per_queue) {
   Figures figures(t0);
   {
     Figures::Writing writing(figures);
@@ -153,13 +153,13 @@ TEST(Figures, minutes_are_added_up_by_what_is_wanted) {
               SizeIs(0));
 }
 
-TEST(Figures, others_write_while_minutes_are_added_up) {
+TEST(Figures, writers_go_on_while_minutes_are_added_up) {
   Figures figures(t0, {.minutes = true});
   for (int i = 0; i < 200; ++i) count(figures, "q" + std::to_string(i), "t");
   std::optional<std::thread> other;
   std::size_t rows = 0;
   const auto sums = figures.sum_minutes(t0, [&](TimePoint, std::string_view, std::string_view) {
-    // The minute ends, and is given away, before all of it was seen.
+    // The minute ends, and is given out, before all of it was seen.
     if (++rows == 10) {
       other.emplace([&] {
         count(figures, "q0", "t", t0 + 60s);
@@ -189,7 +189,7 @@ TEST(Figures, every_minute_is_given_once) {
   Figures figures(t0, {.minutes = true});
   count(figures, "q", "t", t0 + 1s);
   EXPECT_THAT(figures.finished(t0 + 59s), SizeIs(0));
-  // Threads do not come in the order of their moments.
+  // Threads may arrive out of order.
   count(figures, "q", "t", t0 + 60s);
   count(figures, "q", "t", t0 + 59s);
   const auto first = figures.finished(t0 + 61s);
@@ -200,7 +200,7 @@ TEST(Figures, every_minute_is_given_once) {
   const auto rest = figures.finished(t0 + 62s, true);
   ASSERT_THAT(rest, SizeIs(1));
   EXPECT_EQ(rest[0]->rows.front()->counts[0], 2U);
-  // Nobody asks: only so many are kept.
+  // If minutes are not collected, only a few are kept.
   for (int i = 2; i < 100; ++i) count(figures, "q", "t", t0 + i * 1min);
   EXPECT_THAT(figures.finished(t0 + 100min), SizeIs(3));
 }

@@ -1,4 +1,4 @@
-// What happened a minute and an hour, for charts.
+// What happened per minute and per hour, for charts.
 #pragma once
 
 #include <millrace/time.h>
@@ -12,13 +12,13 @@
 
 namespace millrace {
 
-// Beside the whole, what each of them had.
+// How the answer is broken down, beside the total.
 enum class HistoryBy : std::uint8_t { none = 0, queue = 1, type = 2 };
 
 struct HistoryRequest {
-  // Nullopt: all of them, internal queues left out.
+  // Nullopt: all queues except internal ones.
   std::optional<std::string> queue = std::nullopt;
-  // Of all of them only those: others may not be seen. Nothing: every one.
+  // If all queues are wanted: only those that the caller may see. Empty: every one.
   std::function<bool(std::string_view queue)> allowed = {};
   std::optional<std::string> type = std::nullopt;
   Duration step = std::chrono::minutes(1);  // or an hour
@@ -35,29 +35,29 @@ struct HistoryPoint {
   std::uint64_t failed = 0;  // for good: states failed and dead
   std::uint64_t retried = 0;
   std::uint64_t lost = 0;
-  std::uint64_t cancelled = 0;  // expired ones, too
-  // Seconds; nothing where nothing was observed.
+  std::uint64_t cancelled = 0;  // including expired ones
+  // Seconds; nullopt if nothing was observed.
   std::optional<double> wait_p50 = std::nullopt;
   std::optional<double> wait_p95 = std::nullopt;
   std::optional<double> wait_p99 = std::nullopt;
   std::optional<double> run_p50 = std::nullopt;
   std::optional<double> run_p95 = std::nullopt;
   std::optional<double> run_p99 = std::nullopt;
-  // At its end, of all types: nobody counts them by type.
+  // At the end of the point, over all types: waiting tasks are not counted by type.
   std::uint64_t waiting = 0;
   std::uint64_t running = 0;
 
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
 };
 
-// What one queue or type had of each point.
+// What one queue or type contributed to each point.
 struct HistorySeries {
   std::string name = {};
   std::vector<std::uint64_t> put = {};
   std::vector<std::uint64_t> completed = {};
   std::vector<std::uint64_t> failed = {};
   std::vector<std::uint64_t> retried = {};
-  // Of queues only.
+  // For queues only.
   std::vector<std::uint64_t> waiting = {};
   std::vector<std::uint64_t> running = {};
 
@@ -69,8 +69,8 @@ struct History {
   static constexpr std::size_t most_types = 50;
 
   Duration step = std::chrono::minutes(1);
-  std::vector<HistoryPoint> points = {};  // oldest first; times at which nothing happened left out
-  HistoryPoint total = {};                // of all points; nothing waits or runs in it
+  std::vector<HistoryPoint> points = {};  // oldest first, without times at which nothing happened
+  HistoryPoint total = {};                // over all points; its waiting and running stay 0
   // The busiest first; the rest is added up as the last one, `other`.
   std::vector<HistorySeries> series = {};
 };

@@ -71,8 +71,7 @@ void HistoryMemo::see(const std::vector<QueueCounts>& counts, TimePoint now) {
   add(seen);
 }
 
-// ---- Cutting
-// -------------------------------------------------------------------------------------
+// ---- Cutting ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -82,8 +81,8 @@ struct Weighed {
   std::string_view type = {};
 };
 
-// Those that are not among the `most` heaviest; names decide between equals, so that it is always
-// the same.
+// Rows that are not among the `most` heaviest. Names decide between equals, so that the result is
+// always the same.
 std::vector<Weighed> lightest(std::vector<Weighed> all, std::size_t most) {
   if (all.size() <= most) return {};
   std::ranges::sort(all, [](const Weighed& a, const Weighed& b) {
@@ -101,7 +100,7 @@ std::vector<Weighed> rows_of(const HistoryMemo::Queues& queues) {
   return all;
 }
 
-// Adds a row to another one, in which it goes up.
+// Adds a row to the one that replaces it.
 void fold(HistoryMemo::Queues& queues, const Weighed& row, std::string_view queue) {
   const auto from = queues.find(row.queue);
   const auto found = from->second.types.find(row.type);
@@ -144,7 +143,7 @@ void HistoryMemo::cut_depths(std::size_t most) {
 }
 
 void HistoryMemo::cut(std::size_t rows_wanted, std::size_t depths) {
-  // One is for those of the queue `other`; and queues that lose types get a row for these.
+  // One row is for the queue `other`, and queues that lose types get a row for these.
   const std::size_t most = std::max<std::size_t>(rows_wanted, 2) - 1;
   if (rows() > most) {
     cut_types(most - most / 4);
@@ -156,8 +155,7 @@ void HistoryMemo::cut(std::size_t rows_wanted, std::size_t depths) {
   });
 }
 
-// ---- Bytes
-// ---------------------------------------------------------------------------------------
+// ---- Bytes --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -183,7 +181,7 @@ void write(std::string& to, const SparseHistogram& histogram) {
   }
 }
 
-// Which counts are not zero, as bits, and these.
+// A bit mask of the counts that are not zero, then those counts.
 void write(std::string& to, const std::array<std::uint64_t, counted_count>& counts) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -195,7 +193,7 @@ void write(std::string& to, const std::array<std::uint64_t, counted_count>& coun
   }
 }
 
-// Reads until something is wrong; from then on there is nothing but zeros.
+// Reads until something is wrong; from then on everything reads as zero.
 class Reading {
  public:
   explicit Reading(std::string_view bytes) : rest_(bytes) {}
@@ -214,7 +212,7 @@ class Reading {
     fail();
     return 0;
   }
-  // Of things that have a byte or more each.
+  // The number of items that have at least one byte each.
   std::size_t size() {
     const std::uint64_t size = number();
     if (size > rest_.size()) fail();
@@ -241,7 +239,7 @@ class Reading {
   HistoryRow row() {
     HistoryRow read;
     const std::uint64_t bits = number();
-    // A later version may count more; what is unknown here is read over.
+    // A later version may count more; what is unknown here is skipped.
     for (std::size_t i = 0; i < 64 && good_; ++i) {
       if ((bits >> i & 1) == 0) continue;
       const std::uint64_t count = number();

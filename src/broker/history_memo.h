@@ -1,4 +1,4 @@
-// What happened in one minute or hour, as it is kept in the store: a memo of some kilobytes.
+// What happened in one minute or hour, as the store keeps it: a memo of a few kilobytes.
 #pragma once
 
 #include <millrace/queue.h>
@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-// A minute or an hour: how long, how long its memos are kept, how much of them.
+// A minute or an hour: its length, how long its memos are kept, and how large they may be.
 struct HistoryStep {
   Duration length{};
   Duration kept{};
@@ -31,9 +31,9 @@ inline constexpr HistoryStep history_hour = {std::chrono::hours(1),
                                              std::chrono::days(30) + std::chrono::hours(1),
                                              "$history/1h/", 32 * 1024};
 
-// Keys sort as time does.
+// Keys sort by time.
 std::string history_key(const HistoryStep& step, TimePoint at);
-// Where the minute or the hour begins that a moment is in.
+// The beginning of the minute or hour that contains a moment.
 TimePoint beginning_of(const HistoryStep& step, TimePoint moment);
 
 struct HistoryRow {
@@ -62,28 +62,28 @@ class HistoryMemo {
   static constexpr std::size_t most_rows = 200;
   static constexpr std::size_t most_depths = 200;
 
-  // Nothing happened at all, and nothing is there to be counted.
+  // Nothing happened, and nothing waits or runs.
   bool empty() const { return queues_.empty(); }
   const Queues& queues() const { return queues_; }
-  // When the depths were seen; the epoch: they were not.
+  // When the depths were read; the epoch: never.
   TimePoint seen() const { return seen_; }
 
   void add(const MinuteRow& row);
-  // Two that tell of the same time, or of parts of it, become one: what happened is added up. Of
-  // the depths those stay that were seen last, the greater ones where both were seen at once.
+  // Merges another memo of the same time, or of a part of it: what happened is added up. The depths
+  // that were read last stay, or the greater ones if both were read at once.
   void add(const HistoryMemo& other);
   // What waits and runs now.
   void see(const std::vector<QueueCounts>& counts, TimePoint now);
 
-  // No more than so many rows by queue and type, and queues with a depth: the busiest; the rest is
-  // added up under the type `other` of its queue, and where that is too much under the queue
-  // `other`.
+  // Keeps at most this many rows by queue and type, and this many queues with a depth: the busiest.
+  // The rest is added up under the type `other` of its queue and, where that is still too much,
+  // under the queue `other`.
   void cut(std::size_t rows = most_rows, std::size_t depths = most_depths);
 
   // Cut until it fits.
   std::string encode_in(std::size_t bytes) const;
   std::string encode() const;
-  // `corrupt`: these are no bytes of ours.
+  // `corrupt` if the bytes are not a memo of this kind.
   static Result<HistoryMemo> decode(std::string_view bytes);
 
   friend bool operator==(const HistoryMemo&, const HistoryMemo&) = default;
@@ -94,7 +94,7 @@ class HistoryMemo {
   void cut_queues(std::size_t most);
   void cut_depths(std::size_t most);
 
-  TimePoint seen_{};  // when the depths were
+  TimePoint seen_{};  // when the depths were read
   Queues queues_;
 };
 

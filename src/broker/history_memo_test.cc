@@ -104,7 +104,7 @@ TEST(HistoryMemo, broken_bytes_are_an_error_and_nothing_worse) {
   EXPECT_THAT(HistoryMemo::decode(good + "x"), FailsWith(ErrorCode::corrupt));
   EXPECT_THAT(HistoryMemo::decode("\x02"), FailsWith(ErrorCode::corrupt, HasSubstr("format 2")));
   EXPECT_THAT(HistoryMemo::decode("not at all"), FailsWith(ErrorCode::corrupt));
-  // As many of everything as a number can say.
+  // The largest numbers everywhere.
   const std::string most(9, '\xFF');
   for (const std::string& prefix :
        {std::string("\x01"), std::string("\x01\x00", 2), std::string("\x01\x00\x01\x01q", 5),
@@ -113,7 +113,7 @@ TEST(HistoryMemo, broken_bytes_are_an_error_and_nothing_worse) {
     EXPECT_THAT(HistoryMemo::decode(prefix + most + "\x7F"), FailsWith(ErrorCode::corrupt));
     EXPECT_THAT(HistoryMemo::decode(prefix + most + most), FailsWith(ErrorCode::corrupt));
   }
-  // Any other damage gives something or an error, and what it gives can be written again.
+  // Any other damage gives a memo or an error, and a memo can be written again.
   for (int i = 0; i < 20'000; ++i) {
     std::string bad = good;
     for (auto n = 1 + random() % 3; n != 0; --n) {
@@ -144,7 +144,7 @@ TEST(HistoryMemo, the_depth_that_was_seen_last_stays) {
   EXPECT_EQ(both, later);
   later.add(sum);
   EXPECT_EQ(both, later);
-  // Two servers look at the same store at the same time.
+  // Two servers read the same store at the same time.
   HistoryMemo same;
   same.see({depth("a", 2), depth("c", 4)}, t0 + 1s);
   both.add(same);

@@ -49,7 +49,8 @@ bool HistorySum::wants(TimePoint moment) const {
 bool HistorySum::wants_queue(std::string_view queue) const {
   if (request_.queue) return queue == *request_.queue;
   if (is_internal(queue)) return false;
-  // What is added up as `other` is of queues that nobody knows the names of any more.
+  // `other` adds up queues whose names are not kept, so it may contain some that the caller may not
+  // see.
   return !request_.allowed || (queue != other_name && request_.allowed(queue));
 }
 
@@ -63,7 +64,7 @@ void HistorySum::put_depth(TimePoint at, const HistoryMemo& memo) {
   sum.waiting = 0;
   sum.running = 0;
   for (const auto& [name, queue] : memo.queues()) {
-    // Nobody counts them by type.
+    // Waiting and running tasks are not counted by type.
     if (!wants_queue(name) || request_.type) continue;
     sum.waiting += queue.waiting;
     sum.running += queue.running;

@@ -1,4 +1,4 @@
-// Adds up what an answer about the past is made of.
+// Adds up memos into an answer about the past.
 #pragma once
 
 #include <millrace/queue.h>
@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// What a row of counts tells; what waits and runs is not in it.
+// The point of a row of counts, without what waits and runs.
 HistoryPoint point_of(TimePoint at, const HistoryRow& row);
 
 class HistorySum {
@@ -25,18 +25,18 @@ class HistorySum {
 
   const HistoryRequest& request() const { return request_; }
   const HistoryStep& step() const { return step_; }
-  // Whether the minute or the hour that begins then, or has this moment in it, was asked for.
+  // Whether the minute or hour that contains this moment was asked for.
   bool wants(TimePoint moment) const;
   bool wants(TimePoint moment, std::string_view queue, std::string_view type) const {
     return wants(moment) && wants_queue(queue) && wants_type(type);
   }
 
-  // In any order. Of rows only those that are wanted.
+  // In any order. Only the rows that are wanted are added.
   void add(TimePoint moment, const HistoryMemo& memo);
   void add(TimePoint moment, const RowSum& rows);
-  // What waits and runs now, which no memo knows better.
+  // What waits and runs now, which is newer than any memo.
   void see(TimePoint now, const std::vector<QueueCounts>& counts);
-  // Of what is not stored yet, where it is asked for by queue or type.
+  // For what is not stored yet, if the answer is by queue or type.
   void add_line(TimePoint moment, const MinuteRow& row);
   bool by_name() const { return request_.by != HistoryBy::none; }
   History history();
@@ -46,7 +46,7 @@ class HistorySum {
     HistoryRow row = {};
     std::uint64_t waiting = 0;
     std::uint64_t running = 0;
-    TimePoint seen{};  // when these were
+    TimePoint seen{};  // when these were read
   };
 
   // What a series has at one point.
@@ -63,7 +63,7 @@ class HistorySum {
   void add_counts(TimePoint at, std::string_view queue, std::string_view type,
                   const Counts& counts);
   HistoryPoint total() const;
-  // Everything beyond the busiest becomes one.
+  // Everything beyond the busiest becomes one series.
   void fold_lines();
   std::vector<HistorySeries> series(const std::vector<HistoryPoint>& points) const;
   bool wants_queue(std::string_view queue) const;
@@ -75,7 +75,7 @@ class HistorySum {
   std::map<TimePoint, Sum> sums_;
   std::map<std::string, Line, std::less<>> lines_;
   TimePoint now_{};
-  HistoryMemo depth_;  // of now
+  HistoryMemo depth_;  // as of now
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What happened in the past, asked for through a LocalBroker that writes it.
+// What happened in the past, read through a LocalBroker that writes it.
 #include "broker/history.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ class HistoryTest : public ::testing::Test {
   static NewTask task_without_id(const std::string& queue, const std::string& type) {
     return {.queue = queue, .type = type};
   }
-  // One task from put to done: waits so long, runs so long.
+  // One task from put to done: waits this long, runs this long.
   void life(const std::string& queue, const std::string& type, Duration waits, Duration runs,
             Outcome outcome = Done{}) {
     put(queue, type);
@@ -237,7 +237,7 @@ TEST_F(HistoryTest, times_can_be_asked_for) {
     return minutes;
   };
   EXPECT_THAT(at(t0 + 1min, t0 + 3min), ElementsAre(1min, 2min));
-  // The minute in which it begins is part of it.
+  // The minute that contains the beginning is part of it.
   EXPECT_THAT(at(t0 + 90s, t0 + 3min), ElementsAre(1min, 2min));
   EXPECT_THAT(at(t0 + 3min, never), ElementsAre(3min, 4min));
   EXPECT_THAT(at(TimePoint::min(), t0 + 1min), ElementsAre(0min));
@@ -262,7 +262,7 @@ TEST_F(HistoryTest, an_hour_is_the_sum_of_its_minutes) {
       ElementsAre(AllOf(Field(&HistoryPoint::at, t0), Field(&HistoryPoint::put, 60U),
                         Field(&HistoryPoint::completed, 60U)),
                   AllOf(Field(&HistoryPoint::at, t0 + 1h), Field(&HistoryPoint::put, 30U))));
-  // With a part of it in memory only.
+  // A part of it is in memory only.
   life("q", "a", 1s, 1s);
   EXPECT_EQ(history({.step = 1h}).back().put, 31U);
   EXPECT_EQ(history({.step = 1min}).back().put, 1U);
@@ -305,7 +305,7 @@ TEST_F(HistoryTest, two_servers_write_into_one_history) {
 TEST_F(HistoryTest, a_day_of_minutes_and_a_month_of_hours_stay_bounded) {
   d.broker->run_services();
   put("q", "a");
-  // Something waits all the time, so that every minute is written.
+  // Something waits all the time, so every minute is written.
   for (int i = 0; i < 27 * 60; ++i) {
     put("q", "a");
     next_minute();
@@ -380,7 +380,7 @@ TEST_F(HistoryTest, the_depth_of_a_point_that_is_not_over_is_that_of_now) {
   for (const Lease& lease : d.take("q")) d.settle(lease, Done{});
   EXPECT_EQ(history({.step = 1h}).front().waiting, 0U);
   EXPECT_EQ(history({.step = 1h}).front().running, 0U);
-  // What was is not changed by it.
+  // The past does not change with it.
   EXPECT_EQ(history({.until = t0 + 1min}).front().waiting, 3U);
 }
 
@@ -395,8 +395,7 @@ TEST(History, what_is_off_is_not_kept) {
               IsEmpty());
 }
 
-// ---- A store that fails
-// --------------------------------------------------------------------------
+// ---- A store that fails -------------------------------------------------------------------------
 
 // Has no room for memos when told so.
 class FullStore final : public ForwardingStore {
@@ -416,7 +415,7 @@ class FullStore final : public ForwardingStore {
   }
   std::atomic<bool> full = false;
   std::atomic<bool> full_hours = false;
-  std::function<void(Store&)> in_between = {};  // somebody else comes first, once
+  std::function<void(Store&)> in_between = {};  // another server writes first, once
   std::atomic<bool> gone = false;
 
  private:
@@ -453,11 +452,11 @@ TEST_F(FullHistory, what_cannot_be_stored_waits_and_is_shown) {
   EXPECT_EQ(history({.step = 1h}).front().put, 3U);
 }
 
-TEST_F(HistoryTest, who_may_see_some_queues_gets_nothing_of_the_others) {
+TEST_F(HistoryTest, a_caller_that_may_see_some_queues_gets_nothing_of_the_others) {
   d.broker->run_services();
   const HistoryRequest mine{.allowed = [](std::string_view name) { return name != "theirs"; },
                             .by = HistoryBy::queue};
-  // Where there are many queues, `other` is what the least busy of them did.
+  // If there are many queues, `other` is what the least busy of them did.
   for (const auto* queue : {"mine.a", "mine.b", "theirs", "other"}) put(queue, "a", 2);
   d.take_one("theirs");
   const auto check = [&](const HistoryRequest& request) {
@@ -494,7 +493,7 @@ TEST_F(FullHistory, a_minute_that_is_stored_without_its_hour_counts_once) {
   EXPECT_EQ(history({.step = 1h}).front().put, 7U);
 }
 
-TEST_F(FullHistory, nobody_is_overwritten_who_writes_at_the_same_time) {
+TEST_F(FullHistory, servers_that_write_at_the_same_time_do_not_overwrite_each_other) {
   d.broker->run_services();
   put("q", "a", 7);
   full_->in_between = [&](Store& store) {

@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t most_pending = 60;  // minutes that could not be stored
-constexpr int tries = 5;                  // against others who write the same memo
+constexpr int tries = 5;                  // against other servers that write the same memo
 constexpr Duration soon{200};
 constexpr Duration rest{10'000};
 
@@ -20,7 +20,7 @@ constexpr Duration rest{10'000};
 Result<TimePoint> HistoryWriter::run_once(Store& store, TimePoint now) {
   const TimePoint minute = beginning_of(history_minute, now);
   const TimePoint next = minute + history_minute.length;
-  // What was before this broker is not for it to say.
+  // This broker knows nothing of the time before it started.
   if (gathered_ == TimePoint::min()) gathered_ = minute;
   if (gathered_ != minute) {
     if (auto good = gather(store, now, false); !good) return std::unexpected(good.error());
@@ -60,7 +60,7 @@ Result<void> HistoryWriter::gather(Store& store, TimePoint now, bool all) {
     Pending& pending = pending_of(each->at);
     for (const auto& row : each->rows) pending.memo.add(*row);
   }
-  // What waits now is what waited when the last minute ended; unless the clock was set back.
+  // What waits now is what waited when the last minute ended, unless the clock was set back.
   const bool goes_on = minute >= gathered_;
   const TimePoint last = all ? minute : minute - history_minute.length;
   HistoryMemo depth;

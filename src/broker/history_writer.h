@@ -1,7 +1,7 @@
-// Keeps what happened in the store: one memo a minute, added to that of its hour.
+// Keeps what happened in the store: one memo per minute, which is also added to that of its hour.
 //
-// Several servers over one store, and a server that was started anew, add to the same memos, by
-// compare-and-set: so there are never more than 1,500 of minutes and 721 of hours.
+// Several servers over one store, and a server that was restarted, add to the same memos by
+// compare-and-set. So there are never more than 1,500 memos of minutes and 721 of hours.
 #pragma once
 
 #include <millrace/result.h>
@@ -22,14 +22,14 @@ class HistoryWriter final : public Service {
  public:
   explicit HistoryWriter(Books& books) : books_(books) {}
 
-  // A piece of it: what was counted becomes a memo, the memo is stored, its hour is.
+  // One bounded step: counts become a memo, the memo is stored, or it is added to its hour.
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
 
-  // All that is known, with the minute that is not over.
+  // Everything that is known, including the minute that is not over.
   Result<void> write_all(Store& store, TimePoint now);
 
-  // What is not in the store yet of the minutes, or of the hours; the minute that is not over is
-  // not among it. On the applying thread.
+  // What is not in the store yet, of minutes or of hours, except the minute that is not over. On
+  // the applying thread.
   void look_at_unwritten(const HistoryStep& step,
                          const std::function<void(TimePoint minute, const HistoryMemo&)>& look);
 
@@ -42,17 +42,17 @@ class HistoryWriter final : public Service {
 
   Result<void> gather(Store& store, TimePoint now, bool all);
   Pending& pending_of(TimePoint minute);
-  // One memo. False: somebody else was faster again and again.
+  // Writes one memo. False: other servers were faster each time.
   Result<bool> write(Store& store, const HistoryStep& step, TimePoint minute,
                      const HistoryMemo& memo, TimePoint now);
   Result<bool> write_next(Store& store, TimePoint now);
   TimePoint cannot_write(const Error& error, TimePoint now);
 
   Books& books_;
-  TimePoint gathered_ = TimePoint::min();  // the minute that was on when it last gathered
+  TimePoint gathered_ = TimePoint::min();  // the minute that was current when it last gathered
   std::deque<Pending> pending_;            // oldest first
-  bool failing_ = false;                   // it cannot be stored, which was logged
-  // What was to be written when the store went away: if it is there, it must not be added again.
+  bool failing_ = false;                   // a memo could not be stored, which was logged
+  // What was being written when the store went away: if it was stored, it must not be added again.
   std::optional<Remember> unsure_ = std::nullopt;
 };
 

@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t listed_tasks = 100;  // of one worker
-// Of all together: others wait while they are copied.
+// In all: writers wait while they are copied.
 constexpr std::size_t described_tasks = 5000;
 
 template <class T>
@@ -172,8 +172,8 @@ LeaseBook::Worker* LeaseBook::worker(const std::string& name, TimePoint now) {
   return &found->second;
 }
 
-// Those that were idle for too long; and where that is not enough, the one idle for longest, so
-// that workers with ever new names do not keep others out.
+// Forgets workers that were idle for too long and, if that is not enough, the one idle for longest,
+// so that workers with ever new names do not keep others out.
 void LeaseBook::forget_idle(TimePoint now) {
   for (auto at = workers_.begin(); at != workers_.end();) {
     Worker& worker = at->second;

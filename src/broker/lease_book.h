@@ -1,6 +1,6 @@
-// What the broker remembers of the leases it gave out, so that deciding about a report needs no
-// look into the store, and who holds them. Nothing is lost with it: a report about a lease that is
-// not remembered (after a restart, or beyond the bound) costs a look.
+// What the broker remembers of the leases it gave out, and who holds them, so that deciding about a
+// report needs no read from the store. Nothing is lost with the book: a report about a lease that
+// is not remembered (after a restart, or beyond the bound) costs a read.
 #pragma once
 
 #include <millrace/ids.h>
@@ -35,8 +35,7 @@ struct LeaseExtras {
   std::string metadata = {};
 };
 
-// What a decision about a lease needs, and whoever tells of it. Nothing of it changes while the
-// lease lasts.
+// What deciding about a lease and reporting on it need. None of it changes while the lease lasts.
 struct LeaseNote {
   TaskId id = {};
   Token token = {};
@@ -51,23 +50,24 @@ struct LeaseNote {
 };
 
 LeaseNote note_of(const Lease& lease);
-// Of a running task that was looked up; its token is the one that the report came with.
+// For a running task that was read from the store; its token is the one from the report.
 LeaseNote note_of(const Task& task, Token token);
-// As decisions want it: what was noted, and nothing else.
+// The lease as decisions need it: only what was noted.
 Lease lease_of(const LeaseNote& note);
 
 struct LeaseBookOptions {
   std::size_t notes = 200'000;
   std::size_t workers = 10'000;
-  std::size_t reports = 100'000;           // of workers about a queue each, kept of all together
-  Duration idle = std::chrono::hours(24);  // after which a worker that holds nothing is forgotten
+  std::size_t reports = 100'000;  // in all; one is a worker's report about one queue
+  // How long until a worker that holds nothing is forgotten.
+  Duration idle = std::chrono::hours(24);
 };
 
 class LeaseBook {
  public:
   explicit LeaseBook(const LeaseBookOptions& options = {}) : options_(options) {}
 
-  // One lock for all that a request brings.
+  // One lock for everything that a request brings.
   class SCOPED_CAPABILITY Writing {
    public:
     explicit Writing(LeaseBook& book) ACQUIRE(book.mutex_) : book_(book), lock_(book.mutex_) {}
@@ -75,16 +75,16 @@ class LeaseBook {
     Writing& operator=(const Writing&) = delete;
     ~Writing() RELEASE() = default;
 
-    // The note of a lease with this token on this task; null: not remembered.
+    // The note of the lease with this token on this task; null: not remembered.
     const LeaseNote* find(TaskId id, Token token) const;
     // A worker asked for tasks of these queues.
     void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now);
     void taken(const std::string& worker, const Lease& lease, TimePoint now);
-    // Its holder sent a sign of life. Null: not remembered.
+    // The holder sent a heartbeat. Null: not remembered.
     const LeaseNote* extended(Token token, TimePoint until, TimePoint now);
     // A worker reported; false: there was no room to keep it.
     bool reported(WorkerReport report, TimePoint now);
-    // The lease is over; `settled`: by its holder.
+    // The lease is over; `settled`: its holder ended it.
     void ended(Token token, bool settled, TimePoint now);
 
    private:
@@ -92,11 +92,11 @@ class LeaseBook {
     Lock<Mutex> lock_;
   };
 
-  // `details`: also what they hold is told, of each task.
+  // `details`: also describes each task that they hold.
   std::vector<WorkerView> workers(bool details = true);
-  // Of those that have reported since.
+  // The reports of workers that have reported since then.
   std::vector<WorkerReport> reports(TimePoint since);
-  // A lease with this token on this task is remembered.
+  // Whether a lease with this token on this task is remembered.
   bool knows(TaskId id, Token token);
   std::size_t size();
 
@@ -105,7 +105,7 @@ class LeaseBook {
   struct Entry {
     LeaseNote note = {};
     TimePoint until{};
-    // Of the same worker; null: it is not in the register.
+    // Leases of the same worker are linked; null: the worker is not in the register.
     Worker* worker = nullptr;
     Entry* before = nullptr;
     Entry* after = nullptr;
@@ -131,9 +131,10 @@ class LeaseBook {
   const LeaseBookOptions options_;
   Mutex mutex_{LockRank::leases};
   std::unordered_map<std::uint64_t, Entry> notes_ GUARDED_BY(mutex_);  // by token
-  std::deque<std::uint64_t> ages_ GUARDED_BY(mutex_);  // oldest first; some have ended
+  // Oldest first, including some that have ended.
+  std::deque<std::uint64_t> ages_ GUARDED_BY(mutex_);
   std::map<std::string, Worker> workers_ GUARDED_BY(mutex_);
-  std::size_t reports_ GUARDED_BY(mutex_) = 0;  // queues that are reported about
+  std::size_t reports_ GUARDED_BY(mutex_) = 0;  // queues that workers report about
 };
 
 }  // namespace millrace

@@ -156,10 +156,10 @@ TEST(LeaseBook, keeps_the_last_report_of_each_worker_within_bounds) {
   EXPECT_THAT(book.reports(t0), SizeIs(2));
   EXPECT_THAT(book.reports(t0 + Duration(2)), SizeIs(1));
   EXPECT_THAT(book.reports(t0 + Duration(3)), SizeIs(0));
-  // A worker that is forgotten makes room.
+  // Forgetting a worker makes room.
   EXPECT_TRUE(report("d", 2, t0 + Duration(4)));
   EXPECT_THAT(book.reports(t0), SizeIs(2));
-  EXPECT_FALSE(report("b", 3, t0 + Duration(5)));  // what was there is out of date
+  EXPECT_FALSE(report("b", 3, t0 + Duration(5)));  // the old report is out of date
   EXPECT_THAT(book.reports(t0), SizeIs(1));
 }
 

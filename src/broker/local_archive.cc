@@ -22,7 +22,7 @@ std::size_t bytes_of(const std::vector<Task>& tasks) {
   return bytes;
 }
 
-// When the first of them has to be looked at.
+// The first moment at which one of them is due.
 TimePoint first_moment(const std::vector<Task>& tasks) {
   TimePoint first = never;
   for (const Task& task : tasks) {

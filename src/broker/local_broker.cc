@@ -61,7 +61,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
 }
 
 void LocalBroker::run_services() {
-  // Whatever was done since may be due earlier than was known.
+  // What was done since may be due earlier than was known.
   if (time_jumps_) runner_.wake_at(sweeper_, TimePoint::min());
   runner_.run_due();
 }
@@ -80,7 +80,7 @@ void LocalBroker::stop() {
   books_.log()(LogLevel::info, "broker stopped");
 }
 
-// Before the threads: nobody else calls the store yet.
+// Before the threads start: no other code calls the store yet.
 Store& LocalBroker::prepared(Store& store) {
   Result<void> good = {};
   if (auto looked = eye_.run_once(store, clock_.now()); !looked) {
@@ -94,7 +94,7 @@ Store& LocalBroker::prepared(Store& store) {
   return store;
 }
 
-// Others did something. On a thread of the store's.
+// Another process did something. On a thread of the store.
 void LocalBroker::hinted(const Hint& hint) {
   coalescer_.hint(hint);
   look_again(hint);
@@ -111,7 +111,7 @@ void LocalBroker::look_again(const Hint& hint) {
   }
 }
 
-// A store that recovers went away, or is back. Under a lock of the Coalescer's.
+// A store that recovers went away, or is back. Under the Coalescer's lock.
 void LocalBroker::store_changed(const std::optional<Error>& away) {
   if (away) {
     away_since_ = clock_.steady();
@@ -120,7 +120,8 @@ void LocalBroker::store_changed(const std::optional<Error>& away) {
   }
   const auto gone = std::chrono::duration<double>(clock_.steady() - away_since_).count();
   books_.log()(LogLevel::info, fmt::format("the store is back after {:.1f} s", gone));
-  // What was believed to be done may have been lost with it, and others may have gone on.
+  // What was believed to be done may have been lost with the store, and other processes may have
+  // gone on.
   runner_.wake_failing();
   look_again({.everything = true});
 }
@@ -147,7 +148,8 @@ void LocalBroker::give_back(const WorkResult& result) {
   }
   if (given->empty()) return;
   coalescer_.give_back(result);
-  // A call that comes after it: when that is answered, it is stored. Refused: nobody is told.
+  // This call comes after the give-back, so the give-back is stored when it is answered. If it is
+  // refused, nothing is reported.
   coalescer_.call<void>(
       self_, [](Store&, TimePoint) { return Result<void>(); }, never,
       [this, given](const Result<void>& stored) {
@@ -159,8 +161,7 @@ void LocalBroker::give_back(const WorkResult& result) {
       });
 }
 
-// ---- Checks
-// --------------------------------------------------------------------------------------
+// ---- Checks -------------------------------------------------------------------------------------
 
 Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& book,
                                       const QueueRef& queue, std::vector<QueueRef>& unknown) const {
@@ -219,12 +220,11 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
   return problems;
 }
 
-// ---- Put
-// -----------------------------------------------------------------------------------------
+// ---- Put ----------------------------------------------------------------------------------------
 
 namespace {
 
-// Tasks in a row that are alike.
+// A run of consecutive tasks that are alike.
 struct PutRun {
   std::string queue = {};  // empty: not known yet
   std::string type = {};
@@ -232,7 +232,7 @@ struct PutRun {
   std::uint32_t count = 0;
 };
 
-// What is still to be known of a put when it is answered.
+// What must be known about a put when it is answered.
 struct PutJob {
   Completion<std::vector<Result<Put>>> done;
   std::vector<std::optional<Error>> refused = {};  // by task; empty: none is
@@ -255,7 +255,7 @@ void note_task(PutJob& job, const QueueBook::Reading& book, const NewTask& task,
   job.first_start = std::min(job.first_start, first_start_of(task, now).value_or(never));
 }
 
-// Those called by a number or an id that was not known when they came.
+// Names the queues that were given by a number or an id not known when the tasks came.
 void name_queues(PutJob& job, const QueueBook& queues) {
   std::size_t at = 0;
   for (PutRun& run : job.runs) {
@@ -290,7 +290,7 @@ void tell_put(Books& books, const std::vector<Result<Put>>& results, PutJob& job
       }
     }
   }
-  // Removed behind our back: the next put will find out.
+  // Another process removed it: the next put will find out.
   for (const std::string& queue : gone) books.queues.forget(queue);
 }
 

@@ -52,14 +52,14 @@ struct LocalBrokerOptions {
   BooksOptions rules = {};
   CoalescerOptions coalescer = {};
   ReadsOptions reads = {};
-  // Alerts about queues and the disk; nullopt: nobody looks.
+  // Alerts about queues and the disk; nullopt: none.
   std::optional<WatchOptions> watch = std::nullopt;
   // False: nothing happens by itself; call run_services().
   bool keep_time = true;
   // False: another process over the same store promotes, prunes, settles what is overdue and fires
   // schedules.
   bool upkeep = true;
-  // With keep_time off: time goes from next_due() to next_due(), however far that is.
+  // With keep_time off: time goes from next_due() to next_due(), however far apart they are.
   bool time_jumps = false;
 };
 
@@ -68,16 +68,16 @@ struct Changed;
 
 class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
  public:
-  // Both must outlive this, and nobody else in this process may call the store meanwhile. Creates
-  // the internal queues; a store that cannot do that has failed, and every verb will say so; one
-  // that recovers gets them when it is back.
+  // Both must outlive this, and no other code in this process may call the store meanwhile. Creates
+  // the internal queues; a store that cannot do that has failed, and every verb will say so; a
+  // store that recovers gets them when it is back.
   LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options = {});
   LocalBroker(const LocalBroker&) = delete;
   LocalBroker& operator=(const LocalBroker&) = delete;
   ~LocalBroker() override { stop(); }
 
-  // Refuses what comes and what waits, finishes what was applied. Again is no error. Not from a
-  // completion.
+  // Refuses new and waiting requests, and finishes what was applied. May be called again. Not from
+  // a completion.
   void stop();
 
   // Does all upkeep that is due now. Only with keep_time off; blocks.
@@ -86,7 +86,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   TimePoint next_due() { return runner_.next_due(); }
 
   CoalescerStats stats() { return coalescer_.stats(); }
-  // How many processors would keep waiting times short, for whoever starts workers; 0 without a
+  // How many processors would keep waiting times short, for tools that start workers; 0 without a
   // manager.
   std::uint64_t desired_processors() { return manager_.desired(); }
   ManagerView manager_view() {
@@ -95,25 +95,25 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
 
   // Tasks without payload and notes; each has its own result.
   void heads(Ask ask, std::vector<TaskId> tasks, Completion<std::vector<Result<Task>>> done);
-  // A page of a list, of tasks that the search fits.
+  // A page of a list: tasks that match the search.
   void search(Ask ask, ListRequest request, TaskSearch search, Completion<TaskPage> done);
   void family(Ask ask, TaskRef task, MaySee may_see, Completion<Family> done);
   // Dead letters by what they died of.
   DeadGroups& dead_groups() { return dead_groups_; }
   // Adds tasks as they were elsewhere: see Store::restore().
   void restore(Ask ask, std::vector<Task> tasks, Completion<std::vector<Result<Put>>> done);
-  // What happens to tasks, for whoever watches.
+  // What happens to tasks, for clients that watch.
   EventRing& events() { return books_.events; }
-  // What happened to the types of a queue, all points together.
+  // What happened to the types of a queue, added up over all points.
   void types(Ask ask, HistoryRequest request, Completion<TypesPast> done);
-  // What a scrape needs. Answers also where the store has failed, and says so.
+  // What a metrics scrape needs. Answers even if the store has failed, and says so.
   void observe(Ask ask, Completion<Observed> done);
-  // What happened in the past, a point a minute or an hour.
+  // What happened in the past, one point per minute or hour.
   void history(Ask ask, HistoryRequest request, Completion<History> done);
-  // What is not as it should be, as of the last look. Asks nobody.
+  // What is not as it should be, as of the last look. Calls no store.
   Standing standing();
   // Any call of the store, made where rounds are applied, so it must be quick and not throw.
-  // `bytes` is what it carries, where that is much. Who changes tasks with it tells nobody of it.
+  // `bytes` is the size of what it carries, if that is large. Changes made this way add no events.
   template <class T>
   void with_store(Ask ask, std::move_only_function<Result<T>(Store&, TimePoint)> with,
                   Completion<T> done, std::size_t bytes = 0) {
@@ -167,10 +167,10 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
  private:
   struct Job;       // a WorkOrder on its way
   struct Rounds;    // work on many tasks, a bounded piece at a time
-  struct Problems;  // of queues that a request needs and that cannot be had
+  struct Problems;  // with queues that a request needs and that cannot be had
   struct Walk;      // through the history
 
-  // Looks at the store beside the rounds.
+  // Reads from the store beside the rounds.
   template <class T>
   void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
             Completion<T> done) {
@@ -185,12 +185,12 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   }
 
   // ---- Checks (local_broker.cc) ----
-  // A queue that is not known here goes to `unknown`.
+  // A queue that is not known here is added to `unknown`.
   Result<void> check_queue(const Ask& ask, const QueueBook::Reading& book, const QueueRef& queue,
                            std::vector<QueueRef>& unknown) const;
   Result<void> check_task(const Ask& ask, const QueueBook::Reading& book, const NewTask& task,
                           TimePoint now, std::vector<QueueRef>& unknown) const;
-  // Makes sure, ahead of the caller's next request, that these queues are there.
+  // Makes sure, ahead of the caller's next request, that these queues exist.
   std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown);
 
   // ---- Work (local_work.cc) ----
@@ -203,7 +203,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   bool look_up_notes(Job& job);
   bool knows_queues(const Job& job) const;
   Result<void> find_notes(Store& store, Job& job);
-  // With `store`, settings that are not known are asked for.
+  // With a `store`, settings that are not known are read from it.
   Result<void> decide_all(Job& job, Store* store, TimePoint now);
   Result<WorkResult> work_in_a_call(Store& store, Job& job, TimePoint now);
   void worked(const std::shared_ptr<Job>& job, Result<WorkResult> result);
@@ -213,7 +213,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void note_taken(const Job& job, WorkResult& result, TimePoint now);
 
   // ---- Tasks and queues ----
-  // Both are decided by `old`, and refused by the store if that is no longer what it has.
+  // Both are decided from `old`, and the store refuses them if it no longer has that.
   Result<Queue> store_queue(Store& store, QueueSettings settings, PutQueue mode, const Queue* old,
                             TimePoint now);
   Result<Queue> store_change(Store& store, const Queue& old, QueueChange& change, TimePoint now);
@@ -233,7 +233,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                           TimePoint now);
   void moved(const States& states, const std::vector<QueueRef>& queues,
              std::vector<Changed>& changed);
-  // Of a batch (local_bulk.cc).
+  // For a batch (local_bulk.cc).
   struct Acting;
   struct Looked {
     std::vector<TaskId> ids = {};  // to be acted on

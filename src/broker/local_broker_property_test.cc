@@ -1,4 +1,4 @@
-// Promises of the broker, held against long random lives: operations, restarts, lost workers and
+// Promises of the broker, checked over long random lives: operations, restarts, lost workers and
 // passing time, the same for the same seed.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -33,8 +33,8 @@ class Life {
     d_.live(10min, 5s);
   }
 
-  // Every task that asked for it and has ended has one webhook for its end, and one for each failed
-  // try that was to be retried.
+  // Every task that asked for webhooks has one for its end, if it has ended, and one for each
+  // failed try that was to be retried.
   void check() {
     std::map<TaskId, std::map<std::string, int>> webhooks;
     for (const Task& task : d_.all("$webhooks")) {
@@ -163,8 +163,8 @@ TEST(LocalBrokerProperty, every_end_that_was_to_be_told_is_told_once) {
   }
 }
 
-// What the broker remembers of a lease, and what it finds in the store when it remembers nothing,
-// lead to the same end.
+// What the broker remembers of a lease, and what it reads from the store if it remembers nothing,
+// lead to the same decision.
 TEST(LocalBrokerProperty, a_decision_is_the_same_with_and_without_a_memory) {
   const std::vector<Outcome> outcomes = {Done{"r"},
                                          Failed{error("no", "boom")},

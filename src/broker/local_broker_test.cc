@@ -30,8 +30,7 @@ LocalBrokerOptions no_new_queues() {
   return options;
 }
 
-// ---- Put
-// -----------------------------------------------------------------------------------------
+// ---- Put ----------------------------------------------------------------------------------------
 
 TEST(LocalBroker, a_task_goes_from_put_to_done) {
   BrokerDriver d;
@@ -75,7 +74,7 @@ TEST(LocalBroker, internal_queues_are_closed_whatever_they_are_called_by) {
               FailsWith(ErrorCode::invalid, HasSubstr("internal")));
 }
 
-TEST(LocalBroker, whoever_is_inside_may_use_internal_names) {
+TEST(LocalBroker, internal_requests_may_use_internal_names) {
   BrokerDriver d;
   const Ask inside{.caller = {2}, .internal = true};
   EXPECT_THAT(only(d.try_put({to("$webhooks", {.type = "webhook"})}, inside)), IsOk());
@@ -120,7 +119,7 @@ TEST(LocalBroker, where_unknown_queues_are_not_created_the_message_helps) {
   EXPECT_THAT(taken.taken[1], FailsWith(ErrorCode::not_found, HasSubstr("create_unknown_queues")));
 }
 
-TEST(LocalBroker, a_number_nobody_has_creates_nothing) {
+TEST(LocalBroker, an_unknown_number_creates_nothing) {
   BrokerDriver d;
   EXPECT_THAT(only(d.try_put({to(QueueNumber{5})})),
               FailsWith(ErrorCode::not_found, HasSubstr("number 5")));
@@ -154,7 +153,7 @@ TEST(LocalBroker, more_than_a_batch_is_refused_whole) {
   EXPECT_THAT(d.try_work(std::move(order)), FailsWith(ErrorCode::too_large));
 }
 
-TEST(LocalBroker, a_callback_that_nobody_would_deliver_is_refused) {
+TEST(LocalBroker, a_callback_that_could_not_be_delivered_is_refused) {
   const std::unique_ptr<Store> store = open_memory();
   ManualClock clock(t0);
   LocalBroker broker(clock, *store, {.keep_time = false});
@@ -164,8 +163,7 @@ TEST(LocalBroker, a_callback_that_nobody_would_deliver_is_refused) {
   EXPECT_THAT(results.front(), FailsWith(ErrorCode::invalid, HasSubstr("callback")));
 }
 
-// ---- Work
-// ----------------------------------------------------------------------------------------
+// ---- Work ---------------------------------------------------------------------------------------
 
 TEST(LocalBroker, one_order_settles_extends_and_takes) {
   BrokerDriver d;
@@ -330,7 +328,7 @@ TEST(LocalBroker, retries_and_failures_are_logged) {
 }
 
 // S0-142
-// Whatever is to start in a moment is started in that moment, not with the next sweep.
+// What is to start at a moment starts at that moment, not with the next sweep.
 TEST(LocalBroker, delays_end_to_the_millisecond) {
   BrokerDriver d;
   d.put_queue({.name = "q", .retry = {.base = 300ms, .jitter = Jitter::none}});
@@ -356,8 +354,7 @@ TEST(LocalBroker, delays_end_to_the_millisecond) {
   EXPECT_TRUE(ends_in_time(child));
 }
 
-// ---- Figures and workers
-// -------------------------------------------------------------------------
+// ---- Figures and workers ------------------------------------------------------------------------
 
 TEST(LocalBroker, figures_count_what_happened) {
   BrokerDriver d;

@@ -19,9 +19,9 @@
 namespace millrace {
 namespace {
 
-// So that no round has to wait long for the one that acts: a move writes all of it again.
+// So that no round waits long for one that acts: a move writes whole tasks again.
 constexpr std::size_t most_bytes = 4 * limits::mib;
-// Tasks that are looked at together; one by one where all of a task will be written again.
+// Tasks that are read together; one by one if whole tasks will be written again.
 constexpr std::size_t looked_at_once = 100;
 
 std::size_t bytes_of(const Task& task) {
@@ -35,10 +35,10 @@ Error changed(const Task& task) {
 
 }  // namespace
 
-// A batch on its way.
+// A batch in progress.
 struct LocalBroker::Acting {
   const BulkBatch batch;
-  const std::optional<QueueRef> new_queue;  // to be made, if there is anything for it
+  const std::optional<QueueRef> new_queue;  // to be created if there is anything for it
   ToldTasks told = {};                      // those that are acted on, by place
   std::vector<Cancelled> cancelled = {};    // the same, of a cancel
 };
@@ -69,8 +69,9 @@ Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting,
                     [&](auto part) { return store.update(part, now); });
 }
 
-// Which of these tasks are to be acted on. One that changed since it was seen must still fit, which
-// may need all of it; of the others the head is enough, unless all of it will be written again.
+// Which of these tasks are to be acted on. A task that changed since it was seen must still match,
+// and checking that may need the whole task; for the others the head is enough, unless whole tasks
+// will be written again.
 Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
                                                  std::span<const BulkSeen> tasks,
                                                  std::vector<std::optional<Error>>& refused) {
@@ -91,7 +92,7 @@ Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
     }
     std::optional<Error>& error = refused.emplace_back();
     std::optional<ToldTask>& told = acting.told.emplace_back();
-    if (task) looked.bytes += bytes_of(*task);  // looking costs as well
+    if (task) looked.bytes += bytes_of(*task);  // reading costs as well
     if (!task) {
       error = task.error();
     } else if (task->version != tasks[i].version &&
@@ -106,7 +107,7 @@ Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
   return looked;
 }
 
-// Looks and acts in one step, so that nothing comes between.
+// Reads and acts in one step, so that nothing comes between.
 Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePoint now) {
   std::vector<std::optional<Error>> refused;
   std::vector<TaskId> ids;
@@ -131,7 +132,7 @@ Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePo
   return with_refused(std::move(*states), std::move(refused));
 }
 
-// Tells whoever watches or waits.
+// Reports to clients that watch or wait.
 void LocalBroker::acted(Acting& acting, const States& states) {
   const BulkRequest& request = acting.batch.request;
   const TimePoint now = clock_.now();
@@ -176,7 +177,7 @@ void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
     const QueueBook::Reading book(books_.queues);
     good = check_queue(ask, book, batch.request.to.value_or(QueueRef{}), unknown);
   }
-  // Not under the lock of the book: whoever is told may ask the next thing.
+  // Not under the book's lock: the completion may make the next request.
   if (!good) return done(std::unexpected(std::move(good.error())));
   std::optional<QueueRef> new_queue;
   if (!unknown.empty()) new_queue = std::move(unknown.front());

@@ -1,4 +1,4 @@
-// Tasks that go to another queue, and what is done to many.
+// Tasks that move to another queue, and operations on many tasks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST_F(LocalBulkTest, tasks_of_internal_queues_stay_there) {
   EXPECT_THAT(update({.id = id, .queue = "q"}, true), IsOkAndHolds(TaskState::queued));
 }
 
-// Else reports of its tasks would be decided by the usual settings.
+// Otherwise reports about its tasks would be decided by the default settings.
 TEST_F(LocalBulkTest, a_move_of_an_unknown_task_leaves_the_queue_known) {
   QueueSettings settings = queue("patient");
   settings.retry.max_retries = 10;
@@ -128,7 +128,7 @@ TEST_F(LocalBulkTest, each_move_of_a_batch_has_its_own_result) {
   EXPECT_EQ(d.find(third).priority, 9);
 }
 
-TEST_F(LocalBulkTest, a_move_serves_who_waits_for_tasks_of_the_other_queue) {
+TEST_F(LocalBulkTest, a_move_serves_a_take_that_waits_at_the_other_queue) {
   const TaskId id = put();
   Heard<WorkResult> heard;
   WorkOrder order;
@@ -226,7 +226,7 @@ TEST_F(LocalBulkTest, a_batch_for_a_queue_that_cannot_be_is_refused_as_a_whole) 
   EXPECT_EQ(d.find(id).state, TaskState::queued);
 }
 
-TEST_F(LocalBulkTest, who_waits_for_a_task_hears_that_it_was_cancelled_or_removed) {
+TEST_F(LocalBulkTest, a_caller_that_waits_for_a_task_hears_that_it_was_cancelled_or_removed) {
   for (const BulkAction action : {BulkAction::cancel, BulkAction::remove}) {
     const TaskId id = put();
     Heard<Task> heard;
@@ -245,7 +245,7 @@ TEST_F(LocalBulkTest, cancelled_tasks_still_tell_their_callback) {
   EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
 }
 
-TEST_F(LocalBulkTest, whoever_watches_hears_what_was_done_and_where) {
+TEST_F(LocalBulkTest, events_say_what_was_done_and_where) {
   const std::uint64_t before = d.broker->events().last();
   const TaskId id = put();
   const TaskId held = put("q", {.held = true});

@@ -20,7 +20,7 @@ using namespace millrace::test;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Lets others in between what a broker has read and what it writes.
+// Lets other servers write between a broker's read and its write.
 class Interrupted final : public ForwardingStore {
  public:
   explicit Interrupted(std::unique_ptr<Store> store)
@@ -170,7 +170,7 @@ TEST_F(LocalEdits, a_change_that_is_overtaken_again_and_again_is_a_conflict_and_
   EXPECT_EQ(stored.batch_size, overtaken);
 }
 
-// Not a race: nobody changes anything.
+// Not a race: there is no other change.
 TEST_F(LocalEdits, a_conflict_of_another_kind_is_answered_as_it_is) {
   one_.put_queue(queue("p", {.number = QueueNumber{7}}));
   one_.put_queue(queue("q"));
@@ -213,7 +213,7 @@ TEST_F(LocalEdits, a_tick_that_fires_while_its_schedule_is_changed_fires_once) {
   EXPECT_THAT(one_.all("q"), SizeIs(1));
 }
 
-// The clock of the one who changes it may be a little behind that of the one who fired.
+// The clock of the server that changes it may be a little behind that of the server that fired.
 TEST_F(LocalEdits, a_new_rule_does_not_bring_back_a_tick_that_has_just_fired) {
   one_.put_queue(queue("q"));
   one_.put_schedule(every_minute());

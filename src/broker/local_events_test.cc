@@ -1,4 +1,4 @@
-// Every way in which a task changes is told, once it is stored.
+// Every change of a task becomes an event, once it is stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 using Lines = std::vector<std::string>;
 
-// "put queued q t": what a test wants to see of an event.
+// "put queued q t": what a test checks of an event.
 std::string line_of(const TaskHappening& event) {
   std::string line = std::string(name_of(event.what)) + " " + std::string(name_of(event.state)) +
                      " " + event.queue;
@@ -34,7 +34,7 @@ std::string line_of(const TaskHappening& event) {
 
 class LocalEvents : public ::testing::Test {
  protected:
-  // What happened since it was last asked.
+  // What happened since the last call.
   Lines news(EventFilter filter = {}) {
     EventPage page = d.broker->events().read(filter, seen_, 1000, 1000);
     seen_ = page.next;
@@ -57,7 +57,7 @@ class LocalEvents : public ::testing::Test {
     news();
     return lease;
   }
-  // Another one, which has not told anything yet.
+  // Another broker, which has no events yet.
   void restart() {
     d.restart();
     seen_ = 0;
@@ -93,7 +93,7 @@ TEST_F(LocalEvents, a_put_tells_of_new_tasks_only_and_in_which_state_they_are) {
 TEST_F(LocalEvents, a_queue_is_told_by_its_name_whatever_it_is_called_by) {
   d.put_queue(queue("q", {.number = QueueNumber{7}}));
   d.put({.queue = QueueNumber{7}});
-  // As another process would make one that this broker does not know.
+  // As another process would create one that this broker does not know.
   const Uuid id = fresh_uuid();
   must(d.store->put_queue(queue("r", {.id = id}), PutQueue::create, d.now()));
   must(d.try_put({task(id), task("q"), task(id)}));
@@ -284,26 +284,25 @@ TEST_F(LocalEvents, a_webhook_that_goes_out_again_is_told) {
               ElementsAre("put queued $webhooks webhook", "put queued $webhooks webhook"));
 }
 
-TEST_F(LocalEvents, what_nobody_waits_for_any_more_is_given_back) {
+TEST_F(LocalEvents, tasks_of_a_caller_that_left_are_given_back) {
   put_and_forget();
   WorkResult result = must(d.try_work({.takes = {{.worker = "w", .queues = {{"q", 1}}}}}));
   news();
   d.broker->give_back(result);
-  must(d.try_put({}));  // after which it is stored
-  // Its telling has a call of its own, of another caller.
+  must(d.try_put({}));  // when this is answered, the give-back is stored
+  // The event is added by a call of its own, of another caller.
   while (d.broker->events().last() == seen_) must(d.try_put({}));
   EXPECT_THAT(news(), ElementsAre("given_back queued q"));
   EXPECT_EQ(d.queue("q").figures.given_back, 1U);
 }
 
-TEST_F(LocalEvents, clearing_a_queue_tells_nobody) {
+TEST_F(LocalEvents, clearing_a_queue_adds_no_events) {
   put_and_forget();
   must(d.wait<std::uint64_t>([&](auto done) { d.broker->clear(d.ask(), "q", std::move(done)); }));
   EXPECT_THAT(news(), IsEmpty());
 }
 
-// ---- Nothing leaves before it is stored
-// ----------------------------------------------------------
+// ---- Nothing leaves before it is stored ---------------------------------------------------------
 
 // A store over a disk that fails when told to.
 class UnsyncedStore final : public ForwardingStore {
@@ -318,7 +317,7 @@ class UnsyncedStore final : public ForwardingStore {
 
 class UnstoredEvents : public ::testing::Test {
  protected:
-  // Does something that cannot be stored, and whether anybody is told of it.
+  // Does something that cannot be stored; true if it becomes an event.
   bool tells(const std::function<void()>& something) {
     const std::uint64_t before = broker_.events().last();
     store_.fails = true;

@@ -1,4 +1,5 @@
-// What LocalBroker shows to whoever watches: figures, history. Events are told where things happen.
+// What LocalBroker shows to clients that watch: figures, history. Events are added where things
+// happen.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::vector<QueueView> views_of(const std::vector<std::shared_ptr<const Queue>>&
   return views;
 }
 
-// Both are by name. A queue that has no counts was removed meanwhile.
+// Both are sorted by name. A queue that has no counts was removed meanwhile.
 void fill_in(std::vector<QueueView>& views, std::vector<QueueCounts> counts) {
   std::size_t kept = 0;
   auto at = counts.begin();
@@ -62,7 +63,7 @@ void fill_in(std::vector<QueueView>& views, std::vector<QueueCounts> counts) {
 
 }  // namespace
 
-// Everything but the counts is looked at by whoever asks, so that nobody else waits for it.
+// Everything but the counts is read on the caller's thread, so that no other caller waits for it.
 void LocalBroker::observe(Ask ask, Completion<Observed> done) {
   const TimePoint now = clock_.now();
   auto observed = std::make_shared<Observed>();
@@ -105,8 +106,7 @@ Standing LocalBroker::standing() {
   return found;
 }
 
-// ---- History
-// -------------------------------------------------------------------------------------
+// ---- History ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -114,10 +114,10 @@ constexpr std::uint32_t first_page = 16;
 constexpr std::uint32_t greatest_page = 250;
 constexpr std::size_t bytes_a_page = 256 * limits::kib;
 
-// Real time: whoever stops waits no longer for a disk that takes nothing.
+// In real time: stop() waits no longer than this for a disk that accepts nothing.
 constexpr std::chrono::seconds patience(2);
 
-// So that reading and decoding a page takes a millisecond or so, whatever is in it.
+// So that reading and decoding a page takes about a millisecond, whatever is in it.
 std::uint32_t next_limit(const std::vector<Memo>& page) {
   std::size_t bytes = page.size();
   for (const Memo& memo : page) bytes += memo.value.size();
@@ -135,7 +135,7 @@ struct LocalBroker::Walk {
   std::string end = {};  // the first key that is not wanted
   std::uint32_t limit = first_page;
   bool last = false;
-  std::shared_ptr<TypeSum> types = nullptr;  // null: nobody asks for them
+  std::shared_ptr<TypeSum> types = nullptr;  // null: not asked for
 };
 
 void LocalBroker::history(Ask ask, HistoryRequest request, Completion<History> done) {
@@ -178,8 +178,8 @@ Result<std::vector<Memo>> LocalBroker::recall_page(Reader& reader, Walk& walk, T
   return page;
 }
 
-// What the store does not have yet is added to the last page, which is where it would be. The last
-// page is read where history is written, so that nothing is written in between.
+// What the store does not have yet is added to the last page, where it belongs. The last page is
+// read on the thread that writes history, so that nothing is written in between.
 Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimePoint now) {
   HistorySum& sum = walk.sum;
   const HistoryStep& step = sum.step();
@@ -204,7 +204,7 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   if (!counts && counts.error().code == ErrorCode::unavailable) {
     return std::unexpected(counts.error());
   }
-  if (!counts) return page;  // there is no such queue any more
+  if (!counts) return page;  // the queue does not exist any more
   sum.see(now, *counts);
   return page;
 }
@@ -260,7 +260,7 @@ void LocalBroker::last_page(const std::shared_ptr<Walk>& walk) {
       });
 }
 
-// What was counted since the last memo is kept if it can be.
+// Stores what was counted since the last memo, if that is possible.
 void LocalBroker::keep_last_minute() {
   std::promise<void> promise;
   const auto answered = promise.get_future();

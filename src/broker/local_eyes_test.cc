@@ -1,4 +1,4 @@
-// What LocalBroker shows to whoever watches.
+// What LocalBroker shows to clients that watch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(LocalEyes, a_scrape_sees_queues_workers_and_leases) {
   EXPECT_FALSE(seen.failure);
 }
 
-// One task from put to its end: waits so long, runs so long.
+// One task from put to its end: waits this long, runs this long.
 void life(BrokerDriver& d, NewTask task, Duration waits, Duration runs, Outcome outcome = Done{}) {
   const QueueRef queue = task.queue;
   d.put(std::move(task));
@@ -79,7 +79,7 @@ TEST(LocalEyes, a_scrape_tells_how_many_of_a_type_ended_how_and_how_long_they_to
   EXPECT_EQ(type_in(seen, "q", "u").completed, 1U);
 }
 
-// D-12: runs that failed are observed as well as others; what was given back or lost did not end.
+// D-12: failed runs are observed like others; tasks that were given back or lost did not end.
 TEST(LocalEyes, runs_that_failed_are_observed_too) {
   BrokerDriver d;
   d.live(31s);
@@ -119,8 +119,8 @@ TEST(LocalEyes, buckets_are_those_that_were_asked_for) {
   EXPECT_EQ(figures.waiting.counts[0], 3U);
 }
 
-// S0-174, S0-178: by type and priority, well or not.
-TEST(LocalEyes, figures_by_priority_are_kept_where_somebody_wants_them) {
+// S0-174, S0-178: by type and priority, successful or not.
+TEST(LocalEyes, figures_by_priority_are_kept_if_switched_on) {
   LocalBrokerOptions options;
   options.rules.priority_figures = true;
   BrokerDriver d(options);
@@ -145,7 +145,7 @@ TEST(LocalEyes, figures_by_priority_are_kept_where_somebody_wants_them) {
   EXPECT_THAT(observe(without).priorities, SizeIs(0));
 }
 
-// S0-176, S0-177, S3-067: the sizes are those of the moment.
+// S0-176, S0-177, S3-067: the sizes are current.
 TEST(LocalEyes, sizes_of_queues_are_counted_when_they_are_asked_for) {
   BrokerDriver d;
   d.put({.queue = "q", .priority = 8});
@@ -219,7 +219,7 @@ TEST(LocalEyes, processors_are_those_of_workers_that_reported_lately) {
   EXPECT_EQ(workers.busy, 3U);
 }
 
-// A store whose disk is gone, from a moment on.
+// A store whose disk fails at some moment.
 class GoneStore final : public ForwardingStore {
  public:
   explicit GoneStore(Store& inner) : ForwardingStore(inner) {}
@@ -252,7 +252,7 @@ TEST(LocalEyes, a_scrape_is_answered_where_the_store_has_failed) {
   broker.stop();
 }
 
-TEST(LocalEyes, anybody_inside_may_call_the_store) {
+TEST(LocalEyes, code_in_the_process_may_call_the_store) {
   BrokerDriver d;
   const Put put = d.put({.queue = "q"});
   const auto found = d.wait<Task>([&](auto done) {

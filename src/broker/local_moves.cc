@@ -1,4 +1,4 @@
-// What LocalBroker does with tasks that go to another queue.
+// What LocalBroker does with tasks that move to another queue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace millrace {
 
-// Tasks of internal queues stay there. A queue that is not there yet is made for a task that is.
+// Tasks of internal queues stay there. A queue that does not exist is created only for a task that
+// does.
 Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
                                              std::vector<TaskUpdate> updates,
                                              const std::vector<QueueRef>& unknown,
@@ -79,7 +80,7 @@ void LocalBroker::move(Ask ask, std::vector<TaskUpdate> updates, Completion<Stat
       });
 }
 
-// A queue that became empty may have been draining, and its tasks may be kept for less long now.
+// A queue that became empty may have been draining, and the new queue may keep tasks for less long.
 void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queues,
                         std::vector<Changed>& changed) {
   for (Changed& task : changed) {
@@ -92,8 +93,8 @@ void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queue
   for (const Changed& task : changed) {
     const auto& state = states[task.place];
     if (state || state.error().code != ErrorCode::not_found) continue;
-    // The task was there, so the queue was not. Removed behind our back: the next one will find
-    // out.
+    // The task was there, so the queue was not: another process removed it. The next request for
+    // the queue will find out.
     const auto* name = std::get_if<std::string>(&queues[task.place]);
     if (name != nullptr && !name->empty()) books_.queues.forget(*name);
   }

@@ -33,7 +33,7 @@ class LocalOutage : public ::testing::Test {
 
   std::mutex mutex_;
   std::set<TaskId> put_;             // acknowledged
-  std::map<TaskId, Token> held_;     // as workers were told, until they report
+  std::map<TaskId, Token> held_;     // as answered to workers, until they report
   std::map<TaskId, int> completed_;  // acknowledged, how often
   std::vector<std::string> wrong_;
 
@@ -127,7 +127,7 @@ TEST_F(LocalOutage, nothing_acknowledged_is_lost_and_nothing_is_given_out_twice)
   for (std::thread& worker : workers) worker.join();
   one_.stop();
   two_.stop();
-  server_.crash();  // of what was answered it loses nothing
+  server_.crash();  // loses nothing that was answered
   EXPECT_THAT(wrong_, ::testing::IsEmpty());
   EXPECT_EQ(put_.size(), 4U * each);
   for (const TaskId& id : put_) {

@@ -21,14 +21,14 @@ struct LocalBroker::Problems {
   std::vector<std::pair<QueueRef, Error>> of = {};
 };
 
-// When a task that is put now may start, where that is later.
+// When a task that is put now may start, if that is later.
 inline std::optional<TimePoint> first_start_of(const NewTask& task, TimePoint now) {
   auto start = task.start;
   if (task.delay) start = later(now, *task.delay);
   return start && *start > now ? start : std::nullopt;
 }
 
-// Takes out of `items` what was refused: `refused` is empty, or as long as `items`.
+// Removes from `items` what was refused: `refused` is empty, or as long as `items`.
 template <class T>
 void drop_refused(std::vector<T>& items, const std::vector<std::optional<Error>>& refused) {
   if (refused.empty()) return;
@@ -41,7 +41,7 @@ void drop_refused(std::vector<T>& items, const std::vector<std::optional<Error>>
   items.resize(kept);
 }
 
-// Puts the refusals back where they belong among the results of the others.
+// Puts the refusals back at their places among the results of the others.
 template <class T>
 std::vector<Result<T>> with_refused(std::vector<Result<T>> results,
                                     std::vector<std::optional<Error>> refused) {
@@ -75,7 +75,7 @@ Result<Broker::States> in_batches(const std::vector<T>& items, std::size_t batch
   return states;
 }
 
-// The tasks, in as many calls of the store as its greatest batch demands.
+// Reads the tasks, in as many calls as the store's batch limit demands.
 inline Result<std::vector<Result<Task>>> find_all(Reader& reader, std::span<const TaskId> ids,
                                                   Parts parts, std::size_t batch) {
   std::vector<Result<Task>> tasks;
@@ -90,7 +90,7 @@ inline Result<std::vector<Result<Task>>> find_all(Reader& reader, std::span<cons
   return tasks;
 }
 
-// Says why a queue is missing where the broker knows better than the store. `queues` by result.
+// Says why a queue is missing where the broker knows more than the store. `queues` by result.
 template <class T>
 void explain_missing(std::vector<Result<T>>& results, const std::vector<QueueRef>& queues,
                      const std::vector<std::pair<QueueRef, Error>>& problems) {

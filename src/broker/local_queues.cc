@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// History and whatever else begins so; API keys, which are older than this rule.
+// History and other keys that begin with $; and API keys, which are older than this rule.
 bool is_own_memo(std::string_view key) {
   return is_internal(key) || key.starts_with("key/");
 }
@@ -152,9 +152,8 @@ void LocalBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<v
 
 void LocalBroker::remember(Ask ask, Remember request, Completion<Memo> done) {
   if (!ask.internal && is_own_memo(request.key)) {
-    return done(fail(ErrorCode::invalid,
-                     fmt::format("memo {} is one of Millrace's own, which nobody else writes",
-                                 in_quotes(request.key))));
+    return done(fail(ErrorCode::invalid, fmt::format("memo {} is reserved for Millrace itself",
+                                                     in_quotes(request.key))));
   }
   const std::size_t bytes = request.value ? request.value->size() : 0;
   call<Memo>(

@@ -1,4 +1,4 @@
-// Schedules of LocalBroker. What fires them: scheduler.h.
+// Schedules of LocalBroker. They are fired by scheduler.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace millrace {
 namespace {
 
-// A new rule has no tick that the old one has just fired, even if the clock of the server that
-// fired it is a little ahead. Further ahead it was wrong.
+// A new rule must not repeat the tick that the old one has just fired, even if the clock of the
+// server that fired it is a little ahead. If it is further ahead, that clock was wrong.
 TimePoint first_after(const Schedule* old, TimePoint now) {
   constexpr Duration clocks_differ_by{60'000};
   if (old == nullptr || !old->last || *old->last > later(now, clocks_differ_by)) return now;
@@ -25,7 +25,7 @@ TimePoint first_after(const Schedule* old, TimePoint now) {
 
 }  // namespace
 
-// All that needs no store.
+// The checks that need no store.
 Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedule,
                                          TimePoint now) const {
   if (auto good = validate_name("schedule name", schedule.name, ask.internal); !good) return good;
@@ -43,8 +43,8 @@ Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedul
   return check::size("payload", payload->size(), limits::max_payload);
 }
 
-// Writes a schedule with the right `next`: strictly after now where the rule is new, or where it
-// was paused; else the tick it was waiting for.
+// Writes a schedule with the right `next`: strictly after now if the rule is new or was paused;
+// else the tick it was waiting for.
 Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, const Schedule* old,
                                              TimePoint now) {
   auto ticks = ticks_of(schedule.rule);

@@ -1,4 +1,4 @@
-// Brokers that are not alone with their store, and whose store may go away and come back.
+// Brokers that share their store, and whose store may go away and come back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Two brokers over one server, at a time that is moved for both.
+// Two brokers over one server, with time moved for both.
 class LocalShared : public ::testing::TestWithParam<bool> {
  protected:
   SharedServer server_{{.pushes = GetParam()}};
@@ -43,7 +43,7 @@ class LocalShared : public ::testing::TestWithParam<bool> {
       for (BrokerDriver* each : {&one_, &two_}) each->broker->run_services();
     }
   }
-  // So long that the other must have noticed: at once if it is told, else when it looks.
+  // Long enough for the other broker to notice: at once if it is told, else when it looks.
   void let_notice() { live(GetParam() ? 250ms : 5s); }
 
   static std::future<Result<WorkResult>> take_later(BrokerDriver& d, Duration wait) {
@@ -249,7 +249,7 @@ TEST_P(LocalShared, a_blip_does_not_keep_lost_leases_alive) {
   EXPECT_EQ(one_.find(put.id).state, TaskState::queued);
 }
 
-TEST_P(LocalShared, whoever_waits_for_a_result_goes_on_waiting_through_an_outage) {
+TEST_P(LocalShared, a_caller_that_waits_for_a_result_goes_on_waiting_through_an_outage) {
   one_.put_queue(queue("q"));
   const Put put = one_.put(task("q"));
   std::promise<Result<Task>> promise;
@@ -301,7 +301,7 @@ TEST_P(LocalShared, what_needs_a_new_queue_fails_with_the_store_and_not_for_want
   EXPECT_THAT(one_.try_put({task("new")}), IsOkAndHolds(Each(IsOk())));
 }
 
-// Whichever call it was whose answer got lost.
+// Whichever call's answer was lost.
 TEST_P(LocalShared, the_history_counts_nothing_twice_when_an_answer_is_lost) {
   for (std::uint64_t good = 0; good <= 30; ++good) {
     SharedServer server({.pushes = GetParam()});

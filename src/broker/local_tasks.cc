@@ -1,4 +1,4 @@
-// What LocalBroker does with tasks beside working on them.
+// What LocalBroker does with tasks besides working on them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using States = Broker::States;
 
 constexpr std::size_t round_step = 1000;
 
-// Who they are, before something is done with them.
+// Reads which tasks they are, before they are changed.
 Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids, std::size_t batch) {
   auto found = find_all(store, ids, head_only, batch);
   if (!found) return std::unexpected(std::move(found.error()));
@@ -79,7 +79,7 @@ void LocalBroker::family(Ask ask, TaskRef task, MaySee may_see, Completion<Famil
       std::move(done));
 }
 
-// Looked at once, and again as soon as it is known that somebody waits: it may end in between.
+// Looks at the task once, and again after its waiter is registered: it may end in between.
 void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {
   const TimePoint until = later(clock_.now(), wait);
   read<Task>(
@@ -126,7 +126,7 @@ Result<Broker::States> LocalBroker::cancel_now(Store& store, const std::vector<T
     CancelRequest& request = requests.emplace_back(CancelRequest{.id = ids[i], .reason = reason});
     Cancelled& told = cancelled.emplace_back();
     if (task) told.task = told_of(*task);
-    // Running: another process may give it back before it is cancelled.
+    // If it is running, another process may give it back before it is cancelled.
     if (task && !is_final(task->state)) {
       request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
       told.follow_ups = NewOnes(request.follow_ups, books_.queues, now);
@@ -254,8 +254,7 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
       });
 }
 
-// ---- Many tasks, a bounded piece at a time
-// -------------------------------------------------------
+// ---- Many tasks, a bounded piece at a time ------------------------------------------------------
 
 struct LocalBroker::Rounds {
   Ask ask = {};
@@ -285,7 +284,7 @@ void LocalBroker::handle_dead(Ask ask, DeadLetters which, DeadAction action,
   next_dead(rounds, action);
 }
 
-// Only dead letters: a cancelled task that is named is none.
+// Only dead letters: a cancelled task, even if it is named, is not one.
 Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   if (!rounds.more) {
     std::vector<TaskId> dead;

@@ -1,4 +1,4 @@
-// What LocalBroker does with tasks and queues beside working on them.
+// What LocalBroker does with tasks and queues besides working on them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ NewTask to(QueueRef queue, NewTask fields = {}) {
 
 class LocalTasksTest : public ::testing::Test {
  protected:
-  // So many dead letters.
+  // Makes this many dead letters.
   void kill(int count, const std::string& queue = "q", const std::string& type = "t") {
     for (int done = 0; done < count; done += 500) {
       must(d.try_put(std::vector<NewTask>(static_cast<std::size_t>(std::min(500, count - done)),
@@ -54,7 +54,7 @@ class LocalTasksTest : public ::testing::Test {
     d.finish_reads();
     return heard;
   }
-  // Whatever was asked before is answered by now.
+  // Returns when all earlier requests are answered.
   void settle_down() {
     d.broker->run_services();
     must(d.try_put({}));
@@ -63,8 +63,7 @@ class LocalTasksTest : public ::testing::Test {
   BrokerDriver d;
 };
 
-// ---- Dead letters
-// --------------------------------------------------------------------------------
+// ---- Dead letters -------------------------------------------------------------------------------
 
 TEST_F(LocalTasksTest, all_dead_letters_of_a_queue_are_retried_in_rounds) {
   kill(2500);
@@ -109,8 +108,7 @@ TEST_F(LocalTasksTest, clear_removes_all_that_waits) {
   EXPECT_EQ(d.queue("q").counts.total(), 10U);
 }
 
-// ---- Single tasks
-// --------------------------------------------------------------------------------
+// ---- Single tasks -------------------------------------------------------------------------------
 
 TEST_F(LocalTasksTest, tasks_are_released_moved_retried_and_removed) {
   const Put held = d.put(to("q", {.held = true}));
@@ -137,8 +135,7 @@ TEST_F(LocalTasksTest, tasks_are_found_by_number_too) {
   EXPECT_EQ(d.find(put.number).id, put.id);
 }
 
-// ---- Waiting for a result
-// ------------------------------------------------------------------------
+// ---- Waiting for a result -----------------------------------------------------------------------
 
 TEST_F(LocalTasksTest, a_finished_task_is_answered_at_once) {
   const Put put = d.put(to("q"));
@@ -148,7 +145,7 @@ TEST_F(LocalTasksTest, a_finished_task_is_answered_at_once) {
   EXPECT_EQ(heard.get()->result, "r");
 }
 
-TEST_F(LocalTasksTest, whoever_waits_is_answered_when_the_task_is_done) {
+TEST_F(LocalTasksTest, a_waiting_caller_is_answered_when_the_task_is_done) {
   const Put put = d.put(to("q"));
   const auto first = await(put.id, 1min);
   const auto second = await(put.number, 1min);
@@ -213,7 +210,7 @@ TEST_F(LocalTasksTest, every_way_to_end_a_task_ends_the_wait) {
               FailsWith(ErrorCode::not_found));
 }
 
-TEST_F(LocalTasksTest, who_leaves_is_not_answered_and_others_are) {
+TEST_F(LocalTasksTest, a_caller_that_leaves_is_not_answered_and_others_are) {
   const Put put = d.put(to("q"));
   const auto gone = await(put.id, 1min, {7});
   const auto stays = await(put.id, 1min, {8});
@@ -231,7 +228,7 @@ TEST_F(LocalTasksTest, waiting_for_nothing_is_not_found) {
       FailsWith(ErrorCode::not_found));
 }
 
-TEST(LocalTasks, too_many_who_wait_are_limited) {
+TEST(LocalTasks, too_many_waiting_callers_are_limited) {
   LocalBrokerOptions options;
   options.rules.waiters = 2;
   BrokerDriver d(options);
@@ -244,7 +241,7 @@ TEST(LocalTasks, too_many_who_wait_are_limited) {
   EXPECT_THAT(heard[2].get(), IsLimited());
 }
 
-TEST(LocalTasks, stopping_answers_those_who_wait) {
+TEST(LocalTasks, stopping_answers_waiting_callers) {
   BrokerDriver d;
   const Put put = d.put(to("q"));
   Heard<Task> heard;
@@ -272,7 +269,7 @@ class FailingStore : public ForwardingStore {
   std::unique_ptr<Store> inner_;
 };
 
-TEST(LocalTasks, a_store_that_fails_is_told_to_everybody) {
+TEST(LocalTasks, every_caller_is_told_that_the_store_failed) {
   auto failing = std::make_unique<FailingStore>();
   FailingStore& store = *failing;
   BrokerDriver d({}, std::move(failing));
@@ -290,8 +287,7 @@ TEST(LocalTasks, a_store_that_fails_is_told_to_everybody) {
   EXPECT_THAT(waiting.get(), FailsWith(ErrorCode::unavailable));
 }
 
-// ---- Queues
-// --------------------------------------------------------------------------------------
+// ---- Queues -------------------------------------------------------------------------------------
 
 TEST(LocalQueues, create_refuses_what_is_there_and_replace_keeps_the_id) {
   BrokerDriver d;

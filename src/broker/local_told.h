@@ -1,5 +1,5 @@
-// Of what LocalBroker did to tasks whoever watches hears when it is stored; until then it is noted
-// here who they were.
+// What LocalBroker did to tasks becomes an event only when it is stored; until then, these notes
+// keep which tasks they were.
 #pragma once
 
 #include <millrace/ids.h>
@@ -14,10 +14,10 @@
 
 namespace millrace {
 
-// By place among those that were asked for; nullopt: there is no such task.
+// By place among the requested tasks; nullopt: there is no such task.
 using ToldTasks = std::vector<std::optional<ToldTask>>;
 
-// The same happened to all that were not refused.
+// Reports the same event for all tasks that were not refused.
 void tell(Books& books, const ToldTasks& tasks, const Broker::States& states, Happened what,
           TimePoint now);
 
@@ -35,7 +35,7 @@ struct Changed {
   ToldTask task = {};
   Happened what = Happened::changed;
 };
-// Of a task that moves it is told with the queue where it is then.
+// The event of a task that moves names its new queue.
 std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, const Task& task);
 void tell_changed(Books& books, const std::vector<Changed>& tasks, const Broker::States& states,
                   TimePoint now);

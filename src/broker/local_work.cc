@@ -1,8 +1,8 @@
 // The hot path of LocalBroker: reports, extensions, takes.
 //
-// On the caller's thread: check, look the leases up in the LeaseBook, decide. Where all are known
-// the order becomes one request of the Coalescer. Where one is not (after a restart) everything is
-// done in one call on the applying thread, which finds the task first. Back on a thread of the
+// On the caller's thread: check, look the leases up in the LeaseBook, decide. If all are known, the
+// order becomes one request to the Coalescer. If one is not (after a restart), everything is done
+// in one call on the applying thread, which reads the task first. Back on a thread of the
 // Coalescer: note what happened, answer.
 #include <fmt/format.h>
 
@@ -27,8 +27,8 @@ namespace {
 struct Decided {
   LeaseNote note = {};
   Event event = Event::done;
-  // For all but `done`: the settlement without result and follow-ups, to be logged, and to be
-  // decided again if the store says that a cancel was requested.
+  // For all but `done`: the settlement without result and follow-ups, for the log, and for a second
+  // decision if the store says that a cancel was requested.
   std::unique_ptr<Settlement> gist = nullptr;
   std::unique_ptr<NewOnes> follow_ups = nullptr;  // null: there are none
 };
@@ -60,7 +60,8 @@ bool wants_cancel(const Result<Settled>& settled) {
   return settled && settled->status == SettleStatus::cancel_requested;
 }
 
-// The store would count them without saying whose they are.
+// Checked here, because the store's error would not tell the follow-ups that the broker has added
+// from the worker's own.
 Result<void> check_room(const Settlement& settlement, const Traits& traits) {
   const std::size_t count = settlement.follow_ups.size();
   const std::size_t most = std::min(limits::max_follow_ups, traits.follow_ups);
@@ -100,11 +101,12 @@ struct LocalBroker::Job {
   std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
   std::vector<std::string> workers = {};                 // by take that is not refused
   std::vector<SentExtension> extended = {};              // by extension
-  std::map<std::uint64_t, ToldTask> found = {};          // by token: whose progress is reported
+  // By token: tasks whose progress is reported.
+  std::map<std::uint64_t, ToldTask> found = {};
   Work work = {};
   std::vector<Decided> decided = {};  // by settlement
   TimePoint first_start = never;      // of follow-ups
-  std::vector<QueueRef> wanted = {};  // the first queue of each take, where some are unknown
+  std::vector<QueueRef> wanted = {};  // the first queue of each take, if some are unknown
   std::shared_ptr<Problems> problems = nullptr;
 
   void refuse(std::size_t report, Error error) {
@@ -114,8 +116,7 @@ struct LocalBroker::Job {
   bool is_refused(std::size_t report) const { return !refused.empty() && refused[report]; }
 };
 
-// ---- Coming in
-// -----------------------------------------------------------------------------------
+// ---- Coming in ----------------------------------------------------------------------------------
 
 Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
                                      std::vector<QueueRef>& unknown, TimePoint now) {
@@ -139,7 +140,7 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
     }
   }
   if (!names.empty()) {
-    // Only of queues that are there, or will be: names cost memory.
+    // Only for queues that exist, or will: names cost memory.
     const QueueBook::Reading book(books_.queues);
     Figures::Writing figures(books_.figures);
     for (const std::string& name : names) {
@@ -191,8 +192,8 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
   return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
 }
 
-// Whether all leases are known here that something is to be decided or told about, and the settings
-// to decide by.
+// Whether all leases that are to be decided or reported on are known here, and the settings to
+// decide by.
 bool LocalBroker::look_up_notes(Job& job) {
   job.notes.resize(job.reports.size());
   if (job.reports.empty() && job.extended.empty()) return true;
@@ -209,7 +210,7 @@ bool LocalBroker::look_up_notes(Job& job) {
       all = all && note != nullptr;
     }
   }
-  // One book after the other: note_taken() has that of queues open when it opens that of leases.
+  // One book after the other: note_taken() holds the lock of queues when it locks the leases.
   return all && knows_queues(job);
 }
 
@@ -248,7 +249,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   const bool known = look_up_notes(*job);
   job->problems = need_queues(ask, std::move(unknown));
   if (known) {
-    static_cast<void>(decide_all(*job, nullptr, now));  // asks no store, so none can fail it
+    static_cast<void>(decide_all(*job, nullptr, now));  // calls no store, so it cannot fail
     coalescer_.work(ask.caller, std::move(job->work), ask.deadline,
                     [this, job](Result<WorkResult> result) { worked(job, std::move(result)); });
     return;
@@ -259,8 +260,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
       bytes_of(job->reports));
 }
 
-// ---- Deciding
-// ------------------------------------------------------------------------------------
+// ---- Deciding -----------------------------------------------------------------------------------
 
 Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
   if (job.reports.empty()) return {};
@@ -297,7 +297,7 @@ Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
   return {};
 }
 
-// What the LeaseBook does not know the store does.
+// Reads from the store what the LeaseBook does not know.
 Result<void> LocalBroker::find_notes(Store& store, Job& job) {
   std::vector<TaskId> ids;
   std::vector<std::size_t> places;
@@ -338,14 +338,13 @@ Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint
   return work_in_batches(store, books_.traits.batch, job.work, now);
 }
 
-// ---- Going out
-// -----------------------------------------------------------------------------------
+// ---- Going out ----------------------------------------------------------------------------------
 
 void LocalBroker::worked(const std::shared_ptr<Job>& job, Result<WorkResult> result) {
   if (!result) return job->done(std::move(result));
   if (std::ranges::none_of(result->settled, wants_cancel)) return finish(*job, std::move(*result));
-  // Cancelled while it ran: settled once more, and only then answered. Nobody who leaves meanwhile
-  // can stop that, so it is asked in the broker's own name.
+  // Cancelled while it ran: settled once more, and only then answered. The request is made in the
+  // broker's own name, so that it happens even if the caller leaves meanwhile.
   std::vector<std::size_t> places;
   Work again;
   const TimePoint now = clock_.now();

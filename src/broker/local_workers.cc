@@ -53,7 +53,7 @@ Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
   return {};
 }
 
-// Works on internal queues only: the server's own, which nobody has started.
+// A worker of internal queues only: the server's own, which no operator has started.
 bool is_own(const WorkerView& worker) {
   if (!is_internal(worker.name)) return false;
   const auto internal = [](const auto& queue) { return is_internal(queue); };

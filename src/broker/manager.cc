@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// Rates limit as processors do: more of them than the rate keeps busy are of no use.
+// A rate limits processors, too: more of them than the rate keeps busy are of no use.
 std::optional<std::uint32_t> most_of(const QueueSettings& settings, double service) {
   std::optional<std::uint32_t> most = settings.max_concurrent;
   if (!settings.process_rate || service <= 0) return most;
@@ -35,7 +35,7 @@ void Manager::learn(const std::vector<WorkerReport>& reports) {
     for (const QueueReport& queue : report.queues) {
       const auto before = sums.find(queue.queue);
       Sum last = before == sums.end() ? Sum{} : before->second;
-      // It has started anew.
+      // The worker was restarted.
       if (last.processed > queue.processed || last.busy_time > queue.busy_time) last = {};
       auto& [seconds, tasks] = done[queue.queue];
       seconds += std::chrono::duration<double>(queue.busy_time - last.busy_time).count();
@@ -118,7 +118,7 @@ Result<TimePoint> Manager::run_once(Store& store, TimePoint now) {
     processors += report.processors;
     for (const QueueReport& queue : report.queues) {
       auto place = places.find(queue.queue);
-      if (place == places.end()) {  // not made yet
+      if (place == places.end()) {  // not created yet
         place = places.emplace(queue.queue, queues.size()).first;
         queues.push_back({.queue = queue.queue});
       }
@@ -142,7 +142,7 @@ Instructions Manager::instructions(const WorkerReport& report) {
   const Lock lock(mutex_);
   const auto found = told_.find(report.worker);
   if (found == told_.end() || report.stopping) return {};
-  // About the queues that it reports and no others: whoever uses its name learns nothing.
+  // Only about the queues in the report: another worker that uses the name learns nothing more.
   std::vector<Assignment> assignments;
   bool differs = false;
   for (const QueueReport& queue : report.queues) {

@@ -21,7 +21,7 @@ namespace millrace {
 
 class Manager final : public Service {
  public:
-  // A worker that has not reported for so long is not counted on.
+  // A worker that has not reported for this long is not counted on.
   static constexpr Duration silence = std::chrono::seconds(30);
   static constexpr Duration round_every = std::chrono::seconds(5);
 
@@ -29,10 +29,10 @@ class Manager final : public Service {
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
 
-  // For a worker that says this of itself; nothing where that is as it should be.
+  // For a worker with this report; empty if it already does what it should.
   Instructions instructions(const WorkerReport& report);
 
-  // What each worker was told in the last round, or would be if it asked.
+  // What each worker was told in the last round, or would be told if it asked.
   std::map<std::string, std::vector<Assignment>> assignments();
 
   // How many processors would keep waiting times short, whether there are workers or not.
@@ -61,7 +61,7 @@ class Manager final : public Service {
   void tell(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan);
 
   Books& books_;
-  // Where services run.
+  // Used only where services run.
   std::map<std::string, std::map<std::string, Sum, std::less<>>> sums_;  // by worker and queue
   std::map<std::string, Line, std::less<>> lines_;
   TimePoint last_round_{};

@@ -72,7 +72,7 @@ TEST(Manager, tells_workers_where_their_processors_should_go) {
   EXPECT_EQ(worker.of("many").processors, 8U);
   EXPECT_LE(worker.of("few").processors, 3U);
   EXPECT_GE(worker.of("few").processors, 1U);
-  // All as it should be: nothing to say (S1-055).
+  // All is as it should be: nothing to say (S1-055).
   driver.live(5s);
   EXPECT_FALSE(worker.beat(driver).assignments);
   EXPECT_THAT(driver.logged.lines(),
@@ -119,7 +119,7 @@ TEST(Manager, workers_that_fall_silent_are_not_counted_on) {
     other.beat(driver);
     driver.live(5s);
   }
-  // Each has its own queue before all, so neither can do without the other.
+  // Each prefers its own queue, so neither can do without the other.
   EXPECT_NE(one.of("a").processors > one.of("b").processors,
             other.of("a").processors > other.of("b").processors);
   for (int i = 0; i < 12; ++i) {
@@ -144,7 +144,7 @@ TEST(Manager, workers_that_stop_are_not_counted_on) {
               ::testing::Contains(HasSubstr("more to do than 8 processors can")));
 }
 
-TEST(Manager, paused_queues_need_nobody) {
+TEST(Manager, paused_queues_need_no_processors) {
   BrokerDriver driver(with_manager());
   driver.put_queue({.name = "paused", .paused_until = never});
   put_many(driver, "paused", 5'000);
@@ -162,7 +162,7 @@ TEST(Manager, how_many_processors_are_desired) {
   plain.live(10s);
   EXPECT_EQ(plain.broker->desired_processors(), 0U);
 
-  // Also without workers, so that somebody may start the first: 0.1 s a task, until more is known.
+  // Even without workers, so that a tool can start the first: 0.1 s per task, until more is known.
   BrokerDriver driver(with_manager());
   put_many(driver, "a", 1'000);
   driver.live(5s);
@@ -181,7 +181,7 @@ TEST(Manager, how_many_processors_are_desired) {
   EXPECT_EQ(driver.broker->desired_processors(), 7U);
 }
 
-TEST(Manager, a_worker_that_starts_anew_is_understood) {
+TEST(Manager, a_worker_that_was_restarted_is_understood) {
   BrokerDriver driver(with_manager());
   put_many(driver, "a", 1'000);
   Obedient worker("w", 4, {"a"});

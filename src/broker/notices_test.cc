@@ -79,7 +79,7 @@ TEST(Notices, only_the_wished_events_call_back) {
   EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|failed|http://x||bad|r"));
 }
 
-TEST(Notices, snoozing_and_giving_back_tell_nobody) {
+TEST(Notices, snoozing_and_giving_back_send_nothing) {
   BrokerDriver d;
   d.put(with_callback());
   d.settle(d.take_one("q"), GiveBack{});
@@ -199,7 +199,7 @@ TEST(Notices, a_key_that_is_refused_alerts) {
   EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
 }
 
-TEST(Notices, nobody_is_alerted_about_internal_tasks_or_where_alerts_are_off) {
+TEST(Notices, no_alerts_about_internal_tasks_or_if_alerts_are_off) {
   BrokerDriver quiet;
   quiet.put({.queue = "q", .retry = RetryRules{.max_retries = 0}});
   quiet.settle(quiet.take_one("q"), Failed{error("no")});
@@ -252,7 +252,7 @@ TEST_F(RedeliverTest, a_webhook_goes_out_once_more_as_the_task_is_stored) {
 }
 
 TEST_F(RedeliverTest, failures_and_cancellations_go_out_with_their_error) {
-  // Not even an event that was not wished keeps it back: somebody asks for it now.
+  // A redelivery also sends events that the task did not ask for.
   const Put failed = d.put(with_callback({}, static_cast<std::uint8_t>(CallbackOn::completed)));
   d.settle(d.take_one("q"), Failed{error("no", "bad"), false});
   const Put cancelled = d.put(with_callback());

@@ -1,4 +1,4 @@
-// What a scrape needs, taken in one go.
+// What a metrics scrape needs, taken in one go.
 #pragma once
 
 #include <millrace/result.h>
@@ -18,11 +18,11 @@
 
 namespace millrace {
 
-// Of how long tasks wait and run, in seconds; those of S0-175 and S3-068 are among them.
+// How long tasks wait and run, in seconds; the bounds of S0-175 and S3-068 are among them.
 inline constexpr std::array<double, 18> task_bounds = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600};
 
-// What is beyond the bounds on names is counted under this one.
+// Names beyond the bounds are counted under this one.
 inline constexpr std::string_view other_name = "other";
 
 // What happened to the tasks of one type in a queue since this broker started.
@@ -35,7 +35,7 @@ struct TypeFigures {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;   // for good
   std::uint64_t dead = 0;     // every retry used up
-  std::uint64_t retried = 0;  // failed, and goes on later
+  std::uint64_t retried = 0;  // failed, and will be retried
   std::uint64_t snoozed = 0;
   std::uint64_t given_back = 0;
   std::uint64_t lost = 0;  // leases
@@ -58,7 +58,7 @@ constexpr std::string_view name_of(PriorityClass priority) {
   return names[static_cast<std::size_t>(priority)];
 }
 
-// Of tasks of one type in all queues that ended; internal queues left out.
+// Tasks of one type that ended, in all queues except internal ones.
 struct PriorityFigures {
   std::string type = {};
   PriorityClass priority = PriorityClass::medium;
@@ -69,7 +69,7 @@ struct PriorityFigures {
 
 struct WorkerFigures {
   std::uint64_t seen = 0;        // in the register: they asked for tasks since the broker started
-  std::uint64_t beating = 0;     // of them reported in the last half minute
+  std::uint64_t beating = 0;     // of these, those that reported in the last half minute
   std::uint64_t processors = 0;  // that these have
   std::uint64_t busy = 0;        // that run a handler
   std::uint64_t holding = 0;     // leases that are remembered to be held
@@ -81,7 +81,7 @@ struct Observed {
   std::vector<QueueView> queues =
       {};  // by name, internal ones too; none where the store has failed
   std::vector<TypeFigures> types = {};           // by queue and type
-  std::vector<PriorityFigures> priorities = {};  // empty where nobody asked for them
+  std::vector<PriorityFigures> priorities = {};  // empty unless switched on
   std::vector<std::pair<ErrorCode, std::uint64_t>> refused =
       {};                          // puts, by what they were refused with
   std::uint64_t late_reports = 0;  // reports whose lease was over

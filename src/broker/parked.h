@@ -1,4 +1,4 @@
-// Takes that found nothing and wait for work, found by the queues they want and by when they give
+// Takes that found nothing and wait for work, indexed by the queues they want and by when they give
 // up, so that no round has to look at all of them.
 #pragma once
 
@@ -25,11 +25,11 @@ class Parked {
   std::size_t size() const { return by_end_.size(); }
   bool wanted(const std::string& queue) const { return by_queue_.contains(queue); }
 
-  // Up to `most` of those that want this queue, first come first.
+  // Up to `most` of the takes that want this queue, in order of arrival.
   void first(const std::string& queue, std::size_t most,
              std::map<std::uint64_t, Request*>& found) const;
 
-  // Those that have waited long enough.
+  // The takes that have waited long enough.
   std::vector<Request*> ended(TimePoint now) const;
   std::optional<TimePoint> next_end() const;
 

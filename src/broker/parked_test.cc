@@ -1,4 +1,4 @@
-// Takes that wait for work, and leases nobody is there to take.
+// Takes that wait for work, and leases whose caller is gone.
 #include "broker/parked.h"
 
 #include <gmock/gmock.h>
@@ -254,7 +254,7 @@ TEST(Parked, a_round_tries_about_as_many_takes_as_there_are_tasks) {
   EXPECT_EQ(d.rounds->stats().parked, 199);
 }
 
-TEST(Parked, without_parked_takes_nobody_asks_where_work_is) {
+TEST(Parked, without_parked_takes_the_store_is_not_asked_for_work) {
   RoundsDriver d;
   d.put(1);
   d.round();
@@ -311,7 +311,7 @@ TEST(Parked, tasks_taken_for_a_caller_who_left_are_given_back_at_once) {
   EXPECT_TRUE(d.rounds->idle());
 }
 
-TEST(Parked, tasks_taken_for_a_cancelled_take_are_given_back_to_who_waits_for_them) {
+TEST(Parked, tasks_taken_for_a_cancelled_take_go_to_a_parked_take) {
   RoundsDriver d;
   const TaskId id = d.direct.put(task("q")).id;
   const auto take = d.take(1);
@@ -356,7 +356,7 @@ TEST(Parked, a_parked_take_may_be_served_and_left_at_the_same_time) {
   EXPECT_TRUE(d.rounds->idle());
 }
 
-TEST(Parked, what_was_answered_to_somebody_who_had_left_can_be_given_back) {
+TEST(Parked, what_was_answered_to_a_caller_that_had_left_can_be_given_back) {
   RoundsDriver d;
   const TaskId id = d.direct.put(task("q")).id;
   const auto take = d.take(1);
@@ -368,7 +368,7 @@ TEST(Parked, what_was_answered_to_somebody_who_had_left_can_be_given_back) {
   EXPECT_EQ(d.direct.state_of(id), TaskState::queued);
 }
 
-TEST(Parked, leases_of_those_who_left_are_given_back_even_while_stopping) {
+TEST(Parked, leases_of_callers_that_left_are_given_back_even_while_stopping) {
   RoundsDriver d;
   const TaskId id = d.direct.put(task("q")).id;
   d.take(1);

@@ -1,6 +1,6 @@
-// The queues as they were when the broker last looked, so that no put, take or decision has to ask
-// the store for them. Kept up to date by every change that goes through this broker, and read anew
-// every few seconds where other processes may change them, too.
+// The queues as they were when the broker last read them, so that no put, take or decision has to
+// ask the store for them. Every change through this broker updates the book; if other processes may
+// change queues, too, the broker reads them again every few seconds.
 #pragma once
 
 #include <millrace/ids.h>
@@ -22,19 +22,19 @@
 
 namespace millrace {
 
-// Names of Millrace itself.
+// Names that belong to Millrace itself.
 inline constexpr std::string_view webhooks_queue = "$webhooks";
 inline constexpr std::string_view alerts_queue = "$alerts";
 constexpr bool is_internal(std::string_view name) {
   return name.starts_with('$');
 }
 
-// A queue as a message shows it: "emails", number 7 or a UUID.
+// A queue as messages show it: "emails", number 7 or a UUID.
 std::string text_of(const QueueRef& queue);
 
 class QueueBook {
  public:
-  // One lock for all look-ups of a request. What it returns is valid while it lives.
+  // One lock for all look-ups of a request. What they return is valid while this lives.
   class SCOPED_CAPABILITY Reading {
    public:
     explicit Reading(const QueueBook& book) ACQUIRE_SHARED(book.mutex_)
@@ -42,11 +42,11 @@ class QueueBook {
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
     ~Reading() RELEASE() = default;
-    // Null: not known here, the store may know better. So it is with a queue that is being removed,
-    // since nobody tells when it is gone.
+    // Null: not known here, but perhaps to the store. The same for a queue that is being removed,
+    // since the store does not report when it is gone.
     const Queue* find(const QueueRef& queue) const;
     const Queue* find(std::string_view name) const;
-    // Those that are being removed, too.
+    // Also true for queues that are being removed.
     bool knows(std::string_view name) const {
       book_.mutex_.assert_held_shared();
       return book_.by_name_.contains(name);
@@ -62,14 +62,14 @@ class QueueBook {
   void set(Queue queue);
   void forget(const std::string& name);
 
-  // Reads all queues anew.
+  // Reads all queues again.
   Result<void> reload(Store& store);
-  // Reads one anew: `not_found` also forgets it.
+  // Reads one again: `not_found` also forgets it.
   Result<std::shared_ptr<const Queue>> look_up(Store& store, const QueueRef& queue);
 
-  // By name; those that are being emptied, too.
+  // By name, including those that are being removed.
   std::vector<std::shared_ptr<const Queue>> all() const;
-  // Names of queues that are being emptied.
+  // Names of queues that are being removed.
   std::vector<std::string> removing() const;
 
  private:

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// How long a thread that waits may take to notice a deadline, or a clock that was set.
+// How long a waiting thread may take to notice a deadline, or a clock that was set.
 constexpr std::chrono::milliseconds longest_wait{250};
 
 Error stopping() {
@@ -115,7 +115,7 @@ void Reads::run() {
     job.clear();
     lock.lock();
   }
-  work_.notify_all();  // the others have nothing to do any more, either
+  work_.notify_all();  // the other threads have nothing to do any more, either
 }
 
 bool Reads::ends(const Job& job) {

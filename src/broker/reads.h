@@ -1,8 +1,8 @@
 // Reads, beside the rounds: on threads of their own, over the Reader half of the store.
 //
-// A read is answered when everything it may have seen is durable, and on one of these threads,
-// never on the one that flushes: what is made of the answer takes no time from the others. First
-// come, first served; bounded; each has a deadline.
+// A read is answered when everything it may have seen is durable. It is answered on one of these
+// threads, never on the one that flushes, so that using the answer takes no time from other
+// callers. Reads are served in order of arrival; their number is bounded; each has a deadline.
 #pragma once
 
 #include <millrace/result.h>
@@ -29,7 +29,8 @@ namespace millrace {
 struct ReadsOptions {
   std::size_t threads = 0;       // 0: as many as the store can serve at once
   std::size_t waiting = 10'000;  // more are `limited`
-  // Looked at and not answered yet, because a flush is under way: what a slow disk keeps in memory.
+  // Read and not answered yet, because a flush is under way: bounds what a slow disk keeps in
+  // memory.
   std::size_t held = 16;
   Duration retry_after{100};
 };
@@ -50,18 +51,18 @@ class Reads {
   Reads& operator=(const Reads&) = delete;
   ~Reads() { stop(); }
 
-  // `deadline`: if it has not begun by then, it is `unavailable`. `look` may take its time but must
-  // be bounded, and must not throw.
+  // `deadline`: if the read has not begun by then, it is `unavailable`. `look` may take its time
+  // but must be bounded, and must not throw.
   template <class T>
   void read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
             TimePoint deadline, Completion<T> done);
 
   // The caller has left: its reads are dropped unanswered.
   void leave(CallerId caller);
-  // Refuses what comes and what waits. What was looked at is answered as usual.
+  // Refuses new and waiting reads. What was read is answered as usual.
   void begin_stop();
   // The same, and ends the threads once everything is answered: the Coalescer must go on until
-  // then, or have stopped. Again is no error. Not from a completion.
+  // then, or have stopped. May be called again. Not from a completion.
   void stop();
 
   ReadsStats stats();
@@ -70,7 +71,7 @@ class Reads {
   struct Job {
     CallerId caller = {};
     TimePoint deadline = never;
-    // Looks and keeps what it found; true if the store could not be asked.
+    // Reads and keeps what it found; true if the store could not be asked.
     std::move_only_function<bool(Reader&, TimePoint)> look;
     // Answers with that, or with this error instead.
     std::move_only_function<void(const std::optional<Error>& instead)> done;
@@ -78,7 +79,7 @@ class Reads {
   };
   using Jobs = std::list<Job>;
 
-  // The jobs of a caller between the moment they begin and that of their answer.
+  // The jobs of a caller, from their beginning to their answer.
   struct UnderWay {
     std::size_t jobs = 0;
     bool gone = false;  // the caller has left
@@ -86,10 +87,10 @@ class Reads {
 
   void submit(Job job);
   void run();
-  // Looks at all deadlines now and then, since those behind the first may pass earlier.
+  // Checks all deadlines now and then, since those behind the first may pass earlier.
   void expire(TimePoint now) REQUIRES(mutex_);
   void expire(Jobs::iterator job) REQUIRES(mutex_);
-  // The next thing to do; empty: the end.
+  // The next thing to do; empty: there will be none.
   Jobs next(bool& looked_at) REQUIRES(mutex_);
   void look(Jobs job);
   void stored(Jobs job, const std::optional<Error>& failure);
@@ -103,11 +104,11 @@ class Reads {
 
   Mutex mutex_;
   Condition work_;
-  Jobs waiting_ GUARDED_BY(mutex_);  // to be looked at
+  Jobs waiting_ GUARDED_BY(mutex_);  // to be read
   Jobs answers_ GUARDED_BY(mutex_);  // stored, or refused: to be answered
   std::unordered_map<std::uint64_t, UnderWay> under_way_ GUARDED_BY(mutex_);  // by caller
-  std::size_t held_ GUARDED_BY(mutex_) = 0;     // looked at and not stored yet
-  TimePoint next_expiry_ GUARDED_BY(mutex_){};  // when deadlines are looked at again
+  std::size_t held_ GUARDED_BY(mutex_) = 0;     // read, but what they saw is not durable yet
+  TimePoint next_expiry_ GUARDED_BY(mutex_){};  // when deadlines are checked again
   bool stopping_ GUARDED_BY(mutex_) = false;
   ReadsStats stats_ GUARDED_BY(mutex_);
 

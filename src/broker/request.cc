@@ -29,7 +29,7 @@ std::size_t bytes_of(const Extension& extension) {
   return bytes;
 }
 
-// A take counts as what it may bring, so that a round's answers are bounded too.
+// A take counts as much as it may bring, so that a round's answers are bounded, too.
 std::size_t wanted(const TakeRequest& take) {
   std::size_t most = 0;
   for (const Want& want : take.queues) most += want.most;

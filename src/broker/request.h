@@ -26,8 +26,8 @@ struct Work {
   std::vector<Settlement> settlements = {};
   std::vector<Extension> extensions = {};
   std::vector<TakeRequest> takes = {};
-  // Until when the takes may wait for tasks if there are none. Not heeded where settlements or
-  // extensions come along: they have an answer to get.
+  // Until when the takes may wait for tasks if there are none. Ignored if the request also has
+  // settlements or extensions, whose answers must not wait.
   std::optional<TimePoint> wait_until = std::nullopt;
 };
 
@@ -41,7 +41,8 @@ struct WorkPart {
   Work work;
   Completion<WorkResult> done;
   WorkResult result = {};
-  std::vector<std::string> queues = {};  // names of all that the takes want; known once parked
+  // Names of all queues that the takes want; known once parked.
+  std::vector<std::string> queues = {};
 };
 
 struct CallPart {
@@ -51,17 +52,18 @@ struct CallPart {
   std::move_only_function<void(const std::optional<Error>& instead)> done;
 };
 
-// The steps of a round, in their order: what is put can be found and taken in it.
+// The steps of a round, in order: what is put can be found and taken in the same round.
 enum class Step : std::uint8_t { put, call, settle, extend, take };
 
 struct Request {
   CallerId caller = {};
-  TimePoint deadline = never;  // must have started by then
+  TimePoint deadline = never;  // the request must have begun by then
   std::variant<PutPart, CallPart, WorkPart> part;
   // The steps it is part of.
   Step first_step = Step::put;
   Step last_step = Step::put;
-  std::size_t items = 1;  // what it counts in a round: tasks, settlements, extensions, wanted tasks
+  // How much it counts in a round: tasks, settlements, extensions, wanted tasks.
+  std::size_t items = 1;
   std::size_t bytes = 0;
 
   // Kept by Rounds.
@@ -69,7 +71,7 @@ struct Request {
   std::uint64_t number = 0;
   TimePoint asked{};
   Stage stage = Stage::waiting;
-  bool gone = false;                            // nobody wants the answer any more
+  bool gone = false;                            // its caller has left or cancelled it
   std::optional<Error> instead = std::nullopt;  // the answer, where it is not the result
 
   Ticket ticket() const { return {caller, number}; }
@@ -85,8 +87,8 @@ Request work_request(CallerId caller, Work work, TimePoint deadline, Completion<
 Request any_request(CallerId caller, CallPart part, TimePoint deadline, std::size_t bytes);
 
 // Any other call of the Store, made where rounds are applied, so it must be quick and not throw.
-// `unavailable` as its error means that the store has failed, or is away: see Rounds.
-// `bytes` is what the call carries, where that is much.
+// The error `unavailable` means that the store has failed, or is away: see Rounds. `bytes` is the
+// size of what the call carries, if that is large.
 template <class T>
 Request call_request(CallerId caller, std::move_only_function<Result<T>(Store&, TimePoint)> call,
                      TimePoint deadline, Completion<T> done, std::size_t bytes = 0) {
@@ -101,7 +103,7 @@ Request call_request(CallerId caller, std::move_only_function<Result<T>(Store&, 
   return any_request(caller, {std::move(run), std::move(answer)}, deadline, bytes);
 }
 
-// How much of a round and of the waiting room these take up.
+// How much room these take up, in a round and while they wait.
 std::size_t bytes_of(const NewTask& task);
 std::size_t bytes_of(const Settlement& settlement);
 std::size_t bytes_of(const Extension& extension);

@@ -11,8 +11,8 @@
 namespace millrace {
 namespace {
 
-// How many parked takes of a queue are tried at first; four times as many each time they all got
-// what they wanted. So the number of tries follows the number of tasks, not that of the parked.
+// How many parked takes of a queue are tried at first; four times as many each time all of them got
+// what they wanted. So the number of tries follows the number of tasks, not that of parked takes.
 constexpr std::size_t first_try = 4;
 
 WorkPart& work_of(Request& request) {
@@ -56,7 +56,7 @@ bool found_nothing(const WorkPart& part) {
 void RoundRunner::run(Round& round) {
   for (Request* request : round.unpark) parked_.remove(*request);
   apply(round);
-  // Whatever became of the store: nobody waits for longer than he said.
+  // A parked take ends at the moment its caller named, whatever became of the store.
   for (Request* request : parked_.ended(round.now)) {
     parked_.remove(*request);
     round.answered.push_back(request);
@@ -167,7 +167,7 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
   std::vector<TakeRequest> takes;
   if (parts.reports) settlements = round.give_backs;
   // A give-back is refused if the task was settled meanwhile, or is to be cancelled; then its lease
-  // runs out, and what becomes of it is the timer's to decide.
+  // runs out, and the sweeper decides what becomes of the task.
   std::size_t settled = settlements.size();
   for (Request* request : requests) {
     Work& work = work_of(*request).work;
@@ -177,7 +177,7 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
   }
   WorkResult result;
   const bool good = work_in_batches(round, settlements, extensions, takes, result);
-  // The takes go back where they came from: who finds nothing asks again later.
+  // The takes move back into their requests, since those that find nothing are tried again later.
   auto next = takes.begin();
   for (Request* request : requests) {
     if (!parts.takes) break;
@@ -283,7 +283,7 @@ std::size_t RoundRunner::collect(Round& round, Request& request,
     std::unordered_map<std::string, std::size_t> missing;
     for (const Want& want : part.work.takes[i].queues) missing[part.queues[at++]] += want.most;
     const auto& taken = part.result.taken[i];
-    if (!taken) continue;  // says nothing about its queues
+    if (!taken) continue;  // this says nothing about its queues
     given += taken->size();
     for (const Lease& lease : *taken) --missing[lease.queue];
     for (const auto& [queue, count] : missing) {

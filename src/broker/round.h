@@ -23,9 +23,9 @@ struct Round {
   TimePoint now{};
   std::vector<Request*> requests = {};      // by turns
   std::vector<Settlement> give_backs = {};  // of leases whose caller is gone
-  std::vector<Request*> unpark = {};        // parked takes that nobody waits for any more
+  std::vector<Request*> unpark = {};        // parked takes whose caller is gone
   bool serve = false;                       // look for work for parked takes
-  std::vector<std::string> hot = {};        // queues that may have some, as somebody hinted
+  std::vector<std::string> hot = {};        // queues that may have work, according to hints
   bool touch = false;                       // call the store even if there is nothing to do
   bool flush = false;                       // something may be changed
   std::uint64_t failed_flushes = 0;         // when it began
@@ -34,26 +34,26 @@ struct Round {
   std::vector<Request*> answered = {};  // to be held until the flush, each caller's in order
   std::vector<Request*> parked = {};
   bool more = false;  // parked takes may find more at once
-  // The store has failed, or is away. What of the requests is neither answered nor parked may have
-  // been applied or not.
+  // The store has failed, or is away. Requests that are neither answered nor parked may have been
+  // applied or not.
   std::optional<Error> failure = std::nullopt;
 };
 
 struct RoundOptions {
-  std::size_t items = 1000;  // given to parked takes in one round, about
+  std::size_t items = 1000;  // about how many items parked takes get in one round
   std::size_t batch = 1000;  // of one call of the store: traits().batch
   std::size_t parked = 10'000;
-  Duration retry_after{100};  // for those who find no place to park
+  Duration retry_after{100};  // for takes that find no room to park
 };
 
-// Applies rounds. Touches the store, the parked takes and the requests of the round, and nothing
-// else, so that new requests may come in meanwhile.
+// Applies rounds. Touches only the store, the parked takes and the requests of the round, so that
+// new requests may come in meanwhile.
 class RoundRunner {
  public:
   RoundRunner(Store& store, const RoundOptions& options) : store_(store), options_(options) {}
 
-  // Puts, then other calls, then settlements and extensions, then takes: parked ones before those
-  // that have just come, since they came first.
+  // Puts, then other calls, then settlements and extensions, then takes: parked ones before new
+  // ones, since they came first.
   void run(Round& round);
 
   const Parked& parked() const { return parked_; }
@@ -68,19 +68,20 @@ class RoundRunner {
 
   // Which parts of the requests go to the store.
   struct Parts {
-    bool reports = false;  // settlements and extensions; give-backs, too
+    bool reports = false;  // settlements and extensions, including give-backs
     bool takes = false;
   };
   bool ask(Round& round, std::span<Request* const> requests, Parts parts);
-  // What a parked take got; queues that gave it less than it wanted have no more for now.
+  // What a parked take got; queues that gave it less than it wanted are dry for now.
   std::size_t collect(Round& round, Request& request, std::unordered_set<std::string>& dry);
   bool answer_or_park(Round& round, Request& request);
-  // Names of the queues the takes want, one for each.
+  // The names of the queues that the takes want, one per want.
   Result<std::vector<std::string>> names_of(const std::vector<TakeRequest>& takes);
 
-  // Notes an error of a whole call: whether the store has failed.
+  // Notes the error of a whole call; true if the store has failed.
   static bool failed(Round& round, const Error& error);
-  // As store.work(), in as many calls as the greatest batch demands; false: the store has failed.
+  // Like store.work(), split into calls that the store's batch limit allows; false: the store has
+  // failed.
   bool work_in_batches(Round& round, std::span<const Settlement> settlements,
                        std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                        WorkResult& result);

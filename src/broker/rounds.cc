@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// For those whose requests a store had that is away.
+// For callers whose requests the store had when it went away.
 constexpr Duration away_retry_after{1000};
 
 }  // namespace
@@ -22,8 +22,8 @@ Rounds::Rounds(Store& store, const RoundsOptions& options)
                       .retry_after = options.waiting.retry_after}),
       options_(options),
       recovers_(store.traits().recovers) {
-  // A store that syncs at intervals learns from its calls how late it is. If nobody calls, what was
-  // written last would never be synced.
+  // A store that syncs at intervals notices only in its calls that a sync is due. Without calls,
+  // what was written last would never be synced.
   const Traits traits = store.traits();
   if (traits.durability == Durability::interval) {
     touch_every_ = std::max(traits.loss_window / 2, Duration(1));
@@ -58,7 +58,7 @@ void Rounds::gone(const std::vector<Request*>& requests) {
   for (Request* request : requests) {
     if (request->stage == Request::Stage::parked) unpark_.push_back(request->ticket());
     if (request->stage == Request::Stage::held) give_back_of(*request);
-    // One that is running is looked at again by keep().
+    // keep() looks again at one that is running.
   }
 }
 
@@ -107,7 +107,7 @@ Answers Rounds::gather(TimePoint now, Round& round) {
   if (closed_) round.unpark = runner_.parked().ended(never);
   round.failed_flushes = failed_flushes_;
   if (!closed_) plan_looks(now, round);
-  // While the store is away they wait for the next try.
+  // While the store is away, give-backs wait for the next try.
   if (!away_ || round.touch || !round.requests.empty()) {
     round.give_backs = std::exchange(give_backs_, {});
   }
@@ -120,8 +120,8 @@ Answers Rounds::gather(TimePoint now, Round& round) {
   return answers;
 }
 
-// What is to be looked at though nobody asks. Somebody may have set the clock back: what is to come
-// at intervals must not wait for the moment it was planned for.
+// What is to be looked at without a request. The clock may have been set back: what comes at
+// intervals must not wait for the moment it was planned for.
 void Rounds::plan_looks(TimePoint now, Round& round) {
   next_poll_ = std::min(next_poll_, later(now, options_.poll));
   const bool hinted = std::exchange(hinted_all_, false);
@@ -148,13 +148,13 @@ Answers Rounds::keep(Round& round) {
   if (round.failure && !failed_) store_failed(*round.failure, answers);
   for (Request* request : round.unpark) refuse(*request, answers);
   if (round.failure && !failed_) {
-    // What was answered before is to be flushed as ever; whether that is good is the flush's to
-    // say. Nothing is tried again but to give back.
+    // What was answered before is flushed as usual, and the flush decides whether it is stored.
+    // Only give-backs are tried again.
     round.flush = round.touch = false;
     if (!closed_) std::ranges::move(round.give_backs, std::back_inserter(give_backs_));
   }
   if (!failed_ && round.failed_flushes != failed_flushes_) {
-    // That flush may have been about what this round did before it.
+    // The flush that failed may have covered what this round did before it.
     for (Request* request : std::exchange(round.answered, {})) answer_unknown(*request, answers);
   }
   if (!failed_) hold(round, answers);
@@ -184,9 +184,9 @@ void Rounds::hold(Round& round, Answers& out) {
   held_.push_back(std::move(held));
 }
 
-// Nobody knows what became of it. Some of it may have gone out before.
+// The fate of the round is unknown. Some of its requests may have been answered before.
 void Rounds::fail_round(Round& round, Answers& out) {
-  // Those that had been parked before and were served in this round are not among its requests.
+  // Parked takes that were served in this round are not among its requests.
   for (Request* request : round.answered) {
     if (failed_ && request->stage == Request::Stage::parked) refuse(*request, out);
   }
@@ -195,7 +195,7 @@ void Rounds::fail_round(Round& round, Answers& out) {
   }
 }
 
-// Whoever took something does not learn of it: the tasks must not wait for the lease's end.
+// The caller does not learn which tasks it took: they must not wait for the lease's end.
 void Rounds::answer_unknown(Request& request, Answers& out) {
   const bool given_back = request.gone && request.stage == Request::Stage::held;
   if (!given_back) give_back_of(request);
@@ -218,7 +218,7 @@ void Rounds::refuse(Request& request, Answers& out) {
 
 Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
   Answers answers;
-  // No space for now: everybody goes on waiting for a flush that succeeds.
+  // No space for now: all callers go on waiting for a flush that succeeds.
   if (!result && result.error().code == ErrorCode::limited && !closed_) return answers;
   if (!result) {
     store_failed(result.error(), answers);
@@ -248,7 +248,7 @@ Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
 
 Answers Rounds::stop() {
   Answers answers;
-  if (away_) give_backs_.clear();  // nobody waits for it to come back
+  if (away_) give_backs_.clear();  // the broker stops, and does not wait for the store
   if (!closed_) {
     close({ErrorCode::unavailable, "the broker is stopping; nothing was changed"}, answers);
   }

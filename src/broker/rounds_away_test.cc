@@ -25,7 +25,7 @@ class RoundsAway : public ::testing::Test {
 
   void away() { d.store.failure = Error{ErrorCode::unavailable, "connection lost"}; }
   void back() { d.store.failure.reset(); }
-  // Goes on as a runner would, until so much time has passed.
+  // Goes on as a runner would, until this much time has passed.
   void live(Duration by) {
     const TimePoint end = d.now + by;
     while (d.rounds->next_wakeup() <= end) {
@@ -102,7 +102,7 @@ TEST_F(RoundsAway, after_a_failed_flush_all_that_was_applied_is_unknown_and_the_
   EXPECT_FALSE(parked.answered());
 }
 
-// The flush was about everything before it, also about the calls of a round that is not kept yet.
+// The flush covered everything before it, including the calls of a round that is not kept yet.
 TEST_F(RoundsAway, a_round_that_runs_while_a_flush_fails_is_unknown) {
   const auto first = d.put(1);
   d.apply();
@@ -118,7 +118,7 @@ TEST_F(RoundsAway, a_round_that_runs_while_a_flush_fails_is_unknown) {
   EXPECT_FALSE(d.rounds->failure());
 }
 
-// It is unknown for two reasons, and answered once.
+// Its fate is unknown for two reasons, and it is answered once.
 TEST_F(RoundsAway, a_round_that_fails_while_a_flush_fails_is_answered_once) {
   const auto first = d.put(1);
   d.apply();
@@ -187,13 +187,13 @@ TEST_F(RoundsAway, an_idle_store_is_tried_now_and_then_until_it_is_back) {
   EXPECT_THAT(d.calls(), SizeIs(AllOf(Ge(20U), Le(90U))));
   back();
   live(300ms);
-  EXPECT_FALSE(d.rounds->failure()) << "nobody had to ask";
+  EXPECT_FALSE(d.rounds->failure()) << "no request was needed";
   d.calls();
   live(10s);
   EXPECT_THAT(d.calls(), SizeIs(Le(41U))) << "as ever, for the parked take";
 }
 
-TEST_F(RoundsAway, without_anybody_parked_it_is_tried_and_left_alone_once_it_is_back) {
+TEST_F(RoundsAway, without_parked_takes_it_is_tried_and_left_alone_once_it_is_back) {
   away();
   static_cast<void>(d.put(2));
   d.round();
@@ -204,7 +204,7 @@ TEST_F(RoundsAway, without_anybody_parked_it_is_tried_and_left_alone_once_it_is_
   EXPECT_EQ(d.rounds->next_wakeup(), never);
 }
 
-TEST_F(RoundsAway, tasks_whose_take_nobody_hears_of_are_given_back_when_it_is_there_again) {
+TEST_F(RoundsAway, tasks_of_a_take_whose_answer_was_lost_are_given_back_when_it_is_back) {
   const TaskId id = d.direct.put(task("q")).id;
   const auto take = d.take(1);
   d.apply();
@@ -219,7 +219,7 @@ TEST_F(RoundsAway, tasks_whose_take_nobody_hears_of_are_given_back_when_it_is_th
   EXPECT_TRUE(d.rounds->idle());
 }
 
-TEST_F(RoundsAway, a_task_that_was_given_to_nobody_is_given_back_once) {
+TEST_F(RoundsAway, a_task_whose_taker_left_is_given_back_once) {
   const TaskId id = d.direct.put(task("q")).id;
   const auto take = d.take(1);
   d.apply();
@@ -263,7 +263,7 @@ TEST_F(RoundsAway, what_is_refused_for_another_reason_is_no_loss) {
 
 // ---- Hints -------------------------------------------------------------------------------------
 
-TEST_F(RoundsAway, a_hint_is_worth_a_look_for_those_who_wait_for_that_queue) {
+TEST_F(RoundsAway, a_hint_makes_parked_takes_of_that_queue_look) {
   const auto parked = d.take(1, 1h);
   d.round();
   d.direct.put(task("q"));
@@ -271,7 +271,7 @@ TEST_F(RoundsAway, a_hint_is_worth_a_look_for_those_who_wait_for_that_queue) {
   d.rounds->hint({"r", "unheard-of"});
   EXPECT_EQ(d.rounds->next_wakeup(), TimePoint::min());
   d.apply();
-  EXPECT_THAT(d.calls(), IsEmpty()) << "nobody waits for these";
+  EXPECT_THAT(d.calls(), IsEmpty()) << "no take waits for these";
   d.rounds->hint({"q"});
   d.apply();
   EXPECT_THAT(d.calls(), ElementsAre("work 0+0+1")) << "and the store is not asked which are ready";
@@ -279,7 +279,7 @@ TEST_F(RoundsAway, a_hint_is_worth_a_look_for_those_who_wait_for_that_queue) {
   EXPECT_THAT(leases_of(parked), SizeIs(1));
 }
 
-TEST_F(RoundsAway, a_hint_that_comes_while_somebody_is_being_parked_is_not_forgotten) {
+TEST_F(RoundsAway, a_hint_that_comes_while_a_take_is_being_parked_is_not_forgotten) {
   const auto take = d.take(1, 1h);
   Round round;
   d.rounds->gather(d.now, round).deliver();
@@ -292,7 +292,7 @@ TEST_F(RoundsAway, a_hint_that_comes_while_somebody_is_being_parked_is_not_forgo
   EXPECT_THAT(leases_of(take), SizeIs(1));
 }
 
-TEST_F(RoundsAway, a_hint_about_everything_makes_all_look) {
+TEST_F(RoundsAway, a_hint_about_everything_makes_all_parked_takes_look) {
   const auto parked = d.take(1, 1h);
   d.round();
   d.direct.put(task("q"));
@@ -302,7 +302,7 @@ TEST_F(RoundsAway, a_hint_about_everything_makes_all_look) {
   EXPECT_GT(d.rounds->next_wakeup(), d.now);
 }
 
-TEST_F(RoundsAway, hints_do_not_wake_anybody_where_nobody_waits) {
+TEST_F(RoundsAway, hints_wake_nothing_if_no_take_is_parked) {
   d.rounds->hint({"q"});
   d.rounds->hint_all();
   EXPECT_EQ(d.rounds->next_wakeup(), never);

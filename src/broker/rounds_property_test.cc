@@ -3,9 +3,9 @@
 //   - every request is answered exactly once, unless its caller left;
 //   - nothing is answered before a flush that began after it was applied;
 //   - requests of one caller are applied in their order;
-//   - nobody is passed twice by the same caller while it is their turn;
+//   - no caller is passed twice by the same other caller while it is its turn;
 //   - what waits, what is parked and what a round holds stays within its bounds;
-//   - every lease is answered to somebody who is there, or given back.
+//   - every lease is answered to a caller that is there, or given back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace millrace::test;
 
-// Notes when what was applied, and whose leases are whose. Each item has a name: the task's id for
+// Notes what was applied when, and which leases are open. Each item has a name: the task's id for
 // puts and settlements, the worker for takes.
 class WatchedStore : public RecordingStore {
  public:
@@ -91,7 +91,7 @@ class RandomRun {
   struct Asked {
     Ticket ticket = {};
     bool gone = false;
-    bool on_its_way = false;  // it left while answers were being delivered, perhaps its own
+    bool on_its_way = false;  // left while answers were being delivered, perhaps its own
     int answers = 0;
   };
 
@@ -148,7 +148,8 @@ class RandomRun {
   void answered(const std::string& name, Result<T> result) {
     Asked& asked = asked_.at(name);
     ++asked.answers;
-    // What has begun is answered, whoever has left; only takes are given back instead.
+    // A request that has begun is answered even if its caller has left; takes are given back
+    // instead.
     const bool begun =
         store_.applied.contains(name) || (!result && result.error().code == ErrorCode::unavailable);
     EXPECT_TRUE(!asked.gone || asked.on_its_way || begun)
@@ -309,7 +310,7 @@ class RandomRun {
     if (line.empty()) passed_[ticket.caller.value].clear();
   }
 
-  // Before their answers: completions that ask again come to the end of the line.
+  // Before their answers: completions that ask again go to the end of the line.
   void forget_expired() {
     for (auto& [caller, line] : lines_) {
       std::erase_if(line, [&](const auto& waiting) { return waiting.second <= now_; });
@@ -363,7 +364,7 @@ class RandomRun {
       EXPECT_GE(asked.answers, asked.gone ? 0 : 1) << name;
     }
     for (const auto& [caller, names] : order_) check_order(names);
-    EXPECT_TRUE(store_.failure || store_.open_leases.empty()) << "a lease is nobody's";
+    EXPECT_TRUE(store_.failure || store_.open_leases.empty()) << "a lease has no holder";
   }
 
   void check_order(const std::vector<std::string>& names) {
@@ -386,7 +387,7 @@ class RandomRun {
   std::map<std::uint64_t, std::vector<std::string>> order_;  // by caller
   std::map<std::uint64_t, std::map<std::uint64_t, TimePoint>>
       lines_;  // by caller: what waits, until when
-  std::map<std::uint64_t, std::map<std::uint64_t, int>> passed_;  // since it was their turn
+  std::map<std::uint64_t, std::map<std::uint64_t, int>> passed_;  // since it was its turn
   std::vector<std::pair<CallerId, Lease>> leases_;                // answered and not settled
   std::uint64_t names_ = 0;
   int delivering_ = 0;

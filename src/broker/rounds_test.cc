@@ -145,7 +145,7 @@ TEST(Rounds, a_round_without_anything_to_do_needs_no_flush) {
 
 // ---- Failure -----------------------------------------------------------------------------------
 
-TEST(Rounds, a_flush_that_lacks_space_keeps_everybody_waiting_until_one_does_not) {
+TEST(Rounds, a_flush_that_lacks_space_keeps_callers_waiting_until_one_does_not) {
   RoundsDriver d;
   const auto put = d.put(1);
   d.rounds->apply(d.now).deliver();
@@ -305,7 +305,7 @@ void fail_each_call(bool recovers, Fault::When when, ErrorCode code) {
   }
 }
 
-TEST(Rounds, whichever_call_of_the_store_fails_everybody_is_answered_once) {
+TEST(Rounds, whichever_call_of_the_store_fails_every_caller_is_answered_once) {
   for (const bool recovers : {false, true}) {
     for (const auto when : {Fault::When::before, Fault::When::after}) {
       for (const auto code : {ErrorCode::unavailable, ErrorCode::internal}) {

@@ -16,10 +16,10 @@ namespace {
 
 constexpr Duration late{60'000};
 constexpr Duration reload_every{5'000};  // where other processes may change schedules
-constexpr Duration rest{60'000};         // of a schedule that cannot fire
+constexpr Duration rest{60'000};         // for a schedule that cannot fire
 constexpr Duration short_rest{1000};
 constexpr std::size_t fires_a_run = 200;  // about
-constexpr int looks_back = 64;            // for a tick whose jitter is over, too
+constexpr int looks_back = 64;            // how many ticks are tried for one whose jitter is over
 
 std::uint64_t hash_of(std::string_view name, TimePoint nominal) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a: the same on every machine
@@ -91,7 +91,7 @@ void Scheduler::keep(Schedule schedule, TimePoint now) {
   entry.due = fire_time(entry.schedule, entry.schedule.next);
 }
 
-// It rests for a while, and blocks nobody.
+// The schedule rests for a while, so that it does not block others.
 void Scheduler::cannot_fire(Entry& entry, const Error& error, TimePoint now) {
   const bool passing = error.code == ErrorCode::limited;  // no space, for now
   entry.due = later(now, passing ? short_rest : rest);
@@ -139,7 +139,7 @@ Result<TimePoint> Scheduler::run_once(Store& store, TimePoint now) {
 }
 
 Result<void> Scheduler::fire(Store& store, Entry& entry, TimePoint now) {
-  if (!entry.ticks) {  // its zone may be there again
+  if (!entry.ticks) {  // its time zone may be available again
     auto ticks = ticks_of(entry.schedule.rule);
     if (!ticks) {
       cannot_fire(entry, ticks.error(), now);
@@ -164,9 +164,9 @@ Result<void> Scheduler::fire(Store& store, Entry& entry, TimePoint now) {
     return {};
   }
   if (good.error().code == ErrorCode::unavailable) return good;
-  if (good.error().code == ErrorCode::conflict) {  // somebody else was faster, or changed it
+  if (good.error().code == ErrorCode::conflict) {  // another server was faster, or changed it
     stale_ = true;
-    entry.schedule.updated_at = {};  // so that it is read anew
+    entry.schedule.updated_at = {};  // so that it is read again
     entry.due = later(now, Duration(1));
   } else {
     cannot_fire(entry, good.error(), now);
@@ -184,7 +184,7 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
       .schedule = schedule.name, .nominal = schedule.next, .next = next, .task = std::move(*task)};
   auto fired = store.fire(request, now);
   if (!fired && fired.error().code == ErrorCode::not_found && !books_.queues.find(queue)) {
-    // The queue of its task may be gone; the schedule itself, too, which the next reading shows.
+    // The queue of its task may be gone; so may the schedule, which the next reading shows.
     if (auto good = books_.need_queue(store, queue, now); !good) return good;
     fired = store.fire(request, now);
   }
@@ -204,7 +204,7 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   return {};
 }
 
-// Over ticks that nobody wants any more.
+// Moves the schedule over ticks that are skipped.
 Result<void> Scheduler::move_on(Store& store, Entry& entry, TimePoint next, TimePoint now) {
   Schedule moved = entry.schedule;
   moved.next = next;

@@ -1,9 +1,9 @@
-// Fires schedules: each tick once, whoever else is there to fire it, because the store moves a
-// schedule on only if it stands where the firer thinks.
+// Fires schedules: each tick once, however many servers try, because the store moves a schedule on
+// only if it is still where the server saw it.
 //
-// A tick is missed if it comes more than a minute late, or if a later one is due as well. What then
-// is the schedule's choice: `skip` fires no missed tick, `one` fires the latest that is due and no
-// other, `all` the last `missed_most` of them.
+// A tick is missed if it is more than a minute late, or if a later one is due as well. The schedule
+// chooses what happens then: `skip` fires no missed tick, `one` fires only the latest that is due,
+// `all` fires the last `missed_most` of them.
 #pragma once
 
 #include <millrace/result.h>
@@ -24,7 +24,7 @@
 
 namespace millrace {
 
-// As Ticks::of(), but a missing zone database is `internal`: where rounds are applied,
+// Like Ticks::of(), but a missing zone database is `internal`: where rounds are applied,
 // `unavailable` would mean that the store has failed.
 Result<Ticks> ticks_of(const TickRule& rule);
 
@@ -47,12 +47,12 @@ class Scheduler final : public Service {
  public:
   explicit Scheduler(Books& books) : books_(books) {}
 
-  // A schedule was changed: read them anew.
+  // A schedule was changed: read them again.
   void changed() { stale_ = true; }
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override { untold_.tell(books_); }
-  // What it believes to have fired may not have.
+  // What it believes to have fired may not have been stored.
   void unsure(const Error& /*why*/) override {
     untold_.drop();
     changed();
@@ -61,7 +61,7 @@ class Scheduler final : public Service {
  private:
   struct Entry {
     Schedule schedule = {};
-    std::optional<Ticks> ticks = std::nullopt;  // nullopt: its rule means nothing just now
+    std::optional<Ticks> ticks = std::nullopt;  // nullopt: its rule cannot be read now
     TimePoint due = never;
     bool failing = false;  // it cannot fire, which was logged
   };

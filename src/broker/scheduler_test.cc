@@ -29,13 +29,12 @@ Schedule every(Duration interval, Schedule fields = {}) {
   return fields;
 }
 
-// Payloads of all that was put, oldest first.
+// Payloads of all tasks that were put, oldest first.
 std::vector<std::string> ticks(BrokerDriver& d) {
   return d.notices("q");
 }
 
-// ---- Which ticks
-// ---------------------------------------------------------------------------------
+// ---- Which ticks --------------------------------------------------------------------------------
 
 class TicksToFireTest : public ::testing::Test {
  protected:
@@ -98,8 +97,7 @@ TEST(FireTime, is_the_same_for_the_same_tick_and_spread_over_the_jitter) {
   EXPECT_THAT(offsets, SizeIs(10));
 }
 
-// ---- Firing
-// --------------------------------------------------------------------------------------
+// ---- Firing -------------------------------------------------------------------------------------
 
 // C-22
 TEST(Scheduler, fires_each_tick_once_over_a_long_time_with_stops) {
@@ -109,7 +107,7 @@ TEST(Scheduler, fires_each_tick_once_over_a_long_time_with_stops) {
   for (int day = 0; day < 2; ++day) {
     d.live(6h, 7s);
     d.broker.reset();
-    d.pass(5h + 31s);  // nobody is there
+    d.pass(5h + 31s);  // no broker runs
     d.start();
     d.live(2h, 11s);
     d.restart();
@@ -207,7 +205,7 @@ TEST(Scheduler, jitter_delays_the_tick_and_not_its_name) {
   EXPECT_THAT(ticks(d), ElementsAre(format_time(t0 + 1min)));
 }
 
-TEST(Scheduler, one_that_cannot_fire_rests_and_blocks_nobody) {
+TEST(Scheduler, one_that_cannot_fire_rests_and_does_not_block_others) {
   BrokerDriver d;
   Schedule bad = every(1min);
   bad.name = "a-bad-one";
@@ -246,8 +244,7 @@ TEST(Scheduler, a_removed_schedule_fires_no_more) {
   EXPECT_THAT(ticks(d), SizeIs(1));
 }
 
-// ---- Making and changing
-// -------------------------------------------------------------------------
+// ---- Making and changing ------------------------------------------------------------------------
 
 TEST(Scheduler, a_new_rule_starts_strictly_after_now_and_other_changes_keep_the_tick) {
   BrokerDriver d;
@@ -280,7 +277,7 @@ TEST(Scheduler, bad_schedules_are_refused) {
   EXPECT_THAT(d.try_put_schedule(schedule), FailsWith(ErrorCode::invalid));
   EXPECT_THAT(d.try_put_schedule(every(1h, {.task = {.payload = "{{tick-24hours}}"}})),
               FailsWith(ErrorCode::invalid, HasSubstr("24hours")));
-  EXPECT_THAT(d.try_put(std::vector<NewTask>{}), IsOk());  // the store is well
+  EXPECT_THAT(d.try_put(std::vector<NewTask>{}), IsOk());  // the store has not failed
 }
 
 TEST(Scheduler, run_puts_its_task_now_and_leaves_its_ticks_alone) {

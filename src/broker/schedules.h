@@ -1,4 +1,4 @@
-// Schedules, as the API, the App and the tools use them. Completions are called as those of Broker.
+// Schedules, as the API, the App and the tools use them. Completions follow the rules of Broker.
 #pragma once
 
 #include <millrace/result.h>
@@ -21,10 +21,10 @@ class Schedules {
   // One schedule or all, by name.
   virtual void schedules(Ask ask, std::optional<std::string> name,
                          Completion<std::vector<Schedule>> done) = 0;
-  // `next` is computed from the rule. `create` of one that is there is a `conflict`.
+  // `next` is computed from the rule. `create` of a schedule that exists is a `conflict`.
   virtual void put_schedule(Ask ask, Schedule schedule, PutQueue mode,
                             Completion<Schedule> done) = 0;
-  // As Broker::change_queue().
+  // Like Broker::change_queue().
   virtual void change_schedule(Ask ask, std::string name, ScheduleChange change,
                                Completion<Schedule> done) = 0;
   virtual void remove_schedule(Ask ask, std::string name, Completion<void> done) = 0;

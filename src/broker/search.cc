@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// Tasks that one page looks at: with payloads and results, or without.
+// How many tasks one page looks at: with payloads and results, or without.
 constexpr std::uint32_t whole_tasks = 500;
 constexpr unsigned short_steps = 5;
 
@@ -20,7 +20,7 @@ class Search {
     if (wanted.text) text_.emplace(*wanted.text);
   }
 
-  // Takes what fits from a page of the store. True: enough was found.
+  // Keeps what matches from a page of the store. True: enough was found.
   bool take(TaskPage page) {
     for (std::size_t i = 0; i < page.tasks.size(); ++i) {
       Task& task = page.tasks[i];

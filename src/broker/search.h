@@ -1,5 +1,4 @@
-// Lists of tasks by what stores do not test while they walk: a text, an error or a group of errors,
-// a parent.
+// Lists of tasks by what stores do not filter by: a text, an error or a group of errors, a parent.
 #pragma once
 
 #include <millrace/ids.h>
@@ -21,8 +20,8 @@ struct TaskSearch {
   bool any() const { return text || error_code || error_group || parent; }
 };
 
-// Looks at a bounded number of tasks, so the page may be short or empty; `next` says where to go
-// on.
+// Looks at a bounded number of tasks, so the page may be short or empty; `next` says where to
+// continue.
 Result<TaskPage> search_tasks(Reader& reader, ListRequest request, const TaskSearch& search);
 
 }  // namespace millrace

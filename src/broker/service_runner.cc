@@ -11,8 +11,8 @@
 namespace millrace {
 namespace {
 
-// The clock decides, but the condition variable waits in real time: so that a clock that was set,
-// or that a test moves, is noticed soon.
+// The clock decides, but the condition variable waits in real time: this bounds how late a clock
+// that was set, or that a test moves, is noticed.
 constexpr Duration longest_wait{250};
 
 // After a run that ended with an error, twice as long each time.
@@ -69,7 +69,7 @@ void ServiceRunner::wake_at(const Service& service, TimePoint moment) {
   }
 }
 
-// What was to come in a second must not wait for an hour because somebody set the clock back.
+// If the clock is set back, what was due in a second must not wait for an hour.
 TimePoint ServiceRunner::look_at_clock() {
   const TimePoint now = clock_.now();
   if (now < last_now_) {
@@ -138,7 +138,7 @@ void ServiceRunner::ran(Entry& entry, const Result<TimePoint>& result) {
   }
   entry.failures = failed ? entry.failures + 1 : 0;
   entry.running = false;
-  // One that fails is not woken before its pause is over: what it is woken for can wait.
+  // A service that fails is not woken before its pause is over: what it is woken for can wait.
   if (failed) {
     set_next(entry, later(now, pause_after(entry.failures)));
   } else {

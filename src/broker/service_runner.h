@@ -19,31 +19,30 @@ namespace millrace {
 
 class ServiceRunner {
  public:
-  // All must outlive this.
-  // `recovers`: the store does, and somebody else logs that it is away.
+  // All must outlive this. `recovers`: the store does, and other code logs that it is away.
   ServiceRunner(Clock& clock, Coalescer& coalescer, const Log& log, bool recovers = false);
   ServiceRunner(const ServiceRunner&) = delete;
   ServiceRunner& operator=(const ServiceRunner&) = delete;
   ~ServiceRunner() { stop(); }
 
-  // A service, by the name a log calls it; all before start(). It runs as soon as the thread does.
+  // A service, with its name for the log; all before start(). It runs as soon as the thread does.
   void add(std::string name, Service& service);
   void start();
-  // Begins nothing any more. What still runs may find the Coalescer at its end, which is no
+  // Begins no more runs. A run under way may find that the Coalescer has stopped, which is no
   // failure.
   void begin_stop();
-  // Waits for the services that run, which the Coalescer's end answers if nothing else does.
+  // Waits for services that run; if nothing else answers them, the end of the Coalescer does.
   void stop();
 
-  // The service has something to do at this moment, which may be earlier than it said. Cheap where
-  // it is not.
+  // The service has something to do at this moment, which may be earlier than it said. Cheap if it
+  // is not.
   void wake_at(const Service& service, TimePoint moment);
 
   // The store is back: services that could not run are due.
   void wake_failing();
 
-  // Runs each service until it has nothing more to do now. Instead of start(), where time stands
-  // still: in tests, and for whoever keeps time himself.
+  // Runs each service until it has nothing more to do now. Used instead of start() where time
+  // stands still: in tests, and in programs that move the clock themselves.
   void run_due();
   // When the first of the services is due.
   TimePoint next_due();
@@ -55,7 +54,7 @@ class ServiceRunner {
     // What follows is guarded by the runner's mutex; `next` is read without it by wake_at().
     std::atomic<Duration::rep> next = TimePoint::min().time_since_epoch().count();
     bool running = false;
-    unsigned failures = 0;  // of its last runs, one after the other; the first is logged
+    unsigned failures = 0;  // of its last runs, in a row; the first is logged
   };
 
   static TimePoint next_of(const Entry& entry) {
@@ -78,7 +77,7 @@ class ServiceRunner {
 
   Mutex mutex_;
   Condition changed_;
-  std::deque<Entry> entries_;  // all there are before start()
+  std::deque<Entry> entries_;  // complete before start()
   TimePoint last_now_ GUARDED_BY(mutex_){};
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Runs every ten seconds; what it did is told to whoever wants to know.
+// Runs every ten seconds, and counts what was stored.
 class Beat final : public Service {
  public:
   Result<TimePoint> run_once(Store&, TimePoint now) override {
@@ -64,7 +64,7 @@ class ServiceRunnerTest : public ::testing::Test {
   Beat beat_;
 };
 
-// Always has something to do, and is in the middle of it when somebody stops.
+// Always has something to do, and is in the middle of it when the runner stops.
 class Busy final : public Service {
  public:
   Result<TimePoint> run_once(Store&, TimePoint now) override {
@@ -97,7 +97,7 @@ TEST_F(ServiceRunnerTest, runs_a_service_when_it_said_so) {
   EXPECT_EQ(beat_.runs, 2);
 }
 
-TEST_F(ServiceRunnerTest, runs_it_sooner_if_somebody_wishes) {
+TEST_F(ServiceRunnerTest, runs_it_sooner_if_woken) {
   runner_.add("beat", beat_);
   runner_.run_due();
   runner_.wake_at(beat_, t0 + 3s);
@@ -150,7 +150,7 @@ TEST_F(ServiceRunnerTest, one_that_fails_may_be_woken_and_others_are_not) {
   EXPECT_EQ(runner_.next_due(), t0 + 10s) << "and it is as if nothing had been";
 }
 
-TEST_F(ServiceRunnerTest, its_thread_notices_a_clock_that_moves_and_a_wish) {
+TEST_F(ServiceRunnerTest, its_thread_notices_a_clock_that_moves_and_a_wake_up) {
   runner_.add("beat", beat_);
   runner_.start();
   EXPECT_TRUE(beat_.reaches(1));
@@ -160,8 +160,7 @@ TEST_F(ServiceRunnerTest, its_thread_notices_a_clock_that_moves_and_a_wish) {
   EXPECT_TRUE(beat_.reaches(3));
 }
 
-// ---- With all threads
-// ----------------------------------------------------------------------------
+// ---- With all threads ---------------------------------------------------------------------------
 
 TEST(LocalBrokerThreads, a_delayed_task_reaches_a_parked_take_within_milliseconds) {
   SystemClock clock;

@@ -29,12 +29,12 @@ std::vector<QueueSettings> internal_queues() {
   webhooks.keep_dead = {.for_time = std::chrono::hours(24 * 7), .last = 10'000};
   QueueSettings alerts = webhooks;
   alerts.name = alerts_queue;
-  alerts.description = "Alerts to be sent to whoever runs the server";
+  alerts.description = "Alerts to be sent to the operator";
   QueueSettings bulk;
   bulk.name = bulk_queue;
   bulk.description = "Operations on many tasks";
   bulk.lease = std::chrono::seconds(60);
-  // Whatever happens to the server, an operation goes on where it was.
+  // Whatever happens to the server, an operation continues where it was.
   bulk.max_lost = unlimited;
   bulk.retry = {.backoff = Backoff::exponential,
                 .base = std::chrono::seconds(1),
@@ -71,7 +71,7 @@ Result<TimePoint> SharedEye::run_once(Store& store, TimePoint now) {
   if (auto good = books_.queues.reload(store); !good) {
     return std::unexpected(std::move(good.error()));
   }
-  // Removed by somebody else.
+  // Removed by another process.
   for (const auto& queue : before) {
     const std::string& name = queue->settings.name;
     if (!books_.queues.find(name)) books_.figures.forget(name);

@@ -1,4 +1,4 @@
-// What a broker must look at now and then because it is not alone with its store, or because the
+// What a broker must look at now and then because other processes share its store, or because the
 // store may have been away: the clock, the internal queues, the settings of all queues.
 #pragma once
 
@@ -16,9 +16,9 @@ class SharedEye final : public Service {
  public:
   SharedEye(Books& books, StoreClock& clock) : books_(books), clock_(clock) {}
 
-  // Whoever opens the store looks first; then every few seconds, and when somebody hints.
+  // Runs first when the broker opens the store, then every few seconds and at every hint.
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
-  // Queues that were seen as made may not be there.
+  // Queues that seemed to be created may not exist.
   void unsure(const Error& /*why*/) override { made_ = false; }
 
  private:

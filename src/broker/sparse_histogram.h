@@ -1,5 +1,5 @@
-// How long things take, in few bytes: four buckets for every doubling, from 1 ms to more than a
-// day. A quantile is wrong by a tenth or so.
+// How long things take, in few bytes: four buckets per doubling, from 1 ms to more than a day. A
+// quantile is off by about a tenth.
 #pragma once
 
 #include <millrace/time.h>
@@ -16,7 +16,7 @@ namespace millrace {
 
 inline constexpr std::size_t fine_buckets = 104;
 
-// 0 to 7 ms have a bucket each; the last one has all that is longer than 31 hours, too.
+// 0 to 7 ms have a bucket each; the last bucket also has everything longer than 31 hours.
 constexpr std::size_t fine_bucket(Duration duration) {
   const auto value = static_cast<std::uint64_t>(std::max<Duration::rep>(duration.count(), 0));
   if (value < 8) return static_cast<std::size_t>(value);
@@ -24,7 +24,7 @@ constexpr std::size_t fine_bucket(Duration duration) {
   return std::min(4 * shift + static_cast<std::size_t>(value >> shift), fine_buckets - 1);
 }
 
-// The shortest and the longest that lie in a bucket; the last one ends like the others.
+// The shortest and the longest duration in a bucket; the last bucket ends like the others.
 constexpr Duration shortest_of(std::size_t bucket) {
   if (bucket < 8) return Duration(static_cast<Duration::rep>(bucket));
   const std::size_t shift = bucket / 4 - 1;
@@ -36,21 +36,21 @@ constexpr Duration longest_of(std::size_t bucket) {
 
 using FineCounts = std::array<std::uint32_t, fine_buckets>;
 
-// Only the buckets that something is in.
+// Only the buckets that are not empty.
 class SparseHistogram {
  public:
-  using Bucket = std::pair<std::uint8_t, std::uint64_t>;  // which one, how many; never none
+  using Bucket = std::pair<std::uint8_t, std::uint64_t>;  // which one, how many; never zero
 
   SparseHistogram() = default;
   explicit SparseHistogram(const FineCounts& counts);
 
   void add(const SparseHistogram& other);
-  // After all that are there; false: it is not, or there is no such bucket, or nothing in it.
+  // Appends a bucket after the others; false: it is not after them, does not exist, or is empty.
   bool append(std::size_t bucket, std::uint64_t count);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   std::uint64_t count() const;
-  // In seconds: about so long the share `q` (0 to 1) of all took at most.
+  // In seconds: the share `q` (0 to 1) of all took about this long at most.
   std::optional<double> quantile(double q) const;
 
   friend bool operator==(const SparseHistogram&, const SparseHistogram&) = default;

@@ -22,7 +22,7 @@ void Standing::arrange() {
 
 void Growth::see(std::uint64_t count, TimePoint now) {
   const auto& [at, last] = seen_.back();
-  // Fewer than there were, or a clock that was set back: it begins anew.
+  // A smaller count, or a clock that was set back: it starts again.
   if (count < last || now < at) seen_.assign({{now, count}});
   const bool grew_before = grown() != 0;
   if (count > seen_.back().second) seen_.emplace_back(now, count);
@@ -49,8 +49,8 @@ std::vector<StandingAlert> Growing::look(const Look& look) {
   for (const QueueLook& queue : look.queues) {
     auto found = queues_.find(queue.name);
     if (found == queues_.end()) {
-      // A queue that was not there a moment ago had nothing; of those of the first look nobody
-      // knows.
+      // A queue that is new since the last look started from zero; for those of the first look, the
+      // earlier count is unknown.
       const TimePoint at = last_.value_or(look.at);
       const Growth dead(last_ ? 0 : queue.dead, at);
       const Growth lost(last_ ? 0 : queue.lost, at);

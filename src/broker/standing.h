@@ -1,5 +1,5 @@
-// What is not as it should be just now, for whoever looks at a server: the conditions that held
-// when the watch (watch.h) last looked, and how much room there is.
+// What is not as it should be just now, for clients that look at a server: the conditions that held
+// when the watch (watch.h) last looked, and how much disk space there is.
 #pragma once
 
 #include <millrace/time.h>
@@ -28,20 +28,20 @@ struct StandingAlert {
   std::string queue = {};  // empty: about the server
   TimePoint since{};
   std::string message = {};
-  std::uint64_t count = 0;  // tasks, leases; of a disk: free bytes
+  std::uint64_t count = 0;  // tasks, leases; for a disk: free bytes
 };
 
 struct Standing {
   static constexpr std::size_t most = 100;
 
   std::vector<StandingAlert> alerts = {};  // the gravest first, then the oldest
-  std::uint64_t total = 0;                 // with those that are left out
+  std::uint64_t total = 0;                 // including those that are left out
   std::optional<TimePoint> looked_at = std::nullopt;
   std::optional<DiskSpace> disk = std::nullopt;
-  bool alerts_sent = false;  // somebody is told of them
+  bool alerts_sent = false;  // alerts are sent to the operator
   bool manager = false;      // moves processors between queues
 
-  // Puts them in order and keeps the first.
+  // Sorts the alerts and keeps the first.
   void arrange();
 };
 
@@ -50,7 +50,7 @@ class Growth {
  public:
   static constexpr Duration window = std::chrono::minutes(5);
 
-  // `from` is what it was before anybody looked.
+  // `from`: the count before the first look.
   Growth(std::uint64_t from, TimePoint now) : seen_({{now, from}}) {}
 
   void see(std::uint64_t count, TimePoint now);
@@ -58,14 +58,14 @@ class Growth {
   TimePoint since() const { return since_; }
 
  private:
-  // When it changed; the first is what it was when the window began.
+  // When it changed; the first entry is the count when the window began.
   std::vector<std::pair<TimePoint, std::uint64_t>> seen_;
   TimePoint since_{};
 };
 
 struct Look;
 
-// Dead letters and lost leases that become more.
+// Growing numbers of dead letters and lost leases.
 class Growing {
  public:
   std::vector<StandingAlert> look(const Look& look);

@@ -65,7 +65,7 @@ TEST(Growing, what_was_there_at_the_first_look_is_no_news_but_what_comes_is) {
                   {.at = t0 + 10s,
                    .queues = {{.name = "q", .lost = 4, .dead = 9}, {.name = "new", .dead = 1}}})),
               ElementsAre("dead_growing q 2", "leases_lost q 1", "dead_growing new 1"));
-  // One that was removed and made again begins anew.
+  // A queue that was removed and made again starts from zero.
   EXPECT_THAT(growing.look({.at = t0 + 20s}), IsEmpty());
   EXPECT_THAT(briefly(growing.look({.at = t0 + 30s, .queues = {{.name = "q", .dead = 1}}})),
               ElementsAre("dead_growing q 1"));
@@ -85,7 +85,7 @@ TEST(Standing, the_gravest_come_first_and_then_the_oldest) {
   EXPECT_EQ(standing.alerts[2].queue, "148");
 }
 
-TEST(Standing, is_told_by_a_broker_also_where_nobody_is_sent_alerts) {
+TEST(Standing, is_shown_by_a_broker_that_sends_no_alerts) {
   LocalBrokerOptions options;
   options.watch = WatchOptions{.disk = [] { return DiskSpace{.free = 5, .total = 100}; }};
   BrokerDriver d(options);
@@ -103,7 +103,7 @@ TEST(Standing, is_told_by_a_broker_also_where_nobody_is_sent_alerts) {
   EXPECT_FALSE(standing.alerts_sent);
   EXPECT_EQ(standing.disk->total, 100U);
   EXPECT_GT(standing.looked_at, t0 + 10s);
-  d.live(5min, 10s);  // nobody has taken anything for that long, and nothing more has died
+  d.live(5min, 10s);  // no task was taken for that long, and no more have died
   EXPECT_THAT(briefly(d.broker->standing().alerts),
               ElementsAre("disk_low  5", "queue_deep deep 1001", "no_take deep 1001"));
 }

@@ -5,10 +5,10 @@
 namespace millrace {
 namespace {
 
-// An answer that took longer says too little.
+// An answer that took longer is too inexact.
 constexpr std::chrono::milliseconds slow{500};
 
-// Less than this is not worth a jump: the way there and back is not known better.
+// A smaller difference is not worth a jump: the round trip is not known more exactly.
 constexpr Duration close_enough{20};
 
 }  // namespace
@@ -19,7 +19,7 @@ Result<void> StoreClock::follow(Store& store) {
   if (!time) return std::unexpected(std::move(time.error()));
   const auto took = machine_.steady() - asked;
   if (!*time || took > slow) return {};
-  // It looked at its clock somewhere on the way.
+  // The store read its clock at some moment of the round trip.
   const Duration seen = **time + std::chrono::floor<Duration>(took / 2) - machine_.now();
   if (std::chrono::abs(seen - offset()) > close_enough) {
     offset_.store(seen.count(), std::memory_order_relaxed);

@@ -1,5 +1,6 @@
-// The broker's clock: the machine's own, or, over a store that several processes share, one that
-// follows the store's. So all of them agree on when a lease ends, whatever their machines believe.
+// The broker's clock: the machine's own or, over a store that several processes share, one that
+// follows the store's. So all of them agree on when a lease ends, whatever their machines' clocks
+// say.
 #pragma once
 
 #include <millrace/result.h>
@@ -21,7 +22,7 @@ class StoreClock final : public Clock {
   TimePoint now() override { return machine_.now() + offset(); }
   std::chrono::nanoseconds steady() override { return machine_.steady(); }
 
-  // Asks the store what time it is. A store without a clock changes nothing.
+  // Asks the store for the time. A store without a clock changes nothing.
   Result<void> follow(Store& store);
 
   // By how much the store is ahead of the machine.

@@ -19,11 +19,12 @@ constexpr auto standstill = std::chrono::seconds(5);  // between two looks that 
 
 constexpr Duration at_least_every{1000};
 constexpr std::size_t advance_step = 1000;
-// In a store that several processes share, one of them clears up behind all.
+// In a store that several processes share, one of them cleans up for all.
 constexpr std::size_t shared_advance_step = 5000;
 constexpr std::size_t settle_step = 500;
 
-// Of a worker inside a process that is gone: the store ended it at its start when it was opened.
+// The worker was part of a process that is gone: the store, when it was opened, set the lease's end
+// to its start.
 bool died_with_its_process(const Overdue& overdue) {
   const auto* lost = std::get_if<Lost>(&overdue.expect);
   return lost != nullptr && lost->until <= overdue.lease.started_at;
@@ -89,7 +90,7 @@ Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoi
 Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   const std::size_t step = std::min(settle_step, books_.traits.batch);
   const bool may_lose = jumps_ || guard_.may_lose();
-  // Those that may not be lost yet are returned, too, and must not hide what may be settled.
+  // The store also returns leases that may not be lost yet; they must not hide what may be settled.
   const auto due = store.due(now, may_lose ? step : limits::max_due);
   if (!due) return std::unexpected(due.error());
   std::vector<const Overdue*> ended;
@@ -117,8 +118,8 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   return changed && ended.size() == step;
 }
 
-// Extended, settled, changed or removed at the last moment by another process: nothing to talk
-// about.
+// Another process extended, settled, changed or removed it at the last moment, which is not worth a
+// log line.
 void Sweeper::refused(const Overdue& overdue, const Error& error) {
   if (error.code == ErrorCode::lease_lost || error.code == ErrorCode::conflict) return;
   if (error.code == ErrorCode::not_found && books_.traits.several_processes) return;

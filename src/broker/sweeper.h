@@ -1,5 +1,5 @@
-// The timer of tasks: promotes what is due, prunes what is old, and settles leases whose holder
-// was lost and waits that lasted too long.
+// The timer of tasks: promotes what is due, prunes what is old, and settles leases whose holder was
+// lost and waits that lasted too long.
 #pragma once
 
 #include <millrace/result.h>
@@ -19,12 +19,12 @@
 namespace millrace {
 
 // Whether an overdue lease may be called lost. Not in the first 30 s, because workers that ran
-// through a restart have had nobody to extend with; and not for 30 s after the clock was set, the
+// through a restart could not extend their leases; and not for 30 s after the clock was set, the
 // machine slept, this process stood still or its store was away.
 class LossGuard {
  public:
   explicit LossGuard(Clock& clock);
-  // To be asked about once a second, as long as the store is there.
+  // To be called about once per second, as long as the store is there.
   bool may_lose();
 
  private:
@@ -36,19 +36,19 @@ class LossGuard {
 
 class Sweeper final : public Service {
  public:
-  // `jumps`: time is moved by hand from one due moment to the next. Then nobody stands still, and
-  // there is nothing to look at in between.
+  // `jumps`: time is moved by hand from one due moment to the next. Then no process stands still,
+  // and there is nothing to look at in between.
   Sweeper(Clock& clock, Books& books, bool jumps) : books_(books), guard_(clock), jumps_(jumps) {}
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override { untold_.tell(books_); }
   void unsure(const Error& /*why*/) override { untold_.drop(); }
 
-  // Called where somebody waits for a task that a sweep ended.
+  // Called when a sweep has ended a task that a caller waits for.
   std::function<void()> on_awaited = {};
 
  private:
-  // Settles what is overdue: how many were, and whether more may be.
+  // Settles what is overdue; true if more may be.
   Result<bool> settle_overdue(Store& store, TimePoint now);
   void refused(const Overdue& overdue, const Error& error);
   void note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,

@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 class SweeperTest : public ::testing::Test {
  protected:
-  // Looks once a second, as it does in life.
+  // Looks once per second, as in production.
   void live(Duration by) {
     for (Duration done{}; done < by; done += 1s) {
       clock_.advance(1s);
@@ -61,7 +61,7 @@ TEST_F(SweeperTest, an_overdue_lease_is_lost_and_its_task_queued_again) {
   const Task task = driver_.find(put.id);
   EXPECT_EQ(task.state, TaskState::queued);
   EXPECT_EQ(task.counters.lost, 1U);
-  // Nobody is told of what is not stored yet.
+  // What is not stored yet is not reported.
   EXPECT_EQ(books_.figures.of("q", clock_.now()).lost, 0U);
   EXPECT_EQ(books_.events.last(), 0U);
   sweeper_.stored();
@@ -89,7 +89,7 @@ TEST_F(SweeperTest, nothing_is_lost_for_30_seconds_after_the_clock_was_set) {
     EXPECT_EQ(driver_.state_of(put.id), TaskState::processing) << jump.count();
     driver_.settle(done(lease));
   }
-  // A forward jump does end the lease once it was not extended for 30 s.
+  // After a forward jump, a lease that is not extended for 30 s does end.
   live(31s);
   const Put put = driver_.put(task("q"));
   driver_.take_one("q");
@@ -128,7 +128,7 @@ TEST_F(SweeperTest, start_by_is_not_held_back) {
   EXPECT_EQ(driver_.find(put.id).error->code, "expired");
 }
 
-// What a store that was just opened says of the workers of the process before.
+// What a newly opened store says about the workers of the process before.
 class OpenedStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;

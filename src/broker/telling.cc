@@ -82,7 +82,7 @@ void Telling::ended(const About& task, Event event, TaskState state, std::option
   const Figures::Line& line = figures_.line(task.queue, task.type);
   line.queue->ended(event, run, now_);
   count(line, meaning.counted);
-  // What is given back has not really run.
+  // A task that is given back has not really run.
   if (run && event != Event::give_back) {
     line.type->running.observe(*run);
     if (line.minute != nullptr) ++line.minute->ran[fine_bucket(*run)];

@@ -1,5 +1,5 @@
-// What happened to tasks is told here, and nowhere else: the figures count it, and whoever watches
-// the events hears of it. Only once it is stored.
+// The only place that reports what happened to tasks: to the figures, which count it, and to the
+// events, for clients that watch. Only once it is stored.
 #pragma once
 
 #include <millrace/ids.h>
@@ -21,7 +21,7 @@
 
 namespace millrace {
 
-// Which task; the names are those of whoever tells.
+// Which task; it only refers to names that the caller owns.
 struct About {
   TaskId id = {};
   std::string_view queue = {};
@@ -39,7 +39,7 @@ About about(const T& task) {
           .priority = task.priority};
 }
 
-// As About, for whoever must wait before he may tell.
+// Like About, with names of its own, for code that must wait before it may report.
 struct ToldTask {
   TaskId id = {};
   std::string queue = {};
@@ -52,10 +52,10 @@ ToldTask told_of(const T& task) {
   return {task.id, task.queue, task.type, task.client_id, task.priority};
 }
 
-// In which state a task is that is put now.
+// The state of a task that is put now.
 TaskState state_of_new(const NewTask& task, TimePoint now);
 
-// One lock of each for all that a request brings; the locks come after that of the queues and
+// One lock of each for everything that a request brings; they come after the lock of the queues and
 // before that of the leases.
 class Telling {
  public:
@@ -63,16 +63,16 @@ class Telling {
       : now_(now), events_(books.events), figures_(books.figures, now) {}
 
   void put(const About& task, TaskState state);
-  // Its task was there, or its unique key was held.
+  // Its task existed, or its unique key was held.
   void existing(std::string_view queue, std::string_view type);
   void refused(ErrorCode code) { figures_.refused(code); }
   void late_report() { figures_.late_report(); }
-  // `waited` from ready to taken.
+  // `waited`: from ready to taken.
   void taken(const About& task, std::string_view worker, Duration waited);
-  // A run ended with this event, after so long; a wait that ended, and a lost lease, have no run.
+  // A run ended with this event after this time; a wait that ended, and a lost lease, have no run.
   void ended(const About& task, Event event, TaskState state, std::optional<Duration> run,
              std::string_view error_code = {});
-  // What nobody counts.
+  // Events that no figure counts.
   void happened(const About& task, Happened what, TaskState state,
                 std::optional<double> progress = std::nullopt);
 
@@ -82,13 +82,13 @@ class Telling {
   void count(const Figures::Line& line, Counted what);
 
   const TimePoint now_;
-  // Wakes those who wait when it goes: so it goes last.
+  // Wakes waiting readers when it is destroyed, so it is destroyed last.
   EventRing::Writing events_;
   Figures::Writing figures_;
 };
 
-// Tasks that are put with something else, as follow-ups are: to be told of once that is stored.
-// Whether they were there before nobody says, so they are told of as new ones.
+// Tasks that are put together with something else, such as follow-ups: reported once that is
+// stored. The store does not say whether they existed before, so they are reported as new.
 class NewOnes {
  public:
   NewOnes() = default;
@@ -103,11 +103,11 @@ class NewOnes {
   std::vector<One> tasks_;
 };
 
-// What a service did, told when it is stored.
+// What a service did, reported when it is stored.
 class Untold {
  public:
   void put(NewOnes tasks, TimePoint now);
-  // `lost`: the lease of its holder was, whatever came of the task.
+  // `lost`: the holder lost the lease, whatever came of the task.
   void ended(const Lease& lease, const Settlement& settlement, TaskState state, bool lost,
              TimePoint now);
 

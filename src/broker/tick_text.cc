@@ -15,7 +15,7 @@ constexpr std::string_view opening = "{{tick";
 constexpr std::string_view closing = "}}";
 constexpr std::size_t longest = 64;  // of what is between the braces
 
-// What a placeholder stands for; nullopt: it is none of ours.
+// What a placeholder stands for; nullopt: it is not one of ours.
 Result<std::optional<std::string>> meaning(std::string_view inside, TimePoint tick) {
   const bool as_number = inside.starts_with("_ms");
   if (as_number) inside.remove_prefix(3);

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// `invalid` if a duration behind {{tick+ or {{tick- cannot be read. Other text in double braces is
-// nobody's business here and stays.
+// `invalid` if a duration after {{tick+ or {{tick- cannot be read. Other text in double braces
+// stays as it is.
 Result<std::string> with_tick(std::string_view payload, TimePoint tick);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Adds up what an answer about the types of a queue is made of.
+// Adds up an answer about the types of a queue.
 #pragma once
 
 #include <millrace/time.h>
@@ -16,7 +16,7 @@ namespace millrace {
 
 class TypeSum {
  public:
-  // Of what `asked` wants.
+  // Adds the rows that `asked` wants.
   void add(const HistorySum& asked, TimePoint moment, const HistoryMemo& memo);
   void add(const HistorySum& asked, TimePoint moment, const MinuteRow& row);
 

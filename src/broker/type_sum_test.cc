@@ -1,4 +1,4 @@
-// The types of a queue, asked for through a LocalBroker that writes its history.
+// The types of a queue, read through a LocalBroker that writes its history.
 #include "broker/type_sum.h"
 
 #include <gmock/gmock.h>

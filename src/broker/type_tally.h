@@ -1,4 +1,4 @@
-// What is counted of tasks of one type: since the broker started, and in the minute that is on.
+// What is counted for tasks of one type: since the broker started, and in the current minute.
 #pragma once
 
 #include <millrace/time.h>
@@ -33,7 +33,7 @@ enum class Counted : std::uint8_t {
 };
 inline constexpr std::size_t counted_count = 12;
 
-// With task_bounds. Not for several threads at once.
+// With task_bounds. Not thread-safe.
 class BoundedHistogram {
  public:
   void observe(Duration duration) {
@@ -67,7 +67,7 @@ struct MinuteRow {
   FineCounts ran = {};
 };
 
-// Of many rows.
+// The sum of many rows.
 struct RowSum {
   std::array<std::uint64_t, counted_count> counts = {};
   std::array<std::uint64_t, fine_buckets> waited = {};
@@ -86,7 +86,7 @@ struct TypeTally {
   std::array<std::uint64_t, counted_count> counts = {};
   BoundedHistogram waiting = {};
   BoundedHistogram running = {};
-  // Of minute `number`; not to be touched in another one.
+  // The row of minute `number`; it must not be used in another minute.
   MinuteRow* row = nullptr;
   std::uint64_t number = 0;
 

@@ -1,4 +1,4 @@
-// What happened to the types of a queue, over all the time that is asked for.
+// What happened to the types of a queue, over the whole time that is asked for.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace millrace {
 
-// Of one type, or of all.
+// One type, or all of them.
 struct TypePast {
   std::string type = {};
-  HistoryPoint sum = {};   // its moment is where the time begins; nothing waits or runs in it
+  HistoryPoint sum = {};   // its moment is the beginning of the time; nothing waits or runs in it
   std::uint64_t dead = 0;  // of those that failed
 };
 struct TypesPast {
@@ -22,7 +22,7 @@ struct TypesPast {
 
   TypePast all = {};
   std::optional<TimePoint> first = std::nullopt;  // where the earliest minute or hour of it begins
-  std::vector<TypePast> types = {};  // the busiest first; those beyond the most are one, `other`
+  std::vector<TypePast> types = {};               // the busiest first; the rest is one, `other`
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// From completions to calls that wait: for threads that may block until they are answered. Never
+// Turns completions into calls that wait, for threads that may block until they are answered. Never
 // from a completion: the thread that would answer is the one that waits.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Starts a request with a completion, and waits until that is called.
+// Starts a request with a completion, and waits until the completion is called.
 template <class T, class Start>
 Result<T> wait_for_answer(const Start& start) {
   std::promise<Result<T>> promise;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration poll_every{1000};
 
-// Tasks looked at in one run.
+// How many tasks are read in one run.
 constexpr std::size_t step = 1000;
 
 }  // namespace
@@ -70,7 +70,7 @@ bool Waiters::look_at_all() {
   return !marked_.empty();
 }
 
-// Which tasks to look at now, and when to come again.
+// Which tasks to read now, and when to run again.
 std::vector<TaskId> Waiters::pick(TimePoint now, TimePoint& next) {
   const Lock lock(mutex_);
   const bool poll = options_.poll && now >= next_poll_;
@@ -109,7 +109,7 @@ Result<TimePoint> Waiters::run_once(Store& store, TimePoint now) {
   return next;
 }
 
-// Whether one who waits for it has waited long enough.
+// Whether one of the callers that wait for it has waited long enough.
 bool Waiters::is_over(const TaskId& id, TimePoint now) {
   const Lock lock(mutex_);
   const auto at = by_id_.find(id);
@@ -149,7 +149,7 @@ void Waiters::unsure(const Error& why) {
 void Waiters::failed(const Error& why) {
   Lock lock(mutex_);
   auto all = std::exchange(by_id_, {});
-  // Those that were about to be answered: what they would have been told is not stored.
+  // What these were about to be answered is not stored.
   auto answers = std::exchange(answers_, {});
   ends_.clear();
   callers_.clear();

@@ -1,5 +1,5 @@
-// Who waits for a task to be final. Every way in which the broker ends a task tells finished();
-// where other processes may end it, too, it is looked at once a second.
+// Callers that wait for a task to be final. Every way in which the broker ends a task calls
+// finished(); if other processes may end tasks, too, each task is read once per second.
 #pragma once
 
 #include <millrace/ids.h>
@@ -32,24 +32,24 @@ class Waiters final : public Service {
  public:
   explicit Waiters(const WaitersOptions& options = {}) : options_(options) {}
 
-  // From a call of the store that saw the task unfinished: when run_once() has to come. `limited`
-  // if too many wait; then `done` is left as it was.
+  // From a call of the store that saw the task unfinished. Returns when run_once() has to run;
+  // `limited` if too many callers wait, and then `done` is left as it was.
   Result<TimePoint> add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done);
   void leave(CallerId caller);
 
-  // The task became final, or is gone. True if somebody waits for it: then run_once() has to come.
+  // The task became final, or is gone. True if a caller waits for it: then run_once() has to run.
   bool finished(const TaskId& id) {
     return count_.load(std::memory_order_relaxed) != 0 && mark(id);
   }
-  // Many tasks were removed at once: all that are waited for have to be looked at. As finished().
+  // Many tasks were removed at once: every task that is waited for must be read. Like finished().
   bool look_at_all();
 
   // Finds the tasks that are due to be answered; stored() answers them.
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override;
-  // Answers those with the error for whom something was found; the others go on waiting.
+  // Answers the callers whose task was found with the error; the others go on waiting.
   void unsure(const Error& why) override;
-  // Answers everybody with the error.
+  // Answers all callers with the error.
   void failed(const Error& why) override;
 
   std::size_t size() const { return count_; }

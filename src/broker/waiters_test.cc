@@ -36,7 +36,7 @@ class WaitersTest : public ::testing::Test {
   std::unique_ptr<Waiters> waiters_ = std::make_unique<Waiters>();
 };
 
-TEST_F(WaitersTest, nobody_is_answered_before_it_is_stored) {
+TEST_F(WaitersTest, no_caller_is_answered_before_it_is_stored) {
   const Put put = driver_.put(task("q"));
   const auto heard = wait_for(put.id, 1min);
   driver_.settle(done(driver_.take_one("q")));
@@ -59,18 +59,18 @@ TEST_F(WaitersTest, tells_when_the_next_wait_is_over) {
   EXPECT_FALSE(second.answered());
 }
 
-TEST_F(WaitersTest, tasks_nobody_waits_for_are_nobodys_business) {
+TEST_F(WaitersTest, tasks_without_waiters_are_ignored) {
   EXPECT_FALSE(waiters_->finished(fresh_id()));
   const auto heard = wait_for(driver_.put(task("q")).id, 10s);
   EXPECT_FALSE(waiters_->finished(fresh_id()));
 }
 
-TEST_F(WaitersTest, where_others_may_end_tasks_it_looks_every_second) {
+TEST_F(WaitersTest, if_other_processes_may_end_tasks_it_looks_every_second) {
   waiters_ = std::make_unique<Waiters>(WaitersOptions{.poll = true});
   const Put put = driver_.put(task("q"));
   const auto heard = wait_for(put.id, 1min);
   EXPECT_EQ(run(), t0 + 1s);
-  driver_.settle(done(driver_.take_one("q")));  // and nobody says so
+  driver_.settle(done(driver_.take_one("q")));  // and finished() is not called
   driver_.pass(1s);
   run();
   EXPECT_TRUE(heard.answered());
@@ -87,7 +87,7 @@ TEST_F(WaitersTest, many_are_answered_in_bounded_steps) {
   for (const auto& each : heard) EXPECT_TRUE(each.answered());
 }
 
-TEST_F(WaitersTest, who_leaves_is_forgotten) {
+TEST_F(WaitersTest, a_caller_that_leaves_is_forgotten) {
   const Put put = driver_.put(task("q"));
   const auto heard = wait_for(put.id, 10s, {7});
   waiters_->leave({8});

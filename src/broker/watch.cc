@@ -63,7 +63,7 @@ Result<Look> Watch::look(Store& store, TimePoint now) {
     one.max_depth = settings.max_depth;
     one.last_asked = figures.last_asked;
     if (settings.process_rate) one.rate_per = settings.process_rate->per;
-    // What other processes take is not counted here; what runs was taken by somebody.
+    // Takes by other processes are not counted here; but if tasks run, some worker took them.
     const bool taken_elsewhere = books_.traits.several_processes && one.running != 0;
     one.takes_stopped = is_stopped(settings, now) || taken_elsewhere;
   }
@@ -84,8 +84,8 @@ Standing Watch::standing() const {
   return standing_;
 }
 
-// Every server over a shared store sees the same queue, and one alert about it is enough: whoever
-// is first. What only one of them can see has no key.
+// Every server over a shared store sees the same queue, and one alert about it is enough: the first
+// server's. What only one server can see has no key.
 std::optional<UniqueKey> Watch::key_of(const Alert& alert) const {
   const bool seen_by_all =
       alert.facts.kind == AlertKind::queue_deep || alert.facts.kind == AlertKind::no_take;
@@ -115,7 +115,7 @@ void Watch::tell(Alert alert, TimePoint now) {
   if (unsent_.size() > most_unsent) unsent_.pop_front();
 }
 
-// A disk that is full takes no alert about it: it goes out when there is room, and is in the log.
+// A full disk cannot store an alert: it is sent when there is room, and is in the log until then.
 Result<void> Watch::send(Store& store, TimePoint now) {
   while (!unsent_.empty()) {
     const auto puts = store.put({&unsent_.front(), 1}, now);
@@ -139,7 +139,7 @@ void Watch::stored() {
   sent_.clear();
 }
 
-// Sent once more: one that is there keeps its id, and is not there twice.
+// Puts the alerts again: one that was stored keeps its id, so it is not there twice.
 void Watch::unsure(const Error& /*why*/) {
   untold_.drop();
   unsent_.insert(unsent_.begin(), sent_.begin(), sent_.end());

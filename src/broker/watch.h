@@ -1,8 +1,8 @@
-// Looks at the queues and the disk every few seconds, and tells whoever runs the server what is
-// not as it should be: more tasks waiting than should, tasks that nobody takes, workers that
-// vanish, a disk that fills up. Alerts about single tasks come with their settlements (notices.h).
+// Looks at the queues and the disk every few seconds, and alerts the operator to what is not as it
+// should be: too many tasks waiting, tasks that no worker takes, workers that vanish, a disk that
+// fills up. Alerts about single tasks come with their settlements (notices.h).
 //
-// Deciding is apart from looking: Conditions is a function of what was seen, when, and before.
+// Deciding is separate from looking: Conditions is a function of what was seen, when, and before.
 #pragma once
 
 #include <millrace/result.h>
@@ -28,11 +28,12 @@
 
 namespace millrace {
 
-// From where on something is an alert; 0 (of `lost`: nullopt) switches one off.
+// The limit from which on there is an alert; 0 (for `lost`: nullopt) switches it off.
 struct WatchLimits {
-  std::uint64_t depth = 1000;  // of queues without a max_depth; of others it is 9/10 of that
+  // For queues without a max_depth; for others the limit is 9/10 of that.
+  std::uint64_t depth = 1000;
   Duration no_take_after = std::chrono::minutes(5);
-  std::optional<std::uint64_t> lost = 0;  // more than these between two looks
+  std::optional<std::uint64_t> lost = 0;  // more than this between two looks
   std::uint64_t disk_free = std::uint64_t{1} << 30U;
   double disk_share = 0.05;  // of the disk; off with disk_free
 };
@@ -40,7 +41,7 @@ struct WatchLimits {
 struct WatchOptions {
   WatchLimits limits = {};
   Duration every = std::chrono::seconds(10);
-  // How much room there is where the store writes; empty: nobody knows.
+  // How much space there is where the store writes; empty: unknown.
   std::function<std::optional<DiskSpace>()> disk = {};
 };
 
@@ -55,8 +56,8 @@ struct QueueLook {
   std::uint64_t lost = 0;   // ever, as counted here
   std::uint64_t dead = 0;   // there now, failed for good
   std::optional<std::uint64_t> max_depth = std::nullopt;
-  bool takes_stopped = false;  // paused or switched off: nobody is expected to take
-  Duration rate_per{};         // of its process_rate: so long it may well rest
+  bool takes_stopped = false;  // paused or switched off: no worker is expected to take
+  Duration rate_per{};         // of its process_rate: takes may well pause for this long
   std::optional<TimePoint> last_asked = std::nullopt;
 };
 
@@ -66,7 +67,7 @@ struct Look {
   std::optional<DiskSpace> disk = std::nullopt;
 };
 
-// What to tell, and how.
+// An alert, and how it is sent.
 struct Alert {
   AlertFacts facts = {};
   std::string queue = {};
@@ -75,17 +76,17 @@ struct Alert {
   std::uint64_t count = 0;
 };
 
-// Which conditions hold, and which of them were told. A condition is told when it begins, once more
-// after the window while it lasts, then after two windows, four, … (4 h at most), and when it is
-// over. One that comes back within a window is held back and counted. At most `most` alerts a look:
-// the rest waits for the next one.
+// Which conditions hold, and for which of them an alert was sent. A condition is reported when it
+// begins, again after the window while it lasts, then after two windows, four, … (4 h at most), and
+// when it is over. A condition that comes back within a window is held back and counted. A look
+// reports at most `most` alerts: the rest waits for the next look.
 class Conditions {
  public:
   Conditions(const WatchLimits& limits, Duration window, std::size_t most = 100)
       : limits_(limits), window_(window), most_(most) {}
 
   std::vector<Alert> look(const Look& look);
-  // Those that hold, told or not.
+  // The conditions that hold, reported or not.
   std::vector<StandingAlert> holding() const;
 
  private:
@@ -96,11 +97,11 @@ class Conditions {
   };
   struct Condition {
     bool holds = false;
-    bool told = false;  // and not taken back yet
-    bool held = false;  // it began when one like it had just been told
+    bool told = false;  // reported, and not reported as over yet
+    bool held = false;  // it began when one like it had just been reported
     TimePoint since{};
     TimePoint told_at{};
-    Duration rest{};  // until it is told again; zero: it was never told
+    Duration rest{};  // until it is reported again; zero: it was never reported
     std::uint64_t held_back = 0;
     // As it was seen last.
     LogLevel level = LogLevel::warning;
@@ -154,8 +155,8 @@ class Watch final : public Service {
   Untold untold_;
   const WatchOptions options_;
   Conditions conditions_;
-  std::deque<NewTask> unsent_;  // there was no room for them
-  std::deque<NewTask> sent_;    // in the last run, and perhaps not stored
+  std::deque<NewTask> unsent_;  // there was no room for them in the store
+  std::deque<NewTask> sent_;    // in the last run; perhaps not stored yet
 
   Growing growing_;
   mutable Mutex mutex_;

@@ -72,7 +72,7 @@ TEST_F(ConditionsTest, a_queue_over_its_depth_alerts_once_and_says_when_that_is_
   ASSERT_THAT(conditions.holding(), SizeIs(1));
   EXPECT_EQ(conditions.holding()[0].count, 5000U);  // as it is now
   EXPECT_EQ(conditions.holding()[0].since, now - 10s);
-  EXPECT_THAT(look({depth(900)}), IsEmpty());  // not over with the first tasks that are taken
+  EXPECT_THAT(look({depth(900)}), IsEmpty());  // the first tasks that are taken do not end it
   EXPECT_THAT(look({depth(800)}), ElementsAre("queue_deep q resolved"));
   EXPECT_EQ(last[0].facts.level, LogLevel::info);
   EXPECT_THAT(conditions.holding(), IsEmpty());
@@ -128,7 +128,7 @@ TEST_F(ConditionsTest, a_queue_that_is_gone_is_no_condition_any_more) {
 }
 
 // S0-031
-TEST_F(ConditionsTest, ready_tasks_that_nobody_takes_alert_after_five_minutes) {
+TEST_F(ConditionsTest, ready_tasks_that_are_not_taken_alert_after_five_minutes) {
   EXPECT_THAT(look({ready(3, 7)}), IsEmpty());
   EXPECT_THAT(after(5min - 1ms, ready(3, 7)), IsEmpty());
   EXPECT_THAT(after(1ms, ready(3, 7)), ElementsAre("no_take q"));
@@ -146,7 +146,7 @@ TEST_F(ConditionsTest, a_queue_that_is_worked_empty_or_stopped_is_no_alert) {
   QueueLook paused = ready(3, 10);
   paused.takes_stopped = true;
   for (int i = 0; i < 10; ++i) EXPECT_THAT(after(4min, paused), IsEmpty());
-  // Its own pace is one an hour.
+  // Its own rate is one per hour.
   QueueLook slow = ready(3, 10);
   slow.rate_per = 1h;
   EXPECT_THAT(after(59min, slow), IsEmpty());
@@ -156,7 +156,7 @@ TEST_F(ConditionsTest, a_queue_that_is_worked_empty_or_stopped_is_no_alert) {
 // S0-031
 TEST_F(ConditionsTest, lost_leases_alert_with_their_number) {
   const auto lost = [](std::uint64_t n) { return QueueLook{.name = "q", .running = 1, .lost = n}; };
-  EXPECT_THAT(look({lost(5)}), IsEmpty());  // before anybody looked
+  EXPECT_THAT(look({lost(5)}), IsEmpty());  // before the first look
   EXPECT_THAT(look({lost(6)}), ElementsAre("leases_lost q"));
   EXPECT_THAT(last[0].message, HasSubstr("1 lease of queue q ended without a word"));
   EXPECT_THAT(look({lost(8)}), IsEmpty());
@@ -164,7 +164,7 @@ TEST_F(ConditionsTest, lost_leases_alert_with_their_number) {
   EXPECT_THAT(after(10min, lost(9)), ElementsAre("leases_lost q"));
   EXPECT_EQ(last[0].count, 3U);
   EXPECT_THAT(after(1h, lost(9)), IsEmpty());
-  EXPECT_THAT(look({lost(2)}), ElementsAre("leases_lost q"));  // counted anew: two
+  EXPECT_THAT(look({lost(2)}), ElementsAre("leases_lost q"));  // counted from zero again: two
   EXPECT_EQ(last[0].count, 2U);
 }
 
@@ -181,7 +181,7 @@ TEST_F(ConditionsTest, a_disk_that_fills_up_alerts) {
   EXPECT_THAT(disk(6 * gib, 100 * gib), ElementsAre("disk_low  resolved"));
   now += 1h;
   EXPECT_THAT(disk(gib - 1, 2 * gib), ElementsAre("disk_low "));
-  EXPECT_THAT(disk(0, 0), IsEmpty());  // nobody knows
+  EXPECT_THAT(disk(0, 0), IsEmpty());  // unknown
 }
 
 TEST(Conditions, each_can_be_switched_off) {
@@ -211,8 +211,7 @@ TEST(Conditions, many_at_once_are_told_in_bounded_portions) {
   EXPECT_THAT(sizes, ElementsAre(10, 10, 5, 0, 10, 10, 5, 0));
 }
 
-// ---- Over a broker
-// -------------------------------------------------------------------------------
+// ---- Over a broker ------------------------------------------------------------------------------
 
 LocalBrokerOptions watching(bool alerts = true) {
   LocalBrokerOptions options;
@@ -234,15 +233,15 @@ TEST(Watch, alerts_are_stored_as_tasks_and_logged) {
   EXPECT_EQ(d.queue("$alerts").figures.put, 1U);
 }
 
-TEST(Watch, where_nobody_is_sent_alerts_the_log_has_them) {
+TEST(Watch, if_alerts_are_not_sent_the_log_has_them) {
   BrokerDriver d(watching(false));
   d.put({.queue = "q"});
   d.live(6min);
   EXPECT_THAT(d.all("$alerts"), IsEmpty());
-  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("Nobody takes tasks: q")));
+  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("No worker takes tasks: q")));
 }
 
-TEST(Watch, a_take_ends_the_alert_about_tasks_that_nobody_takes) {
+TEST(Watch, a_take_ends_the_alert_about_tasks_that_are_not_taken) {
   BrokerDriver d(watching());
   d.put({.queue = "q"});
   d.live(6min);
@@ -298,7 +297,7 @@ TEST(Watch, internal_queues_are_watched_but_not_the_one_of_alerts) {
   EXPECT_THAT(d.notices("$alerts"), SizeIs(4));  // after 5, 15, 35 and 75 minutes
 }
 
-// A store with no room for what is put, as long as it is told so.
+// A store with no room for puts, as long as it is told so.
 class FullStore : public ForwardingStore {
  public:
   explicit FullStore(std::unique_ptr<Store> inner = open_memory())

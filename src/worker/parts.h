@@ -117,7 +117,7 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   bool keeper_stops GUARDED_BY(mutex) = false;
 
   std::list<Processor> processors GUARDED_BY(mutex);
-  std::thread feeder;  // both: of whoever starts and stops
+  std::thread feeder;  // both belong to the thread that starts and stops
   std::thread keeper;
 
   std::optional<Stopped> stopped GUARDED_BY(mutex);

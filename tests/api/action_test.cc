@@ -86,7 +86,7 @@ class ActionTest : public ::testing::Test {
     return found;
   }
 
-  // Nobody waits until they are written, so ask until there are so many.
+  // Answers do not wait until these are written, so this asks until there are as many.
   std::vector<std::string> when_there_are(std::size_t count) {
     for (int i = 0; i < 2000 && list().size() < count; ++i) {
     }

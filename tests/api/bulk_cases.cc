@@ -6,7 +6,7 @@
 namespace millrace::test {
 namespace {
 
-constexpr std::string_view nobody = "01890a5d-ac96-774b-bcce-b302099a8057";
+constexpr std::string_view unknown_task = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 // A store on a disk that is full.
 class FullStore final : public ForwardingStore {
@@ -131,7 +131,7 @@ std::vector<Case> bulk_cases() {
       {"listBulk", 400, [](ApiClient&) { return Request{.target = "/v1/bulk?limit=0"}; }});
   cases.push_back(
       {"getBulk", 200, [](ApiClient& server) { return Request{.target = at(begun(server))}; }});
-  cases.push_back({"getBulk", 404, [](ApiClient&) { return Request{.target = at(nobody)}; }});
+  cases.push_back({"getBulk", 404, [](ApiClient&) { return Request{.target = at(unknown_task)}; }});
   cases.push_back(
       {"getBulk", 404, [](ApiClient& server) { return Request{.target = at(server.put())}; }});
   cases.push_back({"getBulk", 400, [](ApiClient&) { return Request{.target = at("not-an-id")}; }});
@@ -141,7 +141,7 @@ std::vector<Case> bulk_cases() {
   return cases;
 }
 
-// Only where nobody works on them: the program might have finished before.
+// Only where no worker runs them: the operation might end first.
 std::vector<Case> waiting_bulk_cases() {
   std::vector<Case> cases;
   cases.push_back({"cancelBulk", 200, [](ApiClient& server) {

@@ -200,7 +200,7 @@ class RestTest : public ::testing::Test {
   }
 
   std::mutex mutex_;
-  Answers answers_;  // guarded by mutex_; whoever waits in the end is answered as the server goes
+  Answers answers_;  // guarded by mutex_; the server's end answers what still waits
   std::unique_ptr<CountingStore> own_ = std::make_unique<CountingStore>();
   CountingStore& store_ = *own_;
   ApiServer server_{with(std::move(own_))};
@@ -235,7 +235,7 @@ TEST_F(RestTest, no_more_than_sixteen_different_ones_wait) {
   EXPECT_EQ(reply.headers.at("retry-after"), "20");
 }
 
-TEST_F(RestTest, whoever_cannot_wait_so_long_is_told_at_once) {
+TEST_F(RestTest, a_caller_that_cannot_wait_so_long_is_told_at_once) {
   walk();
   find("other", {1}, 19s);
   ASSERT_EQ(answered(), 2U);
@@ -243,7 +243,7 @@ TEST_F(RestTest, whoever_cannot_wait_so_long_is_told_at_once) {
   EXPECT_EQ(last().error().retry_after, 20s);
 }
 
-TEST_F(RestTest, whoever_has_left_is_not_looked_for) {
+TEST_F(RestTest, no_walk_for_a_caller_that_has_left) {
   walk();
   find("other", {7});
   groups_.leave({7});
@@ -259,7 +259,7 @@ TEST_F(RestTest, whoever_has_left_is_not_looked_for) {
   EXPECT_EQ(answered(), 1U);
 }
 
-TEST_F(RestTest, whoever_waited_in_vain_is_told_so) {
+TEST_F(RestTest, a_caller_that_waited_in_vain_is_told_so) {
   walk();
   find("first");
   find("second", {1}, 40s);
@@ -270,10 +270,10 @@ TEST_F(RestTest, whoever_waited_in_vain_is_told_so) {
   ASSERT_EQ(answered(), 3U);
   EXPECT_EQ(last().error().code, ErrorCode::unavailable);
   pass(1s);
-  EXPECT_EQ(store_.lists, 2) << "nobody wants it any more";
+  EXPECT_EQ(store_.lists, 2) << "no caller wants it any more";
 }
 
-TEST_F(RestTest, nobody_waits_for_a_server_that_stops) {
+TEST_F(RestTest, no_caller_waits_for_a_server_that_stops) {
   walk();
   find("other");
   server_.api.stop();

@@ -73,7 +73,7 @@ std::vector<Case> general_cases(const Operation& operation) {
     cases.push_back(with(operation, 400, broken));
   }
   const bool guarded = operation.path.starts_with("/v1") || operation.path == "/metrics";
-  // Open to everybody; server_cases.cc has what they refuse.
+  // Open to all; server_cases.cc has what they refuse.
   const bool session = operation.path == "/v1/session";
   if (guarded && !session) {
     for (const unsigned status : {401U, 403U, 429U}) {

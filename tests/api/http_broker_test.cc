@@ -174,7 +174,7 @@ TEST_F(HttpTwins, a_take_waits_for_tasks) {
   EXPECT_EQ(taken.get(), 1U);
 }
 
-TEST_F(HttpTwins, what_nobody_wants_any_more_is_given_back) {
+TEST_F(HttpTwins, what_a_caller_does_not_want_any_more_is_given_back) {
   const TaskId id = put_one();
   WorkResult result;
   result.taken.emplace_back(take());

@@ -74,7 +74,7 @@ class HttpTrouble : public ::testing::Test {
   std::unique_ptr<HttpBroker> broker;
 };
 
-TEST_F(HttpTrouble, nobody_is_there) {
+TEST_F(HttpTrouble, no_server_is_there) {
   serve([](auto&&...) {});
   const std::uint16_t port = peer->port();
   peer.reset();
@@ -83,7 +83,7 @@ TEST_F(HttpTrouble, nobody_is_there) {
             fmt::format("could not connect to 127.0.0.1:{}: connection refused", port));
 }
 
-TEST_F(HttpTrouble, somebody_else_is_there) {
+TEST_F(HttpTrouble, another_server_is_there) {
   serve([](const PeerRequest&, PeerConnection& connection) {
     connection.answer("<html>hello</html>", "200 OK", html);
   });
@@ -93,7 +93,7 @@ TEST_F(HttpTrouble, somebody_else_is_there) {
   serve([](const PeerRequest&, PeerConnection& connection) {
     connection.answer("<html>", "404 Not Found", html);
   });
-  EXPECT_EQ(error().code, ErrorCode::invalid);  // not `not_found`: nobody looked for the task
+  EXPECT_EQ(error().code, ErrorCode::invalid);  // not `not_found`: no server looked for the task
   serve([](const PeerRequest&, PeerConnection& connection) {
     connection.answer("", "302 Found", "Location: /login\r\n");
   });
@@ -143,7 +143,7 @@ TEST_F(HttpTrouble, a_server_that_is_slow) {
 }
 
 // As many as there are connections may wait, and heartbeats still get through.
-TEST_F(HttpTrouble, who_waits_is_in_nobodys_way) {
+TEST_F(HttpTrouble, waiting_takes_are_in_no_ones_way) {
   constexpr std::size_t waiting = 70;
   serve(
       [](const PeerRequest& request, PeerConnection& connection) {
@@ -255,7 +255,7 @@ TEST_F(HttpTrouble, a_put_that_got_no_answer_is_sent_again) {
 
   count = 2;
   const auto theirs = put({task("q")});
-  EXPECT_TRUE(theirs->front()->existing);  // whose id that is nobody can tell
+  EXPECT_TRUE(theirs->front()->existing);  // the id may be another caller's
 }
 
 TEST_F(HttpTrouble, a_put_is_not_sent_for_ever) {

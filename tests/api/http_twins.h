@@ -98,7 +98,7 @@ class HttpTwins : public ::testing::Test {
     EXPECT_EQ(far.next, near.next);
     EXPECT_EQ(far.looked_at, near.looked_at);
   }
-  // Ids of queues are made by whoever makes the queue.
+  // The broker that makes a queue makes its id.
   static void expect_same(Queue far, const Queue& near) {
     far.settings.id = near.settings.id;
     EXPECT_EQ(far, near);

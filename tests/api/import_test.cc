@@ -61,7 +61,7 @@ TEST_F(ImportTest, a_cut_or_empty_body_is_told) {
               HasSubstr("lines are missing"));
 }
 
-TEST_F(ImportTest, lines_that_somebody_has_made_need_no_end) {
+TEST_F(ImportTest, lines_written_by_hand_need_no_end) {
   EXPECT_THAT(import(std::string(queue_line) + task_line(1)), Not(HasSubstr("error")));
 }
 

@@ -160,17 +160,17 @@ TEST(ActOnTasks, each_has_its_own_result) {
   ApiServer server;
   const std::string done = server.settled(R"("outcome":"done")");
   const std::string waiting = server.put();
-  const std::string nobody = "01890a5d-ac96-774b-bcce-b302099a8057";
+  const std::string unknown_task = "01890a5d-ac96-774b-bcce-b302099a8057";
   const auto answer = boost::json::parse(
       server.must_post("/v1/tasks/actions",
                        fmt::format(R"({{"action":"cancel","reason":"why","ids":["{}","{}","{}"]}})",
-                                   waiting, done, nobody)));
+                                   waiting, done, unknown_task)));
   EXPECT_EQ(answer.at("done").as_int64(), 1);
   EXPECT_EQ(answer.at("refused").as_int64(), 2);
   EXPECT_EQ(answer.at("results").at(0).at("state").as_string(), "cancelled");
   EXPECT_EQ(answer.at("results").at(1).at("error").at("code").as_string(), "conflict");
   EXPECT_EQ(answer.at("results").at(2).at("error").at("code").as_string(), "not_found");
-  EXPECT_EQ(answer.at("results").at(2).at("id").as_string(), nobody);
+  EXPECT_EQ(answer.at("results").at(2).at("id").as_string(), unknown_task);
 }
 
 TEST(ActOnTasks, retries_and_removes) {
@@ -203,7 +203,7 @@ TEST(ActOnTasks, bad_requests_are_refused) {
   EXPECT_EQ(server.post("/v1/tasks/actions", too_many).status, 413U);
 }
 
-TEST(ActOnTasks, whoever_may_only_put_may_only_cancel) {
+TEST(ActOnTasks, a_key_that_may_only_put_may_only_cancel) {
   ServerOptions options;
   options.api.access = [](const api::HttpRequest&, api::Scope scope) -> api::Access {
     if (scope == api::Scope::admin) return std::unexpected(api::Denial{.status = 403});

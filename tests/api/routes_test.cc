@@ -278,7 +278,7 @@ TEST(Routes, pages_of_other_origins_need_a_key) {
   EXPECT_EQ(server.ask(request).status, 201U);
 }
 
-TEST(Routes, without_keys_only_names_that_nobody_can_point_here_are_answered) {
+TEST(Routes, without_keys_only_hosts_that_no_dns_record_can_point_here_are_answered) {
   ApiServer server;
   Request request{.target = "/v1/queues"};
   for (const auto* host :

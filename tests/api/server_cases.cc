@@ -87,7 +87,7 @@ void add_sessions(std::vector<Case>& cases) {
   add("openSession", 403,
       {.method = "POST", .target = "/v1/session", .body = R"({"key":"k1"})", .headers = bare});
   add("closeSession", 403, {.method = "DELETE", .target = "/v1/session", .headers = bare});
-  // Where nobody can sign in at all.
+  // Servers without sign-in.
   const auto without = [&](std::string operation, Request request) {
     add(std::move(operation), 404, std::move(request));
     cases.back().server = [] { return ServerOptions{}; };

@@ -69,7 +69,7 @@ class SessionTest : public ::testing::Test {
   std::string admin_;
 };
 
-TEST_F(SessionTest, a_server_without_keys_lets_everybody_do_everything) {
+TEST_F(SessionTest, a_server_without_keys_allows_every_caller_everything) {
   const Reply reply = server_->ask({.target = "/v1/session"});
   EXPECT_EQ(reply.status, 200U);
   EXPECT_EQ(reply.body,
@@ -113,7 +113,7 @@ TEST_F(SessionTest, what_is_changed_with_a_cookie_must_come_from_our_page) {
       << "a key does not come by itself";
   const Request sneaky{
       .method = "POST", .target = "/v1/session", .body = fmt::format(R"({{"key":"{}"}})", admin_)};
-  EXPECT_EQ(server_->ask(sneaky).status, 403U) << "nobody is signed in by the page of others";
+  EXPECT_EQ(server_->ask(sneaky).status, 403U) << "a page of another site signs no user in";
   EXPECT_EQ(status("DELETE", "/v1/session", cookie), 403U);
 }
 
@@ -130,7 +130,7 @@ TEST_F(SessionTest, behind_a_proxy_that_asks_for_passwords_the_cookie_counts) {
   EXPECT_EQ(status("POST", "/v1/tasks/actions", both + ours,
                    R"({"action":"retry","ids":["01890a5d-ac96-774b-bcce-b302099a8057"]})"),
             200U)
-      << "whoever is looked at again is the same";
+      << "the second check of the session agrees with the first";
   EXPECT_EQ(status("POST", "/v1/tasks", both, R"({"queue":"a"})"), 403U);
   EXPECT_EQ(status("GET", "/v1/stats", basic), 401U) << "a password is no key";
   RawClient reader = server_->connect();
@@ -190,7 +190,7 @@ TEST_F(SessionTest, who_guesses_keys_has_to_wait) {
   EXPECT_EQ(sign_in("mr_guess").status, 401U);
 }
 
-TEST_F(SessionTest, whether_a_guess_of_a_key_that_somebody_chose_was_right_is_learnt_later) {
+TEST_F(SessionTest, after_too_many_guesses_of_a_chosen_key_the_client_has_to_wait) {
   access::KeyBook book({.admin_key = "correct horse"});
   api::StoredSessions sessions(
       book, [this] { return &*server_->driver.broker; },

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Keys `shop` and `all`; whoever has none is let in as `all`.
+// Keys `shop` and `all`; a request without a key is let in as `all`.
 ServerOptions with_shop_key() {
   ServerOptions options;
   options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {

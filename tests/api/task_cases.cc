@@ -6,7 +6,7 @@
 namespace millrace::test {
 namespace {
 
-constexpr std::string_view nobody = "01890a5d-ac96-774b-bcce-b302099a8057";
+constexpr std::string_view unknown_task = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 // A store on a disk that is full.
 class FullStore final : public ForwardingStore {
@@ -86,7 +86,7 @@ std::vector<Case> put_cases(const std::string& operation, const std::string& tar
 }
 
 void add_not_found(std::vector<Case>& cases) {
-  const auto none = [](std::string_view rest) { return at(nobody, rest); };
+  const auto none = [](std::string_view rest) { return at(unknown_task, rest); };
   cases.push_back(simple("getTask", 404, got(none(""))));
   cases.push_back(simple("getTask", 404, got("/v1/tasks/123456")));
   cases.push_back(simple("getTask", 400, got("/v1/tasks/not-an-id")));
@@ -192,8 +192,8 @@ void add_changing(std::vector<Case>& cases) {
   on("cancelTask", 409, done, posted("/cancel"));
   on("actOnTasks", 200, dead, {});
   cases.back().request = [dead](ApiClient& server) {
-    return posted("/v1/tasks/actions",
-                  fmt::format(R"({{"action":"retry","ids":["{}","{}"]}})", dead(server), nobody));
+    return posted("/v1/tasks/actions", fmt::format(R"({{"action":"retry","ids":["{}","{}"]}})",
+                                                   dead(server), unknown_task));
   };
   on("retryTask", 200, dead, posted("/retry"));
   on("retryTask", 409, waiting, posted("/retry"));

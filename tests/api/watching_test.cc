@@ -76,7 +76,7 @@ TEST(Watching, a_reader_that_comes_back_misses_nothing) {
                   by_header ? "Last-Event-ID: " + last + "\r\n" : "");
     EXPECT_THAT(events.next(), HasSubstr(missed));
   }
-  // Of another life of the server, or of somebody else.
+  // From an earlier run of the server, or from elsewhere.
   for (const auto* stale : {"1-1", "nonsense"}) {
     Events events(server, "", fmt::format("Last-Event-ID: {}\r\n", stale));
     EXPECT_THAT(events.next(), HasSubstr("event: reset\n"));

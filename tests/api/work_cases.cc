@@ -5,7 +5,7 @@
 namespace millrace::test {
 namespace {
 
-constexpr std::string_view nobody = "01890a5d-ac96-774b-bcce-b302099a8057";
+constexpr std::string_view unknown_task = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 Request posted(std::string target, std::string body) {
   return {.method = "POST", .target = std::move(target), .body = std::move(body)};
@@ -24,7 +24,8 @@ void add_lease_cases(std::vector<Case>& cases, const std::string& operation,
   cases.push_back({operation, 409, [ask](ApiClient& server) {
                      return ask(server.taken().first, "00000000000000ff");
                    }});
-  cases.push_back({operation, 404, [ask](ApiClient&) { return ask(nobody, "00000000000000ff"); }});
+  cases.push_back(
+      {operation, 404, [ask](ApiClient&) { return ask(unknown_task, "00000000000000ff"); }});
   cases.push_back(
       {operation, 400, [ask](ApiClient&) { return ask("nonsense", "00000000000000ff"); }});
   cases.push_back(
@@ -89,14 +90,14 @@ std::vector<Case> work_cases() {
                      const auto [id, token] = server.taken();
                      const auto [other, its_token] = server.taken();
                      server.put();
-                     return posted("/v1/work",
-                                   fmt::format(R"({{"worker":"w",
+                     return posted("/v1/work", fmt::format(R"({{"worker":"w",
                          "settle":[{{"id":"{}","token":"{}","outcome":"done","result":1}},
                                    {{"id":"{}","token":"00000000000000ff","outcome":"give_back"}}],
                          "extend":[{{"id":"{}","token":"{}","lease_ms":5000}},
                                    {{"id":"{}","token":"00000000000000ff"}}],
                          "take":{{"queue":"emails","most":5}}}})",
-                                               id, token, nobody, other, its_token, nobody));
+                                                           id, token, unknown_task, other,
+                                                           its_token, unknown_task));
                    }});
   cases.push_back({"work", 200, [](ApiClient&) {
                      return posted("/v1/work", R"({"worker":"w","take":{"queue":999}})");
@@ -106,7 +107,7 @@ std::vector<Case> work_cases() {
                      std::string list;
                      for (int i = 0; i < 1001; ++i) {
                        list += fmt::format(R"({}{{"id":"{}","token":"00000000000000ff"}})",
-                                           i == 0 ? "" : ",", nobody);
+                                           i == 0 ? "" : ",", unknown_task);
                      }
                      return posted("/v1/work", fmt::format(R"({{"extend":[{}]}})", list));
                    }});

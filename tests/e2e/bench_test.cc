@@ -80,7 +80,7 @@ TEST_F(BenchTest, what_is_kept_can_be_worked_later_and_is_not_mixed_with_more) {
   EXPECT_THAT(nothing.err, HasSubstr("--put-only --keep"));
 }
 
-TEST_F(BenchTest, a_queue_of_somebody_else_is_not_touched) {
+TEST_F(BenchTest, a_queue_that_bench_did_not_make_is_not_touched) {
   server_.ask({.method = "POST", .path = "/v1/queues/emails/tasks", .body = "{}"});
   for (const char* flag : {"--keep", "--put-only", "--work-only"}) {
     const Ran ran = bench({"--tasks", "5", "--queue", "emails", flag});

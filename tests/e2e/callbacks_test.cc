@@ -1,4 +1,4 @@
-// Webhooks and alerts that a real server sends to somebody who really answers.
+// Webhooks and alerts that a real server sends to a receiver that really answers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -38,7 +38,7 @@ TEST_F(ConsoleTest, put_prints_the_id_alone_and_task_shows_everything) {
                            HasSubstr("queued"), HasSubstr("shop"), HasSubstr("a, b"),
                            HasSubstr(R"({"x":"1"})"), HasSubstr(R"({"to":"ann"})")));
   EXPECT_THAT(shown, HasSubstr("why")) << "it waits, and is told why";
-  EXPECT_THAT(shown, Not(HasSubstr("\x1b"))) << "nobody watches";
+  EXPECT_THAT(shown, Not(HasSubstr("\x1b"))) << "not a terminal";
   EXPECT_EQ(out_of({"task", "show", "1"}), shown) << "by its number";
   EXPECT_THAT(out_of({"task", id, "--json"}),
               AllOf(StartsWith("{\"id\":\"" + id), HasSubstr(R"("priority":8)"),
@@ -213,7 +213,7 @@ TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
   EXPECT_EQ(full.exit, 1);
   EXPECT_THAT(full.err, HasSubstr("--force"));
   const Ran unasked = run({"queues", "clear", "emails"});
-  EXPECT_EQ(unasked.exit, 2) << "nobody is there to be asked";
+  EXPECT_EQ(unasked.exit, 2) << "there is no terminal to ask at";
   EXPECT_THAT(unasked.err, AllOf(HasSubstr("this removes 1 task permanently"), HasSubstr("--yes")));
   EXPECT_EQ(run({"queues", "clear", "emails", "--yes"}).err, "removed 1 task\n");
   EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 0);
@@ -244,7 +244,7 @@ TEST_F(ConsoleTest, many_tasks_are_changed_by_filter_and_operations_can_be_looke
   EXPECT_EQ(run({"put", "a", "--lines", "--type", "t", "--tag", "x"}, file("l", lines)).exit, 0);
   EXPECT_EQ(run({"tasks", "cancel", "--queue", "a", "--dry-run"}).err, "would cancel 150 tasks\n");
   const Ran unasked = run({"tasks", "cancel", "--queue", "a"});
-  EXPECT_EQ(unasked.exit, 2) << "nobody is there to be asked";
+  EXPECT_EQ(unasked.exit, 2) << "there is no terminal to ask at";
   EXPECT_THAT(unasked.err, AllOf(HasSubstr("this would cancel 150 tasks"), HasSubstr("--yes")));
   EXPECT_EQ(run({"tasks", "priority", "9", "--tag", "x", "--yes"}).err, "changed 150 tasks\n");
   EXPECT_THAT(out_of({"tasks", "--queue", "a", "-n", "1", "--json"}), HasSubstr(R"("priority":9)"));

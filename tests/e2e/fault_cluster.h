@@ -42,7 +42,7 @@ class FaultCluster {
     auto settings = quick_settings();
     settings.emplace_back("fsync", "on");
     settings.emplace_back("max_connections", std::to_string(max_connections));
-    // What nobody waits for to be on disk is not: a crash loses as much as it ever may.
+    // A commit that does not wait for the disk is not on it: a crash loses as much as it ever may.
     settings.emplace_back("wal_writer_delay", "10s");
     return {.settings = std::move(settings)};
   }

@@ -83,7 +83,7 @@ FaultHistory::Known* FaultHistory::find(const TaskId& id, Token token) {
   for (Known& known : tasks_[id].leases) {
     if (known.lease.token == token) return &known;
   }
-  complain(name_of(id) + " is settled by somebody who never took it");
+  complain(name_of(id) + " is settled by a worker that never took it");
   return nullptr;
 }
 
@@ -141,7 +141,7 @@ std::string FaultHistory::check(Store& store, const std::string& queue, TimePoin
   decltype(QueueCounts::by) recount{};
   for (const auto& [id, task] : *found) {
     ++recount[static_cast<std::size_t>(task.state)][task.priority];
-    if (!tasks_.contains(id)) out.push_back(name_of(id) + " is there and nobody put it");
+    if (!tasks_.contains(id)) out.push_back(name_of(id) + " is there and was never put");
   }
   for (const auto& [id, tale] : tasks_) {
     check_leases(id, tale, out);
@@ -198,9 +198,9 @@ void FaultHistory::check_task(const TaskId& id, const Tale& tale, const Task& ta
   for (const Known& lease : tale.leases) {
     const bool its = task.result == fault_result(id, lease.lease.token);
     known = known || (its && lease.may_be_done);
-    if (lease.done && !its) out.push_back(name_of(id) + " has the result of somebody else");
+    if (lease.done && !its) out.push_back(name_of(id) + " has the result of another worker");
   }
-  if (!known) out.push_back(name_of(id) + " is completed and nobody did it");
+  if (!known) out.push_back(name_of(id) + " is completed and no worker did it");
 }
 
 }  // namespace millrace::test

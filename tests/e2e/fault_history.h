@@ -57,9 +57,10 @@ class FaultHistory {
   // Whether it came to that in time; false at once when something was wrong.
   bool comes_to(Duration limit, const std::function<bool(const FaultFigures&)>& that) const;
 
-  // Compares with the store, where nobody works any more on the tasks of `queue`: what is wrong, a
-  // line each. Everything acknowledged is there; what was put is completed, once, by the one who
-  // was told so; no two leases of a task were alive at the same time; counters equal a recount.
+  // Compares with the store, once no worker works on the tasks of `queue` any more. Returns what is
+  // wrong, one line each: everything acknowledged must be there; what was put must be completed,
+  // once, by the worker that was told so; no two leases of a task may have been alive at the same
+  // time; counters must equal a recount.
   std::string check(Store& store, const std::string& queue, TimePoint now) const;
 
  private:

@@ -45,7 +45,7 @@ class FaultTrial : public ::testing::Test {
     ASSERT_TRUE(load_->goes_on(300, 30s)) << complaints();
   }
 
-  // Each server is back, does its part and says so; nobody has restarted it.
+  // Each server is back, does its part and says so; it was not restarted.
   void all_recover() {
     std::vector<std::size_t> all(servers().size());
     std::iota(all.begin(), all.end(), 0);
@@ -59,7 +59,7 @@ class FaultTrial : public ::testing::Test {
   }
 
   void ends_well() {
-    // A lease that nobody knows of ends by time; after a long outage that takes half a minute.
+    // A lease that no worker knows of ends by time; after a long outage that takes half a minute.
     EXPECT_TRUE(load_->drains(60s));
     load_->stop();
     EXPECT_EQ(complaints(), "");

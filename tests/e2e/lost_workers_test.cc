@@ -1,5 +1,5 @@
-// Workers that die, stand still or lose their connection in the middle of a task: somebody else
-// works it again, and nobody hears what the first one has to say afterwards.
+// Workers that die, stand still or lose their connection in the middle of a task:
+// another worker runs it again, and the server refuses what the first one reports afterwards.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

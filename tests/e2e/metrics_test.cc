@@ -166,7 +166,7 @@ TEST(Metrics, rules_and_board_use_metrics_that_there_are) {
   EXPECT_THAT(without(rules, shown), IsEmpty());
   EXPECT_THAT(without(board, shown), IsEmpty());
   EXPECT_GT(rules.size(), 8U);
-  // What nobody should miss on the board.
+  // What the board must show.
   const Names essential = {"millrace_queue_tasks",
                            "millrace_queue_oldest_ready_seconds",
                            "millrace_tasks_put_total",

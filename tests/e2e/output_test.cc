@@ -198,7 +198,7 @@ TEST_F(Waiting, ends_with_6_and_says_how_to_wait_again) {
   EXPECT_THAT(ran.out, HasSubstr("millrace task wait " + id + " --server http://" + listen_));
   const Ran again =
       run_program({"task", "wait", id, "--timeout", "60s", "--server", "http://" + listen_});
-  EXPECT_EQ(again.exit, 6) << "at once: nobody was there";
+  EXPECT_EQ(again.exit, 6) << "at once: no server was there";
 }
 
 TEST_F(OutputTest, an_interrupted_export_leaves_nothing_behind) {

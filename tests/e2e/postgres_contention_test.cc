@@ -95,7 +95,7 @@ class Certain {
     if (dice.percent(50)) std::ranges::reverse(ids);
     return ids;
   }
-  // Each was taken between the moment that its taker named and its answer, nobody knows when.
+  // Each was taken at an unknown moment between the one that its taker named and the answer.
   void check_rate() {
     std::ranges::sort(starts_);
     for (std::size_t i = 0; i + rate.max < starts_.size(); ++i) {
@@ -289,7 +289,7 @@ class PostgresContention : public ::testing::Test {
   std::string database_;
 };
 
-// What must be so at any moment, and is looked at by somebody who is not Millrace.
+// What must hold at any moment; the test reads it from the database, not through Millrace.
 const std::string rules_broken = fmt::format(
     "select 'more than {0} run' from millrace.tasks t join millrace.queues q using (queue) "
     "where q.name = 'limited' and t.state = 3 having count(*) > {0};"
@@ -335,7 +335,7 @@ TEST_F(PostgresContention, limits_and_keys_hold_among_stores_that_do_everything_
             "");
 }
 
-// Somebody who has looked for tasks finds one that was taken and given back since.
+// A take that has looked for tasks finds one that was taken and given back since.
 TEST_F(PostgresContention, tasks_that_go_from_hand_to_hand_are_counted_once) {
   make_database("hands");
   const auto eye = open();

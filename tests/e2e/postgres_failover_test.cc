@@ -42,7 +42,7 @@ class PostgresFailover : public FaultTrial {
 
   static PostgresOptions options() {
     auto settings = quick_settings();
-    // What nobody waits for is not sent: a failover loses as much as it ever may.
+    // A commit that does not wait is not sent: a failover loses as much as it ever may.
     settings.emplace_back("wal_writer_delay", "10s");
     return {.settings = std::move(settings)};
   }
@@ -79,7 +79,7 @@ TEST_F(PostgresFailover, a_standby_takes_over_from_a_primary_that_dies) {
   ends_well();
 }
 
-// Its sessions are not ended, and it answers whoever only reads.
+// Its sessions are not ended, and it still answers reads.
 TEST_F(PostgresFailover, a_primary_that_takes_no_more_writes_is_left) {
   ASSERT_NO_FATAL_FAILURE(serve(""));
   primary_.set_read_only(true);

@@ -89,7 +89,7 @@ TEST_F(PostgresFaults, no_connection_is_left) {
     EXPECT_EQ(each.ask({.path = "/ready"}).status, 503U);
     EXPECT_EQ(each.ask({.path = "/health"}).status, 200U);
   }
-  EXPECT_FALSE(load_->goes_on(1, 1s)) << "somebody has a connection";
+  EXPECT_FALSE(load_->goes_on(1, 1s)) << "a server still has a connection";
   hogs.clear();
   ASSERT_NO_FATAL_FAILURE(all_recover());
   ends_well();

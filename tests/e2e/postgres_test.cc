@@ -142,7 +142,7 @@ TEST_F(Postgres, a_scheduler_does_the_upkeep_and_api_servers_none) {
                 .status,
             201U);
   EXPECT_THAT(taken_within(api, "ticks", 2500).body, HasSubstr(R"("tasks":[])")) << "no tick fires";
-  EXPECT_EQ(state_of(api, retried), "retrying") << "due, but nobody moves it";
+  EXPECT_EQ(state_of(api, retried), "retrying") << "due, but no scheduler moves it";
 
   ServerProcess scheduler({"--store", store(), "--role", "scheduler"});
   ASSERT_TRUE(scheduler.ready()) << scheduler.said();

@@ -127,7 +127,7 @@ TEST_F(Serve, a_signal_answers_who_waits_and_stops_at_once) {
 TEST_F(Serve, a_second_signal_does_not_wait) {
   ServerProcess server(on_data({"--shutdown-timeout", "0s"}));
   ASSERT_TRUE(server.ready()) << server.said();
-  // Half a request: there is somebody to wait for, as long as it takes.
+  // Half a request: the server has a client to wait for, as long as it takes.
   RawClient slow = server.connect();
   const std::string request = bytes_of(put(std::string(100'000, ' ')));
   ASSERT_TRUE(slow.send(request.substr(0, request.size() - 10)));

@@ -113,7 +113,7 @@ TEST_F(TopOnTerminal, pausing_pauses_and_resuming_resumes) {
   ASSERT_TRUE(terminal.shows("no worker"));
   terminal.press("j p");
   ASSERT_TRUE(terminal.shows("Pause queue \"invoices\"? y / n"));
-  EXPECT_THAT(queue("invoices"), Not(HasSubstr("paused_until"))) << "nobody said yes";
+  EXPECT_THAT(queue("invoices"), Not(HasSubstr("paused_until"))) << "the user has not said yes";
   terminal.press("n");
   ASSERT_TRUE(terminal.shows("nothing was changed"));
   terminal.press("p y");
@@ -269,9 +269,9 @@ TEST_F(TopTest, bad_input_no_server_and_no_key_are_told_apart) {
   }
   EXPECT_EQ(run_program({"top", "extra"}).exit, 2);
   EXPECT_EQ(run_program({"top", "--server", "ftp://x"}).exit, 2);
-  const Ran nobody = run_program({"top", "--server", "http://127.0.0.1:1"});
-  EXPECT_EQ(nobody.exit, 6);
-  EXPECT_THAT(nobody.err, HasSubstr("error: could not connect"));
+  const Ran unreachable = run_program({"top", "--server", "http://127.0.0.1:1"});
+  EXPECT_EQ(unreachable.exit, 6);
+  EXPECT_THAT(unreachable.err, HasSubstr("error: could not connect"));
   const TemporaryDirectory scratch;
   const std::string data = scratch / "data";
   const Ran key =

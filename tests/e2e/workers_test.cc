@@ -52,7 +52,7 @@ std::vector<pid_t> started(const ServerProcess& server) {
   return pids;
 }
 
-// Not one that has ended and that nobody has asked about yet.
+// False for a zombie: a process that has ended and that its parent has not waited for yet.
 bool runs(pid_t pid) {
   const std::string status = fmt::format("/proc/{}/stat", pid);
   if (!std::filesystem::exists(status)) return false;
@@ -149,7 +149,7 @@ TEST_F(Workers, a_server_that_is_away_is_not_taken_for_an_empty_queue) {
   const int process = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
   ASSERT_GE(process, 0);
   pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
-  EXPECT_EQ(poll(&ended, 1, 3000), 0) << "it has ended although nobody answered";
+  EXPECT_EQ(poll(&ended, 1, 3000), 0) << "it has ended although no server answered";
   kill(worker, SIGTERM);
   int status = 0;
   waitpid(worker, &status, 0);
