@@ -1,9 +1,9 @@
 // Dead letters by what they died of.
 #include <utility>
 
+#include "api/server/api_state.h"
 #include "api/server/dead_groups.h"
 #include "api/server/handlers.h"
-#include "api/server/watching.h"
 #include "api/wire/text_writer.h"
 
 namespace millrace::api {
@@ -60,7 +60,7 @@ void group_dead(CallPtr call) {
   if (wanted.queue) queues.push_back(*wanted.queue);
   auto go = [wanted = std::move(wanted),
              most = most.value_or(DeadGroups::most_groups)](CallPtr back) mutable {
-    DeadGroups& groups = back->watching->dead_groups;
+    DeadGroups& groups = back->state->dead_groups;
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
     groups.find(broker, ask, std::move(wanted),
