@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "access/key_book.h"
+#include "api/server/action_log.h"
 #include "api/server/api.h"
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
 #include "api/server/stored_sessions.h"
 #include "api/wire/views.h"
-#include "app/api_parts.h"
 #include "app/stores.h"
 #include "apps/millrace/serve_options.h"
 #include "apps/millrace/work.h"
@@ -28,6 +28,7 @@
 #include "core/store_url.h"
 #include "log/log_writer.h"
 #include "pages/files.h"
+#include "pages/pages.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/save.h"
@@ -91,10 +92,10 @@ class Server {
         book_({.open_without_keys = config::is_loopback(settings_.listen.host),
                .admin_key = settings_.admin_key,
                .own = own_key_.key}),
-        sessions_(
-            book_, [this] { return broker_.get(); }, [this] { return clock_.now(); }, log_,
-            {.lasts = settings_.dashboard_session}),
-        actions_([this] { return broker_.get(); }, log_),
+        keys_(book_, clock_, log_),
+        sessions_(keys_, clock_, log_, {.lasts = settings_.dashboard_session}),
+        actions_(log_),
+        dashboard_(pages_options(settings_, context.version)),
         api_(api_options()) {}
 
   Exit run() {
@@ -113,26 +114,16 @@ class Server {
 
  private:
   api::ApiOptions api_options() {
-    const auto broker = [this]() -> LocalBroker& { return *broker_; };
     return {.version = context_.version,
             .started_at = clock_.now(),
             .max_body = settings_.http_max_body.bytes,
-            .access = sessions_.check(),
-            .access_again = sessions_.check_again(),
-            .keys = api::manage_keys(
-                book_, [this] { return broker_.get(); }, log_),
-            .archive = archive_of(broker,
-                                  [this](Completion<void> done) {
-                                    api::reload_keys(book_, *broker_, log_, std::move(done));
-                                  }),
-            .sessions = sessions_.sessions(),
-            .actions = actions_.actions(),
-            .pages = pages_of(settings_, context_.version),
+            .keys = &keys_,
+            .sessions = &sessions_,
+            .actions = &actions_,
+            .pages = settings_.dashboard_enabled ? &dashboard_ : nullptr,
             .base_path = settings_.http_base_path,
-            .eyes = eyes_of(broker),
             .streams = {.most = settings_.events_max_streams},
             .metrics_compat = settings_.metrics_compat,
-            .connections = [this] { return listener_->counts().open; },
             .traffic = [this] { return listener_ ? listener_->counts() : api::ListenerCounts{}; },
             .clock = &clock_,
             .log = log_};
@@ -158,9 +149,8 @@ class Server {
     if (const auto files = api::raise_open_files(); !files) {
       log_(LogLevel::warning, files.error().message);
     }
-    auto started =
-        api::Listener::start(listener_options(settings_),
-                             only_upkeep() ? api_.metrics_handler() : api_.handler(), clock_, log_);
+    api::HttpHandler& handler = only_upkeep() ? api_.metrics_port() : api_;
+    auto started = api::Listener::start(listener_options(settings_), handler, clock_, log_);
     if (!started) return fail(started.error(), cli::listen_advice(started.error(), settings_));
     listener_ = std::move(*started);
     if (settings_.address_file.empty()) return std::nullopt;
@@ -179,7 +169,7 @@ class Server {
     if (settings_.metrics_listen.empty()) return std::nullopt;
     const auto where = *config::parse_address(settings_.metrics_listen);
     auto started = api::Listener::start({.address = where.host, .port = where.port, .threads = 1},
-                                        api_.metrics_handler(), clock_, log_);
+                                        api_.metrics_port(), clock_, log_);
     if (!started) {
       return fail(started.error(), "metrics.listen must be a free address.");
     }
@@ -298,8 +288,8 @@ class Server {
     if (settings_.tls_key.empty() && config::is_loopback(settings_.listen.host)) {
       return config::to_text(address());
     }
-    auto started = api::Listener::start({.address = "127.0.0.1", .port = 0, .threads = 1},
-                                        api_.handler(), clock_, log_);
+    auto started =
+        api::Listener::start({.address = "127.0.0.1", .port = 0, .threads = 1}, api_, clock_, log_);
     if (!started) return std::unexpected(std::move(started.error()));
     inner_ = std::move(*started);
     return config::to_text({"127.0.0.1", inner_->port()});
@@ -355,7 +345,7 @@ class Server {
       }
       if (shared && !failure && clock_.steady() - keys_read >= keys_every) {
         keys_read = clock_.steady();
-        api::reload_keys(book_, *broker_, log_);
+        keys_.reload(*broker_);
         sessions_.reload(*broker_);
       }
     }
@@ -448,8 +438,10 @@ class Server {
   Signals& signals_;
   const access::MadeKey own_key_;
   access::KeyBook book_;
+  api::StoredKeys keys_;
   api::StoredSessions sessions_;
   api::ActionLog actions_;
+  pages::Dashboard dashboard_;
   api::Api api_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<LocalBroker> broker_;

@@ -13,7 +13,6 @@
 #include "app/stores.h"
 #include "core/store_url.h"
 #include "outgoing/signature.h"
-#include "pages/pages.h"
 
 namespace millrace {
 namespace {
@@ -93,12 +92,8 @@ Result<worker::DelivererOptions> deliverer_options(const config::Settings& setti
   return options;
 }
 
-api::Pages pages_of(const config::Settings& settings, const std::string& version) {
-  if (!settings.dashboard_enabled) return {};
-  return [options = pages::PagesOptions{.version = version, .base_path = settings.http_base_path}](
-             const api::HttpRequest& head, std::string_view path) {
-    return pages::answer(options, head, path);
-  };
+pages::PagesOptions pages_options(const config::Settings& settings, const std::string& version) {
+  return {.version = version, .base_path = settings.http_base_path};
 }
 
 std::string durability_of(const Traits& traits) {

@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "api/server/api_options.h"
 #include "api/server/listener.h"
 #include "broker/local_broker.h"
 #include "broker/watch.h"
 #include "config/config.h"
 #include "core/log.h"
 #include "core/values.h"
+#include "pages/pages.h"
 #include "worker/bulk.h"
 #include "worker/deliverer.h"
 
@@ -27,8 +27,8 @@ worker::BulkWorkerOptions bulk_options(const Traits& traits, const Log& log);
 // several share the store, so that people can tell who holds a task.
 std::string inner_worker(std::string_view what, const Traits& traits);
 
-// What browsers are served; empty: nothing.
-api::Pages pages_of(const config::Settings& settings, const std::string& version);
+// What browsers are served.
+pages::PagesOptions pages_options(const config::Settings& settings, const std::string& version);
 
 // A sentence for the log.
 std::string durability_of(const Traits& traits);

@@ -13,7 +13,7 @@
 namespace millrace::access {
 namespace {
 
-constexpr std::array<std::string_view, scope_count> scope_names = {"put", "work", "read", "admin"};
+constexpr std::array<std::string_view, scope_count> scope_names = names(Scope{});
 constexpr std::string_view mark = "mr_";
 constexpr std::size_t most_patterns = 32;
 
@@ -55,6 +55,35 @@ std::string to_text(const Scopes& scopes) {
     text += name_of(each);
   }
   return text;
+}
+
+bool Key::may_touch(std::string_view queue) const {
+  if (!restricted()) return true;
+  return std::ranges::any_of(about.queues,
+                             [&](const auto& pattern) { return matches(pattern, queue); });
+}
+
+// Goes back to the last star only, which is enough: an earlier one could not do better.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t at = 0;
+  std::size_t in = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t after = 0;
+  while (in < name.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      after = in;
+    } else if (at < pattern.size() && pattern[at] == name[in]) {
+      ++at, ++in;
+    } else if (star != std::string_view::npos) {
+      at = star + 1;
+      in = ++after;
+    } else {
+      return false;
+    }
+  }
+  while (at < pattern.size() && pattern[at] == '*') ++at;
+  return at == pattern.size();
 }
 
 Result<void> validate(const KeyRequest& request, TimePoint now) {

@@ -4,6 +4,7 @@
 #include <millrace/queue.h>
 #include <millrace/result.h>
 #include <millrace/time.h>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,10 @@ namespace millrace::access {
 
 enum class Scope : std::uint8_t { put = 0, work = 1, read = 2, admin = 3 };
 inline constexpr std::size_t scope_count = 4;
+// All of them, in the order of their values.
+constexpr auto names(Scope) {
+  return std::to_array<std::string_view>({"put", "work", "read", "admin"});
+}
 std::string_view name_of(Scope scope);
 Result<Scope> scope_from_name(std::string_view name);
 
@@ -64,7 +69,12 @@ struct Key {
   Hash hash = {};
 
   bool expired(TimePoint now) const { return about.expires && *about.expires <= now; }
+  // It is for some queues only.
+  bool restricted() const { return !about.queues.empty(); }
+  bool may_touch(std::string_view queue) const;
 };
+// Whether a pattern of queues covers a name: `*` stands for any characters, also none.
+bool matches(std::string_view pattern, std::string_view name);
 
 struct MadeKey {
   Key key = {};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/server/http.h"
 #include "api/server/listener.h"
 #include "app/client_parts.h"
 #include "app/plan.h"
@@ -24,6 +25,8 @@
 namespace millrace {
 
 struct App::Parts {
+  class MetricsPage;
+
   Parts(std::string_view address, AppOptions given);
 
   // Writes settings and schedules to the store, then makes the worker.
@@ -64,6 +67,7 @@ struct App::Parts {
   std::map<std::string, std::int64_t> numbers = {};  // of queues that have one
   std::unique_ptr<worker::Worker> worker;
   std::optional<worker::Deliverer> deliverer;
+  std::unique_ptr<api::HttpHandler> metrics_port;  // what the listener serves
   std::unique_ptr<api::Listener> listener;
   Client client;
   bool begun = false;

@@ -31,17 +31,28 @@ Result<api::ListenerOptions> address_of(const std::string& text) {
 
 }  // namespace
 
+// /metrics, and no other page: an App has no API.
+class App::Parts::MetricsPage final : public api::MetricsPort {
+ public:
+  explicit MetricsPage(const Parts& parts) : parts_(parts) {}
+
+ private:
+  void metrics(api::Respond respond) override {
+    api::HttpResponse response;
+    response.content_type = metrics_content_type;
+    response.body = parts_.metrics_text();
+    respond(std::move(response));
+  }
+
+  const Parts& parts_;
+};
+
 Result<void> App::Parts::listen() {
   if (options.metrics.empty()) return {};
   const auto address = address_of(options.metrics);
   if (!address) return std::unexpected(address.error());
-  api::HttpHandler handler = api::handler_of({.metrics = [this](api::Respond respond) {
-    api::HttpResponse response;
-    response.content_type = metrics_content_type;
-    response.body = metrics_text();
-    respond(std::move(response));
-  }});
-  auto started = api::Listener::start(*address, std::move(handler), clock(), log);
+  metrics_port = std::make_unique<MetricsPage>(*this);
+  auto started = api::Listener::start(*address, *metrics_port, clock(), log);
   if (!started) return std::unexpected(std::move(started.error()));
   listener = std::move(*started);
   log(LogLevel::info, "metrics can be read",

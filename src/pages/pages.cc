@@ -147,22 +147,23 @@ bool accepts(std::string_view accept_encoding, std::string_view encoding) {
   });
 }
 
-std::optional<HttpResponse> answer(const PagesOptions& options, const HttpRequest& head,
-                                   std::string_view path) {
+std::optional<HttpResponse> Dashboard::answer(const HttpRequest& head,
+                                              std::string_view path) const {
   if (head.method != Method::get && head.method != Method::head) return std::nullopt;
   if (path == "/v1" || path.starts_with("/v1/")) return std::nullopt;
   if (path.starts_with("/assets/")) {
-    const File* const file = find(options.files, path);
+    const File* const file = find(options_.files, path);
     if (file == nullptr) return std::nullopt;
     return asset(*file, head);
   }
-  const File* const file = find(options.files, page);
+  const File* const file = find(options_.files, page);
   const bool for_people = wants_a_page(head.accept);
   if (file != nullptr && for_people) {
-    const bool told = !options.base_path.empty();
-    return index(*file, base_of(path, told ? options.base_path : head.forwarded_prefix), head);
+    const bool configured = !options_.base_path.empty();
+    return index(*file, base_of(path, configured ? options_.base_path : head.forwarded_prefix),
+                 head);
   }
-  if (path == "/") return hint(options);
+  if (path == "/") return hint(options_);
   return std::nullopt;
 }
 

@@ -11,8 +11,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/server/http.h"
+#include "api/server/pages.h"
 #include "pages/files.h"
 
 namespace millrace::pages {
@@ -25,10 +27,16 @@ struct PagesOptions {
   std::span<const File> files = pages::files();
 };
 
-// Answers a request that matches no route; `path` is its path without the query. nullopt: it is not
-// for the dashboard either.
-std::optional<api::HttpResponse> answer(const PagesOptions& options, const api::HttpRequest& head,
-                                        std::string_view path);
+class Dashboard final : public api::Pages {
+ public:
+  explicit Dashboard(PagesOptions options = {}) : options_(std::move(options)) {}
+
+  std::optional<api::HttpResponse> answer(const api::HttpRequest& head,
+                                          std::string_view path) const override;
+
+ private:
+  const PagesOptions options_;
+};
 
 // ---- The pieces ----
 

@@ -31,7 +31,7 @@ const std::array test_files = {
 class PagesTest : public ::testing::Test {
  protected:
   std::optional<HttpResponse> ask(std::string_view path, HttpRequest head = {}) const {
-    return answer(options_, head, path);
+    return Dashboard(options_).answer(head, path);
   }
   std::optional<HttpResponse> browse(std::string_view path, HttpRequest head = {}) const {
     head.accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -140,14 +140,14 @@ TEST_F(PagesTest, a_program_without_a_dashboard_says_so) {
 
 TEST(PagesFiles, what_is_built_in_is_complete) {
   if (files().empty()) GTEST_SKIP() << "built without a dashboard";
-  const auto page = answer({}, {.accept = "text/html"}, "/");
+  const auto page = Dashboard().answer({.accept = "text/html"}, "/");
   ASSERT_TRUE(page);
   EXPECT_THAT(page->body, HasSubstr("<base href=\"./\" />"));
   std::size_t found = 0;
   for (std::size_t at = page->body.find("./assets/"); at != std::string::npos;
        at = page->body.find("./assets/", at + 1), ++found) {
     const std::size_t end = page->body.find('"', at);
-    EXPECT_TRUE(answer({}, {}, page->body.substr(at + 1, end - at - 1)));
+    EXPECT_TRUE(Dashboard().answer({}, page->body.substr(at + 1, end - at - 1)));
   }
   EXPECT_GE(found, 2U);
   for (const File& file : files()) {

@@ -50,18 +50,24 @@ TEST(AddAction, there_are_never_more_than_may_be) {
 
 class ActionTest : public ::testing::Test {
  protected:
-  ActionTest() {
+  static ServerOptions with_keys() {
     ServerOptions options;
-    options.api.actions = log_.actions();
-    options.api.access = [this](const api::HttpRequest& head, api::Scope) -> api::Access {
-      auto principal = std::make_shared<api::Principal>();
-      principal->key = "k1";
-      principal->name = "ops";
-      principal->session = session_;
-      if (head.authorization == "Bearer some") principal->queues = {"emails"};
-      return principal;
-    };
-    server_.emplace(std::move(options));
+    options.keys = {{.name = "ops"}, {.name = "some", .queues = {"emails"}}};
+    options.key = "ops";
+    return options;
+  }
+  // Headers of a request that a person sends who has signed in with the key `ops`.
+  std::string signed_in() {
+    const std::string ours = "X-Requested-By: tests\r\n";
+    const Reply reply = server_.ask({.method = "POST",
+                                     .target = "/v1/session",
+                                     .body = fmt::format(R"({{"key":"{}"}})", key_text("ops")),
+                                     .headers = ours});
+    EXPECT_EQ(reply.status, 200U) << reply.body;
+    const std::string& cookie = reply.headers.at("set-cookie");
+    // A password is no key, so that the cookie counts.
+    return fmt::format("{}Authorization: Basic YTpi\r\nCookie: {}\r\n", ours,
+                       cookie.substr(0, cookie.find(';')));
   }
   // Operations and subjects, newest first, page by page.
   std::vector<std::string> list(std::size_t limit = 100) {
@@ -69,8 +75,8 @@ class ActionTest : public ::testing::Test {
     std::string cursor;
     do {
       const Reply reply =
-          server_->ask({.target = fmt::format("/v1/actions?limit={}{}", limit,
-                                              cursor.empty() ? "" : "&cursor=" + cursor)});
+          server_.ask({.target = fmt::format("/v1/actions?limit={}{}", limit,
+                                             cursor.empty() ? "" : "&cursor=" + cursor)});
       EXPECT_EQ(reply.status, 200U) << reply.body;
       const auto value = boost::json::parse(reply.body);
       EXPECT_LE(value.at("actions").as_array().size(), limit);
@@ -93,35 +99,34 @@ class ActionTest : public ::testing::Test {
     return list();
   }
 
-  bool session_ = false;
-  std::optional<ApiServer> server_;
-  api::ActionLog log_{[this] { return &*server_->driver.broker; }, Log{}};
+  ApiServer server_{with_keys()};
 };
 
 TEST_F(ActionTest, what_is_administrated_is_written_down_and_what_programs_put_is_not) {
-  server_->put();
-  server_->must_post("/v1/queues/emails/pause", R"({"for_ms":600000})");
-  server_->must_post("/v1/queues/emails/resume", "");
-  server_->post("/v1/queues/nope/pause", "");
-  server_->must_post("/v1/tasks/1/cancel", "");
+  server_.put();
+  server_.must_post("/v1/queues/emails/pause", R"({"for_ms":600000})");
+  server_.must_post("/v1/queues/emails/resume", "");
+  server_.post("/v1/queues/nope/pause", "");
+  server_.must_post("/v1/tasks/1/cancel", "");
   EXPECT_THAT(when_there_are(2), ElementsAre("resumeQueue emails 1", "pauseQueue emails 1"));
-  const Reply reply = server_->ask({.target = "/v1/actions"});
+  const Reply reply = server_.ask({.target = "/v1/actions"});
   EXPECT_THAT(reply.body,
-              ::testing::HasSubstr(R"("request":"{\"for_ms\":600000}","key":"k1","name":"ops")"));
+              ::testing::HasSubstr(fmt::format(
+                  R"("request":"{{\"for_ms\":600000}}","key":"{}","name":"ops")", key_id("ops"))));
 }
 
 TEST_F(ActionTest, what_people_do_is_written_down_all_of_it_but_payloads) {
-  session_ = true;
+  const std::string person = signed_in();
   const auto ask = [&](std::string method, std::string target, std::string body) {
-    return server_->ask({.method = std::move(method),
-                         .target = std::move(target),
-                         .body = std::move(body),
-                         .headers = "X-Requested-By: tests\r\n"});
+    return server_.ask({.method = std::move(method),
+                        .target = std::move(target),
+                        .body = std::move(body),
+                        .headers = person});
   };
   ASSERT_EQ(ask("POST", "/v1/tasks", R"({"queue":"emails","payload":"secret"})").status, 201U);
   ASSERT_EQ(ask("POST", "/v1/tasks/1/cancel", "{}").status, 200U);
-  EXPECT_THAT(when_there_are(2), ElementsAre("cancelTask 1 1", "putTasks - 1"));
-  EXPECT_THAT(server_->ask({.target = "/v1/actions"}).body,
+  EXPECT_THAT(when_there_are(3), ElementsAre("cancelTask 1 1", "putTasks - 1", "openSession - 1"));
+  EXPECT_THAT(server_.ask({.target = "/v1/actions"}).body,
               ::testing::Not(::testing::HasSubstr("secret")));
 }
 
@@ -138,59 +143,59 @@ TEST(AddAction, what_acts_without_room_have_in_common_is_kept) {
 }
 
 TEST_F(ActionTest, what_needs_admin_on_a_route_for_all_is_written_down) {
-  const std::string id = server_->settled(
-      R"("outcome":"failed","retryable":false,"error":{"code":"c","message":"m"})");
+  const std::string id =
+      server_.settled(R"("outcome":"failed","retryable":false,"error":{"code":"c","message":"m"})");
   const std::string body = fmt::format(R"({{"action":"retry","ids":["{}"]}})", id);
-  server_->must_post("/v1/tasks/actions", body);
-  server_->must_post("/v1/tasks/actions",
-                     fmt::format(R"({{"action":"cancel","ids":["{}"]}})", server_->put()));
-  const std::string moved = server_->put();
+  server_.must_post("/v1/tasks/actions", body);
+  server_.must_post("/v1/tasks/actions",
+                    fmt::format(R"({{"action":"cancel","ids":["{}"]}})", server_.put()));
+  const std::string moved = server_.put();
   const auto patch = [&](std::string change) {
     return server_
-        ->ask({.method = "PATCH", .target = "/v1/tasks/" + moved, .body = std::move(change)})
+        .ask({.method = "PATCH", .target = "/v1/tasks/" + moved, .body = std::move(change)})
         .status;
   };
   ASSERT_EQ(patch(R"({"priority":1})"), 200U);
   ASSERT_EQ(patch(R"({"queue":"slow"})"), 200U);
   EXPECT_THAT(when_there_are(2), ElementsAre("changeTask " + moved + " 1", "actOnTasks - 1"));
-  const auto acts = boost::json::parse(server_->ask({.target = "/v1/actions"}).body);
+  const auto acts = boost::json::parse(server_.ask({.target = "/v1/actions"}).body);
   EXPECT_EQ(acts.at("actions").at(0).at("request").as_string(), R"({"queue":"slow"})");
   EXPECT_EQ(acts.at("actions").at(1).at("request").as_string(), body);
 }
 
 TEST_F(ActionTest, what_people_change_is_told_with_how) {
-  session_ = true;
-  const std::string ours = "X-Requested-By: tests\r\n";
-  const Reply put = server_->ask(
+  const std::string ours = signed_in();
+  const Reply put = server_.ask(
       {.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})", .headers = ours});
   const std::string id = member(put.body, "id");
   const std::string cancel = fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id);
   const std::string change = R"({"priority":1})";
-  server_->ask({.method = "PATCH", .target = "/v1/tasks/" + id, .body = change, .headers = ours});
-  server_->ask({.method = "POST", .target = "/v1/tasks/actions", .body = cancel, .headers = ours});
-  EXPECT_THAT(when_there_are(3),
-              ElementsAre("actOnTasks - 1", "changeTask " + id + " 1", "putTasks - 1"));
-  const auto acts = boost::json::parse(server_->ask({.target = "/v1/actions"}).body);
+  server_.ask({.method = "PATCH", .target = "/v1/tasks/" + id, .body = change, .headers = ours});
+  server_.ask({.method = "POST", .target = "/v1/tasks/actions", .body = cancel, .headers = ours});
+  EXPECT_THAT(when_there_are(4), ElementsAre("actOnTasks - 1", "changeTask " + id + " 1",
+                                             "putTasks - 1", "openSession - 1"));
+  const auto acts = boost::json::parse(server_.ask({.target = "/v1/actions"}).body);
   EXPECT_EQ(acts.at("actions").at(0).at("request").as_string(), cancel);
   EXPECT_EQ(acts.at("actions").at(1).at("request").as_string(), change);
 }
 
 TEST_F(ActionTest, a_dry_run_is_no_act) {
   const std::string retry = R"({"action":"retry","filter":{"queue":"emails"},"dry_run":)";
-  server_->put();
-  server_->must_post("/v1/bulk", retry + "true}");
-  server_->must_post("/v1/bulk", retry + "false}");
+  server_.put();
+  server_.must_post("/v1/bulk", retry + "true}");
+  server_.must_post("/v1/bulk", retry + "false}");
   EXPECT_THAT(when_there_are(1), ElementsAre("startBulk - 1"));
-  EXPECT_THAT(server_->ask({.target = "/v1/actions"}).body,
+  EXPECT_THAT(server_.ask({.target = "/v1/actions"}).body,
               ::testing::HasSubstr(R"(\"dry_run\":false)"));
 }
 
 TEST_F(ActionTest, pages_go_back_through_the_hours) {
   for (int hour = 0; hour < 25; ++hour) {
     for (int i = 0; i < 3; ++i) {
-      log_.note(act("op", fmt::format("{}.{}", hour, i), server_->driver.clock.now()));
+      server_.actions.note(*server_.driver.broker,
+                           act("op", fmt::format("{}.{}", hour, i), server_.driver.clock.now()));
     }
-    server_->driver.clock.advance(1h);
+    server_.driver.clock.advance(1h);
   }
   std::vector<std::string> expected;
   for (int hour = 24; hour >= 0; --hour) {
@@ -199,16 +204,14 @@ TEST_F(ActionTest, pages_go_back_through_the_hours) {
   EXPECT_EQ(when_there_are(expected.size()), expected);
   EXPECT_EQ(list(4), expected);
   EXPECT_EQ(list(1), expected);
-  server_->driver.clock.advance(std::chrono::days(31));
+  server_.driver.clock.advance(std::chrono::days(31));
   EXPECT_THAT(list(), IsEmpty());
 }
 
 TEST_F(ActionTest, who_may_read) {
-  EXPECT_EQ(
-      server_->ask({.target = "/v1/actions", .headers = "Authorization: Bearer some\r\n"}).status,
-      403U);
+  EXPECT_EQ(server_.ask({.target = "/v1/actions", .headers = by_key("some")}).status, 403U);
   for (const auto* cursor : {"x", "1", "1.x", "-1.0", "99999999999.1"}) {
-    EXPECT_EQ(server_->ask({.target = fmt::format("/v1/actions?cursor={}", cursor)}).status, 400U)
+    EXPECT_EQ(server_.ask({.target = fmt::format("/v1/actions?cursor={}", cursor)}).status, 400U)
         << cursor;
   }
 }

@@ -5,7 +5,6 @@
 #include <boost/json/parse.hpp>
 
 #include "api/wire/views.h"
-#include "app/api_parts.h"
 
 namespace millrace::test {
 
@@ -25,27 +24,56 @@ std::string member(const std::string& json, std::string_view name) {
   return std::string(value.as_object().at(name).as_string());
 }
 
+std::string key_id(std::string_view name) {
+  std::string id;
+  for (std::size_t i = 0; i < 8; ++i) id += fmt::format("{:02x}", i < name.size() ? name[i] : 0);
+  return id;
+}
+
+std::string key_text(std::string_view name) {
+  return fmt::format("mr_{}_{:x<43}", key_id(name), name);
+}
+
+std::string by_key(std::string_view name) {
+  return by_key_text(key_text(name));
+}
+
+std::string by_key_text(std::string_view text) {
+  return fmt::format("Authorization: Bearer {}\r\n", text);
+}
+
 ApiServer::ApiServer(ServerOptions options)
-    : driver({.rules = {.compose = wire::compose_notice, .history = options.history}},
+    : driver({.rules = {.compose = wire::compose_notice, .history = options.history},
+              .watch = options.watch},
              std::move(options.store)),
-      api(with_parts(std::move(options.api))) {
+      api(api_options(options)) {
+  for (const NamedKey& key : options.keys) {
+    book.add({.id = key_id(key.name),
+              .about = {.name = key.name,
+                        .scopes = access::Scopes(key.scopes),
+                        .queues = key.queues,
+                        .rate = key.rate},
+              .created_at = t0,
+              .hash = access::hash_of(key_text(key.name))});
+  }
+  if (!options.key.empty()) key_ = by_key(options.key);
   if (options.started) api.start(*driver.broker);
-  auto started = api::Listener::start({.port = 0}, api.handler(), driver.clock);
+  auto started = api::Listener::start({.port = 0}, api, driver.clock);
   EXPECT_TRUE(started.has_value());
   if (!started) return;
   listener_ = std::move(*started);
   port_ = listener_->port();
 }
 
-api::ApiOptions ApiServer::with_parts(api::ApiOptions options) {
-  options.archive = archive_of([this]() -> LocalBroker& { return *driver.broker; });
-  options.clock = &driver.clock;
-  options.streams.keep_time = false;
-  api::Eyes eyes = eyes_of([this]() -> LocalBroker& { return *driver.broker; });
-  if (options.eyes.observe) eyes.observe = std::move(options.eyes.observe);
-  if (options.eyes.standing) eyes.standing = std::move(options.eyes.standing);
-  options.eyes = std::move(eyes);
-  return options;
+api::ApiOptions ApiServer::api_options(ServerOptions& options) {
+  api::ApiOptions all = std::move(options.api);
+  all.keys = &keys;
+  all.sessions = options.sessions ? &sessions : nullptr;
+  all.actions = options.actions ? &actions : nullptr;
+  all.traffic = [this] { return listener_->counts(); };
+  all.clock = &driver.clock;
+  all.streams.keep_time = false;
+  return all;
 }
 
 ApiServer::~ApiServer() {
@@ -55,8 +83,15 @@ ApiServer::~ApiServer() {
 
 Reply ApiClient::ask(const Request& request) {
   RawClient client = connect();
-  client.send(text_of(request));
+  Request sent = request;
+  sent.headers = with_key(std::move(sent.headers));
+  client.send(text_of(sent));
   return client.reply(request.method == "HEAD");
+}
+
+std::string ApiClient::with_key(std::string headers) const {
+  if (!headers.contains("Authorization:")) headers += key_;
+  return headers;
 }
 
 Reply ApiClient::post(const std::string& target, const std::string& body) {

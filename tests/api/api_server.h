@@ -4,12 +4,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "access/key_book.h"
+#include "api/server/action_log.h"
 #include "api/server/api.h"
 #include "api/server/listener.h"
+#include "api/server/stored_keys.h"
+#include "api/server/stored_sessions.h"
+#include "broker/watch.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/raw_client.h"
 
@@ -24,10 +31,28 @@ struct Request {
   std::string host = "localhost";
 };
 
+// A key whose text and id follow from its name, so that a test can write them down.
+struct NamedKey {
+  std::string name = {};
+  std::vector<access::Scope> scopes = {access::Scope::admin};
+  std::vector<std::string> queues = {};
+  std::optional<Rate> rate = std::nullopt;
+};
+std::string key_id(std::string_view name);
+std::string key_text(std::string_view name);
+// Headers with which a request comes with a key: by its name, and by its text.
+std::string by_key(std::string_view name);
+std::string by_key_text(std::string_view text);
+
 struct ServerOptions {
   api::ApiOptions api = {};
+  std::vector<NamedKey> keys = {};  // none: no key is needed
+  std::string key = {};             // the name of the key of requests that have none of their own
+  bool sessions = true;
+  bool actions = true;
   bool started = true;
   bool history = false;
+  std::optional<WatchOptions> watch = std::nullopt;
   std::unique_ptr<Store> store = open_memory();
 };
 
@@ -41,6 +66,8 @@ class ApiClient {
   Reply post(const std::string& target, const std::string& body);
   std::string must_post(const std::string& target, const std::string& body);
   RawClient connect() { return RawClient(port_); }
+  // These headers, and those of the usual key unless they name another.
+  std::string with_key(std::string headers) const;
   std::uint16_t port() const { return port_; }
 
   // A task of `emails`, in the state that a case is about; its id.
@@ -52,18 +79,24 @@ class ApiClient {
 
  protected:
   std::uint16_t port_;
+  std::string key_ = {};  // the usual one: its header
 };
 
+// Put together as the program does it.
 class ApiServer : public ApiClient {
  public:
   explicit ApiServer(ServerOptions options = {});
   ~ApiServer();
 
   BrokerDriver driver;
+  access::KeyBook book{{.open_without_keys = true}};
+  api::StoredKeys keys{book, driver.clock, Log{}};
+  api::StoredSessions sessions{keys, driver.clock, Log{}};
+  api::ActionLog actions{Log{}};
   api::Api api;
 
  private:
-  api::ApiOptions with_parts(api::ApiOptions options);
+  api::ApiOptions api_options(ServerOptions& options);
   std::unique_ptr<api::Listener> listener_;
 };
 

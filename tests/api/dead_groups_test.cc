@@ -322,9 +322,8 @@ TEST(DeadGroups, the_largest_hundred_are_shown) {
 
 TEST(DeadGroups, a_key_for_some_queues_names_one) {
   ServerOptions options;
-  options.api.access = [](const api::HttpRequest&, api::Scope) -> api::Access {
-    return std::make_shared<api::Principal>("some", std::vector<std::string>{"emails"});
-  };
+  options.keys = {{.name = "all"}, {.name = "some", .queues = {"emails"}}};
+  options.key = "some";
   ApiServer server(std::move(options));
   kill(server, "emails", "", 1, no_route);
   kill(server, "reports", "", 1, no_route);

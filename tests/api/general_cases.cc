@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <algorithm>
 
+#include "api/server/route.h"
 #include "tests/api/cases.h"
 
 namespace millrace::test {
@@ -32,18 +34,33 @@ Request request_of(const Operation& operation) {
   return request;
 }
 
+// A key that may not use this operation.
+NamedKey wrong_key(const Operation& operation) {
+  const auto all = api::routes();
+  const auto route = std::ranges::find(all, operation.id, &api::Route::operation);
+  const bool reads = route != all.end() && route->scope == access::Scope::read;
+  return {.name = "wrong", .scopes = {reads ? access::Scope::put : access::Scope::read}};
+}
+
+// Without a key, with one that may not, and with one that has been used too often.
 Case denied(const Operation& operation, unsigned status) {
   return {.operation = operation.id,
           .status = status,
-          .request = [operation](ApiClient&) { return request_of(operation); },
+          .request =
+              [operation, status](ApiClient& server) {
+                Request request = request_of(operation);
+                if (status == 403) request.headers += by_key("wrong");
+                if (status != 429) return request;
+                server.ask({.target = "/v1/stats", .headers = by_key("once")});
+                request.headers += by_key("once");
+                return request;
+              },
           .server =
-              [status] {
+              [operation] {
                 ServerOptions options;
-                options.api.access = [status](const api::HttpRequest&, api::Scope) -> api::Access {
-                  api::Denial denial{.status = status, .detail = "because"};
-                  if (status == 429) denial.retry_after = std::chrono::milliseconds(1500);
-                  return std::unexpected(denial);
-                };
+                options.keys = {
+                    wrong_key(operation),
+                    {.name = "once", .rate = Rate{.max = 1, .per = std::chrono::hours(1)}}};
                 return options;
               }};
 }
@@ -65,9 +82,7 @@ std::vector<Case> general_cases(const Operation& operation) {
     unknown.target += "?nonsense=1";
     cases.push_back(with(operation, 400, unknown));
   }
-  // Keys can be made only where there are some; server_cases.cc has them.
-  const bool keys = operation.id == "createKey";
-  if (has("400") && operation.has_body && !keys && !takes_lines(operation)) {
+  if (has("400") && operation.has_body && !takes_lines(operation)) {
     Request broken = plain;
     broken.body = "{\"a\":";
     cases.push_back(with(operation, 400, broken));
@@ -98,7 +113,7 @@ std::vector<Case> general_cases(const Operation& operation) {
   }
   // A patch is looked at when there is something to change.
   const bool patch = operation.id == "changeQueue" || operation.id == "changeSchedule";
-  if (has("422") && !patch && !keys) {
+  if (has("422") && !patch) {
     Request invalid = plain;
     invalid.body = R"({"nonsense":1})";
     cases.push_back(with(operation, 422, invalid));

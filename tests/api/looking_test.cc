@@ -205,10 +205,8 @@ TEST(ActOnTasks, bad_requests_are_refused) {
 
 TEST(ActOnTasks, a_key_that_may_only_put_may_only_cancel) {
   ServerOptions options;
-  options.api.access = [](const api::HttpRequest&, api::Scope scope) -> api::Access {
-    if (scope == api::Scope::admin) return std::unexpected(api::Denial{.status = 403});
-    return std::make_shared<api::Principal>("some", std::vector<std::string>{"emails"});
-  };
+  options.keys = {{.name = "some", .scopes = {access::Scope::put}, .queues = {"emails"}}};
+  options.key = "some";
   ApiServer server(std::move(options));
   const std::string id = server.put();
   const auto act = [&](std::string_view action) {
@@ -223,13 +221,11 @@ TEST(ActOnTasks, a_key_that_may_only_put_may_only_cancel) {
 
 TEST(ActOnTasks, a_key_for_some_queues_touches_no_others) {
   ServerOptions options;
-  options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
-    if (head.authorization == "Bearer all") return std::make_shared<api::Principal>("all");
-    return std::make_shared<api::Principal>("some", std::vector<std::string>{"emails"});
-  };
+  options.keys = {{.name = "all"}, {.name = "some", .queues = {"emails"}}};
+  options.key = "some";
   ApiServer server(std::move(options));
   Request put{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"secrets"})"};
-  put.headers = "Authorization: Bearer all\r\n";
+  put.headers = by_key("all");
   const std::string id = member(server.ask(put).body, "id");
   EXPECT_EQ(
       server.post("/v1/tasks/actions", fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id))

@@ -8,22 +8,21 @@
 namespace millrace::test {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
-// A server whose only key is for the queues emails and shop.*; it may do everything there.
+// A server whose usual key is for the queues emails and shop.*; it may do everything there.
 ServerOptions restricted() {
   ServerOptions options;
-  options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
-    if (head.authorization == "Bearer all") return std::make_shared<api::Principal>("all");
-    return std::make_shared<api::Principal>("some", std::vector<std::string>{"emails", "shop.*"});
-  };
+  options.keys = {{.name = "all"}, {.name = "some", .queues = {"emails", "shop.*"}}};
+  options.key = "some";
   return options;
 }
 
 Request as_admin(Request request) {
-  request.headers += "Authorization: Bearer all\r\n";
+  request.headers += by_key("all");
   return request;
 }
 
@@ -310,72 +309,80 @@ TEST(Routes, an_empty_body_has_no_type) {
 
 // A part of a request that needs more than its route is no request of its own.
 TEST(Routes, a_task_that_is_moved_is_one_request) {
-  std::vector<api::Scope> asked;
-  std::vector<api::Scope> asked_again;
+  using enum access::Scope;
   ServerOptions options;
-  options.api.access = [&](const api::HttpRequest&, api::Scope scope) -> api::Access {
-    asked.push_back(scope);
-    return nullptr;
-  };
-  options.api.access_again = [&](const api::HttpRequest&, api::Scope scope) -> api::Access {
-    asked_again.push_back(scope);
-    if (asked_again.size() == 1) return nullptr;
-    return std::unexpected(api::Denial{.status = 403, .detail = "no"});
-  };
+  options.keys = {{.name = "mover", .scopes = {put, admin}, .rate = Rate{.max = 3, .per = 1h}},
+                  {.name = "putter", .scopes = {put}}};
   ApiServer server(std::move(options));
-  const std::string id = server.put();
-  Request request{.method = "PATCH", .target = "/v1/tasks/" + id, .body = R"({"queue":"others"})"};
-  asked.clear();
-  EXPECT_EQ(server.ask(request).status, 200U);
-  EXPECT_EQ(server.ask(request).status, 403U);
-  EXPECT_EQ(asked.size(), 2U);
-  EXPECT_EQ(asked_again, (std::vector{api::Scope::admin, api::Scope::admin}));
+  const auto send = [&](const std::string& key, Request request) {
+    request.headers = by_key(key);
+    return server.ask(request);
+  };
+  const Reply put_one = send("mover", {"POST", "/v1/tasks", R"({"queue":"emails"})"});
+  const Request move{.method = "PATCH",
+                     .target = "/v1/tasks/" + member(put_one.body, "id"),
+                     .body = R"({"queue":"others"})"};
+  EXPECT_EQ(send("putter", move).status, 403U);
+  EXPECT_EQ(send("mover", move).status, 200U);
+  EXPECT_EQ(send("mover", move).status, 200U);
+  EXPECT_EQ(send("mover", move).status, 429U);
 }
 
-// The key is asked about once a request, and what was found out for one is not used for another.
+// What was found out for one request is not used for another.
 TEST(Routes, each_request_is_checked_once) {
-  int asked = 0;
   ServerOptions options;
-  options.api.access = [&](const api::HttpRequest& head, api::Scope scope) -> api::Access {
-    ++asked;
-    if (scope == api::Scope::put && head.authorization == "Bearer put") return nullptr;
-    return std::unexpected(api::Denial{.status = 403, .detail = "no"});
-  };
+  options.keys = {
+      {.name = "putter", .scopes = {access::Scope::put}, .rate = Rate{.max = 3, .per = 1h}}};
   ApiServer server(std::move(options));
   RawClient client = server.connect();
   Request request{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"emails"})"};
-  request.headers = "Authorization: Bearer put\r\n";
+  request.headers = by_key("putter");
   EXPECT_EQ(client.ask(text_of(request)).status, 201U);
-  EXPECT_EQ(asked, 1);
   request.target = "/v1/take";
   EXPECT_EQ(client.ask(text_of(request)).status, 403U);
   request.target = "/v1/tasks";
-  request.headers = "Authorization: Bearer other\r\n";
-  EXPECT_EQ(client.ask(text_of(request)).status, 403U);
-  EXPECT_EQ(asked, 3);
+  request.headers = by_key("other");
+  EXPECT_EQ(client.ask(text_of(request)).status, 401U);
+  request.headers = "";
+  EXPECT_EQ(client.ask(text_of(request)).status, 401U);
+  request.headers = by_key("putter");
+  EXPECT_EQ(client.ask(text_of(request)).status, 201U) << "the third request of this key";
+  EXPECT_EQ(client.ask(text_of(request)).status, 429U);
 }
 
-TEST(Routes, what_was_found_out_for_one_key_is_not_used_for_another) {
-  api::ApiOptions options;
-  options.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
-    if (head.authorization == "good") return nullptr;
-    return std::unexpected(api::Denial{.status = 401, .detail = "no"});
+TEST(Routes, what_is_let_in_by_its_head_is_what_is_handled) {
+  ApiServer server(restricted());
+  const auto put_into = [](const std::string& queue, const std::string& key) {
+    return text_of({.method = "POST",
+                    .target = "/v1/queues/" + queue + "/tasks",
+                    .body = "{}",
+                    .headers = by_key(key)});
   };
-  BrokerDriver driver;
-  api::Api api(std::move(options));
-  api.start(*driver.broker);
-  const api::HttpHandler handler = api.handler();
-  api::HttpRequest request{.connection = 1, .target = "/v1/queues", .authorization = "good"};
-  EXPECT_TRUE(std::holds_alternative<api::Whole>(handler.plan(request)));
-  request.authorization = "bad";
-  unsigned status = 0;
-  handler.handle(request, [&](api::HttpResponse response) { status = response.status; });
-  EXPECT_EQ(status, 401U);
-  driver.broker->stop();
+  RawClient client = server.connect();
+  client.send(put_into("secret", "all") + put_into("secret", "some") + put_into("emails", "some"));
+  EXPECT_EQ(client.reply().status, 201U);
+  EXPECT_EQ(client.reply().status, 403U);
+  EXPECT_EQ(client.reply().status, 201U);
+  // Nothing that comes behind the head changes on whose behalf it is.
+  client.send(
+      fmt::format("POST /v1/queues/secret/tasks HTTP/1.1\r\nHost: localhost\r\n{}"
+                  "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                  "2\r\n{{}}\r\n0\r\n{}\r\n",
+                  by_key("some"), by_key("all")));
+  EXPECT_EQ(client.reply().status, 403U);
+  EXPECT_EQ(server.driver.queue("secret").counts.total(), 1U);
+}
+
+TEST(Routes, a_path_that_cannot_be_decoded_is_malformed) {
+  ApiServer server;
+  EXPECT_EQ(server.ask({.target = "/v1/queues/%zz"}).status, 400U);
+  EXPECT_EQ(server.post("/v1/queues/%zz/tasks", "{}").status, 400U);
+  EXPECT_EQ(server.post("/v1/queues/a%2eb/tasks", "{}").status, 201U);
+  EXPECT_EQ(server.ask({.target = "/v1/queues/a.b"}).status, 200U);
 }
 
 TEST(Routes, patterns_of_queues) {
-  using api::matches;
+  using access::matches;
   EXPECT_TRUE(matches("emails", "emails"));
   EXPECT_FALSE(matches("emails", "emails2"));
   EXPECT_TRUE(matches("shop.*", "shop.orders"));

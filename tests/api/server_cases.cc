@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include "tests/api/cases.h"
 
 namespace millrace::test {
@@ -9,137 +12,149 @@ Case simple(std::string operation, unsigned status, Request request) {
           .request = [request = std::move(request)](ApiClient&) { return request; }};
 }
 
-// A server that knows one key, k1.
-ServerOptions with_keys() {
-  ServerOptions options;
-  const api::KeyView key{.id = "k1",
-                         .name = "mailer",
-                         .scopes = {api::Scope::put, api::Scope::admin},
-                         .queues = {"emails", "shop.*"},
-                         .created_at = t0,
-                         .expires = t0 + std::chrono::hours(1),
-                         .rate = Rate{.max = 5}};
-  options.api.keys = {
-      .list = [key](Completion<std::vector<api::KeyView>> done) { done(std::vector{key}); },
-      .create =
-          [](std::string, api::NewKey given, Completion<api::CreatedKey> done) {
-            done(api::CreatedKey{.key = {.id = "k2",
-                                         .name = given.name,
-                                         .scopes = given.scopes,
-                                         .queues = given.queues,
-                                         .created_at = t0,
-                                         .expires = given.expires,
-                                         .rate = given.rate},
-                                 .secret = "mr_k2_secret"});
-          },
-      .revoke =
-          [](std::string, std::string id, bool force, Completion<void> done) {
-            if (id == "k1" || (id == "k2" && force)) return done({});
-            if (id == "k2") return done(fail(ErrorCode::conflict, "it is the last one"));
-            done(fail(ErrorCode::not_found, "there is no such key"));
-          }};
-  options.api.connections = [] { return 1U; };
-  return options;
+struct Made {
+  std::string id = {};
+  std::string text = {};
+};
+
+// Makes a key; the first one of a server must have the scope admin.
+Made make_key(ApiClient& server, const std::string& body, const Made& by = {}) {
+  const Reply reply = server.ask({.method = "POST",
+                                  .target = "/v1/keys",
+                                  .body = body,
+                                  .headers = by.text.empty() ? "" : by_key_text(by.text)});
+  EXPECT_EQ(reply.status, 201U) << reply.body;
+  return {member(reply.body, "id"), member(reply.body, "secret")};
 }
 
-// A server to which one can sign in with k1; with k9 that was tried too often.
-ServerOptions with_sessions() {
-  ServerOptions options;
-  const auto signed_in = std::make_shared<api::SignedIn>();
-  signed_in->visit.needs_key = signed_in->visit.signed_in = true;
-  signed_in->visit.key =
-      api::KeyView{.id = "k1", .name = "ops", .scopes = {api::Scope::read}, .queues = {"a"}};
-  signed_in->visit.expires = t0 + std::chrono::hours(1);
-  signed_in->text = "ms_1";
-  signed_in->lasts = std::chrono::hours(1);
-  options.api.sessions = {
-      .look = [](const api::HttpRequest&) { return api::Visit{.needs_key = true}; },
-      .sign_in =
-          [signed_in](const api::SignIn& asked, api::Sessions::SignedInOrNot done) {
-            if (asked.key == "k1") {
-              return done(*signed_in);
-            }
-            api::Problem problem{.status = 401, .code = "unauthorized", .detail = "unknown"};
-            if (asked.key == "k9") {
-              problem = {.status = 429, .code = "limited", .detail = "wait"};
-              problem.retry_after = std::chrono::seconds(7);
-            }
-            done(std::unexpected(std::move(problem)));
-          },
-      .sign_out = [](const api::HttpRequest&,
-                     Completion<std::string> done) { done(std::string("/")); }};
-  return options;
+Made make_admin(ApiClient& server) {
+  return make_key(server, R"({"name":"ops","scopes":["admin"]})");
+}
+
+const std::string ours = "X-Requested-By: tests\r\n";
+
+Request sign_in(const std::string& key, const std::string& path = "/") {
+  return {.method = "POST",
+          .target = "/v1/session",
+          .body = fmt::format(R"({{"key":"{}","path":"{}"}})", key, path),
+          .headers = ours};
+}
+
+void add_keys(std::vector<Case>& cases) {
+  const auto add = [&](std::string operation, unsigned status, Request request) {
+    cases.push_back(simple(std::move(operation), status, std::move(request)));
+  };
+  const std::string about_all = R"({"name":"n","scopes":["work","put"],"queues":["a*"],
+                     "expires":"2031-01-01T00:00:00Z","rate":{"max":5,"per_ms":1000}})";
+  cases.push_back({"listKeys", 200, [about_all](ApiClient& server) {
+                     const Made admin = make_admin(server);
+                     make_key(server, about_all, admin);
+                     return Request{.target = "/v1/keys", .headers = by_key_text(admin.text)};
+                   }});
+  cases.push_back({"createKey", 201, [about_all](ApiClient& server) {
+                     const Made admin = make_admin(server);
+                     return Request{.method = "POST",
+                                    .target = "/v1/keys",
+                                    .body = about_all,
+                                    .headers = by_key_text(admin.text)};
+                   }});
+  add("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":["root"]})"});
+  add("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":[]})"});
+  add("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":["put"]})"});
+  add("createKey", 400, {"POST", "/v1/keys", R"({"name":)"});
+  // The last key that can make others, beside one that cannot.
+  const auto revoke = [&](unsigned status, bool last, std::string query) {
+    cases.push_back({"revokeKey", status, [last, query](ApiClient& server) {
+                       const Made admin = make_admin(server);
+                       const Made other =
+                           make_key(server, R"({"name":"p","scopes":["put"]})", admin);
+                       return Request{.method = "DELETE",
+                                      .target = "/v1/keys/" + (last ? admin.id : other.id) + query,
+                                      .headers = by_key_text(admin.text)};
+                     }});
+  };
+  revoke(204, false, "");
+  revoke(409, true, "");
+  revoke(204, true, "?force=true");
+  add("revokeKey", 404, {"DELETE", "/v1/keys/k9"});
+  add("revokeKey", 400, {"DELETE", "/v1/keys/k2?force=perhaps"});
 }
 
 void add_sessions(std::vector<Case>& cases) {
   const auto add = [&](std::string operation, unsigned status, Request request) {
-    if (request.headers.empty()) request.headers = "X-Requested-By: tests\r\n";
     cases.push_back(simple(std::move(operation), status, std::move(request)));
-    cases.back().server = with_sessions;
   };
   add("getSession", 200, {.target = "/v1/session"});
-  add("openSession", 200, {"POST", "/v1/session", R"({"key":"k1","path":"/admin/"})"});
-  add("openSession", 401, {"POST", "/v1/session", R"({"key":"k2"})"});
-  add("openSession", 429, {"POST", "/v1/session", R"({"key":"k9"})"});
-  add("openSession", 422, {"POST", "/v1/session", R"({"key":"k1","path":"x"})"});
-  add("closeSession", 204, {"DELETE", "/v1/session"});
-  const std::string bare = "Accept: */*\r\n";
-  add("openSession", 403,
-      {.method = "POST", .target = "/v1/session", .body = R"({"key":"k1"})", .headers = bare});
-  add("closeSession", 403, {.method = "DELETE", .target = "/v1/session", .headers = bare});
-  // Servers without sign-in.
+  cases.push_back({"getSession", 200, [](ApiClient& server) {
+                     const Made admin = make_admin(server);
+                     return Request{.target = "/v1/session", .headers = by_key_text(admin.text)};
+                   }});
+  cases.push_back(
+      {"openSession", 200, [](ApiClient& server) {
+         const Made admin = make_admin(server);
+         return sign_in(
+             make_key(server, R"({"name":"r","scopes":["read"],"queues":["a"]})", admin).text,
+             "/admin/");
+       }});
+  add("openSession", 401, sign_in("k2"));
+  cases.push_back({"openSession", 429, [](ApiClient& server) {
+                     for (int i = 0; i < 10; ++i) server.ask(sign_in("k9"));
+                     return sign_in("k9");
+                   }});
+  add("openSession", 422, sign_in("k1", "x"));
+  add("closeSession", 204, {.method = "DELETE", .target = "/v1/session", .headers = ours});
+  Request bare = sign_in("k1");
+  bare.headers = "";
+  add("openSession", 403, bare);
+  add("closeSession", 403, {.method = "DELETE", .target = "/v1/session"});
+  // Where users cannot sign in at all.
   const auto without = [&](std::string operation, Request request) {
     add(std::move(operation), 404, std::move(request));
-    cases.back().server = [] { return ServerOptions{}; };
+    cases.back().server = [] { return ServerOptions{.sessions = false}; };
   };
   without("getSession", {.target = "/v1/session"});
-  without("openSession", {"POST", "/v1/session", R"({"key":"k1"})"});
-  without("closeSession", {"DELETE", "/v1/session"});
+  without("openSession", sign_in("k1"));
+  without("closeSession", {.method = "DELETE", .target = "/v1/session", .headers = ours});
+}
+
+// What was done is written down a moment later.
+void wait_for_action(ApiClient& server, const std::string& operation, const Made& key) {
+  const Request list{.target = "/v1/actions", .headers = by_key_text(key.text)};
+  for (int i = 0; i < 2000 && !server.ask(list).body.contains(operation); ++i) {
+  }
 }
 
 void add_actions(std::vector<Case>& cases) {
-  cases.push_back(simple("listActions", 200, {.target = "/v1/actions?limit=5"}));
-  cases.back().server = [] {
-    ServerOptions options;
-    options.api.actions.list = [](std::string_view, std::size_t, Completion<api::ActionPage> done) {
-      done(api::ActionPage{.actions = {{.at = t0,
-                                        .last_at = t0,
-                                        .count = 2,
-                                        .operation = "pauseQueue",
-                                        .subject = "emails",
-                                        .request = "{}",
-                                        .key = "k1",
-                                        .name = "ops",
-                                        .session = true,
-                                        .request_id = "r"}},
-                           .next = "7.1"});
-    };
-    return options;
-  };
+  for (const auto* limit : {"1", "5"}) {
+    cases.push_back({"listActions", 200, [limit](ApiClient& server) {
+                       const Made admin = make_admin(server);
+                       for (int i = 0; i < 2; ++i) server.ask(sign_in(admin.text));
+                       wait_for_action(server, "openSession", admin);
+                       return Request{.target = std::string("/v1/actions?limit=") + limit,
+                                      .headers = by_key_text(admin.text)};
+                     }});
+  }
   cases.push_back(simple("listActions", 404, {.target = "/v1/actions"}));
-  cases.back().server = [] { return ServerOptions{}; };
+  cases.back().server = [] { return ServerOptions{.actions = false}; };
 }
 
 void add_alerts(std::vector<Case>& cases) {
   cases.push_back(simple("getAlerts", 200, {.target = "/v1/alerts"}));
-  cases.push_back(simple("getAlerts", 200, {.target = "/v1/alerts"}));
-  cases.back().server = [] {
-    ServerOptions options;
-    options.api.eyes.standing = [] {
-      return Standing{.alerts = {{.kind = AlertKind::disk_low,
-                                  .level = LogLevel::error,
-                                  .since = t0,
-                                  .message = "nearly full",
-                                  .count = 5},
-                                 {.queue = "emails", .since = t0, .message = "deep", .count = 7}},
-                      .total = 2,
-                      .looked_at = t0,
-                      .disk = DiskSpace{.free = 5, .total = 100}};
+  for (const bool alerts : {true, false}) {
+    cases.push_back(alerts ? simple("getAlerts", 200, {.target = "/v1/alerts"})
+                           : simple("getServer", 200, {.target = "/v1/server"}));
+    cases.back().server = [] {
+      return ServerOptions{
+          .watch = WatchOptions{.limits = {.depth = 1, .disk_free = 50},
+                                .disk = [] { return DiskSpace{.free = 5, .total = 100}; }}};
     };
-    return options;
-  };
+    cases.back().prepare = [](ApiServer& server) {
+      server.put();
+      server.put();
+      server.driver.live(std::chrono::seconds(11));
+    };
+  }
   cases.push_back(simple("getServer", 200, {.target = "/v1/server"}));
-  cases.back().server = cases[cases.size() - 2].server;
 }
 
 void add_past(std::vector<Case>& cases) {
@@ -164,25 +179,6 @@ void add_past(std::vector<Case>& cases) {
 
 std::vector<Case> server_cases() {
   std::vector<Case> cases;
-  const auto keys = [&](std::string operation, unsigned status, Request request) {
-    cases.push_back(simple(std::move(operation), status, std::move(request)));
-    cases.back().server = with_keys;
-  };
-  keys("listKeys", 200, {.target = "/v1/keys"});
-  keys("createKey", 201,
-       {"POST", "/v1/keys",
-        R"({"name":"n","scopes":["work","put"],"queues":["a*"],
-                              "expires":"2031-01-01T00:00:00Z","rate":{"max":5,"per_ms":1000}})"});
-  keys("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":["root"]})"});
-  keys("createKey", 422, {"POST", "/v1/keys", R"({"name":"n","scopes":[]})"});
-  keys("createKey", 400, {"POST", "/v1/keys", R"({"name":)"});
-  keys("revokeKey", 204, {"DELETE", "/v1/keys/k1"});
-  keys("revokeKey", 404, {"DELETE", "/v1/keys/k9"});
-  keys("revokeKey", 409, {"DELETE", "/v1/keys/k2"});
-  keys("revokeKey", 204, {"DELETE", "/v1/keys/k2?force=true"});
-  keys("revokeKey", 400, {"DELETE", "/v1/keys/k2?force=perhaps"});
-  keys("getServer", 200, {.target = "/v1/server"});
-
   for (const std::string path : {"/v1/workers", "/v1/workers/w1"}) {
     cases.push_back(
         {path.ends_with("w1") ? "getWorker" : "listWorkers", 200, [path](ApiClient& server) {
@@ -202,6 +198,7 @@ std::vector<Case> server_cases() {
     cases.push_back(simple("getEvents", 400, {.target = std::string("/v1/events") + query}));
   }
   cases.push_back(simple("getEvents", 404, {.target = "/v1/events?queue=4711"}));
+  add_keys(cases);
   add_sessions(cases);
   add_actions(cases);
   add_past(cases);

@@ -17,16 +17,12 @@ using ::testing::Not;
 // Keys `shop` and `all`; a request without a key is let in as `all`.
 ServerOptions with_shop_key() {
   ServerOptions options;
-  options.api.access = [](const api::HttpRequest& head, api::Scope) -> api::Access {
-    auto principal = std::make_shared<api::Principal>();
-    principal->key = "k";
-    if (head.authorization == "Bearer shop") principal->queues = {"shop"};
-    return principal;
-  };
+  options.keys = {{.name = "all"}, {.name = "shop", .queues = {"shop"}}};
+  options.key = "all";
   return options;
 }
 
-const std::string as_shop = "Authorization: Bearer shop\r\n";
+const std::string as_shop = by_key("shop");
 
 std::string schedule(const std::string& name, const std::string& queue) {
   return R"({"name":")" + name + R"(","rule":{"every_ms":60000},"task":{"queue":)" + queue + "}}";

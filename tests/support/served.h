@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -18,7 +19,15 @@
 
 namespace millrace::api {
 
-class ServedTest : public ::testing::Test {
+// For listeners that nobody asks anything.
+class NoHandler final : public HttpHandler {
+ public:
+  BodyPlan plan(HttpRequest, Peer&) override { return HttpResponse{.status = 404}; }
+  void closed(const Peer&) override {}
+  HttpResponse problem(unsigned status, std::string_view) override { return {.status = status}; }
+};
+
+class ServedTest : public ::testing::Test, private HttpHandler {
  protected:
   using Client = test::RawClient;
   using Reply = test::Reply;
@@ -35,9 +44,8 @@ class ServedTest : public ::testing::Test {
   }
 
   void serve(ListenerLimits limits = {}, std::optional<TlsFiles> tls = {}, unsigned threads = 1) {
-    auto started =
-        Listener::start({.port = 0, .tls = std::move(tls), .threads = threads, .limits = limits},
-                        handler(), time());
+    auto started = Listener::start(
+        {.port = 0, .tls = std::move(tls), .threads = threads, .limits = limits}, *this, time());
     ASSERT_TRUE(started.has_value()) << started.error().message;
     listener_ = std::move(*started);
   }
@@ -119,8 +127,10 @@ class ServedTest : public ::testing::Test {
   std::vector<Piece> pieces_;
   std::vector<PushStream::Done> asks_;
   unsigned forgotten_ = 0;
-  std::vector<ConnectionId> closed_;
+  // Connections are told apart by the numbers that the handler gives them.
+  std::vector<std::uint64_t> closed_;
   std::vector<HttpRequest> requests_;
+  std::vector<std::uint64_t> callers_;  // of the requests
   unsigned undelivered_ = 0;
   std::unique_ptr<Listener> listener_;
 
@@ -134,21 +144,17 @@ class ServedTest : public ::testing::Test {
     changed_.notify_all();
   }
 
-  HttpHandler handler() {
-    return {.plan = [this](const HttpRequest& head) { return plan(head); },
-            .handle = [this](HttpRequest request,
-                             Respond respond) { handle(std::move(request), std::move(respond)); },
-            .closed = [this](ConnectionId id) { note([&] { closed_.push_back(id); }); },
-            .problem = [](unsigned status, std::string_view detail) -> HttpResponse {
-              return {.status = status,
-                      .content_type = "application/problem+json",
-                      .body = std::string(detail)};
-            }};
+  void closed(const Peer& peer) override {
+    note([&] { closed_.push_back(peer.caller); });
+  }
+  HttpResponse problem(unsigned status, std::string_view detail) override {
+    return {
+        .status = status, .content_type = "application/problem+json", .body = std::string(detail)};
   }
 
-  BodyPlan plan(const HttpRequest& head) {
+  BodyPlan plan(HttpRequest head, Peer& peer) override {
+    if (peer.caller == 0) peer.caller = ++last_caller_;
     if (head.target == "/deny") return HttpResponse{.status = 401, .body = "denied"};
-    if (head.target == "/small") return Whole{.most = 16};
     if (head.target == "/plan-throws") throw std::runtime_error("on purpose");
     if (head.target == "/stream") {
       return BodyStream{
@@ -162,14 +168,21 @@ class ServedTest : public ::testing::Test {
       return BodyStream{.content_type = "text/plain",
                         .feed = [](std::string text, bool, Done done) { done(std::move(text)); }};
     }
-    return Whole{.most = 8 << 20};
+    const std::size_t most = head.target == "/small" ? 16 : 8 << 20;
+    return Whole{.most = most,
+                 .handle = [this, request = std::move(head), caller = peer.caller](
+                               std::string body, Respond respond) mutable {
+                   request.body = std::move(body);
+                   handle(std::move(request), caller, std::move(respond));
+                 }};
   }
 
-  void handle(HttpRequest request, Respond respond) {
+  void handle(HttpRequest request, std::uint64_t caller, Respond respond) {
     const std::string target = request.target;
     if (target == "/park") {
       note([&] {
         requests_.push_back(std::move(request));
+        callers_.push_back(caller);
         parked_.push_back(std::move(respond));
       });
     } else if (target == "/drop") {
@@ -193,10 +206,15 @@ class ServedTest : public ::testing::Test {
       respond(watched(std::string(32 << 20, 'b')));
     } else {
       HttpResponse echo{.content_type = "text/plain", .body = request.target + "|" + request.body};
-      note([&] { requests_.push_back(std::move(request)); });
+      note([&] {
+        requests_.push_back(std::move(request));
+        callers_.push_back(caller);
+      });
       respond(std::move(echo));
     }
   }
+
+  std::atomic<std::uint64_t> last_caller_ = 0;
 };
 
 }  // namespace millrace::api

@@ -39,10 +39,10 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 }
 
 // Nobody waits for what is written; whoever reads does.
-Ask to_write(LocalBroker& broker) {
+Ask to_write(Broker& broker) {
   return {.caller = broker.new_caller(), .internal = true};
 }
-Ask to_read(LocalBroker& broker) {
+Ask to_read(Broker& broker) {
   Ask ask = to_write(broker);
   ask.deadline = later(broker.now(), patience);
   return ask;
@@ -118,15 +118,9 @@ void add_action(std::vector<Action>& actions, Action action, std::size_t most) {
   actions.push_back(std::move(action));
 }
 
-Actions ActionLog::actions() {
-  return {.note = [this](Action action) { note(std::move(action)); },
-          .list = [this](std::string_view cursor, std::size_t limit,
-                         Completion<ActionPage> done) { list(cursor, limit, std::move(done)); }};
-}
-
 // ---- Writing -----------------------------------------------------------------------------------
 
-void ActionLog::note(Action action) {
+void ActionLog::note(Broker& broker, Action action) {
   action.request = clip(std::move(action.request), most_bytes);
   log_(LogLevel::info, "action",
        {{"operation", action.operation},
@@ -140,10 +134,10 @@ void ActionLog::note(Action action) {
     add_action(waiting_, std::move(action), most_waiting);
     if (std::exchange(writing_, true)) return;
   }
-  write();
+  write(broker);
 }
 
-void ActionLog::write() {
+void ActionLog::write(Broker& broker) {
   std::vector<Action> fresh;
   std::int64_t hour = 0;
   {
@@ -158,18 +152,19 @@ void ActionLog::write() {
     fresh.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(rest));
     waiting_.erase(waiting_.begin(), rest);
   }
-  read_then_write(hour, std::move(fresh), 1);
+  read_then_write(broker, hour, std::move(fresh), 1);
 }
 
 // By compare-and-set, since other servers may write the same hour.
-void ActionLog::read_then_write(std::int64_t hour, std::vector<Action> fresh, int tries) {
-  LocalBroker& broker = *broker_();
+void ActionLog::read_then_write(Broker& broker, std::int64_t hour, std::vector<Action> fresh,
+                                int tries) {
   broker.recall(
       to_write(broker), {.prefix = key_of(hour), .limit = 1},
-      [this, hour, fresh = std::move(fresh), tries](Result<std::vector<Memo>> found) mutable {
+      [this, &broker, hour, fresh = std::move(fresh),
+       tries](Result<std::vector<Memo>> found) mutable {
         if (!found) {
           log_(LogLevel::warning, "actions were not kept", {{"error", found.error().message}});
-          return written();
+          return write(broker);
         }
         std::vector<Action> all;
         if (!found->empty()) {
@@ -180,28 +175,24 @@ void ActionLog::read_then_write(std::int64_t hour, std::vector<Action> fresh, in
                       .value = text_of(all),
                       .expected = found->empty() ? 0 : found->front().version,
                       .lifetime = kept_for};
-        LocalBroker& to = *broker_();
-        to.remember(
-            to_write(to), std::move(memo),
-            [this, hour, fresh = std::move(fresh), tries](const Result<Memo>& stored) mutable {
-              if (stored) return written();
-              if (stored.error().code == ErrorCode::conflict && tries < most_tries) {
-                return read_then_write(hour, std::move(fresh), tries + 1);
-              }
-              log_(LogLevel::warning, "actions were not kept", {{"error", stored.error().message}});
-              written();
-            });
+        broker.remember(to_write(broker), std::move(memo),
+                        [this, &broker, hour, fresh = std::move(fresh),
+                         tries](const Result<Memo>& stored) mutable {
+                          if (stored) return write(broker);
+                          if (stored.error().code == ErrorCode::conflict && tries < most_tries) {
+                            return read_then_write(broker, hour, std::move(fresh), tries + 1);
+                          }
+                          log_(LogLevel::warning, "actions were not kept",
+                               {{"error", stored.error().message}});
+                          write(broker);
+                        });
       });
-}
-
-void ActionLog::written() {
-  write();
 }
 
 // ---- Reading -----------------------------------------------------------------------------------
 
-void ActionLog::list(std::string_view cursor, std::size_t limit,
-                     Completion<ActionPage> done) const {
+void ActionLog::list(Broker& broker, std::string_view cursor, std::size_t limit,
+                     Completion<ActionPage> done) {
   const auto place = place_of(cursor);
   if (!place) {
     return done(fail(ErrorCode::invalid, fmt::format("cursor {} is none of ours; use the `next` of "
@@ -211,7 +202,6 @@ void ActionLog::list(std::string_view cursor, std::size_t limit,
   Recall recall{.prefix = std::string(prefix), .limit = hours_a_page};
   // An hour that has been read to its end is left out.
   if (place->hour) recall.after = key_of(*place->left > 0 ? *place->hour + 1 : *place->hour);
-  LocalBroker& broker = *broker_();
   broker.recall(
       to_read(broker), std::move(recall),
       [place = *place, limit, done = std::move(done)](Result<std::vector<Memo>> hours) mutable {

@@ -11,13 +11,12 @@
 #include <millrace/time.h>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "broker/local_broker.h"
+#include "broker/broker.h"
 #include "core/log.h"
 #include "core/mutex.h"
 
@@ -45,38 +44,28 @@ struct ActionPage {
   std::string next = {};             // the cursor of the next page; empty: there is none
 };
 
-// What the routes see of it.
-struct Actions {
-  std::function<void(Action action)> note = {};
-  std::function<void(std::string_view cursor, std::size_t limit, Completion<ActionPage> done)>
-      list = {};
-};
-
+// Safe to use from several threads. It must outlive the answers of every broker it is given.
 class ActionLog {
  public:
-  // Both must outlive this, and this must outlive the broker's answers.
-  ActionLog(std::function<LocalBroker*()> broker, Log log)
-      : broker_(std::move(broker)), log_(std::move(log)) {}
+  explicit ActionLog(Log log) : log_(std::move(log)) {}
   ActionLog(const ActionLog&) = delete;
   ActionLog& operator=(const ActionLog&) = delete;
 
-  Actions actions();
+  // Writes an act down through the broker, after those that are being written; returns at once.
+  void note(Broker& broker, Action action);
 
-  // Any thread; returns at once.
-  void note(Action action);
-
-  // `cursor` is the `next` of the page before; empty: from the newest on. `invalid`: it is none.
-  void list(std::string_view cursor, std::size_t limit, Completion<ActionPage> done) const;
+  // A page of acts, newest first. `cursor` is the `next` of the page before; empty: from the newest
+  // on. `invalid`: it is none.
+  static void list(Broker& broker, std::string_view cursor, std::size_t limit,
+                   Completion<ActionPage> done);
 
   static constexpr std::size_t most_an_hour = 200;
   static constexpr std::size_t most_bytes = 512;  // of a request
 
  private:
-  void write();
-  void read_then_write(std::int64_t hour, std::vector<Action> fresh, int tries);
-  void written();
+  void write(Broker& broker);
+  void read_then_write(Broker& broker, std::int64_t hour, std::vector<Action> fresh, int tries);
 
-  const std::function<LocalBroker*()> broker_;
   const Log log_;
   Mutex mutex_;
   std::vector<Action> waiting_ GUARDED_BY(mutex_);

@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "access/key_book.h"
 #include "api/server/handlers.h"
-#include "api/server/metrics_port.h"
 #include "api/server/openapi.h"
+#include "api/server/pages.h"
 #include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
+#include "core/ensure.h"
 #include "core/mutex.h"
 #include "core/quote.h"
 
@@ -70,6 +72,25 @@ std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
   return not_json(head, route);
 }
 
+bool takes_lines(const Route& route) {
+  return route.body == Body::lines || route.body == Body::tasks;
+}
+
+// What stands in place of {…}, decoded.
+std::optional<Problem> decode_path(const Match& found, std::array<std::string, 2>& path) {
+  for (std::size_t i = 0; i < found.path.size() && !found.path[i].empty(); ++i) {
+    auto decoded = percent_decoded(found.path[i], false);
+    if (!decoded) {
+      return Problem{.status = 400,
+                     .code = "malformed",
+                     .detail = fmt::format("{} is not percent-encoded as it should be",
+                                           in_quotes(found.path[i]))};
+    }
+    path[i] = std::move(*decoded);
+  }
+  return std::nullopt;
+}
+
 // A browser sends simple requests for any page that wants it to. A key does not come by itself, so
 // whoever has one may; the password that a proxy asked for does.
 // Neither does X-Requested-By, which pages of others cannot send; so a proxy may change the Host.
@@ -113,8 +134,9 @@ ApiOptions with_clock(ApiOptions options, Clock& clock) {
 }  // namespace
 
 Api::Api(ApiOptions options)
-    : options_(with_clock(std::move(options), clock_)),
-      watching_(*options_.clock, options_.streams) {}
+    : options_(with_clock(std::move(options), clock_)), kept_(*options_.clock, options_.streams) {
+  ensure(options_.keys != nullptr, "the API needs the keys that decide who may do what");
+}
 
 void Api::progress(std::string text) {
   const Lock lock(progress_mutex_);
@@ -131,44 +153,30 @@ void Api::stop() {
   if (LocalBroker* const broker = broker_) broker->dead_groups().stop();
 }
 
-HttpHandler Api::handler() {
-  return {.plan = [this](const HttpRequest& head) { return plan(head); },
-          .handle = [this](HttpRequest request,
-                           Respond respond) { handle(std::move(request), std::move(respond)); },
-          .closed = [this](ConnectionId connection) { closed(connection); },
-          .problem =
-              [this](unsigned status, std::string_view detail) {
-                const std::string_view code = status == 413   ? "too_large"
-                                              : status == 503 ? "unavailable"
-                                              : status == 408 ? "timeout"
-                                                              : "malformed";
-                Problem problem{
-                    .status = status, .code = std::string(code), .detail = std::string(detail)};
-                if (status == 503) problem.retry_after = std::chrono::seconds(1);
-                return response_of(problem, request_id({}));
-              }};
-}
-
-HttpHandler Api::metrics_handler() {
-  return handler_of({.metrics = [this](Respond respond) { show_metrics(std::move(respond)); },
-                     .health = [] { return health(); },
-                     .ready = [this] { return ready(); }});
+HttpResponse Api::problem(unsigned status, std::string_view detail) {
+  const std::string_view code = status == 413   ? "too_large"
+                                : status == 503 ? "unavailable"
+                                : status == 408 ? "timeout"
+                                                : "malformed";
+  Problem problem{.status = status, .code = std::string(code), .detail = std::string(detail)};
+  if (status == 503) problem.retry_after = std::chrono::seconds(1);
+  return response_of(problem, request_id({}));
 }
 
 // As long as there is no broker, what is known without one.
 void Api::show_metrics(Respond respond) {
-  Broker* const broker = state_ == State::starting ? nullptr : broker_.load();
-  if (broker == nullptr || !options_.eyes.observe) {
-    return respond(metrics_response([this] { return shown_by(options_, watching_, {}, false); }));
+  LocalBroker* const broker = state_ == State::starting ? nullptr : broker_.load();
+  if (broker == nullptr) {
+    return respond(metrics_response([this] { return shown_by(options_, kept_, {}, false); }));
   }
   const Ask ask{.caller = broker->new_caller(),
                 .deadline = later(broker->now(), options_.deadline)};
-  options_.eyes.observe(ask, [this, respond = std::move(respond)](Result<Observed> seen) mutable {
+  broker->observe(ask, [this, respond = std::move(respond)](Result<Observed> seen) mutable {
     respond(metrics_response([this, seen = std::move(seen)]() mutable {
       const bool ready = seen && !seen->failure && state_ == State::ready;
       std::optional<Observed> observed;
       if (seen) observed = std::move(*seen);
-      return shown_by(options_, watching_, std::move(observed), ready);
+      return shown_by(options_, kept_, std::move(observed), ready);
     }));
   });
 }
@@ -181,17 +189,6 @@ std::string Api::request_id(std::string_view given) {
   if (usable) return std::string(given);
   const auto started = static_cast<std::uint64_t>(options_.started_at.time_since_epoch().count());
   return fmt::format("{:x}-{:x}", started, next_request_.fetch_add(1) + 1);
-}
-
-std::unique_ptr<Call> Api::make_call(HttpRequest request) {
-  auto call = std::make_unique<Call>(Call{.options = options_});
-  call->watching = &watching_;
-  call->began = options_.clock->steady();
-  call->request_id = request_id(request.request_id);
-  call->request = std::move(request);
-  std::string& target = call->request.target;
-  target.erase(0, target.size() - without_base(target).size());
-  return call;
 }
 
 // A proxy that passes paths on as they came leaves in front of them where it has put us.
@@ -219,12 +216,13 @@ std::optional<Problem> Api::not_ready() const {
 }
 
 std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
-                                    std::shared_ptr<const Principal>& principal) {
+                                    Principal& principal) {
   if (found.route == nullptr) return no_such_route(head, found);
-  if (auto wrong = wrong_type(head, *found.route)) return wrong;
-  if (found.route->scope == Scope::open) return std::nullopt;
+  const Route& route = *found.route;
+  if (auto wrong = wrong_type(head, route)) return wrong;
+  if (route.always) return std::nullopt;
   if (auto problem = not_ready()) return problem;
-  if (found.route->scope == Scope::anyone) {
+  if (!route.scope) {
     const bool bare = changes_something(head) && head.requested_by.empty();
     return bare ? std::optional(not_ours()) : std::nullopt;
   }
@@ -234,15 +232,13 @@ std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
                    .detail = fmt::format("web pages of {} may not ask this server without a key",
                                          in_quotes(head.origin))};
   }
-  if (options_.access) {
-    auto access = options_.access(head, found.route->scope);
-    if (!access) return problem_of(access.error());
-    principal = std::move(*access);
-  }
-  if (principal && principal->session && changes_something(head) && head.requested_by.empty()) {
+  auto access = check_access(options_, head, *route.scope);
+  if (!access) return std::move(access.error());
+  principal = std::move(*access);
+  if (principal.session && changes_something(head) && head.requested_by.empty()) {
     return not_ours();
   }
-  if (principal == nullptr && is_borrowed_name(head.host)) {
+  if (principal.key == nullptr && is_borrowed_name(head.host)) {
     return Problem{.status = 403,
                    .code = "forbidden",
                    .detail = fmt::format("without a key this server answers to its address and to "
@@ -252,128 +248,66 @@ std::optional<Problem> Api::refusal(const HttpRequest& head, const Match& found,
   return std::nullopt;
 }
 
-std::optional<Problem> Api::lead(Call& call, const Match& found) {
-  call.route = found.route;
-  for (std::size_t i = 0; i < found.path.size() && !found.path[i].empty(); ++i) {
-    auto decoded = percent_decoded(found.path[i], false);
-    if (!decoded) {
-      return Problem{.status = 400,
-                     .code = "malformed",
-                     .detail = fmt::format("{} is not percent-encoded as it should be",
-                                           in_quotes(found.path[i]))};
-    }
-    call.path[i] = std::move(*decoded);
-  }
-  const std::string_view target = call.request.target;
-  const std::size_t mark = target.find('?');
-  if (mark != target.npos) call.query = Query(target.substr(mark + 1));
-  call.broker = broker_;
-  return std::nullopt;
-}
-
-BodyPlan Api::plan(const HttpRequest& head) {
+BodyPlan Api::plan(HttpRequest head, Peer& peer) {
   const std::string_view path = path_of(without_base(head.target));
   const Match found = match(head.method, path);
-  if (found.route == nullptr && options_.pages) {
-    if (auto page = options_.pages(head, path)) {
-      watching_.http.answered(nullptr, page->status, std::chrono::nanoseconds(0));
+  if (found.route == nullptr && options_.pages != nullptr) {
+    if (auto page = options_.pages->answer(head, path)) {
+      kept_.http.answered(nullptr, page->status, std::chrono::nanoseconds(0));
       page->headers.emplace_back("X-Request-Id", request_id(head.request_id));
       return std::move(*page);
     }
   }
-  std::shared_ptr<const Principal> principal;
-  if (const auto problem = refusal(head, found, principal)) {
-    watching_.http.answered(found.route, problem->status, std::chrono::nanoseconds(0));
+  auto call =
+      std::make_unique<Call>(Call{.options = options_, .route = found.route, .state = &kept_});
+  auto problem = refusal(head, found, call->principal);
+  if (!problem) problem = decode_path(found, call->path);
+  if (problem) {
+    kept_.http.answered(found.route, problem->status, std::chrono::nanoseconds(0));
     return response_of(*problem, request_id(head.request_id));
   }
-  const bool lines = found.route->body == Body::lines || found.route->body == Body::tasks;
-  if (!lines || !is_lines(head)) {
-    if (options_.access) remember(head, found.route, std::move(principal));
-    const bool large = found.route->body == Body::tasks || found.route->scope == Scope::work;
-    return Whole{.most = large ? options_.max_body : options_.max_small_body};
+  begin(*call, std::move(head), peer);
+  const Route& route = *call->route;
+  if (takes_lines(route) && is_lines(call->request)) {
+    call->began = options_.clock->steady();
+    return route.body == Body::lines ? plan_import(std::move(call)) : plan_lines(std::move(call));
   }
-  auto call = make_call(head);
-  if (const auto problem = lead(*call, match(head.method, path_of(call->request.target)))) {
-    return response_of(*problem, call->request_id);
-  }
-  call->principal = std::move(principal);
-  call->caller = caller_of(head.connection);
-  return found.route->body == Body::lines ? plan_import(std::move(call))
-                                          : plan_lines(std::move(call));
+  const bool large = route.body == Body::tasks || route.scope == Scope::work;
+  return Whole{.most = large ? options_.max_body : options_.max_small_body,
+               .handle = [this, call = std::move(call)](std::string body, Respond respond) mutable {
+                 handle(std::move(call), std::move(body), std::move(respond));
+               }};
 }
 
-void Api::handle(HttpRequest request, Respond respond) {
-  auto call = make_call(std::move(request));
-  const Match found = match(call->request.method, path_of(call->request.target));
-  call->route = found.route;
-  std::optional<Problem> problem;
-  if (!options_.access || !recall(*call, found.route)) {
-    problem = refusal(call->request, found, call->principal);
+void Api::begin(Call& call, HttpRequest&& head, Peer& peer) {
+  call.request_id = request_id(head.request_id);
+  call.request = std::move(head);
+  std::string& target = call.request.target;
+  target.erase(0, target.size() - without_base(target).size());
+  if (const std::size_t mark = target.find('?'); mark != target.npos) {
+    call.query = Query(std::string_view(target).substr(mark + 1));
   }
-  if (!problem) problem = lead(*call, found);
-  if (!problem && found.route->body == Body::optional && !call->request.body.empty()) {
-    problem = not_json(call->request, *found.route);
-  }
+  if (call.route->always) return;
+  call.broker = broker_;
+  if (peer.caller == 0) peer.caller = call.broker->new_caller().value;
+  call.caller = CallerId{peer.caller};
+}
+
+void Api::handle(CallPtr call, std::string body, Respond respond) {
+  call->began = options_.clock->steady();  // however long the body took
+  call->request.body = std::move(body);
   call->respond = std::move(respond);
-  if (problem) return call->refuse(*problem);
-  if (call->route->handle == nullptr) {
-    if (call->query_is_good()) call->answer(server_answer(*call));
-    return;
+  const Route& route = *call->route;
+  if (route.body == Body::optional && !call->request.body.empty()) {
+    if (auto problem = not_json(call->request, route)) return call->refuse(std::move(*problem));
   }
-  if (call->caller == CallerId{}) call->caller = caller_of(call->request.connection);
-  call->route->handle(std::move(call));
+  if (route.handle != nullptr) return route.handle(std::move(call));
+  if (call->query_is_good()) call->answer(server_answer(*call));
 }
 
-// ---- Connections -------------------------------------------------------------------------------
-
-void Api::remember(const HttpRequest& head, const Route* route,
-                   std::shared_ptr<const Principal> principal) {
-  Shard& at = shard(head.connection);
-  const Lock lock(at.mutex);
-  Connection& connection = at.connections[head.connection];
-  connection.route = route;
-  connection.authorization = head.authorization;
-  connection.cookie = head.cookie;
-  connection.principal = std::move(principal);
-}
-
-// Only for the request whose head was looked at: the same route with the same key.
-bool Api::recall(Call& call, const Route* route) {
-  Shard& at = shard(call.request.connection);
-  const Lock lock(at.mutex);
-  const auto found = at.connections.find(call.request.connection);
-  if (found == at.connections.end()) return false;
-  Connection& connection = found->second;
-  call.caller = connection.caller;
-  const bool same = std::exchange(connection.route, nullptr) == route && route != nullptr &&
-                    connection.authorization == call.request.authorization &&
-                    connection.cookie == call.request.cookie;
-  if (same) call.principal = std::move(connection.principal);
-  connection.principal = nullptr;
-  return same;
-}
-
-CallerId Api::caller_of(ConnectionId id) {
-  Broker* const broker = broker_;
-  if (broker == nullptr) return {};
-  Shard& at = shard(id);
-  const Lock lock(at.mutex);
-  Connection& connection = at.connections[id];
-  if (connection.caller == CallerId{}) connection.caller = broker->new_caller();
-  return connection.caller;
-}
-
-void Api::closed(ConnectionId id) {
-  CallerId caller = {};
-  {
-    Shard& at = shard(id);
-    const Lock lock(at.mutex);
-    const auto found = at.connections.find(id);
-    if (found == at.connections.end()) return;
-    caller = found->second.caller;
-    at.connections.erase(found);
-  }
-  if (caller == CallerId{}) return;
+void Api::closed(const Peer& peer) {
+  if (peer.caller == 0) return;
+  const CallerId caller{peer.caller};
   broker_.load()->leave(caller);
 }
 

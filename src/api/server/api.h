@@ -1,98 +1,88 @@
-// The HTTP API: everything between a request and the broker. Build it, give its handler to a
-// listener, and tell it what the server is doing.
+// The HTTP API: everything between a request and the broker. Build it, give it to a listener, and
+// say what the server is doing.
 #pragma once
 
 #include <millrace/result.h>
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "api/server/api_options.h"
+#include "api/server/api_state.h"
 #include "api/server/call.h"
 #include "api/server/http.h"
-#include "api/server/watching.h"
+#include "api/server/metrics_port.h"
 #include "broker/local_broker.h"
 #include "core/mutex.h"
 
 namespace millrace::api {
 
-class Api {
+class Api final : public HttpHandler {
  public:
-  // `broker` may come later: until start() everything that needs one is 503 `starting`.
+  // The broker comes later: until start() everything that needs one is 503 `starting`.
   explicit Api(ApiOptions options);
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // How far the store has been opened, for whoever asks: "replaying segment 3 of 17".
+  // How far the store has been opened, for those who ask meanwhile: "replaying segment 3 of 17".
   void progress(std::string text);
   // The broker must outlive the last request.
   void start(LocalBroker& broker);
   // From now on new requests are 503 `stopping`.
   void stop();
 
-  // For the listener. This must outlive it.
-  HttpHandler handler();
   // For a listener of its own: /metrics, /health and /ready, without keys.
-  HttpHandler metrics_handler();
-  EventStreams& event_streams() { return watching_.streams; }
+  HttpHandler& metrics_port() { return metrics_port_; }
+  EventStreams& event_streams() { return kept_.streams; }
+
+  // For the listener. Finds the route of a request, decides whether the request is let in, and
+  // makes the call that handles it.
+  BodyPlan plan(HttpRequest head, Peer& peer) override;
+  void closed(const Peer& peer) override;
+  HttpResponse problem(unsigned status, std::string_view detail) override;
 
  private:
   enum class State : std::uint8_t { starting, ready, stopping };
 
-  // What is known of a connection between its requests.
-  struct Connection {
-    CallerId caller = {};
-    // Found out when the head came, for the request that follows it.
-    const Route* route = nullptr;
-    std::string authorization = {};
-    std::string cookie = {};
-    std::shared_ptr<const Principal> principal = nullptr;
-  };
-  struct Shard {
-    Mutex mutex;
-    std::unordered_map<ConnectionId, Connection> connections GUARDED_BY(mutex);
+  class Monitoring final : public MetricsPort {
+   public:
+    explicit Monitoring(Api& api) : api_(api) {}
+
+   private:
+    void metrics(Respond respond) override { api_.show_metrics(std::move(respond)); }
+    std::optional<HttpResponse> health() override { return Api::health(); }
+    std::optional<HttpResponse> ready() override { return api_.ready(); }
+
+    Api& api_;
   };
 
-  BodyPlan plan(const HttpRequest& head);
-  void handle(HttpRequest request, Respond respond);
-  void closed(ConnectionId connection);
-
-  // Whether the request may go on, by its head. nullopt: it may; otherwise what to answer.
-  std::optional<Problem> refusal(const HttpRequest& head, const Match& found,
-                                 std::shared_ptr<const Principal>& principal);
+  // Whether the request may go on, by its head. nullopt: it may, on behalf of `principal`;
+  // otherwise what to answer.
+  std::optional<Problem> refusal(const HttpRequest& head, const Match& found, Principal& principal);
   std::optional<Problem> not_ready() const;
   std::string_view without_base(std::string_view target) const;
-  std::unique_ptr<Call> make_call(HttpRequest request);
-  // Gives the call its route, what stands in its path, and its query.
-  std::optional<Problem> lead(Call& call, const Match& found);
+  // Gives the call its request, and what else is known once the head was let in.
+  void begin(Call& call, HttpRequest&& head, Peer& peer);
+  // The body of a request that was let in is there.
+  void handle(CallPtr call, std::string body, Respond respond);
   HttpResponse server_answer(const Call& call);
   static HttpResponse health();
   HttpResponse ready() const;
   void show_metrics(Respond respond);
   std::string request_id(std::string_view given);
 
-  Shard& shard(ConnectionId connection) { return shards_[connection % shards_.size()]; }
-  void remember(const HttpRequest& head, const Route* route,
-                std::shared_ptr<const Principal> principal);
-  // True: this request's head was let through before, and the call knows for whom.
-  bool recall(Call& call, const Route* route);
-  CallerId caller_of(ConnectionId connection);
-
   SystemClock clock_;  // where no other was given
   ApiOptions options_;
-  Watching watching_;
+  ApiState kept_;
+  Monitoring metrics_port_{*this};
   std::atomic<State> state_ = State::starting;
   std::atomic<LocalBroker*> broker_ = nullptr;
   std::atomic<std::uint64_t> next_request_ = 0;
   mutable Mutex progress_mutex_;
   std::string progress_ GUARDED_BY(progress_mutex_);
-  std::array<Shard, 32> shards_;
 };
 
 }  // namespace millrace::api

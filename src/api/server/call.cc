@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "api/server/watching.h"
+#include "api/server/action_log.h"
+#include "api/server/api_state.h"
+#include "api/server/stored_sessions.h"
 #include "core/quote.h"
 #include "core/uuid.h"
 
@@ -63,26 +65,25 @@ Ask Call::ask() const {
 
 void Call::note(unsigned status) const {
   if (status < 300) note_action();
-  if (watching == nullptr) return;
-  if (waits && status < 300) return watching->http.waited(route);
-  watching->http.answered(route, status, options.clock->steady() - began);
+  if (waits && status < 300) return state->http.waited(route);
+  state->http.answered(route, status, options.clock->steady() - began);
 }
 
 // What programs put and work is their business; what is changed beside that, and everything that
 // people change, is written down.
 void Call::note_action() const {
-  if (!options.actions.note || route == nullptr || route->method == Method::get || dry) return;
-  const bool session = principal != nullptr && principal->session;
+  if (options.actions == nullptr || route->method == Method::get || dry) return;
   const bool for_admins = route->scope == Scope::admin;
-  if (!for_admins && !as_admin && !session) return;
-  options.actions.note({.at = broker->now(),
-                        .operation = std::string(route->operation),
-                        .subject = path[0],
-                        .request = for_admins || route->tells_body ? request.body : std::string(),
-                        .key = std::string(key()),
-                        .name = principal ? principal->name : std::string(),
-                        .session = session,
-                        .request_id = request_id});
+  if (!for_admins && !as_admin && !principal.session) return;
+  options.actions->note(*broker,
+                        {.at = broker->now(),
+                         .operation = std::string(route->operation),
+                         .subject = path[0],
+                         .request = for_admins || route->logs_body ? request.body : std::string(),
+                         .key = std::string(principal.id()),
+                         .name = std::string(principal.name()),
+                         .session = principal.session,
+                         .request_id = request_id});
 }
 
 void Call::answer(std::string json, unsigned status) {
@@ -113,12 +114,9 @@ void Call::refuse(const wire::Refusal& refusal) {
 }
 
 bool Call::may(Scope scope) {
-  if (options.access) {
-    const auto access = again(options)(request, scope);
-    if (!access) {
-      refuse(problem_of(access.error()));
-      return false;
-    }
+  if (auto access = check_access_again(options, request, scope); !access) {
+    refuse(std::move(access.error()));
+    return false;
   }
   as_admin = as_admin || scope == Scope::admin;
   return true;
@@ -128,6 +126,16 @@ bool Call::query_is_good() {
   const auto wrong = query.finish();
   if (wrong) refuse(*wrong);
   return !wrong;
+}
+
+Access check_access(const ApiOptions& options, const HttpRequest& head, Scope scope) {
+  return options.sessions != nullptr ? options.sessions->check(head, scope)
+                                     : options.keys->check(head, scope);
+}
+
+Access check_access_again(const ApiOptions& options, const HttpRequest& head, Scope scope) {
+  return options.sessions != nullptr ? options.sessions->check_again(head, scope)
+                                     : options.keys->check_again(head, scope);
 }
 
 void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field) {

@@ -11,18 +11,19 @@
 #include <string_view>
 #include <vector>
 
-#include "api/server/access_check.h"
 #include "api/server/api_options.h"
 #include "api/server/http.h"
+#include "api/server/principal.h"
 #include "api/server/problem.h"
 #include "api/server/query.h"
 #include "api/server/route.h"
+#include "api/server/stored_keys.h"
 #include "broker/local_broker.h"
 
 namespace millrace::api {
 
+struct ApiState;
 struct Call;
-struct Watching;
 using CallPtr = std::unique_ptr<Call>;
 
 struct Call {
@@ -32,22 +33,20 @@ struct Call {
   const Route* route = nullptr;
   std::array<std::string, 2> path = {};  // what stands in place of {…}, decoded
   Query query = {};
-  std::shared_ptr<const Principal> principal = nullptr;
+  Principal principal = {};
   CallerId caller = {};
   std::string request_id = {};
   Respond respond = {};
-  Watching* watching = nullptr;
+  ApiState* state = nullptr;
   std::chrono::nanoseconds began{0};
   bool waits = false;     // is willing to wait, so how long it takes says nothing
   bool as_admin = false;  // needed the scope admin, though the route does not
   bool dry = false;       // changes nothing
 
   Ask ask() const;
-  std::string_view key() const { return principal ? std::string_view(principal->key) : ""; }
-  bool restricted() const { return principal != nullptr && principal->restricted(); }
-  bool may_touch(std::string_view queue) const {
-    return principal == nullptr || principal->may_touch(queue);
-  }
+  std::string_view key() const { return principal.id(); }
+  bool restricted() const { return principal.restricted(); }
+  bool may_touch(std::string_view queue) const { return principal.may_touch(queue); }
 
   // Counts an answer, and how long it took.
   void note(unsigned status) const;
@@ -77,10 +76,12 @@ struct Call {
   }
 };
 
-// What is asked about a request that was let in.
-inline const AccessCheck& again(const ApiOptions& options) {
-  return options.access_again ? options.access_again : options.access;
-}
+// Whether a request may do this, by its key or by its session. Asked once per request, since it
+// uses up one request of the key's rate.
+Access check_access(const ApiOptions& options, const HttpRequest& head, Scope scope);
+// The same for a request that was let in: while it lasts, and for parts of it that need more. Uses
+// up nothing.
+Access check_access_again(const ApiOptions& options, const HttpRequest& head, Scope scope);
 
 // ---- Steps that several routes begin with ------------------------------------------------------
 

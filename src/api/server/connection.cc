@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <exception>
@@ -33,12 +32,6 @@ void keep_alive_probes(int socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-// One sequence for all listeners: a handler may serve several, and tells their connections apart.
-ConnectionId new_id() {
-  static std::atomic<ConnectionId> last = 0;
-  return last.fetch_add(1) + 1;
-}
-
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Lane> lane, Lane::Socket socket,
@@ -46,7 +39,6 @@ Connection::Connection(std::shared_ptr<Lane> lane, Lane::Socket socket,
     : lane_(std::move(lane)),
       socket_(std::move(socket)),
       tls_settings_(std::move(tls)),
-      id_(new_id()),
       parser_(lane_->site().limits.header_bytes) {}
 
 Connection::~Connection() = default;
@@ -84,14 +76,14 @@ void Connection::close() {
   error_code ignored;
   ignored = socket_.close(ignored);
   tls_.reset();
+  handle_ = {};
   stream_.reset();
   push_.reset();
   lane_->remove(*this);
-  const HttpHandler& handler = lane_->site().handler;
   lane_->dispatch([&] {
     try {
       if (undelivered_) std::exchange(undelivered_, {})();
-      if (asked_ && handler.closed) handler.closed(id_);
+      if (asked_) lane_->site().handler.closed(peer_);
     } catch (...) {
       lane_->site().log(LogLevel::error, "the end of a connection threw: " + thrown());
     }

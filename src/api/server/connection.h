@@ -88,7 +88,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Requests.
   void read_head();
   void begin();
-  void plan_whole(const Whole& whole);
+  void plan_whole(Whole whole);
   void plan_response(HttpResponse response);
   void read_body();
   void body_complete();
@@ -125,7 +125,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Lane::Socket socket_;
   std::shared_ptr<const TlsSettings> tls_settings_;
   std::unique_ptr<TlsSession> tls_;
-  const ConnectionId id_;
+  Peer peer_;
   std::string remote_;
 
   // In the lane's lists.
@@ -150,6 +150,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ReadBuffer inbox_;
   RequestParser parser_;
   std::size_t body_progress_ = 0;
+  std::string body_;  // of a request that is read as a whole
+  std::move_only_function<void(std::string body, Respond respond)> handle_;  // and what to do then
   std::unique_ptr<HttpResponse> early_;  // the answer once the body is thrown away
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Push> push_;

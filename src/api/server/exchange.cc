@@ -75,7 +75,6 @@ void Connection::read_head() {
 void Connection::begin() {
   Site& site = lane_->site();
   HttpRequest& request = parser_.request();
-  request.connection = id_;
   request.remote = remote_;
   request.tls = tls_ != nullptr;
   keep_ = parser_.keep_alive();
@@ -86,13 +85,13 @@ void Connection::begin() {
   site.requests.fetch_add(1, std::memory_order_relaxed);
   BodyPlan plan;
   try {
-    plan = site.handler.plan(request);
+    plan = site.handler.plan(std::move(request), peer_);
   } catch (...) {
     site.log(LogLevel::error, "planning a request threw: " + thrown());
     return fail(500, "the server has a defect; its log says more");
   }
-  if (const auto* whole = std::get_if<Whole>(&plan)) {
-    plan_whole(*whole);
+  if (auto* whole = std::get_if<Whole>(&plan)) {
+    plan_whole(std::move(*whole));
   } else if (auto* response = std::get_if<HttpResponse>(&plan)) {
     plan_response(std::move(*response));
   } else {
@@ -104,16 +103,16 @@ void Connection::begin() {
   }
 }
 
-void Connection::plan_whole(const Whole& whole) {
+void Connection::plan_whole(Whole whole) {
   const std::optional<std::uint64_t> length = parser_.content_length();
   if (length && *length > whole.most) {
     return fail(413, fmt::format("the body may have {} bytes at most here, and has {}", whole.most,
                                  *length));
   }
+  handle_ = std::move(whole.handle);
   if (parser_.done()) return dispatch();
-  std::string& body = parser_.request().body;
-  body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(length.value_or(0), body_room)));
-  parser_.collect(&body, whole.most);
+  body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(length.value_or(0), body_room)));
+  parser_.collect(&body_, whole.most);
   phase_ = Phase::body;
   expect_body();
 }
@@ -158,13 +157,12 @@ void Connection::read_body() {
 void Connection::dispatch() {
   phase_ = Phase::waiting;
   lane_->await(*this, Awaited::nothing);
-  HttpRequest request = std::move(parser_.request());
-  Site& site = lane_->site();
   lane_->dispatch([&] {
     try {
-      site.handler.handle(std::move(request), Ticket(shared_from_this()));
+      auto handle = std::exchange(handle_, {});
+      handle(std::exchange(body_, {}), Ticket(shared_from_this()));
     } catch (...) {
-      site.log(LogLevel::error, "handling a request threw: " + thrown());
+      lane_->site().log(LogLevel::error, "handling a request threw: " + thrown());
     }
   });
   if (ended_ && phase_ == Phase::waiting) {

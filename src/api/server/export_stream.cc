@@ -30,7 +30,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
     }
     if (state == State::failed) return call_->note(500);  // without a closing line: it is not all
     if (state == State::over) call_->note_stream();
-    if (state == State::read) exporter_->write(out);
+    if (state == State::read) exporter_.write(out);
     if (state != State::over) read();
     done(std::move(out), state == State::over);
   }
@@ -39,21 +39,26 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
   enum class State : std::uint8_t { none, reading, read, over, failed };
 
   void read() {
-    call_->options.archive.read(
-        call_->ask(), exporter_, [self = shared_from_this()](const Result<bool>& more) {
-          PushStream::Done waiting;
-          {
-            const Lock lock(self->mutex_);
-            self->state_ = !more ? State::failed : *more ? State::read : State::over;
-            waiting = std::exchange(self->waiting_, {});
-          }
-          // Asks for more(), on the thread where text is made.
-          if (waiting) waiting({}, false);
-        });
+    const auto self = shared_from_this();
+    call_->broker->with_store<bool>(
+        call_->ask(),
+        [self](Store& store, TimePoint now) { return self->exporter_.read(store, now); },
+        [self](const Result<bool>& more) { self->piece_read(more); });
+  }
+
+  void piece_read(const Result<bool>& more) {
+    PushStream::Done waiting;
+    {
+      const Lock lock(mutex_);
+      state_ = !more ? State::failed : *more ? State::read : State::over;
+      waiting = std::exchange(waiting_, {});
+    }
+    // Asks for more(), on the thread where text is made.
+    if (waiting) waiting({}, false);
   }
 
   CallPtr call_;
-  std::shared_ptr<transfer::Exporter> exporter_ = std::make_shared<transfer::Exporter>();
+  transfer::Exporter exporter_;
   Mutex mutex_;
   State state_ GUARDED_BY(mutex_) = State::none;
   PushStream::Done waiting_ GUARDED_BY(mutex_);
@@ -63,9 +68,6 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
 
 void export_lines(CallPtr call) {
   if (!call->query_is_good()) return;
-  if (!call->options.archive.read) {
-    return call->refuse(Error{ErrorCode::not_found, "nothing can be exported here"});
-  }
   if (call->restricted()) {
     return call->refuse(
         Problem{.status = 403,

@@ -79,7 +79,7 @@ TEST_F(GarbageTest, neither_noise_nor_damaged_requests_do_harm) {
   // Every connection that is gone has been forgotten, and the handler has heard of it at most once.
   client.close();
   EXPECT_TRUE(listener_->drain(10s));
-  std::vector<ConnectionId> closed = locked([this] { return closed_; });
+  std::vector<std::uint64_t> closed = locked([this] { return closed_; });
   std::ranges::sort(closed);
   EXPECT_EQ(std::ranges::adjacent_find(closed), closed.end());
 }

@@ -84,7 +84,7 @@ void resume_schedule(CallPtr call);
 void run_schedule(CallPtr call);
 void next_ticks(CallPtr call);
 
-// eyes_routes.cc
+// observability_routes.cc
 void get_metrics(CallPtr call);
 void get_events(CallPtr call);
 void get_past(CallPtr call);

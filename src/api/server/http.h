@@ -16,11 +16,12 @@ namespace millrace::api {
 
 enum class Method : std::uint8_t { get, head, post, put, patch, remove, options, other };
 
-// One for each open connection, never used again.
-using ConnectionId = std::uint64_t;
+// A connection, as its handler knows it from the first request to the end.
+struct Peer {
+  std::uint64_t caller = 0;  // a number that the handler chooses; 0: it has chosen none
+};
 
 struct HttpRequest {
-  ConnectionId connection = 0;
   Method method = Method::get;
   std::string target = {};  // as it was sent: /v1/tasks?limit=5
   // The headers that mean something to us; empty where they are missing.
@@ -95,21 +96,31 @@ struct BodyStream {
       feed = {};
 };
 
-// What to do with a body, decided when only the head is there (the body of `head` is empty).
-struct Whole {           // read it into HttpRequest::body, then call handle()
+// A body that is read as a whole.
+struct Whole {
   std::size_t most = 0;  // bytes; more is answered 413
+  // Called once, with all of the body, on the listener's thread; must not block. It holds what the
+  // handler found out from the head, so exactly the request that was let in is handled. Destroyed
+  // uncalled if the body does not come.
+  std::move_only_function<void(std::string body, Respond respond)> handle = {};
 };
+
+// What to do with a body, decided when only the head is there.
 using BodyPlan = std::variant<Whole, BodyStream, HttpResponse>;
 
 // What the listener calls, on its own threads; must not block.
-struct HttpHandler {
-  std::function<BodyPlan(const HttpRequest& head)> plan;
-  std::function<void(HttpRequest request, Respond respond)> handle;
-  // The connection is gone; answers for it go nowhere.
-  std::function<void(ConnectionId)> closed;
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+
+  // Decides by the head, which has no body yet, how the request goes on. `peer` is its connection;
+  // what is changed in it stays until the connection ends.
+  virtual BodyPlan plan(HttpRequest head, Peer& peer) = 0;
+  // The connection is gone; answers for it go nowhere. Called once, and only after a plan().
+  virtual void closed(const Peer& peer) = 0;
   // A response the listener makes itself: 400 (not HTTP), 408, 413, 417, 431, 500 (the handler
   // threw or dropped its Respond), 501 (a transfer encoding), 503 (too many connections).
-  std::function<HttpResponse(unsigned status, std::string_view detail)> problem;
+  virtual HttpResponse problem(unsigned status, std::string_view detail) = 0;
 };
 
 }  // namespace millrace::api

@@ -162,7 +162,7 @@ void ImportLines::send_batch() {
   ids.reserve(tasks_.size());
   for (const Task& task : tasks_) ids.push_back(task.id);
   began();
-  call_->options.archive.restore(
+  call_->broker->restore(
       internal(*call_), std::exchange(tasks_, {}),
       [self = shared_from_this(), ids = std::move(ids), lines = std::exchange(places_, {})](
           const Result<std::vector<Result<Put>>>& puts) { self->restored(ids, lines, puts); });
@@ -242,12 +242,13 @@ void ImportLines::ended() {
 }
 
 void ImportLines::finish() {
-  const auto& changed = call_->options.archive.memos_changed;
-  if (!memos_ || !changed) return answer_the_last();
-  changed([self = shared_from_this()](const Result<void>& read) {
-    if (!read) self->failed(0, read.error());
-    self->answer_the_last();
-  });
+  if (!memos_) return answer_the_last();
+  // Keys may be among the memos.
+  call_->options.keys->reload(*call_->broker,
+                              [self = shared_from_this()](const Result<void>& read) {
+                                if (!read) self->failed(0, read.error());
+                                self->answer_the_last();
+                              });
 }
 
 void ImportLines::answer_the_last() {
@@ -282,11 +283,6 @@ std::string ImportLines::answer() {
 }
 
 BodyPlan plan_import(CallPtr call) {
-  if (!call->options.archive.restore) {
-    return response_of(
-        {.status = 404, .code = "not_found", .detail = "nothing can be imported here"},
-        call->request_id);
-  }
   if (call->restricted()) {
     return response_of({.status = 403,
                         .code = "forbidden",

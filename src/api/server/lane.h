@@ -28,14 +28,11 @@ class Connection;
 
 // What all lanes of a listener share.
 struct Site {
-  Site(ListenerLimits its_limits, HttpHandler its_handler, Clock& its_clock, Log its_log)
-      : limits(its_limits),
-        handler(std::move(its_handler)),
-        clock(its_clock),
-        log(std::move(its_log)) {}
+  Site(ListenerLimits its_limits, HttpHandler& its_handler, Clock& its_clock, Log its_log)
+      : limits(its_limits), handler(its_handler), clock(its_clock), log(std::move(its_log)) {}
 
   const ListenerLimits limits;
-  const HttpHandler handler;
+  HttpHandler& handler;
   Clock& clock;
   const Log log;
 

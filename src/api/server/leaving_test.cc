@@ -22,7 +22,7 @@ TEST_F(LeavingTest, a_peer_that_closes_while_it_waits_is_noticed) {
   Respond respond = parked();
   client.close();
   EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
-  EXPECT_EQ(closed_.front(), requests_.front().connection);
+  EXPECT_EQ(closed_.front(), callers_.front());
   respond(watched("too late"));
   EXPECT_TRUE(eventually([this] { return undelivered_ == 1; }));
 }

@@ -152,10 +152,9 @@ TEST_F(LimitsTest, idle_connections_are_closed_and_parked_ones_are_not) {
 // Only a real timer would show that a limit also works without a test's clock.
 TEST_F(LimitsTest, limits_work_with_the_clock_of_the_machine) {
   SystemClock clock;
-  auto started = Listener::start(
-      {.port = 0, .limits = {.idle = 60ms, .header = 50ms}},
-      {.problem = [](unsigned status, std::string_view) { return HttpResponse{.status = status}; }},
-      clock);
+  NoHandler handler;
+  auto started =
+      Listener::start({.port = 0, .limits = {.idle = 60ms, .header = 50ms}}, handler, clock);
   ASSERT_TRUE(started.has_value());
   Client idle((*started)->port());
   Client slow((*started)->port());

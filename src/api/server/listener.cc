@@ -52,9 +52,9 @@ Result<tcp::endpoint> resolve(asio::io_context& io, const std::string& name, std
 
 class Listener::Engine {
  public:
-  Engine(ListenerOptions options, HttpHandler handler, Clock& clock, Log log)
+  Engine(ListenerOptions options, HttpHandler& handler, Clock& clock, Log log)
       : options_(std::move(options)),
-        site_(std::make_shared<Site>(options_.limits, std::move(handler), clock, std::move(log))) {
+        site_(std::make_shared<Site>(options_.limits, handler, clock, std::move(log))) {
     for (unsigned i = 0; i < std::max(1U, options_.threads); ++i) {
       lanes_.push_back(std::make_shared<Lane>(site_));
     }
@@ -219,10 +219,9 @@ Listener::~Listener() {
   stop();
 }
 
-Result<std::unique_ptr<Listener>> Listener::start(ListenerOptions options, HttpHandler handler,
+Result<std::unique_ptr<Listener>> Listener::start(ListenerOptions options, HttpHandler& handler,
                                                   Clock& clock, Log log) {
-  auto engine =
-      std::make_unique<Engine>(std::move(options), std::move(handler), clock, std::move(log));
+  auto engine = std::make_unique<Engine>(std::move(options), handler, clock, std::move(log));
   if (auto started = engine->start(); !started) return std::unexpected(started.error());
   return std::unique_ptr<Listener>(new Listener(std::move(engine)));
 }

@@ -53,8 +53,8 @@ struct ListenerCounts {
 
 class Listener {
  public:
-  // Listens and serves when it returns. The clock must outlive the listener.
-  static Result<std::unique_ptr<Listener>> start(ListenerOptions options, HttpHandler handler,
+  // Listens and serves when it returns. The handler and the clock must outlive the listener.
+  static Result<std::unique_ptr<Listener>> start(ListenerOptions options, HttpHandler& handler,
                                                  Clock& clock, Log log = {});
   ~Listener();  // stop()
   Listener(const Listener&) = delete;

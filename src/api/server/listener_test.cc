@@ -30,15 +30,17 @@ TEST_F(ListenerTest, answers_requests_one_after_another_on_one_connection) {
   EXPECT_EQ(counts.requests, 3U);
 }
 
-TEST_F(ListenerTest, connections_of_two_listeners_are_told_apart) {
+TEST_F(ListenerTest, what_the_handler_knows_of_a_connection_stays_with_it) {
   serve();
   Client first = connect();
   first.ask(get_a);
-  serve();  // another one, with the same handler
   Client second = connect();
   second.ask(get_a);
-  ASSERT_TRUE(eventually([this] { return requests_.size() == 2; }));
-  EXPECT_NE(requests_[0].connection, requests_[1].connection);
+  first.ask(get_a);
+  second.close();
+  ASSERT_TRUE(eventually([this] { return closed_.size() == 1; }));
+  EXPECT_THAT(callers_, ::testing::ElementsAre(1U, 2U, 1U));
+  EXPECT_EQ(closed_.front(), 2U);
 }
 
 TEST_F(ListenerTest, says_who_it_is_and_what_time) {
@@ -69,7 +71,7 @@ TEST_F(ListenerTest, hands_over_what_the_request_says) {
   EXPECT_EQ(request.idempotency_key, "i");
   EXPECT_EQ(request.request_id, "r");
   EXPECT_EQ(request.remote, "127.0.0.1");
-  EXPECT_NE(request.connection, 0U);
+  EXPECT_EQ(callers_.front(), 1U);
 }
 
 TEST_F(ListenerTest, unknown_methods_are_left_to_the_routes) {
@@ -238,12 +240,13 @@ TEST_F(ListenerTest, many_answers_from_other_threads_reach_their_connections) {
 
 TEST_F(ListenerTest, an_address_that_is_none_or_taken_is_refused_with_the_reason) {
   serve();
-  auto taken = Listener::start({.port = listener_->port()}, {}, clock_);
+  NoHandler handler;
+  auto taken = Listener::start({.port = listener_->port()}, handler, clock_);
   ASSERT_FALSE(taken.has_value());
   EXPECT_EQ(taken.error().code, ErrorCode::conflict);
   EXPECT_THAT(taken.error().message,
               HasSubstr(fmt::format("127.0.0.1 port {}", listener_->port())));
-  auto none = Listener::start({.address = "300.1.1.1", .port = 0}, {}, clock_);
+  auto none = Listener::start({.address = "300.1.1.1", .port = 0}, handler, clock_);
   ASSERT_FALSE(none.has_value());
   EXPECT_THAT(none.error().message, HasSubstr("300.1.1.1"));
 }

@@ -1,8 +1,6 @@
 #include "api/server/metrics_port.h"
 
-#include <algorithm>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace millrace::api {
@@ -12,34 +10,37 @@ HttpResponse plain(unsigned status, std::string body) {
   return {.status = status, .content_type = "text/plain", .body = std::move(body)};
 }
 
-void answer(const MetricsPort& port, const HttpRequest& request, Respond respond) {
-  const std::string_view target = request.target;
-  const std::string_view path = target.substr(0, std::min(target.find('?'), target.size()));
-  const std::function<HttpResponse()>* page = path == "/health"  ? &port.health
-                                              : path == "/ready" ? &port.ready
-                                                                 : nullptr;
-  const bool known = path == "/metrics" || (page != nullptr && *page);
-  if (!known) return respond(plain(404, "only /metrics, /health and /ready are here\n"));
-  if (request.method != Method::get && request.method != Method::head) {
+}  // namespace
+
+BodyPlan MetricsPort::plan(HttpRequest head, Peer&) {
+  const Method method = head.method;
+  const std::string_view target = head.target;
+  std::string path(target.substr(0, target.find('?')));
+  return Whole{
+      .most = 0,
+      .handle = [this, method, path = std::move(path)](const std::string&, Respond respond) {
+        answer(method, path, std::move(respond));
+      }};
+}
+
+HttpResponse MetricsPort::problem(unsigned status, std::string_view detail) {
+  return plain(status, std::string(detail) + "\n");
+}
+
+void MetricsPort::answer(Method method, std::string_view path, Respond respond) {
+  std::optional<HttpResponse> page;
+  if (path == "/health") page = health();
+  if (path == "/ready") page = ready();
+  if (path != "/metrics" && !page) {
+    return respond(plain(404, "only /metrics, /health and /ready are here\n"));
+  }
+  if (method != Method::get && method != Method::head) {
     HttpResponse refused = plain(405, "this can only be read\n");
     refused.headers.emplace_back("Allow", "GET, HEAD");
     return respond(std::move(refused));
   }
-  if (page != nullptr) return respond((*page)());
-  port.metrics(std::move(respond));
-}
-
-}  // namespace
-
-HttpHandler handler_of(MetricsPort port) {
-  return {
-      .plan = [](const HttpRequest&) -> BodyPlan { return Whole{.most = 0}; },
-      .handle = [port = std::move(port)](
-                    HttpRequest request,
-                    Respond respond) { answer(port, request, std::move(respond)); },
-      .closed = [](ConnectionId) {},
-      .problem = [](unsigned status,
-                    std::string_view detail) { return plain(status, std::string(detail) + "\n"); }};
+  if (page) return respond(std::move(*page));
+  metrics(std::move(respond));
 }
 
 }  // namespace millrace::api

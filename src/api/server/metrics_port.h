@@ -1,19 +1,28 @@
-// A port for those who watch: /metrics, /health and /ready, for whoever can reach it, and nothing
-// else.
+// A port for monitoring: /metrics, /health and /ready, without keys, and nothing else.
 #pragma once
 
-#include <functional>
+#include <optional>
+#include <string_view>
 
 #include "api/server/http.h"
 
 namespace millrace::api {
 
-struct MetricsPort {
-  std::function<void(Respond respond)> metrics = {};
-  std::function<HttpResponse()> health = {};  // none: there is no such page
-  std::function<HttpResponse()> ready = {};
-};
+class MetricsPort : public HttpHandler {
+ public:
+  BodyPlan plan(HttpRequest head, Peer& peer) final;
+  void closed(const Peer&) final {}
+  HttpResponse problem(unsigned status, std::string_view detail) final;
 
-HttpHandler handler_of(MetricsPort port);
+ private:
+  // Answers with all metrics as they are now. Called on the listener's threads; must not block.
+  virtual void metrics(Respond respond) = 0;
+  // Whether the process lives. nullopt: there is no such page.
+  virtual std::optional<HttpResponse> health() { return std::nullopt; }
+  // Whether the process can do its work. nullopt: there is no such page.
+  virtual std::optional<HttpResponse> ready() { return std::nullopt; }
+
+  void answer(Method method, std::string_view path, Respond respond);
+};
 
 }  // namespace millrace::api

@@ -89,14 +89,17 @@ Problem problem_of(const wire::Refusal& refusal) {
   return problem;
 }
 
-Problem problem_of(const Denial& denial) {
-  const std::string_view code = denial.status == 401   ? "unauthorized"
-                                : denial.status == 403 ? "forbidden"
-                                                       : "limited";
-  return {.status = denial.status,
-          .code = std::string(code),
-          .detail = denial.detail,
-          .retry_after = denial.retry_after};
+Problem problem_of(const access::Verdict& verdict) {
+  Problem problem{.status = 401,
+                  .code = "unauthorized",
+                  .detail = verdict.detail,
+                  .retry_after = verdict.retry_after};
+  if (verdict.outcome == access::Outcome::forbidden) {
+    problem.status = 403, problem.code = "forbidden";
+  } else if (verdict.outcome == access::Outcome::limited) {
+    problem.status = 429, problem.code = "limited";
+  }
+  return problem;
 }
 
 HttpResponse response_of(const Problem& problem, std::string_view request_id) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/server/access_check.h"
+#include "access/key_book.h"
 #include "api/server/http.h"
 #include "api/wire/input.h"
 
@@ -28,7 +28,8 @@ std::string_view title_of(unsigned status);
 
 Problem problem_of(const Error& error, std::string_view field = {});
 Problem problem_of(const wire::Refusal& refusal);
-Problem problem_of(const Denial& denial);
+// Of a verdict that is not `allowed`: 401, 403 or 429.
+Problem problem_of(const access::Verdict& verdict);
 
 HttpResponse response_of(const Problem& problem, std::string_view request_id);
 

@@ -102,7 +102,7 @@ TEST_F(PushTest, a_slow_reader_is_not_worked_ahead_for) {
   client.send(get_park);
   std::atomic<int> made = 0;
   Respond respond = parked();
-  const ConnectionId id = locked([this] { return requests_.front().connection; });
+  const std::uint64_t id = locked([this] { return callers_.front(); });
   respond(pushed(pieces(400, made)));
   EXPECT_FALSE(client.read_until("\r\n\r\n").empty());
   ASSERT_EQ(connect().ask(get_a).status, 200U);

@@ -39,7 +39,7 @@ class RequestParser {
   // Where body bytes go (nullptr: nowhere), and after how many of them the request fails with 413.
   void collect(std::string* into, std::uint64_t most);
 
-  // Once the head is complete. The request's body is not touched unless collect() names it.
+  // Once the head is complete; may be moved away. Its body stays empty: see collect().
   HttpRequest& request();
   bool http11() const;
   bool keep_alive() const;

@@ -9,6 +9,7 @@ namespace millrace::api {
 namespace {
 
 using enum Method;
+constexpr std::optional<Scope> no_key;
 
 constexpr auto table = std::to_array<Route>({
     {post, "/v1/tasks", Scope::put, "putTasks", put_tasks, Body::tasks},
@@ -76,9 +77,9 @@ constexpr auto table = std::to_array<Route>({
     {get, "/v1/keys", Scope::admin, "listKeys", list_keys},
     {post, "/v1/keys", Scope::admin, "createKey", create_key, Body::json},
     {remove, "/v1/keys/{id}", Scope::admin, "revokeKey", revoke_key},
-    {get, "/v1/session", Scope::anyone, "getSession", get_session},
-    {post, "/v1/session", Scope::anyone, "openSession", open_session, Body::json},
-    {remove, "/v1/session", Scope::anyone, "closeSession", close_session},
+    {get, "/v1/session", no_key, "getSession", get_session},
+    {post, "/v1/session", no_key, "openSession", open_session, Body::json},
+    {remove, "/v1/session", no_key, "closeSession", close_session},
     {get, "/v1/actions", Scope::read, "listActions", list_actions},
     {get, "/v1/server", Scope::read, "getServer", server_info},
     {get, "/v1/events", Scope::read, "getEvents", get_events},
@@ -87,10 +88,10 @@ constexpr auto table = std::to_array<Route>({
     {get, "/metrics", Scope::read, "getMetrics", get_metrics},
     {get, "/v1/export", Scope::admin, "exportLines", export_lines},
     {post, "/v1/import", Scope::admin, "importLines", nullptr, Body::lines},
-    // Answered whatever the server is doing, so without a handler of their own.
-    {get, "/health", Scope::open, "getHealth", nullptr},
-    {get, "/ready", Scope::open, "getReady", nullptr},
-    {get, "/openapi.json", Scope::open, "getOpenApi", nullptr},
+    // Answered by the API itself, since they need no broker.
+    {get, "/health", no_key, "getHealth", nullptr, Body::none, false, true},
+    {get, "/ready", no_key, "getReady", nullptr, Body::none, false, true},
+    {get, "/openapi.json", no_key, "getOpenApi", nullptr, Body::none, false, true},
 });
 
 // Patterns cut into their parts once.

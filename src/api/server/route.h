@@ -5,16 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "api/server/access_check.h"
+#include "access/key.h"
 #include "api/server/http.h"
 
 namespace millrace::api {
 
 struct Call;
+using access::Scope;
 
 enum class Body : std::uint8_t {
   none,      // whatever comes is not looked at
@@ -26,13 +28,15 @@ enum class Body : std::uint8_t {
 
 struct Route {
   Method method = Method::get;
-  std::string_view pattern = {};  // "/v1/tasks/{id}/settle"
-  Scope scope = Scope::read;
-  std::string_view operation = {};  // operationId of the OpenAPI document
+  std::string_view pattern = {};             // "/v1/tasks/{id}/settle"
+  std::optional<Scope> scope = Scope::read;  // what a key must have; nullopt: none is needed
+  std::string_view operation = {};           // operationId of the OpenAPI document
   void (*handle)(std::unique_ptr<Call>) = nullptr;
   Body body = Body::none;
   // The action log keeps the body, as it does of all routes for admins: there is no payload in it.
-  bool tells_body = false;
+  bool logs_body = false;
+  // Answered while the server starts and stops, too.
+  bool always = false;
 };
 
 std::span<const Route> routes();

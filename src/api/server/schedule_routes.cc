@@ -203,8 +203,8 @@ void change_schedule(CallPtr call) {
         return std::unexpected(patched.error().error);
       }
       const auto* queue = std::get_if<std::string>(&patched->task.queue);
-      if (principal && principal->restricted() && patched->task.queue != schedule.task.queue &&
-          (queue == nullptr || !principal->may_touch(*queue))) {
+      if (principal.restricted() && patched->task.queue != schedule.task.queue &&
+          (queue == nullptr || !principal.may_touch(*queue))) {
         *refused = Problem{.status = 403,
                            .code = "forbidden",
                            .detail = "this key may not touch the queue of the changed task"};

@@ -45,10 +45,6 @@ void with_workers(CallPtr call, Then then) {
 // Managing keys is for keys without bounds of their own: others could widen theirs.
 bool may_manage_keys(Call& call) {
   if (!call.query_is_good()) return false;
-  if (!call.options.keys.list) {
-    call.refuse(Error{ErrorCode::not_found, "this server has no keys"});
-    return false;
-  }
   if (!call.restricted()) return true;
   call.refuse(Problem{.status = 403,
                       .code = "forbidden",
@@ -64,8 +60,7 @@ void list_workers(CallPtr call) {
     wire::TextWriter writer(out);
     wire::append(writer.key("workers"), workers);
     // How many processors all queues together could use is for those who may see all queues.
-    const auto& manager = back.options.eyes.manager;
-    if (manager && !back.restricted()) wire::append(writer.key("manager"), manager());
+    if (!back.restricted()) wire::append(writer.key("manager"), back.broker->manager_view());
     writer.close();
     back.answer(std::move(out));
   });
@@ -84,32 +79,38 @@ void get_worker(CallPtr call) {
 
 void list_keys(CallPtr call) {
   if (!may_manage_keys(*call)) return;
-  const auto& list = call->options.keys.list;
-  list(answered<std::vector<KeyView>>(
-      std::move(call), [](CallPtr back, const auto& keys) { back->answer(text_of(keys)); }));
+  StoredKeys& keys = *call->options.keys;
+  LocalBroker& broker = *call->broker;
+  keys.list(broker, answered<std::vector<access::Key>>(
+                        std::move(call), [](CallPtr back, const std::vector<access::Key>& all) {
+                          back->answer(text_of(all));
+                        }));
 }
 
 void create_key(CallPtr call) {
   if (!may_manage_keys(*call)) return;
-  auto key = call->good(read_new_key(call->request.body));
-  if (!key) return;
-  const auto& create = call->options.keys.create;
+  const auto request = call->good(read_key_request(call->request.body));
+  if (!request) return;
+  StoredKeys& keys = *call->options.keys;
+  LocalBroker& broker = *call->broker;
   std::string by(call->key());
-  create(std::move(by), std::move(*key),
-         answered<CreatedKey>(std::move(call), [](CallPtr back, const CreatedKey& created) {
-           back->answer(text_of(created), 201);
-         }));
+  keys.create(
+      broker, std::move(by), *request,
+      answered<access::MadeKey>(std::move(call), [](CallPtr back, const access::MadeKey& made) {
+        back->answer(text_of(made), 201);
+      }));
 }
 
 void revoke_key(CallPtr call) {
   const bool force = call->query.flag("force");
   if (!may_manage_keys(*call)) return;
-  const auto& revoke = call->options.keys.revoke;
+  StoredKeys& keys = *call->options.keys;
+  LocalBroker& broker = *call->broker;
   std::string by(call->key());
   std::string id = call->path[0];
-  revoke(std::move(by), std::move(id), force, answered<void>(std::move(call), [](CallPtr back) {
-           back->answer(HttpResponse{.status = 204});
-         }));
+  keys.revoke(broker, std::move(by), std::move(id), force,
+              answered<void>(std::move(call),
+                             [](CallPtr back) { back->answer(HttpResponse{.status = 204}); }));
 }
 
 void server_info(CallPtr call) {
@@ -129,16 +130,14 @@ void server_info(CallPtr call) {
   most("wait_ms", wire::max_wait), most("lease_ms", limits::max_lease);
   most("delay_ms", limits::max_delay);
   most.close();
-  if (options.connections) wire::append(writer.key("connections"), options.connections());
-  if (options.eyes.standing) {
-    const Standing standing = options.eyes.standing();
-    wire::append(writer.key("alerts_enabled"), standing.alerts_sent);
-    wire::append(writer.key("manager"), standing.manager);
-    if (standing.disk && !call->restricted()) {
-      wire::TextWriter disk(writer.key("disk"));
-      disk("free", wire::always(standing.disk->free)), disk("total", standing.disk->total);
-      disk.close();
-    }
+  if (options.traffic) wire::append(writer.key("connections"), options.traffic().open);
+  const Standing standing = call->broker->standing();
+  wire::append(writer.key("alerts_enabled"), standing.alerts_sent);
+  wire::append(writer.key("manager"), standing.manager);
+  if (standing.disk && !call->restricted()) {
+    wire::TextWriter disk(writer.key("disk"));
+    disk("free", wire::always(standing.disk->free)), disk("total", standing.disk->total);
+    disk.close();
   }
   writer.close();
   call->answer(std::move(out));

@@ -1,8 +1,11 @@
 // Signing in and out, for browsers.
+#include <array>
 #include <utility>
 
+#include "api/server/action_log.h"
 #include "api/server/handlers.h"
 #include "api/server/key_words.h"
+#include "api/server/stored_sessions.h"
 #include "api/wire/text_reader.h"
 #include "api/wire/text_writer.h"
 #include "core/plain_path.h"
@@ -25,14 +28,15 @@ std::string text_of_visit(const Visit& visit) {
   wire::append(writer.key("needs_key"), visit.needs_key);
   wire::append(writer.key("signed_in"), visit.signed_in);
   if (visit.key) {
-    append_rights(writer, visit.key->scopes, visit.key->queues);
+    append_rights(writer, visit.key->about.scopes, visit.key->about.queues);
     wire::TextWriter key(writer.key("key"));
-    key("id", visit.key->id), key("name", visit.key->name);
+    key("id", visit.key->id), key("name", visit.key->about.name);
     key.close();
   } else if (visit.needs_key) {
     append_rights(writer, {}, {});
   } else {
-    append_rights(writer, {Scope::put, Scope::work, Scope::read, Scope::admin}, {});
+    constexpr std::array all = {Scope::put, Scope::work, Scope::read, Scope::admin};
+    append_rights(writer, access::Scopes(all), {});
   }
   writer("expires", visit.expires);
   writer.close();
@@ -46,18 +50,18 @@ HttpResponse response_of(const Visit& visit) {
 }
 
 void note_sign_in(const Call& call, const Visit& visit) {
-  if (!call.options.actions.note) return;
-  call.options.actions.note({.at = call.broker->now(),
-                             .operation = std::string(call.route->operation),
-                             .key = visit.key ? visit.key->id : "",
-                             .name = visit.key ? visit.key->name : "",
-                             .session = true,
-                             .request_id = call.request_id});
+  if (call.options.actions == nullptr) return;
+  call.options.actions->note(*call.broker, {.at = call.broker->now(),
+                                            .operation = std::string(call.route->operation),
+                                            .key = visit.key ? visit.key->id : "",
+                                            .name = visit.key ? visit.key->about.name : "",
+                                            .session = true,
+                                            .request_id = call.request_id});
 }
 
-// False, and refused: nobody can sign in here.
+// False, and refused: users cannot sign in here.
 bool has_sessions(Call& call) {
-  if (call.options.sessions.look) return true;
+  if (call.options.sessions != nullptr) return true;
   call.refuse(Error{ErrorCode::not_found, "nobody can sign in to this server"});
   return false;
 }
@@ -67,7 +71,7 @@ bool has_sessions(Call& call) {
 void get_session(CallPtr call) {
   if (!call->query_is_good()) return;
   if (!has_sessions(*call)) return;
-  call->answer(response_of(call->options.sessions.look(call->request)));
+  call->answer(response_of(call->options.sessions->visit_of(call->request)));
 }
 
 void open_session(CallPtr call) {
@@ -79,33 +83,38 @@ void open_session(CallPtr call) {
         wire::Refusal{.error = {ErrorCode::invalid, "path must be the path of the page, such as /"},
                       .field = "path"});
   }
-  SignIn asked{.key = std::move(words->key),
-               .path = words->path.empty() ? "/" : std::move(words->path),
-               .remote = call->request.remote};
+  const SignIn asked{.key = std::move(words->key),
+                     .path = words->path.empty() ? "/" : std::move(words->path),
+                     .remote = call->request.remote};
   const std::string path = asked.path;
-  const auto& sign_in = call->options.sessions.sign_in;
-  sign_in(std::move(asked),
-          [call = std::move(call), path](std::expected<SignedIn, Problem> signed_in) mutable {
-            if (!signed_in) return call->refuse(std::move(signed_in.error()));
-            note_sign_in(*call, signed_in->visit);
-            HttpResponse response = response_of(signed_in->visit);
-            response.headers.emplace_back(
-                "Set-Cookie", cookie_text(call->request, signed_in->text, path, signed_in->lasts));
-            call->answer(std::move(response));
-          });
+  StoredSessions& sessions = *call->options.sessions;
+  LocalBroker& broker = *call->broker;
+  sessions.sign_in(
+      broker, asked,
+      [call = std::move(call), path](std::expected<SignedIn, Problem> signed_in) mutable {
+        if (!signed_in) return call->refuse(std::move(signed_in.error()));
+        note_sign_in(*call, signed_in->visit);
+        HttpResponse response = response_of(signed_in->visit);
+        response.headers.emplace_back(
+            "Set-Cookie", cookie_text(call->request, signed_in->text, path, signed_in->lasts));
+        call->answer(std::move(response));
+      });
 }
 
 void close_session(CallPtr call) {
   if (!call->query_is_good()) return;
   if (!has_sessions(*call)) return;
-  const auto& sign_out = call->options.sessions.sign_out;
+  StoredSessions& sessions = *call->options.sessions;
+  LocalBroker& broker = *call->broker;
   const HttpRequest& head = call->request;
-  sign_out(head, answered<std::string>(std::move(call), [](CallPtr back, const std::string& path) {
-             HttpResponse response{.status = 204};
-             response.headers.emplace_back(
-                 "Set-Cookie", cookie_text(back->request, {}, path.empty() ? "/" : path, {}));
-             back->answer(std::move(response));
-           }));
+  sessions.sign_out(
+      broker, head,
+      answered<std::string>(std::move(call), [](CallPtr back, const std::string& path) {
+        HttpResponse response{.status = 204};
+        response.headers.emplace_back(
+            "Set-Cookie", cookie_text(back->request, {}, path.empty() ? "/" : path, {}));
+        back->answer(std::move(response));
+      }));
 }
 
 }  // namespace millrace::api

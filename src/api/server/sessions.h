@@ -1,28 +1,23 @@
-// Signing in with a browser, as the routes see it: shapes, functions that somebody else provides,
-// and the cookie.
+// Signing in with a browser: who asks, and the cookie. stored_sessions.h keeps the sessions.
 #pragma once
 
-#include <millrace/result.h>
 #include <millrace/time.h>
-#include <expected>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "access/key.h"
 #include "api/server/http.h"
-#include "api/server/key_admin.h"
-#include "api/server/problem.h"
-#include "broker/caller.h"
 
 namespace millrace::api {
 
 // Who asks, and whether they must say so.
 struct Visit {
   bool needs_key = false;
-  bool signed_in = false;                           // with a session
-  std::optional<KeyView> key = std::nullopt;        // of the session, or of the request itself
-  std::optional<TimePoint> expires = std::nullopt;  // of the session
+  bool signed_in = false;                            // with a session
+  std::shared_ptr<const access::Key> key = nullptr;  // of the session, or of the request itself
+  std::optional<TimePoint> expires = std::nullopt;   // of the session
 };
 
 struct SignIn {
@@ -35,15 +30,6 @@ struct SignedIn {
   Visit visit = {};
   std::string text = {};  // of the cookie
   Duration lasts{};
-};
-
-struct Sessions {
-  std::function<Visit(const HttpRequest& head)> look = {};
-  // 401: the key is not known; 429: that was tried too often. Called once, from any thread.
-  using SignedInOrNot = std::move_only_function<void(std::expected<SignedIn, Problem>)>;
-  std::function<void(SignIn asked, SignedInOrNot done)> sign_in = {};
-  // The path of the cookie; empty: there was no session.
-  std::function<void(const HttpRequest& head, Completion<std::string> done)> sign_out = {};
 };
 
 // ---- The cookie --------------------------------------------------------------------------------

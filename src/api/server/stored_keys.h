@@ -1,35 +1,62 @@
-// API keys that live in the store: what access_check.h and key_admin.h ask for.
+// API keys that live in the store: whether a request may do what it asks for, and managing them.
 #pragma once
 
+#include <expected>
 #include <functional>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "access/key_book.h"
-#include "api/server/access_check.h"
-#include "api/server/key_admin.h"
-#include "broker/local_broker.h"
+#include "api/server/http.h"
+#include "api/server/principal.h"
+#include "api/server/problem.h"
+#include "broker/broker.h"
+#include "core/clock.h"
 #include "core/log.h"
 
 namespace millrace::api {
 
-// The words of the room access in ours, and back.
-access::Scope to_access(Scope scope);
+// On whose behalf a request may go on, or how it is refused: 401 (no key, an unknown or expired
+// one), 403 (without that scope) or 429.
+using Access = std::expected<Principal, Problem>;
 Access access_of(access::Verdict verdict, bool session = false);
-KeyView view_of(const access::Key& key);
 
-// Asks the book about every request. Both must outlive the function.
-AccessCheck check_keys(access::KeyBook& book, std::function<TimePoint()> now);
-// The same about a request that has been let in: costs nothing of the key's rate.
-AccessCheck check_keys_again(const access::KeyBook& book, std::function<TimePoint()> now);
+// Keeps the book up to date with the store. Safe to use from several threads. It must outlive the
+// answers of every broker it is given.
+class StoredKeys {
+ public:
+  // The book and the clock must outlive this.
+  StoredKeys(access::KeyBook& book, Clock& clock, Log log)
+      : book_(book), clock_(clock), log_(std::move(log)) {}
+  StoredKeys(const StoredKeys&) = delete;
+  StoredKeys& operator=(const StoredKeys&) = delete;
 
-// Makes, lists and revokes keys through the broker, and brings the book up to date before it
-// answers. All must outlive whoever calls. The first key of a server must be able to make others,
-// or nobody could.
-KeyAdmin manage_keys(access::KeyBook& book, std::function<LocalBroker*()> broker, Log log);
+  access::KeyBook& book() const { return book_; }
 
-// Reads all keys anew: other processes may have changed them. `done` may be empty.
-void reload_keys(access::KeyBook& book, LocalBroker& broker, const Log& log,
-                 Completion<void> done = nullptr);
+  // Whether the key of a request has this scope. Uses up one request of the key's rate. Does not
+  // block.
+  Access check(const HttpRequest& head, Scope scope);
+  // The same for a request that was let in: uses up nothing of the rate, and is never 429.
+  Access check_again(const HttpRequest& head, Scope scope) const;
+
+  // All keys as the store has them now, by creation.
+  void list(Broker& broker, Completion<std::vector<access::Key>> done);
+  // Makes a key that is valid when `done` is called. `by` is the id of the key that asks, for the
+  // log. `invalid`: the request makes no sense, or is the first one and could not make others.
+  void create(Broker& broker, std::string by, const access::KeyRequest& request,
+              Completion<access::MadeKey> done);
+  // Ends a key; it is void when `done` is called. `not_found`: there is none of that id.
+  // `conflict`: it is the last one that can manage keys, and `force` is not set.
+  void revoke(Broker& broker, std::string by, std::string id, bool force, Completion<void> done);
+  // Reads all keys anew: other processes may have changed them. `done` may be empty.
+  void reload(Broker& broker, Completion<void> done = nullptr);
+
+ private:
+  void remove(Broker& broker, std::string by, std::string id, Completion<void> done);
+
+  access::KeyBook& book_;
+  Clock& clock_;
+  const Log log_;
+};
 
 }  // namespace millrace::api

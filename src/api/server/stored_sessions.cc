@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/server/stored_keys.h"
+#include "access/key_book.h"
 #include "core/mutex.h"
 
 namespace millrace::api {
@@ -13,81 +13,64 @@ namespace {
 constexpr Duration patience = std::chrono::seconds(30);
 constexpr std::size_t most_addresses = 10'000;
 
-Ask ask_of(LocalBroker& broker) {
+Ask ask_of(Broker& broker) {
   return {
       .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
 
-// The session that counts: a key goes first. A proxy that asks for passwords leaves `Basic …` in
-// every request, which is none.
-std::string_view session_without_key(const HttpRequest& head) {
-  return access::bearer_of(head.authorization).empty() ? session_of(head) : "";
-}
-
-Denial ended() {
-  return {.status = 401, .detail = "the session has ended; sign in again"};
+Problem ended() {
+  return {.status = 401, .code = "unauthorized", .detail = "the session has ended; sign in again"};
 }
 
 }  // namespace
 
-StoredSessions::StoredSessions(access::KeyBook& keys, std::function<LocalBroker*()> broker,
-                               std::function<TimePoint()> now, Log log,
+StoredSessions::StoredSessions(StoredKeys& keys, Clock& clock, Log log,
                                const StoredSessionsOptions& options)
-    : keys_(keys),
-      broker_(std::move(broker)),
-      now_(std::move(now)),
-      log_(std::move(log)),
-      options_(options) {}
+    : keys_(keys), clock_(clock), log_(std::move(log)), options_(options) {}
 
 // ---- Who asks ----------------------------------------------------------------------------------
 
-AccessCheck StoredSessions::check() {
-  return [this, by_key = check_keys(keys_, now_)](const HttpRequest& head, Scope scope) -> Access {
-    const std::string_view text = session_without_key(head);
-    if (scope == Scope::open || text.empty() || !keys_.guarded()) return by_key(head, scope);
-    const TimePoint now = now_();
-    const auto session = book_.find(text, now);
-    if (!session) return std::unexpected(ended());
-    return access_of(keys_.check_marked(session->key, session->mark, to_access(scope), now), true);
-  };
+// A key goes first. A proxy that asks for passwords leaves `Basic …` in every request, which is no
+// key.
+std::string_view StoredSessions::deciding_session(const HttpRequest& head) const {
+  const bool has_key = !access::bearer_of(head.authorization).empty();
+  return has_key || !keys_.book().guarded() ? "" : session_of(head);
 }
 
-AccessCheck StoredSessions::check_again() const {
-  return [this, by_key = check_keys_again(keys_, now_)](const HttpRequest& head,
-                                                        Scope scope) -> Access {
-    const std::string_view text = session_without_key(head);
-    if (scope == Scope::open || text.empty() || !keys_.guarded()) return by_key(head, scope);
-    const TimePoint now = now_();
-    const auto session = book_.find(text, now);
-    if (!session) return std::unexpected(ended());
-    return access_of(keys_.check_marked_again(session->key, session->mark, to_access(scope), now),
-                     true);
-  };
+Access StoredSessions::check(const HttpRequest& head, Scope scope) {
+  const std::string_view text = deciding_session(head);
+  if (text.empty()) return keys_.check(head, scope);
+  const TimePoint now = clock_.now();
+  const auto session = book_.find(text, now);
+  if (!session) return std::unexpected(ended());
+  return access_of(keys_.book().check_marked(session->key, session->mark, scope, now), true);
 }
 
-Visit StoredSessions::look(const HttpRequest& head) const {
-  Visit visit{.needs_key = !keys_.is_open()};
+Access StoredSessions::check_again(const HttpRequest& head, Scope scope) const {
+  const std::string_view text = deciding_session(head);
+  if (text.empty()) return keys_.check_again(head, scope);
+  const TimePoint now = clock_.now();
+  const auto session = book_.find(text, now);
+  if (!session) return std::unexpected(ended());
+  return access_of(keys_.book().check_marked_again(session->key, session->mark, scope, now), true);
+}
+
+Visit StoredSessions::visit_of(const HttpRequest& head) const {
+  const access::KeyBook& keys = keys_.book();
+  Visit visit{.needs_key = !keys.is_open()};
   if (!visit.needs_key) return visit;
-  const TimePoint now = now_();
+  const TimePoint now = clock_.now();
   if (const auto text = access::bearer_of(head.authorization); !text.empty()) {
-    const auto key = keys_.key_of(text, now);
-    if (key) visit.key = view_of(*key);
+    visit.key = keys.key_of(text, now);
     return visit;
   }
   const auto session = book_.find(session_of(head), now);
-  const auto key = session ? keys_.key_marked(session->key, session->mark, now) : nullptr;
-  if (!key) return visit;
+  if (!session) return visit;
+  visit.key = keys.key_marked(session->key, session->mark, now);
+  if (!visit.key) return visit;
   visit.signed_in = true;
-  visit.key = view_of(*key);
   visit.expires = session->expires;
   return visit;
-}
-
-Sessions StoredSessions::sessions() {
-  return {.look = [this](const HttpRequest& head) { return look(head); },
-          .sign_in = [this](const SignIn& asked, Opened done) { sign_in(asked, std::move(done)); },
-          .sign_out = [this](const HttpRequest& head,
-                             Completion<std::string> done) { sign_out(head, std::move(done)); }};
 }
 
 // ---- Wrong keys --------------------------------------------------------------------------------
@@ -96,13 +79,13 @@ std::optional<Duration> StoredSessions::too_many(const std::string& remote) {
   const Lock lock(mutex_);
   const auto found = failures_.find(remote);
   if (found == failures_.end()) return std::nullopt;
-  const Duration wait = found->second.retry_after(options_.failures, now_(), 1);
+  const Duration wait = found->second.retry_after(options_.failures, clock_.now(), 1);
   return wait > Duration::zero() ? std::optional(wait) : std::nullopt;
 }
 
 void StoredSessions::failed(const std::string& remote) {
   const Lock lock(mutex_);
-  const TimePoint now = now_();
+  const TimePoint now = clock_.now();
   if (failures_.size() >= most_addresses && !failures_.contains(remote)) {
     std::erase_if(failures_, [&](const auto& each) {
       return each.second.room(options_.failures, now) == options_.failures.max;
@@ -117,9 +100,9 @@ void StoredSessions::failed(const std::string& remote) {
 // Behind a proxy all have one address, so whoever has a key that the server made, which nobody
 // guesses, does not wait for others. What a person chose might be guessed: nobody learns in the
 // meantime whether a guess was right.
-void StoredSessions::sign_in(const SignIn& asked, Opened done) {
-  const auto key = keys_.key_of(asked.key, now_());
-  const bool guessed = !key || keys_.is_chosen(*key);
+void StoredSessions::sign_in(Broker& broker, const SignIn& asked, SignInDone done) {
+  auto key = keys_.book().key_of(asked.key, clock_.now());
+  const bool guessed = !key || keys_.book().is_chosen(*key);
   if (const auto wait = guessed ? too_many(asked.remote) : std::nullopt) {
     return done(std::unexpected(Problem{.status = 429,
                                         .code = "limited",
@@ -134,18 +117,18 @@ void StoredSessions::sign_in(const SignIn& asked, Opened done) {
                                         .detail = "the API key is unknown, or was revoked",
                                         .field = "key"}));
   }
-  auto made = access::make_session(*key, asked.path, options_.lasts, now_());
+  auto made = access::make_session(*key, asked.path, options_.lasts, clock_.now());
   if (!made) return done(std::unexpected(problem_of(made.error())));
-  keep(std::move(*made), *key, std::move(done));
+  keep(broker, std::move(*made), std::move(key), std::move(done));
 }
 
-void StoredSessions::keep(access::MadeSession made, const access::Key& key, Opened done) {
-  LocalBroker& broker = *broker_();
-  for (const std::string& old : book_.surplus(key.id, now_())) forget(broker, old);
+void StoredSessions::keep(Broker& broker, access::MadeSession made,
+                          std::shared_ptr<const access::Key> key, SignInDone done) {
+  for (const std::string& old : book_.surplus(key->id, clock_.now())) forget(broker, old);
   Remember memo = access::to_memo(made.session);
   SignedIn signed_in{.visit = {.needs_key = true,
                                .signed_in = true,
-                               .key = view_of(key),
+                               .key = std::move(key),
                                .expires = made.session.expires},
                      .text = std::move(made.text),
                      .lasts = made.session.expires - made.session.created_at};
@@ -160,15 +143,15 @@ void StoredSessions::keep(access::MadeSession made, const access::Key& key, Open
                   });
 }
 
-void StoredSessions::forget(LocalBroker& broker, const std::string& id) {
+void StoredSessions::forget(Broker& broker, const std::string& id) {
   book_.forget(id);
   broker.remember(ask_of(broker), access::forget_session(id), [](const Result<Memo>&) {});
 }
 
-void StoredSessions::sign_out(const HttpRequest& head, Completion<std::string> done) {
-  const auto session = book_.find(session_of(head), now_());
+void StoredSessions::sign_out(Broker& broker, const HttpRequest& head,
+                              Completion<std::string> done) {
+  const auto session = book_.find(session_of(head), clock_.now());
   if (!session) return done(std::string());
-  LocalBroker& broker = *broker_();
   book_.forget(session->id);
   broker.remember(ask_of(broker), access::forget_session(session->id),
                   [this, session, done = std::move(done)](const Result<Memo>& stored) mutable {
@@ -187,7 +170,7 @@ void StoredSessions::read(const std::vector<Memo>& memos) {
   }
 }
 
-void StoredSessions::reload(LocalBroker& broker) {
+void StoredSessions::reload(Broker& broker) {
   const std::uint64_t reading = book_.begin_reading();
   access::all_memos(
       access::session_prefix,

@@ -1,18 +1,21 @@
-// Sessions that live in the store: what sessions.h asks for.
+// Sessions that live in the store: signing in and out, and access by the cookie of a browser.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <expected>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "access/key_book.h"
 #include "access/session.h"
-#include "api/server/access_check.h"
+#include "api/server/http.h"
+#include "api/server/problem.h"
 #include "api/server/sessions.h"
-#include "broker/local_broker.h"
+#include "api/server/stored_keys.h"
+#include "broker/broker.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/rate_window.h"
@@ -24,38 +27,45 @@ struct StoredSessionsOptions {
   Rate failures{.max = 10, .per = std::chrono::minutes(1)};  // wrong keys from one address
 };
 
-// Everything given must outlive this, and this must outlive whoever was given its functions.
+// Safe to use from several threads. It must outlive the answers of every broker it is given.
 class StoredSessions {
  public:
-  StoredSessions(access::KeyBook& keys, std::function<LocalBroker*()> broker,
-                 std::function<TimePoint()> now, Log log,
+  // The keys and the clock must outlive this.
+  StoredSessions(StoredKeys& keys, Clock& clock, Log log,
                  const StoredSessionsOptions& options = {});
+  StoredSessions(const StoredSessions&) = delete;
+  StoredSessions& operator=(const StoredSessions&) = delete;
 
-  // Who comes with a key, or with the cookie of a session, may do what the key may.
-  AccessCheck check();
-  AccessCheck check_again() const;
-  Sessions sessions();
+  // As StoredKeys::check(); a request without a key may do what the key of its session may.
+  Access check(const HttpRequest& head, Scope scope);
+  // As StoredKeys::check_again().
+  Access check_again(const HttpRequest& head, Scope scope) const;
+
+  // Whose request it is, and whether it needs a key.
+  Visit visit_of(const HttpRequest& head) const;
+  // Begins a session. 401: the key is not known; 429: that was tried too often.
+  using SignInDone = std::move_only_function<void(std::expected<SignedIn, Problem>)>;
+  void sign_in(Broker& broker, const SignIn& asked, SignInDone done);
+  // Ends the session of a request: the path of its cookie; empty: there was no session.
+  void sign_out(Broker& broker, const HttpRequest& head, Completion<std::string> done);
 
   // All sessions as the store had them.
   void read(const std::vector<Memo>& memos);
   // Reads them anew: other processes may have changed them.
-  void reload(LocalBroker& broker);
+  void reload(Broker& broker);
 
  private:
-  using Opened = Sessions::SignedInOrNot;
-
-  Visit look(const HttpRequest& head) const;
-  void sign_in(const SignIn& asked, Opened done);
-  void sign_out(const HttpRequest& head, Completion<std::string> done);
-  void keep(access::MadeSession made, const access::Key& key, Opened done);
-  void forget(LocalBroker& broker, const std::string& id);
+  // The text of the session that decides about a request; empty: its key does.
+  std::string_view deciding_session(const HttpRequest& head) const;
+  void keep(Broker& broker, access::MadeSession made, std::shared_ptr<const access::Key> key,
+            SignInDone done);
+  void forget(Broker& broker, const std::string& id);
   std::optional<Duration> too_many(const std::string& remote);
   void failed(const std::string& remote);
 
-  access::KeyBook& keys_;
+  StoredKeys& keys_;
   access::SessionBook book_;
-  const std::function<LocalBroker*()> broker_;
-  const std::function<TimePoint()> now_;
+  Clock& clock_;
   const Log log_;
   const StoredSessionsOptions options_;
   Mutex mutex_;

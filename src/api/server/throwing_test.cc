@@ -82,7 +82,8 @@ TEST(ThrowingDeathTest, what_is_thrown_outside_of_connections_ends_the_process) 
       {
         ThrowingClock clock;
         clock.always_throws = true;
-        auto listener = Listener::start({.port = 0}, {}, clock);
+        NoHandler handler;
+        auto listener = Listener::start({.port = 0}, handler, clock);
         if (listener) (*listener)->stop();
       },
       "time stands still");

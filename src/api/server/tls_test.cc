@@ -65,7 +65,8 @@ class TlsTest : public ServedTest {
     return client;
   }
   std::string refusal(const TlsFiles& given) {
-    auto started = Listener::start({.port = 0, .tls = given}, {}, clock_);
+    NoHandler handler;
+    auto started = Listener::start({.port = 0, .tls = given}, handler, clock_);
     return started ? "accepted" : started.error().message;
   }
 

@@ -14,10 +14,10 @@ constexpr Duration most = std::chrono::hours(24);
 // Beyond it hours are read instead of minutes: never more than 60 memos.
 constexpr Duration most_minutes = std::chrono::hours(1);
 
-void tell_types(CallPtr call, const Queue& queue, Duration wanted) {
-  const auto& types = call->options.eyes.types;
+void answer_types(CallPtr call, const Queue& queue, Duration wanted) {
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
-  const TimePoint now = call->broker->now();
+  const TimePoint now = broker.now();
   HistoryRequest request{.queue = queue.settings.name, .from = now - wanted};
   if (wanted > most_minutes) request.step = std::chrono::hours(1);
   // A queue that is younger than what was asked for would look slow.
@@ -28,7 +28,7 @@ void tell_types(CallPtr call, const Queue& queue, Duration wanted) {
     const TimePoint since = std::clamp(begun, past.all.sum.at, std::max(now, past.all.sum.at));
     back->answer(wire::text_of(past, since, now));
   };
-  types(ask, std::move(request), answered<TypesPast>(std::move(call), std::move(then)));
+  broker.types(ask, std::move(request), answered<TypesPast>(std::move(call), std::move(then)));
 }
 
 }  // namespace
@@ -37,9 +37,6 @@ void queue_types(CallPtr call) {
   const Duration wanted = call->query.duration("for", most).value_or(usual);
   if (wanted < std::chrono::minutes(1)) call->query.refuse("for", "it must be at least 1m");
   if (!call->query_is_good()) return;
-  if (!call->options.eyes.types) {
-    return call->refuse(Error{ErrorCode::not_found, "this server has no history"});
-  }
   const QueueRef queue = queue_from_text(call->path[0]);
   with_queues(std::move(call), {queue}, [queue, wanted](CallPtr back) {
     Broker& broker = *back->broker;
@@ -48,7 +45,7 @@ void queue_types(CallPtr call) {
       if (found.empty()) {
         return again->refuse(Error{ErrorCode::not_found, "there is no such queue"});
       }
-      tell_types(std::move(again), found.front().queue, wanted);
+      answer_types(std::move(again), found.front().queue, wanted);
     };
     broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(back), std::move(then)));
   });

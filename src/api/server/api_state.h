@@ -1,4 +1,4 @@
-// What the API keeps for those who watch it, and how it is shown.
+// What the API keeps between requests, and the metrics it shows of that.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace millrace::api {
 
-struct Watching {
-  explicit Watching(Clock& clock, const EventStreamsOptions& options) : streams(clock, options) {}
+struct ApiState {
+  explicit ApiState(Clock& clock, const EventStreamsOptions& options) : streams(clock, options) {}
 
   HttpFigures http;
   EventStreams streams;
 };
 
-Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Observed> observed,
+Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<Observed> observed,
                bool ready);
 
 // Sent piece by piece, made when the first is asked for.

@@ -1,10 +1,10 @@
-// For those who watch: metrics, events, history, what needs attention.
+// Metrics, events, history, and alerts.
 #include <fmt/format.h>
 #include <utility>
 
+#include "api/server/api_state.h"
 #include "api/server/handlers.h"
 #include "api/server/metrics_page.h"
-#include "api/server/watching.h"
 #include "api/wire/alerts.h"
 #include "api/wire/events.h"
 #include "api/wire/history.h"
@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t metrics_piece = std::size_t{256} << 10U;
 constexpr Duration most_history = std::chrono::days(31);
-
-bool is_there(Call& call, bool provided, std::string_view what) {
-  if (!provided) {
-    call.refuse(Error{ErrorCode::not_found, fmt::format("this server has no {}", what)});
-  }
-  return provided;
-}
 
 // The name of the queue that the query names, by name, number or UUID; the key may touch it.
 using WithName = std::move_only_function<void(CallPtr, std::optional<std::string>)>;
@@ -55,25 +48,23 @@ void with_queue_name(CallPtr call, const std::optional<std::string>& text, WithN
 std::function<bool(std::string_view)> allowed_queues(const Call& call) {
   if (!call.restricted()) return {};
   return
-      [principal = call.principal](std::string_view queue) { return principal->may_touch(queue); };
+      [principal = call.principal](std::string_view queue) { return principal.may_touch(queue); };
 }
 
 void begin_events(CallPtr call, EventRequest request) {
   const HttpRequest& head = call->request;
-  if (call->options.access) {
-    // A key may be revoked while its stream lasts.
-    request.still_allowed = [access = again(call->options), scope = call->route->scope,
-                             asked = HttpRequest{.host = head.host,
-                                                 .authorization = head.authorization,
-                                                 .cookie = head.cookie,
-                                                 .remote = head.remote}] {
-      return access(asked, scope).has_value();
-    };
-  }
+  // A key may be revoked while its stream lasts.
+  request.still_allowed = [&options = call->options,
+                           asked = HttpRequest{.host = head.host,
+                                               .authorization = head.authorization,
+                                               .cookie = head.cookie,
+                                               .remote = head.remote}] {
+    return check_access_again(options, asked, Scope::read).has_value();
+  };
   request.filter.allowed = allowed_queues(*call);
   HttpResponse response{.content_type = "text/event-stream",
                         .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
-  response.push = call->watching->streams.open(call->options.eyes.events(), std::move(request));
+  response.push = call->state->streams.open(call->broker->events(), std::move(request));
   if (response.push == nullptr) {
     return call->refuse(Problem{.status = 503,
                                 .code = "unavailable",
@@ -87,8 +78,8 @@ void begin_events(CallPtr call, EventRequest request) {
 }
 
 // A queue that is gone may have a past; one that has none must be there.
-void tell_past(CallPtr call, const History& found, const std::optional<std::string>& queue,
-               bool depths) {
+void answer_history(CallPtr call, const History& found, const std::optional<std::string>& queue,
+                    bool depths) {
   std::string text = wire::text_of(found, depths);
   if (!queue || !found.points.empty()) return call->answer(std::move(text));
   Broker& broker = *call->broker;
@@ -101,7 +92,7 @@ void tell_past(CallPtr call, const History& found, const std::optional<std::stri
                 answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
-// Which kinds of events are told.
+// Which kinds of events are wanted.
 void set_kinds(Query& query, EventFilter& filter) {
   HappenedBits kinds = 0;
   for (const std::string& name : query.list("event")) {
@@ -115,7 +106,7 @@ void set_kinds(Query& query, EventFilter& filter) {
   if (kinds != 0) filter.kinds = kinds;
 }
 
-// Where the reader goes on: after what it has seen, told by a header or by a parameter.
+// Where the reader goes on: after what it has seen, by a header or by a parameter.
 void set_place(Call& call, EventRequest& request, const std::optional<std::string>& after) {
   const bool by_header = !call.request.last_event_id.empty();
   if (!by_header && !after) return;
@@ -125,13 +116,13 @@ void set_place(Call& call, EventRequest& request, const std::optional<std::strin
   if (!seen && !by_header) {
     return call.query.refuse("after", "it must be the id of an event, such as 5f3a9c-1024");
   }
-  request.reset = !seen || seen->boot != call.options.eyes.events().boot();
+  request.reset = !seen || seen->boot != call.broker->events().boot();
   if (!request.reset) request.after = seen->number;
 }
 
 }  // namespace
 
-Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Observed> observed,
+Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<Observed> observed,
                bool ready) {
   return {.version = options.version,
           .started_at = options.started_at,
@@ -140,11 +131,11 @@ Shown shown_by(const ApiOptions& options, Watching& watching, std::optional<Obse
           .compat = options.metrics_compat,
           .traffic = options.traffic ? options.traffic() : ListenerCounts{},
           .process = process_figures(),
-          .latencies = watching.http.latencies(),
-          .waits = watching.http.waits(),
-          .event_streams = watching.streams.count(),
-          .events_sent = watching.streams.sent(),
-          .events_skipped = watching.streams.skipped()};
+          .latencies = state.http.latencies(),
+          .waits = state.http.waits(),
+          .event_streams = state.streams.count(),
+          .events_sent = state.streams.sent(),
+          .events_skipped = state.streams.skipped()};
 }
 
 HttpResponse metrics_response(std::move_only_function<Shown()> show) {
@@ -162,28 +153,26 @@ HttpResponse metrics_response(std::move_only_function<Shown()> show) {
 
 void get_metrics(CallPtr call) {
   if (!call->query_is_good()) return;
-  const auto& observe = call->options.eyes.observe;
-  if (!is_there(*call, observe != nullptr, "metrics")) return;
   if (call->restricted()) {
     return call->refuse(Problem{.status = 403,
                                 .code = "forbidden",
                                 .detail = "this key is for some queues only, and metrics are about "
                                           "all of them"});
   }
+  LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   // Whoever answers has no time to write all that; the connection has.
   auto then = [](CallPtr back, Observed observed) {
-    back->answer(metrics_response([&options = back->options, watching = back->watching,
-                                   observed = std::move(observed)]() mutable {
-      const bool ready = !observed.failure;
-      return shown_by(options, *watching, std::move(observed), ready);
-    }));
+    back->answer(metrics_response(
+        [&options = back->options, state = back->state, observed = std::move(observed)]() mutable {
+          const bool ready = !observed.failure;
+          return shown_by(options, *state, std::move(observed), ready);
+        }));
   };
-  observe(ask, answered<Observed>(std::move(call), then));
+  broker.observe(ask, answered<Observed>(std::move(call), then));
 }
 
 void get_events(CallPtr call) {
-  if (!is_there(*call, call->options.eyes.events != nullptr, "events")) return;
   EventRequest request;
   const auto queue = call->query.text("queue");
   request.filter.type = call->query.text("type");
@@ -212,7 +201,6 @@ void get_events(CallPtr call) {
 }
 
 void get_past(CallPtr call) {
-  if (!is_there(*call, call->options.eyes.history != nullptr, "history")) return;
   HistoryRequest request;
   const auto queue = call->query.text("queue");
   request.type = call->query.text("type");
@@ -240,20 +228,20 @@ void get_past(CallPtr call) {
       std::move(call), queue,
       [request = std::move(request)](CallPtr back, std::optional<std::string> name) mutable {
         request.queue = std::move(name);
-        const auto& history = back->options.eyes.history;
+        LocalBroker& broker = *back->broker;
         const Ask ask = back->ask();
         auto then = [queue = request.queue, typed = request.type.has_value()](
-                        CallPtr told, const History& found) {
-          tell_past(std::move(told), found, queue, !typed);
+                        CallPtr read, const History& found) {
+          answer_history(std::move(read), found, queue, !typed);
         };
-        history(ask, std::move(request), answered<History>(std::move(back), std::move(then)));
+        broker.history(ask, std::move(request),
+                       answered<History>(std::move(back), std::move(then)));
       });
 }
 
 void get_alerts(CallPtr call) {
-  if (!is_there(*call, call->options.eyes.standing != nullptr, "alerts")) return;
   if (!call->query_is_good()) return;
-  Standing standing = call->options.eyes.standing();
+  Standing standing = call->broker->standing();
   if (call->restricted()) {
     std::erase_if(standing.alerts, [&](const StandingAlert& alert) {
       return alert.queue.empty() || !call->may_touch(alert.queue);
