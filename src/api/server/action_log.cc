@@ -39,10 +39,10 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 }
 
 // Nobody waits for what is written; whoever reads does.
-Ask to_write(Broker& broker) {
+Ask to_write(LocalBroker& broker) {
   return {.caller = broker.new_caller(), .internal = true};
 }
-Ask to_read(Broker& broker) {
+Ask to_read(LocalBroker& broker) {
   Ask ask = to_write(broker);
   ask.deadline = later(broker.now(), patience);
   return ask;
@@ -120,7 +120,7 @@ void add_action(std::vector<Action>& actions, Action action, std::size_t most) {
 
 // ---- Writing -----------------------------------------------------------------------------------
 
-void ActionLog::note(Broker& broker, Action action) {
+void ActionLog::note(LocalBroker& broker, Action action) {
   action.request = clip(std::move(action.request), most_bytes);
   log_(LogLevel::info, "action",
        {{"operation", action.operation},
@@ -137,7 +137,7 @@ void ActionLog::note(Broker& broker, Action action) {
   write(broker);
 }
 
-void ActionLog::write(Broker& broker) {
+void ActionLog::write(LocalBroker& broker) {
   std::vector<Action> fresh;
   std::int64_t hour = 0;
   {
@@ -156,7 +156,7 @@ void ActionLog::write(Broker& broker) {
 }
 
 // By compare-and-set, since other servers may write the same hour.
-void ActionLog::read_then_write(Broker& broker, std::int64_t hour, std::vector<Action> fresh,
+void ActionLog::read_then_write(LocalBroker& broker, std::int64_t hour, std::vector<Action> fresh,
                                 int tries) {
   broker.recall(
       to_write(broker), {.prefix = key_of(hour), .limit = 1},
@@ -191,7 +191,7 @@ void ActionLog::read_then_write(Broker& broker, std::int64_t hour, std::vector<A
 
 // ---- Reading -----------------------------------------------------------------------------------
 
-void ActionLog::list(Broker& broker, std::string_view cursor, std::size_t limit,
+void ActionLog::list(LocalBroker& broker, std::string_view cursor, std::size_t limit,
                      Completion<ActionPage> done) {
   const auto place = place_of(cursor);
   if (!place) {

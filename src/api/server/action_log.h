@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/log.h"
 #include "core/mutex.h"
 
@@ -52,19 +52,20 @@ class ActionLog {
   ActionLog& operator=(const ActionLog&) = delete;
 
   // Writes an act down through the broker, after those that are being written; returns at once.
-  void note(Broker& broker, Action action);
+  void note(LocalBroker& broker, Action action);
 
   // A page of acts, newest first. `cursor` is the `next` of the page before; empty: from the newest
   // on. `invalid`: it is none.
-  static void list(Broker& broker, std::string_view cursor, std::size_t limit,
+  static void list(LocalBroker& broker, std::string_view cursor, std::size_t limit,
                    Completion<ActionPage> done);
 
   static constexpr std::size_t most_an_hour = 200;
   static constexpr std::size_t most_bytes = 512;  // of a request
 
  private:
-  void write(Broker& broker);
-  void read_then_write(Broker& broker, std::int64_t hour, std::vector<Action> fresh, int tries);
+  void write(LocalBroker& broker);
+  void read_then_write(LocalBroker& broker, std::int64_t hour, std::vector<Action> fresh,
+                       int tries);
 
   const Log log_;
   Mutex mutex_;

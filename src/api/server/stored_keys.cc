@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
 
-Ask ask_of(Broker& broker) {
+Ask ask_of(LocalBroker& broker) {
   return {
       .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
@@ -41,14 +41,14 @@ Access StoredKeys::check_again(const HttpRequest& head, Scope scope) const {
 
 // ---- Managing ----------------------------------------------------------------------------------
 
-void StoredKeys::list(Broker& broker, Completion<std::vector<access::Key>> done) {
+void StoredKeys::list(LocalBroker& broker, Completion<std::vector<access::Key>> done) {
   reload(broker, [this, done = std::move(done)](Result<void> read) mutable {
     if (!read) return done(std::unexpected(std::move(read.error())));
     done(book_.list());
   });
 }
 
-void StoredKeys::create(Broker& broker, std::string by, const access::KeyRequest& request,
+void StoredKeys::create(LocalBroker& broker, std::string by, const access::KeyRequest& request,
                         Completion<access::MadeKey> done) {
   if (!request.scopes.allow(Scope::admin) && !book_.has_admin(broker.now())) {
     return done(fail(ErrorCode::invalid,
@@ -72,7 +72,7 @@ void StoredKeys::create(Broker& broker, std::string by, const access::KeyRequest
                   });
 }
 
-void StoredKeys::revoke(Broker& broker, std::string by, std::string id, bool force,
+void StoredKeys::revoke(LocalBroker& broker, std::string by, std::string id, bool force,
                         Completion<void> done) {
   reload(broker, [this, &broker, by = std::move(by), id = std::move(id), force,
                   done = std::move(done)](Result<void> read) mutable {
@@ -92,7 +92,8 @@ void StoredKeys::revoke(Broker& broker, std::string by, std::string id, bool for
   });
 }
 
-void StoredKeys::remove(Broker& broker, std::string by, std::string id, Completion<void> done) {
+void StoredKeys::remove(LocalBroker& broker, std::string by, std::string id,
+                        Completion<void> done) {
   Remember memo = access::forget_memo(id);
   broker.remember(ask_of(broker), std::move(memo),
                   [this, by = std::move(by), id = std::move(id),
@@ -104,7 +105,7 @@ void StoredKeys::remove(Broker& broker, std::string by, std::string id, Completi
                   });
 }
 
-void StoredKeys::reload(Broker& broker, Completion<void> done) {
+void StoredKeys::reload(LocalBroker& broker, Completion<void> done) {
   const std::uint64_t reading = book_.begin_reading();
   access::all_memos(
       access::memo_prefix,

@@ -10,7 +10,7 @@
 #include "api/server/http.h"
 #include "api/server/principal.h"
 #include "api/server/problem.h"
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/clock.h"
 #include "core/log.h"
 
@@ -40,19 +40,20 @@ class StoredKeys {
   Access check_again(const HttpRequest& head, Scope scope) const;
 
   // All keys as the store has them now, by creation.
-  void list(Broker& broker, Completion<std::vector<access::Key>> done);
+  void list(LocalBroker& broker, Completion<std::vector<access::Key>> done);
   // Makes a key that is valid when `done` is called. `by` is the id of the key that asks, for the
   // log. `invalid`: the request makes no sense, or is the first one and could not make others.
-  void create(Broker& broker, std::string by, const access::KeyRequest& request,
+  void create(LocalBroker& broker, std::string by, const access::KeyRequest& request,
               Completion<access::MadeKey> done);
   // Ends a key; it is void when `done` is called. `not_found`: there is none of that id.
   // `conflict`: it is the last one that can manage keys, and `force` is not set.
-  void revoke(Broker& broker, std::string by, std::string id, bool force, Completion<void> done);
+  void revoke(LocalBroker& broker, std::string by, std::string id, bool force,
+              Completion<void> done);
   // Reads all keys anew: other processes may have changed them. `done` may be empty.
-  void reload(Broker& broker, Completion<void> done = nullptr);
+  void reload(LocalBroker& broker, Completion<void> done = nullptr);
 
  private:
-  void remove(Broker& broker, std::string by, std::string id, Completion<void> done);
+  void remove(LocalBroker& broker, std::string by, std::string id, Completion<void> done);
 
   access::KeyBook& book_;
   Clock& clock_;

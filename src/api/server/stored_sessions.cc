@@ -13,7 +13,7 @@ namespace {
 constexpr Duration patience = std::chrono::seconds(30);
 constexpr std::size_t most_addresses = 10'000;
 
-Ask ask_of(Broker& broker) {
+Ask ask_of(LocalBroker& broker) {
   return {
       .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
 }
@@ -100,7 +100,7 @@ void StoredSessions::failed(const std::string& remote) {
 // Behind a proxy all have one address, so whoever has a key that the server made, which nobody
 // guesses, does not wait for others. What a person chose might be guessed: nobody learns in the
 // meantime whether a guess was right.
-void StoredSessions::sign_in(Broker& broker, const SignIn& asked, SignInDone done) {
+void StoredSessions::sign_in(LocalBroker& broker, const SignIn& asked, SignInDone done) {
   auto key = keys_.book().key_of(asked.key, clock_.now());
   const bool guessed = !key || keys_.book().is_chosen(*key);
   if (const auto wait = guessed ? too_many(asked.remote) : std::nullopt) {
@@ -122,7 +122,7 @@ void StoredSessions::sign_in(Broker& broker, const SignIn& asked, SignInDone don
   keep(broker, std::move(*made), std::move(key), std::move(done));
 }
 
-void StoredSessions::keep(Broker& broker, access::MadeSession made,
+void StoredSessions::keep(LocalBroker& broker, access::MadeSession made,
                           std::shared_ptr<const access::Key> key, SignInDone done) {
   for (const std::string& old : book_.surplus(key->id, clock_.now())) forget(broker, old);
   Remember memo = access::to_memo(made.session);
@@ -143,12 +143,12 @@ void StoredSessions::keep(Broker& broker, access::MadeSession made,
                   });
 }
 
-void StoredSessions::forget(Broker& broker, const std::string& id) {
+void StoredSessions::forget(LocalBroker& broker, const std::string& id) {
   book_.forget(id);
   broker.remember(ask_of(broker), access::forget_session(id), [](const Result<Memo>&) {});
 }
 
-void StoredSessions::sign_out(Broker& broker, const HttpRequest& head,
+void StoredSessions::sign_out(LocalBroker& broker, const HttpRequest& head,
                               Completion<std::string> done) {
   const auto session = book_.find(session_of(head), clock_.now());
   if (!session) return done(std::string());
@@ -170,7 +170,7 @@ void StoredSessions::read(const std::vector<Memo>& memos) {
   }
 }
 
-void StoredSessions::reload(Broker& broker) {
+void StoredSessions::reload(LocalBroker& broker) {
   const std::uint64_t reading = book_.begin_reading();
   access::all_memos(
       access::session_prefix,

@@ -14,7 +14,7 @@
 #include "api/server/problem.h"
 #include "api/server/sessions.h"
 #include "api/server/stored_keys.h"
-#include "broker/broker.h"
+#include "broker/local_broker.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -45,21 +45,21 @@ class StoredSessions {
   Visit visit_of(const HttpRequest& head) const;
   // Begins a session. 401: the key is not known; 429: that was tried too often.
   using SignInDone = std::move_only_function<void(std::expected<SignedIn, Problem>)>;
-  void sign_in(Broker& broker, const SignIn& asked, SignInDone done);
+  void sign_in(LocalBroker& broker, const SignIn& asked, SignInDone done);
   // Ends the session of a request: the path of its cookie; empty: there was no session.
-  void sign_out(Broker& broker, const HttpRequest& head, Completion<std::string> done);
+  void sign_out(LocalBroker& broker, const HttpRequest& head, Completion<std::string> done);
 
   // All sessions as the store had them.
   void read(const std::vector<Memo>& memos);
   // Reads them anew: other processes may have changed them.
-  void reload(Broker& broker);
+  void reload(LocalBroker& broker);
 
  private:
   // The text of the session that decides about a request; empty: its key does.
   std::string_view deciding_session(const HttpRequest& head) const;
-  void keep(Broker& broker, access::MadeSession made, std::shared_ptr<const access::Key> key,
+  void keep(LocalBroker& broker, access::MadeSession made, std::shared_ptr<const access::Key> key,
             SignInDone done);
-  void forget(Broker& broker, const std::string& id);
+  void forget(LocalBroker& broker, const std::string& id);
   std::optional<Duration> too_many(const std::string& remote);
   void failed(const std::string& remote);
 
