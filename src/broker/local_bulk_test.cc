@@ -242,7 +242,7 @@ TEST_F(LocalBulkTest, who_waits_for_a_task_hears_that_it_was_cancelled_or_remove
 TEST_F(LocalBulkTest, cancelled_tasks_still_tell_their_callback) {
   const TaskId id = put("q", {.callback = Callback{.url = "http://example.org", .events = 31}});
   must(act({.request = {.action = BulkAction::cancel}, .tasks = {seen(id)}}));
-  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+  EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
 TEST_F(LocalBulkTest, whoever_watches_hears_what_was_done_and_where) {

@@ -31,7 +31,7 @@ Schedule every(Duration interval, Schedule fields = {}) {
 
 // Payloads of all that was put, oldest first.
 std::vector<std::string> ticks(BrokerDriver& d) {
-  return d.notices("q");
+  return d.payloads("q");
 }
 
 // ---- Which ticks

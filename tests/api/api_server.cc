@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>
 
-#include "api/wire/views.h"
 #include "app/api_parts.h"
 
 namespace millrace::test {
@@ -26,8 +25,7 @@ std::string member(const std::string& json, std::string_view name) {
 }
 
 ApiServer::ApiServer(ServerOptions options)
-    : driver({.rules = {.compose = wire::compose_notice, .history = options.history}},
-             std::move(options.store)),
+    : driver({.rules = {.history = options.history}}, std::move(options.store)),
       api(with_parts(std::move(options.api))) {
   if (options.started) api.start(*driver.broker);
   auto started = api::Listener::start({.port = 0}, api.handler(), driver.clock);
