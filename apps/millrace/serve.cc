@@ -15,7 +15,6 @@
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
 #include "api/server/stored_sessions.h"
-#include "api/wire/views.h"
 #include "app/stores.h"
 #include "apps/millrace/serve_options.h"
 #include "apps/millrace/work.h"
@@ -243,7 +242,7 @@ class Server {
     LocalBrokerOptions options;
     options.rules = {.retry = config::retry_policy_of(settings_),
                      .create_unknown_queues = settings_.queues_create_unknown,
-                     .compose = wire::compose_notice,
+                     .webhooks = true,
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
                      .manager = settings_.manager_enabled && !only_upkeep(),

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "api/client/http_broker.h"
-#include "api/wire/views.h"
 #include "app/stores.h"
 #include "core/store_url.h"
 #include "store/save.h"
@@ -20,7 +19,7 @@ Result<Opened> open_local(Clock& clock, std::string_view url, const OpenOptions&
   if (!store) return std::unexpected(std::move(store.error()));
   LocalBrokerOptions broker;
   broker.rules.retry = options.retry;
-  broker.rules.compose = wire::compose_notice;
+  broker.rules.webhooks = true;
   broker.rules.manager = options.manager;
   broker.rules.log = options.log;
   // Runs in virtual time are reproducible.

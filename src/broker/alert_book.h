@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/notice.h"
+#include "broker/alert.h"
 #include "core/mutex.h"
 
 namespace millrace {

@@ -49,7 +49,7 @@ Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint no
       leases(given.leases),
       figures(now, {.priorities = given.priority_figures, .minutes = given.history}),
       alerts_sent(given.alert_window),
-      notices(given.compose, given.alerts, alerts_sent, ids),
+      notices(given.webhooks, given.alerts, alerts_sent, ids),
       waiters(
           {.most = given.waiters, .poll = store_traits.several_processes || store_traits.recovers}),
       events(mixed(seed + 2)),

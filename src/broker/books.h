@@ -34,7 +34,9 @@ struct BooksOptions {
   RetryPolicy retry = {};  // the server's default
   bool create_unknown_queues = true;
   QueueSettings new_queue = {};  // what a queue that was never configured looks like
-  ComposeNotice compose = {};
+  // Stores the webhooks of tasks that have a callback; without it such tasks are refused. Webhooks
+  // and alerts go out where a worker delivers them (worker/deliverer.h).
+  bool webhooks = false;
   bool alerts = false;
   Duration alert_window = std::chrono::minutes(10);  // the same alert at most once per window
   bool manager = false;                              // moves processors between queues

@@ -16,10 +16,7 @@ template <class T>
 std::shared_ptr<const LeaseExtras> extras_of(const T& task) {
   if (!task.max_lost && !task.retry && !task.callback) return nullptr;
   LeaseExtras extras{.max_lost = task.max_lost, .retry = task.retry, .callback = task.callback};
-  if (task.callback) {
-    extras.request_id = task.request_id;
-    extras.metadata = task.metadata;
-  }
+  if (task.callback) extras.request_id = task.request_id;
   return std::make_shared<const LeaseExtras>(std::move(extras));
 }
 

@@ -30,9 +30,7 @@ struct LeaseExtras {
   std::optional<std::uint32_t> max_lost = std::nullopt;
   std::optional<RetryRules> retry = std::nullopt;
   std::optional<Callback> callback = std::nullopt;
-  // For the callback.
-  std::string request_id = {};
-  std::string metadata = {};
+  std::string request_id = {};  // for the callback
 };
 
 // What deciding about a lease and reporting on it need. None of it changes while the lease lasts.

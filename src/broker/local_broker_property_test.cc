@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "broker/local_broker.h"
+#include "payload/delivery_payload.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 
@@ -38,8 +39,7 @@ class Life {
   void check() {
     std::map<TaskId, std::map<std::string, int>> webhooks;
     for (const Task& task : d_.all("$webhooks")) {
-      const std::string state = task.payload.substr(8, task.payload.find('|', 8) - 8);
-      ++webhooks[task.parent][state];
+      ++webhooks[task.parent][must(parse_delivery(task.payload)).state];
     }
     for (const TaskId& id : put_) {
       const Task task = d_.find(id);
@@ -195,7 +195,7 @@ TEST(LocalBrokerProperty, a_decision_is_the_same_with_and_without_a_memory) {
         if (forgets) d.restart();
         d.settle(lease, outcomes[i]);
         ends.push_back(d.find(id));
-        told.push_back(d.notices("$webhooks"));
+        told.push_back(d.webhooks());
       }
       EXPECT_EQ(ends[0], ends[1]);
       EXPECT_EQ(told[0], told[1]);

@@ -205,7 +205,7 @@ TEST_F(LocalEvents, what_an_operator_does_is_told) {
   EXPECT_THAT(news(), ElementsAre("released queued q t by shop"));
   change({.start = d.now() + 1h});
   EXPECT_THAT(news(), ElementsAre("changed delayed q t by shop"));
-  change({.delivery = DeliveryNote{.attempts = 1}});
+  change({.delivery_attempt = "200"});
   EXPECT_THAT(news(), IsEmpty());
   must(d.try_cancel(id));
   news();

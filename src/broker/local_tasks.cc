@@ -210,7 +210,7 @@ Result<void> LocalBroker::look_up_changes(Store& store, const std::vector<TaskUp
   std::vector<TaskId> ids;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    // A note about a delivery is no event.
+    // A delivery attempt is no event.
     if (!updates[i].release && !updates[i].priority && !updates[i].start) continue;
     ids.push_back(updates[i].id);
     places.push_back(i);

@@ -25,7 +25,7 @@ void tell_cancelled(Books& books, const std::vector<Cancelled>& tasks, const Bro
   }
 }
 
-// A note about a delivery is no event.
+// A delivery attempt is no event.
 std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, const Task& task) {
   if (!update.release && !update.priority && !update.start && !update.queue) return std::nullopt;
   return Changed{place, told_of(task),

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-// What a notice may add to the result: names, error texts, metadata.
+// What a webhook may add to the result: names and error texts.
 constexpr std::size_t beside_result = 64 * limits::kib;
 
 std::optional<TaskState> state_after(Event event) {
@@ -42,18 +42,15 @@ bool wants(const Callback* callback, TaskState state) {
   }
 }
 
-Notice notice_about(const Subject& subject, TaskState state, const std::optional<TaskError>& error,
-                    TimePoint now) {
+WebhookEvent webhook_about(const Subject& subject, TaskState state,
+                           const std::optional<TaskError>& error) {
   return {.task = subject.id,
           .queue = std::string(subject.queue),
           .type = std::string(subject.type),
           .state = state,
           .error = error,
-          .counters = subject.counters,
           .client_id = std::string(subject.client_id),
-          .request_id = std::string(subject.request_id),
-          .metadata = std::string(subject.metadata),
-          .at = now};
+          .request_id = std::string(subject.request_id)};
 }
 
 template <class T>
@@ -64,8 +61,7 @@ Subject subject_from(const T& task) {
           .callback = task.callback ? &*task.callback : nullptr,
           .counters = task.counters,
           .client_id = task.client_id,
-          .request_id = task.request_id,
-          .metadata = task.metadata};
+          .request_id = task.request_id};
 }
 
 }  // namespace
@@ -103,7 +99,6 @@ Subject subject_of(const LeaseNote& note) {
     subject.callback = &*note.extras->callback;
     subject.client_id = note.client_id;
     subject.request_id = note.extras->request_id;
-    subject.metadata = note.extras->metadata;
   }
   return subject;
 }
@@ -116,57 +111,57 @@ Subject subject_of(const Task& task) {
   return subject_from(task);
 }
 
+std::optional<NewTask> Notices::alert_of(const Settlement& settlement, const Subject& subject,
+                                         TimePoint now) const {
+  if (!alerts_ || is_internal(subject.queue)) return std::nullopt;
+  const TaskAlert about = alert_about(settlement.event, settlement.error);
+  if (about.message.empty()) return std::nullopt;
+  AlertEvent event{.message = std::string(about.message),
+                   .task = subject.id,
+                   .queue = std::string(subject.queue),
+                   .type = std::string(subject.type),
+                   .error = settlement.error,
+                   .retries = subject.counters.retries,
+                   .client_id = std::string(subject.client_id),
+                   .request_id = std::string(subject.request_id),
+                   .at = now};
+  const auto held_back = sent_.let_through({about.kind, event.queue, event.type}, now);
+  if (!held_back) return std::nullopt;
+  event.facts = {
+      .kind = about.kind, .title = title_of(event.queue, event.type), .held_back = *held_back};
+  return alert(event, now);
+}
+
 void Notices::add_to(Settlement& settlement, const Subject& subject, TimePoint now) const {
-  if (!compose_) return;
   const auto state = state_after(settlement.event);
   if (!state) return;
-  const bool calls_back = wants(subject.callback, *state);
-  const TaskAlert about = alerts_ && !is_internal(subject.queue)
-                              ? alert_about(settlement.event, settlement.error)
-                              : TaskAlert();
-  std::optional<std::uint64_t> alerts;
-  if (!about.message.empty()) {
-    alerts =
-        sent_.let_through({about.kind, std::string(subject.queue), std::string(subject.type)}, now);
+  if (auto alert = alert_of(settlement, subject, now)) {
+    settlement.follow_ups.push_back(std::move(*alert));
   }
-  if (!calls_back && !alerts) return;
-  Notice notice = notice_about(subject, *state, settlement.error, now);
-  const bool decided = settlement.event == Event::retry || settlement.event == Event::exhaust;
-  if (decided) {
-    const auto deliveries = notice.counters.deliveries;
-    notice.counters = settlement.counters;
-    notice.counters.deliveries = deliveries;
-  }
-  if (alerts) {
-    Notice told = notice;
-    told.subject = about.message;
-    told.alert = {
-        .kind = about.kind, .title = title_of(notice.queue, notice.type), .held_back = *alerts};
-    settlement.follow_ups.push_back(alert(std::move(told), now));
-  }
-  if (!calls_back) return;
+  if (!webhooks_ || !wants(subject.callback, *state)) return;
+  WebhookEvent event = webhook_about(subject, *state, settlement.error);
+  event.result = settlement.result;
   std::size_t used = 0;
   for (const NewTask& task : settlement.follow_ups) {
     used += task.payload.size() + task.metadata.size();
   }
-  notice.result = settlement.result;
   const std::size_t room =
       limits::max_follow_up_bytes - std::min(used, limits::max_follow_up_bytes);
-  settlement.follow_ups.push_back(webhook(subject, std::move(notice), room, now));
+  settlement.follow_ups.push_back(webhook(subject, std::move(event), room, now));
 }
 
 std::vector<NewTask> Notices::of_cancel(const Subject& subject, const std::string& reason,
                                         TimePoint now) const {
   std::vector<NewTask> tasks;
-  if (!compose_ || !wants(subject.callback, TaskState::cancelled)) return tasks;
+  if (!webhooks_ || !wants(subject.callback, TaskState::cancelled)) return tasks;
   const TaskError error{.code = "cancelled", .message = reason, .failed_at = now};
-  Notice notice = notice_about(subject, TaskState::cancelled, error, now);
-  tasks.push_back(webhook(subject, std::move(notice), limits::max_follow_up_bytes, now));
+  tasks.push_back(webhook(subject, webhook_about(subject, TaskState::cancelled, error),
+                          limits::max_follow_up_bytes, now));
   return tasks;
 }
 
 Result<NewTask> Notices::again(const Task& task, TimePoint now) const {
-  if (!compose_) return fail(ErrorCode::conflict, "nothing here delivers callbacks");
+  if (!webhooks_) return fail(ErrorCode::conflict, "nothing here delivers callbacks");
   if (!task.callback) {
     return fail(ErrorCode::conflict,
                 "the task has no callback: it was put without one, so there is nothing to deliver");
@@ -178,23 +173,22 @@ Result<NewTask> Notices::again(const Task& task, TimePoint now) const {
                             name_of(task.state)));
   }
   const Subject subject = subject_of(task);
-  Notice notice = notice_about(subject, task.state, task.error, task.finished_at.value_or(now));
-  notice.result = task.result;
-  return webhook(subject, std::move(notice), limits::max_follow_up_bytes, now);
+  WebhookEvent event = webhook_about(subject, task.state, task.error);
+  event.result = task.result;
+  return webhook(subject, std::move(event), limits::max_follow_up_bytes, now);
 }
 
-NewTask Notices::webhook(const Subject& subject, Notice notice, std::size_t room,
+NewTask Notices::webhook(const Subject& subject, WebhookEvent event, std::size_t room,
                          TimePoint now) const {
-  notice.kind = NoticeKind::webhook;
-  notice.url = subject.callback->url;
+  event.url = subject.callback->url;
   const std::size_t most = std::min(room, limits::max_payload);
   std::string payload;
-  if (notice.result.size() + beside_result <= most) payload = compose_(notice);
+  if (event.result.size() + beside_result <= most) payload = payload_of(event);
   // Written as JSON it may be larger than it was.
   if (payload.empty() || payload.size() > most) {
-    notice.result_left_out = !notice.result.empty();
-    notice.result.clear();
-    payload = compose_(notice);
+    event.result_left_out = !event.result.empty();
+    event.result.clear();
+    payload = payload_of(event);
   }
   RetryRules retry;
   retry.max_retries = std::max<std::uint32_t>(subject.callback->max_attempts, 1) - 1;
@@ -208,15 +202,14 @@ NewTask Notices::webhook(const Subject& subject, Notice notice, std::size_t room
           .parent = subject.id};
 }
 
-NewTask Notices::alert(Notice notice, TimePoint now) const {
-  notice.kind = NoticeKind::alert;
+NewTask Notices::alert(const AlertEvent& event, TimePoint now) const {
   return {.id = {ids_.next(now)},
           .queue = std::string(alerts_queue),
           .type = "alert",
-          .payload = compose_(notice),
-          .client_id = notice.client_id,
-          .request_id = notice.request_id,
-          .parent = notice.task};
+          .payload = payload_of(event),
+          .client_id = event.client_id,
+          .request_id = event.request_id,
+          .parent = event.task};
 }
 
 }  // namespace millrace

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "broker/alert_book.h"
+#include "broker/delivery.h"
 #include "broker/ids.h"
 #include "broker/lease_book.h"
-#include "broker/notice.h"
 #include "core/values.h"
 
 namespace millrace {
 
-// The task a notice is about.
+// The task that a webhook or an alert is about.
 struct Subject {
   TaskId id = {};
   std::string_view queue = {};
@@ -29,14 +29,13 @@ struct Subject {
   Counters counters = {};
   std::string_view client_id = {};
   std::string_view request_id = {};
-  std::string_view metadata = {};
 };
 
 Subject subject_of(const LeaseNote& note);
 Subject subject_of(const Lease& lease);
 Subject subject_of(const Task& task);
 
-// What whoever runs the server should hear of the end of a task; empty: nothing.
+// What the operator is alerted to by the end of a task; without a message: nothing.
 struct TaskAlert {
   AlertKind kind = AlertKind::task_dead;
   std::string_view message = {};
@@ -49,15 +48,14 @@ std::string title_of(const std::string& queue, const std::string& type);
 
 class Notices {
  public:
-  // Without `compose` there are neither webhooks nor alerts.
-  Notices(ComposeNotice compose, bool alerts, AlertBook& sent, Ids& ids)
-      : compose_(std::move(compose)), alerts_(alerts), sent_(sent), ids_(ids) {}
+  Notices(bool webhooks, bool alerts, AlertBook& sent, Ids& ids)
+      : webhooks_(webhooks), alerts_(alerts), sent_(sent), ids_(ids) {}
 
-  bool can_call_back() const { return static_cast<bool>(compose_); }
-  bool can_alert() const { return alerts_ && compose_; }
+  bool can_call_back() const { return webhooks_; }
+  bool can_alert() const { return alerts_; }
 
-  // Adds to a decided settlement what the world is to be told of it. A result that finds no room
-  // beside the other follow-ups is left out of the notice; the task keeps it.
+  // Adds the webhook and the alert, if there are any, to a decided settlement. A result that finds
+  // no room beside the other follow-ups is left out of the webhook; the task keeps it.
   void add_to(Settlement& settlement, const Subject& subject, TimePoint now) const;
 
   // What goes along with the cancellation of a waiting task.
@@ -68,11 +66,16 @@ class Notices {
   Result<NewTask> again(const Task& task, TimePoint now) const;
 
   // The task that sends an alert. Only where can_alert().
-  NewTask alert(Notice notice, TimePoint now) const;
+  NewTask alert(const AlertEvent& event, TimePoint now) const;
 
  private:
-  NewTask webhook(const Subject& subject, Notice notice, std::size_t room, TimePoint now) const;
-  ComposeNotice compose_;
+  // The alert that goes along with a settlement, unless one like it was sent just now.
+  std::optional<NewTask> alert_of(const Settlement& settlement, const Subject& subject,
+                                  TimePoint now) const;
+  NewTask webhook(const Subject& subject, WebhookEvent event, std::size_t room,
+                  TimePoint now) const;
+
+  bool webhooks_;
   bool alerts_;
   AlertBook& sent_;
   Ids& ids_;

@@ -41,7 +41,7 @@ TEST(Notices, a_completed_task_calls_back_with_its_result) {
   BrokerDriver d;
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Done{"42"});
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|42||r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|42||r"));
   const Task webhook = d.all("$webhooks").front();
   EXPECT_EQ(webhook.parent, put.id);
   EXPECT_EQ(webhook.type, "webhook");
@@ -63,10 +63,10 @@ TEST(Notices, a_failed_try_calls_back_where_that_was_wished) {
   BrokerDriver d;
   d.put(with_callback({.retry = RetryRules{.max_retries = 1}}));
   d.settle(d.take_one("q"), Failed{error("no", "boom")});
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|retrying|http://x||boom|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|retrying|http://x||boom|r"));
   d.live(1min);
   d.settle(d.take_one("q"), Failed{error("no", "boom")});
-  EXPECT_THAT(d.notices("$webhooks"),
+  EXPECT_THAT(d.webhooks(),
               ElementsAre("webhook|retrying|http://x||boom|r", "webhook|dead|http://x||boom|r"));
 }
 
@@ -76,7 +76,7 @@ TEST(Notices, only_the_wished_events_call_back) {
   d.settle(d.take_one("q"), Done{});
   d.put(with_callback({}, static_cast<std::uint8_t>(CallbackOn::failed)));
   d.settle(d.take_one("q"), Failed{error("no", "bad"), false});
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|failed|http://x||bad|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|failed|http://x||bad|r"));
 }
 
 TEST(Notices, snoozing_and_giving_back_send_nothing) {
@@ -84,7 +84,7 @@ TEST(Notices, snoozing_and_giving_back_send_nothing) {
   d.put(with_callback());
   d.settle(d.take_one("q"), GiveBack{});
   d.settle(d.take_one("q"), Snooze{d.now() + 1s});
-  EXPECT_THAT(d.notices("$webhooks"), IsEmpty());
+  EXPECT_THAT(d.webhooks(), IsEmpty());
 }
 
 TEST(Notices, cancelling_a_waiting_task_calls_back_in_the_same_commit) {
@@ -92,7 +92,7 @@ TEST(Notices, cancelling_a_waiting_task_calls_back_in_the_same_commit) {
   const Put put = d.put(with_callback());
   EXPECT_THAT(d.try_cancel(put.id), IsOkAndHolds(TaskState::cancelled));
   EXPECT_THAT(d.try_cancel(put.id), FailsWith(ErrorCode::conflict));
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
   EXPECT_EQ(d.queue("q").figures.cancelled, 1U);
 }
 
@@ -101,11 +101,11 @@ TEST(Notices, a_run_that_was_to_be_cancelled_ends_cancelled_with_its_callback) {
   const Put put = d.put(with_callback());
   const Lease lease = d.take_one("q");
   EXPECT_THAT(d.try_cancel(put.id), IsOkAndHolds(TaskState::processing));
-  EXPECT_THAT(d.notices("$webhooks"), IsEmpty());
+  EXPECT_THAT(d.webhooks(), IsEmpty());
   const Settled settled = d.settle(lease, Failed{error("no", "boom")});
   EXPECT_EQ(settled.status, SettleStatus::applied);
   EXPECT_EQ(settled.state, TaskState::cancelled);
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
   EXPECT_EQ(d.queue("q").figures.cancelled, 1U);
   EXPECT_EQ(d.queue("q").figures.retried, 0U);
 }
@@ -117,7 +117,7 @@ TEST(Notices, so_it_does_after_a_restart) {
   must(d.try_cancel(put.id));
   d.restart();
   EXPECT_EQ(d.settle(lease, Snooze{d.now() + 1h}).state, TaskState::cancelled);
-  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+  EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
 TEST(Notices, a_run_that_is_done_completes_whatever_was_requested) {
@@ -126,7 +126,7 @@ TEST(Notices, a_run_that_is_done_completes_whatever_was_requested) {
   const Lease lease = d.take_one("q");
   must(d.try_cancel(put.id));
   EXPECT_EQ(d.settle(lease, Done{"1"}).state, TaskState::completed);
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|1||r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|1||r"));
 }
 
 TEST(Notices, a_task_whose_workers_are_lost_for_good_calls_back) {
@@ -134,14 +134,14 @@ TEST(Notices, a_task_whose_workers_are_lost_for_good_calls_back) {
   d.put(with_callback({.max_lost = 0}));
   d.take_one("q");
   d.live(2min);
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|dead|http://x||worker_lost|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|dead|http://x||worker_lost|r"));
 }
 
 TEST(Notices, a_task_that_was_not_started_in_time_calls_back) {
   BrokerDriver d;
   d.put(with_callback({.start_by = t0 + 10s}));
   d.live(11s);
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||expired|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||expired|r"));
 }
 
 TEST(Notices, a_settlement_that_is_repeated_calls_back_once) {
@@ -150,7 +150,7 @@ TEST(Notices, a_settlement_that_is_repeated_calls_back_once) {
   const Lease lease = d.take_one("q");
   d.settle(lease, Done{});
   EXPECT_EQ(d.settle(lease, Done{}).status, SettleStatus::already);
-  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+  EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
 TEST(Notices, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
@@ -158,7 +158,7 @@ TEST(Notices, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
   const std::string result(limits::max_result, 'x');
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Done{result});
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|left out||r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|left out||r"));
   EXPECT_EQ(d.find(put.id).result, result);
 }
 
@@ -167,7 +167,7 @@ TEST(Notices, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
   d.put(with_callback());
   const std::vector<NewTask> large(4, {.queue = "next", .payload = std::string(900'000, 'x')});
   EXPECT_THAT(d.try_settle(d.take_one("q"), Done{std::string(700'000, 'r')}, large), IsOk());
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|completed|http://x|left out||r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|left out||r"));
 }
 
 TEST(Notices, too_many_follow_ups_are_refused_with_the_webhook_counted) {
@@ -185,8 +185,8 @@ TEST(Notices, an_exhausted_task_alerts) {
   BrokerDriver d(with_alerts());
   const Put put = d.put({.queue = "q"});
   d.settle(d.take_one("q"), Failed{error("no", "boom")});
-  EXPECT_THAT(d.notices("$alerts"), ElementsAre("alert|Task failed after maximum retries|" +
-                                                to_text(put.id.value) + "|boom|0"));
+  EXPECT_THAT(d.alerts(), ElementsAre("alert|Task failed after maximum retries|" +
+                                      to_text(put.id.value) + "|boom|0"));
 }
 
 // S0-155
@@ -194,16 +194,16 @@ TEST(Notices, a_key_that_is_refused_alerts) {
   BrokerDriver d(with_alerts());
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Failed{error("no", "authentication_error")});
-  EXPECT_THAT(d.notices("$alerts"), ElementsAre("alert|API key validation failure|" +
-                                                to_text(put.id.value) + "|authentication_error|0"));
-  EXPECT_THAT(d.notices("$webhooks"), SizeIs(1));
+  EXPECT_THAT(d.alerts(), ElementsAre("alert|API key validation failure|" + to_text(put.id.value) +
+                                      "|authentication_error|0"));
+  EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
 TEST(Notices, no_alerts_about_internal_tasks_or_if_alerts_are_off) {
   BrokerDriver quiet;
   quiet.put({.queue = "q", .retry = RetryRules{.max_retries = 0}});
   quiet.settle(quiet.take_one("q"), Failed{error("no")});
-  EXPECT_THAT(quiet.notices("$alerts"), IsEmpty());
+  EXPECT_THAT(quiet.alerts(), IsEmpty());
 
   BrokerDriver d(with_alerts());
   const Ask inside{.caller = {2}, .internal = true};
@@ -216,7 +216,7 @@ TEST(Notices, no_alerts_about_internal_tasks_or_if_alerts_are_off) {
     d.live(2h, 1min);
     if (d.all("$alerts").front().state == TaskState::dead) break;
   }
-  EXPECT_THAT(d.notices("$alerts"), SizeIs(1));
+  EXPECT_THAT(d.alerts(), SizeIs(1));
 }
 
 // ---- Redelivery
@@ -240,7 +240,7 @@ TEST_F(RedeliverTest, a_webhook_goes_out_once_more_as_the_task_is_stored) {
   d.live(1min);
   const Put again = must(redeliver(put.id));
   EXPECT_EQ(again.state, TaskState::queued);
-  EXPECT_THAT(d.notices("$webhooks"),
+  EXPECT_THAT(d.webhooks(),
               ElementsAre("webhook|completed|http://x|42||r", "webhook|completed|http://x|42||r"));
   const Task webhook = d.find(again.id);
   EXPECT_EQ(webhook.queue, "$webhooks");
@@ -259,9 +259,9 @@ TEST_F(RedeliverTest, failures_and_cancellations_go_out_with_their_error) {
   must(d.try_cancel(cancelled.id));
   must(redeliver(failed.id));
   must(redeliver(cancelled.id));
-  EXPECT_THAT(d.notices("$webhooks"), ElementsAre("webhook|cancelled|http://x||cancelled|r",
-                                                  "webhook|failed|http://x||bad|r",
-                                                  "webhook|cancelled|http://x||cancelled|r"));
+  EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||cancelled|r",
+                                        "webhook|failed|http://x||bad|r",
+                                        "webhook|cancelled|http://x||cancelled|r"));
 }
 
 TEST_F(RedeliverTest, what_has_no_webhook_or_has_not_ended_is_refused_with_a_sentence) {
@@ -276,7 +276,7 @@ TEST_F(RedeliverTest, what_has_no_webhook_or_has_not_ended_is_refused_with_a_sen
   EXPECT_THAT(redeliver(waiting.id),
               FailsWith(ErrorCode::conflict, ::testing::HasSubstr("the task is processing")));
   EXPECT_THAT(redeliver(fresh_id()), FailsWith(ErrorCode::not_found));
-  EXPECT_THAT(d.notices("$webhooks"), IsEmpty());
+  EXPECT_THAT(d.webhooks(), IsEmpty());
 }
 
 TEST_F(RedeliverTest, a_delivery_cannot_be_delivered) {
@@ -290,7 +290,7 @@ TEST_F(RedeliverTest, a_result_that_does_not_fit_is_left_out) {
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Done{std::string(1'000'000, 'r')});
   must(redeliver(put.id));
-  EXPECT_EQ(d.notices("$webhooks").back(), "webhook|completed|http://x|left out||r");
+  EXPECT_EQ(d.webhooks().back(), "webhook|completed|http://x|left out||r");
 }
 
 }  // namespace

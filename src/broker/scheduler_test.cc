@@ -31,7 +31,7 @@ Schedule every(Duration interval, Schedule fields = {}) {
 
 // Payloads of all tasks that were put, oldest first.
 std::vector<std::string> ticks(BrokerDriver& d) {
-  return d.notices("q");
+  return d.payloads("q");
 }
 
 // ---- Which ticks --------------------------------------------------------------------------------

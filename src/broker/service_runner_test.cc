@@ -282,7 +282,7 @@ TEST(LocalBrokerThreads, every_final_task_with_a_callback_has_its_webhook) {
   SystemClock clock;
   const std::unique_ptr<Store> store = open_memory();
   LocalBrokerOptions options;
-  options.rules.compose = compose_line;
+  options.rules.webhooks = true;
   options.rules.retry = {.base = 1ms, .jitter = Jitter::none, .max_retries = 2};
   LocalBroker broker(clock, *store, options);
   Turmoil turmoil(broker);

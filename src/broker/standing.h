@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/notice.h"
+#include "broker/alert.h"
 #include "core/log.h"
 
 namespace millrace {

@@ -105,12 +105,12 @@ void Watch::tell(Alert alert, TimePoint now) {
                 {"held_back", static_cast<std::int64_t>(alert.facts.held_back)}});
   if (!books_.notices.can_alert()) return;
   auto key = key_of(alert);
-  Notice notice{.subject = std::move(alert.message),
-                .alert = std::move(alert.facts),
-                .queue = std::move(alert.queue),
-                .type = std::move(alert.type),
-                .at = now};
-  unsent_.push_back(books_.notices.alert(std::move(notice), now));
+  const AlertEvent event{.facts = std::move(alert.facts),
+                         .message = std::move(alert.message),
+                         .queue = std::move(alert.queue),
+                         .type = std::move(alert.type),
+                         .at = now};
+  unsent_.push_back(books_.notices.alert(event, now));
   unsent_.back().unique = std::move(key);
   if (unsent_.size() > most_unsent) unsent_.pop_front();
 }

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "broker/alert.h"
 #include "broker/books.h"
-#include "broker/notice.h"
 #include "broker/service.h"
 #include "broker/standing.h"
 #include "broker/telling.h"

@@ -247,8 +247,8 @@ TEST(Watch, a_take_ends_the_alert_about_tasks_that_are_not_taken) {
   d.live(6min);
   d.take("q");
   d.live(20s);
-  EXPECT_THAT(d.notices("$alerts"), ElementsAre(HasSubstr("none was taken for 5 min"),
-                                                HasSubstr("do not wait for a worker any more")));
+  EXPECT_THAT(d.alerts(), ElementsAre(HasSubstr("none was taken for 5 min"),
+                                      HasSubstr("do not wait for a worker any more")));
 }
 
 TEST(Watch, a_paused_queue_may_wait) {
@@ -266,7 +266,7 @@ TEST(Watch, a_worker_that_vanishes_alerts) {
   d.live(1min);
   d.take("q");
   d.live(2min);
-  EXPECT_THAT(d.notices("$alerts"), ElementsAre(HasSubstr("1 lease of queue q ended")));
+  EXPECT_THAT(d.alerts(), ElementsAre(HasSubstr("1 lease of queue q ended")));
 }
 
 // S0-161, S3-062
@@ -278,11 +278,10 @@ TEST(Watch, tasks_that_die_in_a_row_alert_once_and_then_with_their_number) {
     d.put({.queue = "q", .type = "t"});
     d.settle(d.take_one("q"), Failed{error("no", "boom")});
   }
-  EXPECT_THAT(d.notices("$alerts"), ElementsAre(HasSubstr("Task failed after maximum retries|")));
+  EXPECT_THAT(d.alerts(), ElementsAre(HasSubstr("Task failed after maximum retries|")));
   d.live(10min + 10s);
-  EXPECT_THAT(d.notices("$alerts"),
-              ElementsAre(HasSubstr("Task failed after maximum retries|"),
-                          HasSubstr("Task failed after maximum retries: 4 more")));
+  EXPECT_THAT(d.alerts(), ElementsAre(HasSubstr("Task failed after maximum retries|"),
+                                      HasSubstr("Task failed after maximum retries: 4 more")));
   EXPECT_EQ(d.all("$alerts").back().parent, d.all("q").back().id);
 }
 
@@ -291,10 +290,10 @@ TEST(Watch, internal_queues_are_watched_but_not_the_one_of_alerts) {
   d.put({.queue = "q", .callback = Callback{.url = "http://x"}});
   d.settle(d.take_one("q"), Done{});
   d.live(2h, 10s);
-  for (const std::string& alert : d.notices("$alerts")) {
+  for (const std::string& alert : d.alerts()) {
     EXPECT_THAT(alert, HasSubstr("queue $webhooks"));
   }
-  EXPECT_THAT(d.notices("$alerts"), SizeIs(4));  // after 5, 15, 35 and 75 minutes
+  EXPECT_THAT(d.alerts(), SizeIs(4));  // after 5, 15, 35 and 75 minutes
 }
 
 // A store with no room for puts, as long as it is told so.
@@ -326,7 +325,7 @@ TEST(Watch, an_alert_that_finds_no_room_goes_out_when_there_is) {
   EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("Disk nearly full")));
   store.full = false;
   d.live(10s);
-  EXPECT_THAT(d.notices("$alerts"), ElementsAre(HasSubstr("0.5 GiB of 100.0 GiB are free")));
+  EXPECT_THAT(d.alerts(), ElementsAre(HasSubstr("0.5 GiB of 100.0 GiB are free")));
 }
 
 }  // namespace

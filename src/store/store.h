@@ -121,8 +121,9 @@ class Writer {
 
   // Priority, start time, release: of waiting tasks (`conflict` otherwise); priority keeps the
   // ready moment, a new start re-sorts (a `retrying` task stays so). Release of a task that is not
-  // `created`: `conflict`; it is ready at max(now, its start). Delivery notes: of any task. Returns
-  // the state after.
+  // `created`: `conflict`; it is ready at max(now, its start). A delivery attempt: of any task; it
+  // adds one to the attempts and replaces the last status, so that no attempt is lost when two
+  // deliveries report at the same time. Returns the state after.
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
   // a task that is already in it is no error. An unknown target: `not_found`; one that is inactive,

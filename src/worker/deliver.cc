@@ -7,77 +7,13 @@
 #include <utility>
 
 #include "core/uuid.h"
-#include "payload/reader.h"
+#include "payload/delivery_payload.h"
 #include "worker/reply.h"
 
 namespace millrace::worker {
 namespace {
 
 constexpr std::size_t most_of_an_answer = 1024;
-
-// The payload that the broker has composed: api/wire/views.h, compose_notice().
-struct Composed {
-  std::string url = {};
-  std::string queue = {};
-  std::string type = {};
-  std::string state = {};
-  std::string client_id = {};
-  std::string request_id = {};
-  std::string body = {};  // byte for byte: a number read and written again may look different
-};
-
-void read_text(json::Reader& in, std::string& to) {
-  std::string scratch;
-  if (const auto text = in.string(scratch)) {
-    to = *text;
-  } else {
-    in.raw();
-  }
-}
-
-void read_about(json::Reader& in, Composed& to) {
-  std::string scratch;
-  bool first = true;
-  if (!in.open('{', {})) return;
-  while (const auto key = in.key(scratch, first)) {
-    if (*key == "queue") {
-      read_text(in, to.queue);
-    } else if (*key == "type") {
-      read_text(in, to.type);
-    } else if (*key == "state") {
-      read_text(in, to.state);
-    } else if (*key == "clientId") {
-      read_text(in, to.client_id);
-    } else if (*key == "requestId") {
-      read_text(in, to.request_id);
-    } else {
-      in.raw();
-    }
-  }
-}
-
-Result<Composed> read(std::string_view payload) {
-  Composed composed;
-  json::Reader in(payload);
-  std::string scratch;
-  bool first = true;
-  if (in.open('{', {})) {
-    while (const auto key = in.key(scratch, first)) {
-      if (*key == "url") {
-        read_text(in, composed.url);
-      } else if (*key == "about") {
-        read_about(in, composed);
-      } else if (*key == "body") {
-        composed.body = in.raw().value_or(std::string_view());
-      } else {
-        in.raw();
-      }
-    }
-  }
-  if (auto error = in.finish("payload")) return std::unexpected(std::move(*error));
-  if (composed.body.empty()) return fail(ErrorCode::invalid, "the payload has no body to send");
-  return composed;
-}
 
 void add(outgoing::Headers& headers, std::string_view name, std::string value) {
   if (value.empty() || !fits_header(value)) return;
@@ -87,25 +23,25 @@ void add(outgoing::Headers& headers, std::string_view name, std::string value) {
 }  // namespace
 
 Result<Delivery> webhook_of(const Lease& task) {
-  auto composed = read(task.payload);
-  if (!composed) return std::unexpected(std::move(composed.error()));
-  if (composed->url.empty()) return fail(ErrorCode::invalid, "the payload has no url to send to");
+  auto payload = parse_delivery(task.payload);
+  if (!payload) return std::unexpected(std::move(payload.error()));
+  if (payload->url.empty()) return fail(ErrorCode::invalid, "the payload has no url to send to");
   Delivery delivery{
-      .id = task.id, .url = std::move(composed->url), .body = std::move(composed->body)};
+      .id = task.id, .url = std::move(payload->url), .body = std::move(payload->body)};
   auto& headers = delivery.headers;
   headers = {{"Content-Type", "application/json"}, {"X-Task-ID", to_text(task.parent.value)}};
-  add(headers, "X-Task-Queue", std::move(composed->queue));
-  add(headers, "X-Task-Type", std::move(composed->type));
-  add(headers, "X-Task-State", std::move(composed->state));
-  add(headers, "X-Client-ID", std::move(composed->client_id));
-  add(headers, "X-Request-ID", std::move(composed->request_id));
+  add(headers, "X-Task-Queue", std::move(payload->queue));
+  add(headers, "X-Task-Type", std::move(payload->type));
+  add(headers, "X-Task-State", std::move(payload->state));
+  add(headers, "X-Client-ID", std::move(payload->client_id));
+  add(headers, "X-Request-ID", std::move(payload->request_id));
   return delivery;
 }
 
 Result<Delivery> alert_of(const Lease& task, const std::string& url) {
-  auto composed = read(task.payload);
-  if (!composed) return std::unexpected(std::move(composed.error()));
-  Delivery delivery{.id = task.id, .url = url, .body = std::move(composed->body)};
+  auto payload = parse_delivery(task.payload);
+  if (!payload) return std::unexpected(std::move(payload.error()));
+  Delivery delivery{.id = task.id, .url = url, .body = std::move(payload->body)};
   delivery.headers = {{"Content-Type", "application/json"}};
   if (!task.parent.value.is_nil()) {
     add(delivery.headers, "X-Task-ID", to_text(task.parent.value));

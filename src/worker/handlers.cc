@@ -29,18 +29,13 @@ std::optional<Outcome> when_stopped(const Context& task) {
   }
 }
 
-// Counts the attempts of all deliveries of a task together: redeliveries and failed tries, too.
-void note(Broker& broker, CallerId caller, TaskId task, const std::string& status) {
+// Counts the attempts of all deliveries of a task together: redeliveries and failed tries, too. A
+// task whose retention has ended is not there any more, and its webhook is delivered all the same.
+void count_attempt(Broker& broker, CallerId caller, TaskId task, std::string status) {
   const Ask ask{.caller = caller, .internal = true};
-  const auto found =
-      wait_for_answer<Task>([&](auto done) { broker.find(ask, task, std::move(done)); });
-  if (!found) return;  // its retention has ended
-  DeliveryNote noted = found->delivery.value_or(DeliveryNote{});
-  ++noted.attempts;
-  noted.last_status = status;
   std::vector<TaskUpdate> updates(1);
   updates[0].id = task;
-  updates[0].delivery = std::move(noted);
+  updates[0].delivery_attempt = std::move(status);
   (void)wait_for_answer<Broker::States>(
       [&](auto done) { broker.update(ask, std::move(updates), std::move(done)); });
 }
@@ -95,7 +90,7 @@ HandlerFunction deliver_webhooks(Broker& broker, outgoing::HttpClient& client,
         (void)task->settle(std::move(*stopped));
         continue;
       }
-      note(broker, caller, task->task().parent, sent.status);
+      count_attempt(broker, caller, task->task().parent, std::move(sent.status));
       log_delivery(log, "webhook", *task, *delivery, sent.outcome);
       (void)task->settle(std::move(sent.outcome));
     }

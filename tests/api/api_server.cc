@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>
 
-#include "api/wire/views.h"
 
 namespace millrace::test {
 
@@ -43,8 +42,7 @@ std::string by_key_text(std::string_view text) {
 }
 
 ApiServer::ApiServer(ServerOptions options)
-    : driver({.rules = {.compose = wire::compose_notice, .history = options.history},
-              .watch = options.watch},
+    : driver({.rules = {.history = options.history}, .watch = options.watch},
              std::move(options.store)),
       api(api_options(options)) {
   for (const NamedKey& key : options.keys) {

@@ -333,7 +333,7 @@ TEST_F(HttpTwins, tasks_are_changed) {
   EXPECT_EQ(must(find(waiting)).start, t0 + 5s);
   EXPECT_EQ(server.driver.find(both_at_once).state, TaskState::queued);
   const auto noted = must(ask<Broker::States>(*http, [&](Broker& broker, auto done) {
-    broker.update(me, {{.id = held, .delivery = DeliveryNote{}}}, std::move(done));
+    broker.update(me, {{.id = held, .delivery_attempt = "200"}}, std::move(done));
   }));
   EXPECT_EQ(noted[0].error().code, ErrorCode::invalid);
 }

@@ -172,7 +172,7 @@ class HttpTwins : public ::testing::Test {
   }
 
   ApiServer server;
-  BrokerDriver local{{.rules = {.compose = wire::compose_notice}}};
+  BrokerDriver local;
   std::unique_ptr<HttpBroker> http;
 };
 

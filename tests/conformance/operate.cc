@@ -272,20 +272,45 @@ TEST_P(StoreConformance, a_task_that_is_not_held_cannot_be_released) {
   }
 }
 
-// ---- Update: delivery notes --------------------------------------------------------------------
+// ---- Update: delivery attempts -----------------------------------------------------------------
 
-TEST_P(StoreConformance, delivery_notes_may_be_written_on_any_task) {
+TEST_P(StoreConformance, delivery_attempts_are_counted_on_any_task) {
   for (const auto& [state, id] : one_in_each_state("q")) {
-    const DeliveryNote note{.attempts = 2, .last_status = "HTTP 503"};
-    EXPECT_EQ(update({.id = id, .delivery = note}), state);
-    EXPECT_EQ(find(id).delivery, note);
+    EXPECT_EQ(find(id).delivery, std::nullopt);
+    EXPECT_EQ(update({.id = id, .delivery_attempt = "HTTP 503"}), state);
+    EXPECT_EQ(find(id).delivery, (DeliveryNote{.attempts = 1, .last_status = "HTTP 503"}));
+    EXPECT_EQ(update({.id = id, .delivery_attempt = "200"}), state);
+    EXPECT_EQ(find(id).delivery, (DeliveryNote{.attempts = 2, .last_status = "200"}));
   }
+}
+
+TEST_P(StoreConformance, two_deliveries_that_report_at_once_both_count) {
+  const TaskId id = task_in(TaskState::completed, "q");
+  const TaskId other = task_in(TaskState::dead, "q");
+  const std::vector<TaskUpdate> batch = {{.id = id, .delivery_attempt = "HTTP 503"},
+                                         {.id = other, .delivery_attempt = "HTTP 404"},
+                                         {.id = id, .delivery_attempt = "200"}};
+  EXPECT_THAT(must(store().update(batch, now)),
+              ElementsAre(IsOkAndHolds(TaskState::completed), IsOkAndHolds(TaskState::dead),
+                          IsOkAndHolds(TaskState::completed)));
+  EXPECT_EQ(find(id).delivery, (DeliveryNote{.attempts = 2, .last_status = "200"}));
+  EXPECT_EQ(find(other).delivery, (DeliveryNote{.attempts = 1, .last_status = "HTTP 404"}));
+}
+
+TEST_P(StoreConformance, a_delivery_attempt_with_a_status_that_is_too_long_is_not_counted) {
+  const TaskId id = task_in(TaskState::completed, "q");
+  update({.id = id, .delivery_attempt = std::string(limits::max_error_text, 's')});
+  expect_unchanged([&] {
+    EXPECT_THAT(
+        try_update({.id = id, .delivery_attempt = std::string(limits::max_error_text + 1, 's')}),
+        FailsWith(ErrorCode::too_large));
+  });
 }
 
 TEST_P(StoreConformance, an_update_is_applied_whole_or_not_at_all) {
   const TaskId id = task_in(TaskState::completed, "q");
   expect_unchanged([&] {
-    EXPECT_THAT(try_update({.id = id, .priority = 9, .delivery = DeliveryNote{.attempts = 1}}),
+    EXPECT_THAT(try_update({.id = id, .priority = 9, .delivery_attempt = "200"}),
                 FailsWith(ErrorCode::conflict));
   });
 }

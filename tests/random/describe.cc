@@ -114,7 +114,7 @@ std::string show(const TaskUpdate& update) {
   if (update.priority) text += fmt::format(" priority {}", *update.priority);
   if (update.start) text += " start " + show(*update.start);
   if (update.release) text += " release";
-  if (update.delivery) text += " delivery " + show(*update.delivery);
+  if (update.delivery_attempt) text += " delivery attempt " + show(*update.delivery_attempt);
   if (update.queue) text += " to " + show(*update.queue);
   return text;
 }

@@ -207,8 +207,8 @@ TaskUpdate Generator::update() {
     if (dice_.percent(30)) update.id = task_in(is_revivable);
   }
   if (dice_.percent(20) || !(update.priority || update.start || update.release || update.queue)) {
-    update.delivery = DeliveryNote{.attempts = dice_.below(5), .last_status = dice_.word("50", 4)};
-    if (dice_.percent(2)) update.delivery->last_status.assign(limits::max_error_text + 1, 's');
+    update.delivery_attempt = dice_.word("50", 4);
+    if (dice_.percent(2)) update.delivery_attempt->assign(limits::max_error_text + 1, 's');
   }
   return update;
 }

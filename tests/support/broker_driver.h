@@ -2,11 +2,14 @@
 // moves by hand. Upkeep runs when the test says so.
 #pragma once
 
+#include <millrace/value.h>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "broker/blocking.h"
@@ -14,6 +17,7 @@
 #include "core/clock.h"
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "payload/delivery_payload.h"
 #include "store/embedded/memory.h"
 #include "tests/support/driver.h"
 
@@ -38,15 +42,27 @@ class LogLines {
   std::vector<std::string> lines_;
 };
 
-// "webhook completed http://... result" or "alert dead subject": what a test wants to see.
-inline std::string compose_line(const Notice& notice) {
-  if (notice.kind == NoticeKind::alert) {
-    return "alert|" + notice.subject + "|" + to_text(notice.task.value) + "|" +
-           (notice.error ? notice.error->code : "") + "|" + std::to_string(notice.counters.retries);
+// The text of a member, or its JSON if it is something else; empty: it is null or not there.
+inline std::string text_in(const Value* object, std::string_view name) {
+  const Value* member = object == nullptr ? nullptr : object->find(name);
+  if (member == nullptr || *member == Value{}) return {};
+  const auto* text = std::get_if<std::string>(&member->any);
+  return text != nullptr ? *text : to_json(*member);
+}
+
+// A task of $webhooks or $alerts in short: "webhook|state|url|result|error code|request id" or
+// "alert|message|task|error code|retries".
+inline std::string in_short(const Task& task, Where where) {
+  const DeliveryPayload payload = must(parse_delivery(task.payload), where);
+  const Value body = must(parse_json(payload.body), where);
+  const std::string code = text_in(body.find("error"), "code");
+  if (task.type == "alert") {
+    return "alert|" + text_in(&body, "message") + "|" + text_in(&body, "taskId") + "|" + code +
+           "|" + text_in(&body, "retries");
   }
-  return "webhook|" + std::string(name_of(notice.state)) + "|" + notice.url + "|" +
-         (notice.result_left_out ? "left out" : notice.result) + "|" +
-         (notice.error ? notice.error->code : "") + "|" + notice.request_id;
+  const bool left_out = text_in(&body, "resultLeftOut") == "true";
+  return "webhook|" + payload.state + "|" + payload.url + "|" +
+         (left_out ? "left out" : text_in(&body, "result")) + "|" + code + "|" + payload.request_id;
 }
 
 class BrokerDriver {
@@ -54,7 +70,7 @@ class BrokerDriver {
   explicit BrokerDriver(LocalBrokerOptions options = {}, std::unique_ptr<Store> own = open_memory())
       : store(std::move(own)) {
     options.keep_time = false;
-    if (!options.rules.compose) options.rules.compose = compose_line;
+    options.rules.webhooks = true;
     options.rules.log = logged.log();
     options_ = options;
     start();
@@ -183,14 +199,27 @@ class BrokerDriver {
       request.before = page.next;
     }
   }
-  // Payloads of the stored deliveries, oldest first.
-  std::vector<std::string> notices(const std::string& queue, Where where = Where::current()) {
+  // Payloads of every task of a queue, oldest first.
+  std::vector<std::string> payloads(const std::string& queue, Where where = Where::current()) {
     std::vector<std::string> payloads;
     for (Task& task : all(queue, where)) payloads.insert(payloads.begin(), std::move(task.payload));
     return payloads;
   }
+  // What was stored to be delivered, in short, oldest first.
+  std::vector<std::string> webhooks(Where where = Where::current()) {
+    return deliveries("$webhooks", where);
+  }
+  std::vector<std::string> alerts(Where where = Where::current()) {
+    return deliveries("$alerts", where);
+  }
 
  private:
+  std::vector<std::string> deliveries(const std::string& queue, Where where) {
+    std::vector<std::string> lines;
+    for (const Task& task : all(queue, where)) lines.insert(lines.begin(), in_short(task, where));
+    return lines;
+  }
+
   LocalBrokerOptions options_;
   std::uint64_t starts_ = 0;
 };

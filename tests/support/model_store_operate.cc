@@ -126,7 +126,7 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   if (update.start && *update.start > later(now, limits::max_delay)) {
     return fail(ErrorCode::invalid, "start must be within ten years");
   }
-  if (update.delivery && update.delivery->last_status.size() > limits::max_error_text) {
+  if (update.delivery_attempt && update.delivery_attempt->size() > limits::max_error_text) {
     return fail(ErrorCode::too_large, "the delivery status");
   }
   auto& task = record->task;
@@ -152,7 +152,10 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
     task.start = std::max(now, task.start);
     task.state = waiting_state(task.start, now);
   }
-  if (update.delivery) task.delivery = update.delivery;
+  if (update.delivery_attempt) {
+    const std::uint32_t before = task.delivery ? task.delivery->attempts : 0;
+    task.delivery = DeliveryNote{.attempts = before + 1, .last_status = *update.delivery_attempt};
+  }
   touch(*record, now);
   return task.state;
 }

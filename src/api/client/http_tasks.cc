@@ -163,10 +163,10 @@ void HttpBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<Sta
 }
 
 void HttpBroker::update_one(const Ask& ask, const TaskUpdate& update, Completion<TaskState> done) {
-  if (update.delivery) {
-    return done(
-        fail(ErrorCode::invalid,
-             "notes of deliveries are made inside a server only and are not part of the HTTP API"));
+  if (update.delivery_attempt) {
+    return done(fail(
+        ErrorCode::invalid,
+        "delivery attempts are counted inside a server only and are not part of the HTTP API"));
   }
   Request release{.method = "POST", .target = task_target(update.id, "/release")};
   if (update.release && !update.priority && !update.start && !update.queue) {

@@ -3,7 +3,6 @@
 
 #include "api/wire/tasks.h"
 #include "api/wire/text_writer.h"
-#include "api/wire/tree.h"
 #include "api/wire/views.h"
 #include "tests/support/builders.h"
 
@@ -12,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::t0;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -164,90 +162,6 @@ TEST(Settings, what_operators_say_of_tasks) {
   EXPECT_EQ(*read_pause("", t0), never);
   EXPECT_EQ(*read_pause(R"({"for_ms":1000})", t0), t0 + 1s);
   EXPECT_EQ(read_pause(R"({"for_ms":1,"until":"never"})", t0).error().field, "until");
-}
-
-class NoticeTest : public ::testing::Test {
- protected:
-  NoticeTest() {
-    notice.task.value.bytes[0] = 1;
-    notice.queue = "q";
-  }
-  // The body that is sent.
-  std::string body() const {
-    const std::string text = compose_notice(notice);
-    EXPECT_TRUE(parse(text)) << text;
-    return text.substr(text.find(R"("body":)") + 7);
-  }
-
-  Notice notice{.url = "https://example.org/hook", .state = TaskState::completed, .at = t0};
-};
-
-// S0-121
-TEST_F(NoticeTest, a_webhook_about_a_completed_task) {
-  notice.type = "t";
-  notice.client_id = "c";
-  notice.metadata = R"({"m":1})";
-  notice.result = R"({"n":1.0})";
-  EXPECT_EQ(compose_notice(notice),
-            R"({"url":"https://example.org/hook",)"
-            R"("about":{"queue":"q","type":"t","state":"completed","clientId":"c"},)"
-            R"("body":{"status":"completed","taskId":"01000000-0000-0000-0000-000000000000",)"
-            R"("result":{"n":1.0}}})");
-  notice.result = {};
-  EXPECT_THAT(body(), HasSubstr(R"("result":null}})"));
-  notice.result = "not \"json\"";
-  EXPECT_THAT(body(), HasSubstr(R"("result":"not \"json\""}})"));
-  notice.result = "\xff";
-  EXPECT_THAT(body(), HasSubstr(R"("result_base64":"/w=="}})"));
-  notice.result = {};
-  notice.result_left_out = true;
-  EXPECT_THAT(body(), HasSubstr(R"("resultLeftOut":true}})"));
-}
-
-// S0-122
-TEST_F(NoticeTest, a_webhook_about_a_failed_task) {
-  notice.error =
-      TaskError{.code = "timeout", .message = "too \"slow\"", .details = "d", .stack = "s"};
-  for (const auto state : {TaskState::failed, TaskState::dead, TaskState::retrying}) {
-    notice.state = state;
-    EXPECT_EQ(body(), R"({"status":"failed","taskId":"01000000-0000-0000-0000-000000000000",)"
-                      R"("error":{"message":"too \"slow\"","code":"timeout"}}})");
-  }
-  notice.state = TaskState::cancelled;
-  notice.error->code = "cancelled";
-  EXPECT_THAT(body(), HasSubstr(R"({"status":"cancelled",)"));
-  EXPECT_THAT(body(), HasSubstr(R"("code":"cancelled"}}})"));
-}
-
-// S0-155, S0-161, S3-062
-TEST_F(NoticeTest, an_alert_about_a_task) {
-  notice.kind = NoticeKind::alert;
-  notice.subject = "Task failed after maximum retries";
-  notice.alert.title = "Job permanently failed: t";
-  notice.type = "t";
-  notice.counters.retries = 3;
-  notice.error = TaskError{.code = "timeout", .message = "too slow"};
-  EXPECT_EQ(compose_notice(notice),
-            R"({"body":{"level":"error","title":"Job permanently failed: t",)"
-            R"("message":"Task failed after maximum retries","kind":"task_dead","resolved":false,)"
-            R"("taskId":"01000000-0000-0000-0000-000000000000","type":"t","queue":"q",)"
-            R"("error":{"message":"too slow","code":"timeout"},"retries":3,"heldBack":0,)"
-            R"("timestamp":"2030-01-01T00:00:00.000Z"}})");
-}
-
-TEST_F(NoticeTest, an_alert_about_a_queue) {
-  notice.kind = NoticeKind::alert;
-  notice.task = {};
-  notice.subject = "1001 tasks wait";
-  notice.alert = {.kind = AlertKind::queue_deep,
-                  .level = LogLevel::warning,
-                  .title = "Queue over its depth: q",
-                  .held_back = 2,
-                  .since = t0 - 1h};
-  EXPECT_EQ(body(), R"({"level":"warning","title":"Queue over its depth: q",)"
-                    R"("message":"1001 tasks wait","kind":"queue_deep","resolved":false,)"
-                    R"("queue":"q","heldBack":2,"since":"2029-12-31T23:00:00.000Z",)"
-                    R"("timestamp":"2030-01-01T00:00:00.000Z"}})");
 }
 
 }  // namespace

@@ -4,10 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
 #include "core/transition.h"
-#include "core/utf8.h"
 
 namespace millrace::wire {
 namespace {
@@ -114,77 +112,6 @@ std::string list_of(std::string_view name, const std::vector<T>& values,
   return out;
 }
 
-// "completed", or "failed" for every other end: receivers know no other status.
-std::string_view status_of(TaskState state) {
-  switch (state) {
-    case TaskState::completed:
-      return "completed";
-    case TaskState::cancelled:
-      return "cancelled";
-    default:
-      return "failed";
-  }
-}
-
-void append_error(std::string& out, const TaskError& error) {
-  TextWriter writer(out);
-  append(writer.key("message"), error.message);
-  append(writer.key("code"), error.code);
-  writer.close();
-}
-
-// The body that receivers expect: {status, taskId, result} or {status, taskId, error{message,
-// code}}.
-void append_webhook(std::string& out, const Notice& notice) {
-  TextWriter writer(out);
-  writer("status", status_of(notice.state));
-  writer("taskId", notice.task);
-  if (notice.state == TaskState::completed) {
-    if (notice.result_left_out) {
-      append(writer.key("resultLeftOut"), true);
-    } else if (notice.result.empty()) {
-      writer.key("result") += "null";
-    } else if (!is_json(notice.result) && is_utf8(notice.result)) {
-      append(writer.key("result"), notice.result);
-    } else {
-      writer.embed("result", notice.result, {}, false);
-    }
-  } else {
-    append_error(writer.key("error"), notice.error.value_or(TaskError{}));
-  }
-  writer.close();
-}
-
-std::string_view level_name(LogLevel level) {
-  constexpr std::array<std::string_view, 4> levels = {"debug", "info", "warning", "error"};
-  return levels[static_cast<std::size_t>(level)];
-}
-
-void append_alert(std::string& out, const Notice& notice) {
-  const AlertFacts& facts = notice.alert;
-  TextWriter writer(out);
-  writer("level", level_name(facts.level));
-  writer("title", facts.title), writer("message", notice.subject);
-  writer("kind", name_of(facts.kind));
-  append(writer.key("resolved"), facts.resolved);
-  if (notice.task != TaskId{}) writer("taskId", notice.task);
-  writer("type", notice.type), writer("queue", notice.queue);
-  if (notice.error) append_error(writer.key("error"), *notice.error);
-  if (notice.task != TaskId{}) append(writer.key("retries"), notice.counters.retries);
-  append(writer.key("heldBack"), facts.held_back);
-  writer("since", facts.since);
-  append(writer.key("timestamp"), notice.at);
-  writer.close();
-}
-
-// The fields that are sent as headers.
-void append_about(std::string& out, const Notice& notice) {
-  TextWriter writer(out);
-  writer("queue", notice.queue), writer("type", notice.type), writer("state", notice.state);
-  writer("clientId", notice.client_id), writer("requestId", notice.request_id);
-  writer.close();
-}
-
 }  // namespace
 
 std::string page_of(const TaskPage& page) {
@@ -239,20 +166,6 @@ std::string state_of(TaskId id, TaskState state) {
   std::string out;
   TextWriter writer(out);
   writer("id", id), append(writer.key("state"), state);
-  writer.close();
-  return out;
-}
-
-std::string compose_notice(const Notice& notice) {
-  std::string out;
-  TextWriter writer(out);
-  if (notice.kind == NoticeKind::alert) {
-    append_alert(writer.key("body"), notice);
-  } else {
-    writer("url", notice.url);
-    append_about(writer.key("about"), notice);
-    append_webhook(writer.key("body"), notice);
-  }
   writer.close();
   return out;
 }

@@ -11,7 +11,6 @@
 #include "api/wire/fields.h"
 #include "api/wire/input.h"
 #include "broker/broker.h"
-#include "broker/notice.h"
 #include "core/values.h"
 
 namespace millrace::wire {
@@ -79,10 +78,5 @@ Read<Schedule> patched(const Schedule& schedule, std::string_view patch);
 Read<std::string> merged(std::string_view target, std::string_view patch, const Path& at);
 // The patch that turns one object into another. What is the same in both is left out.
 Read<std::string> difference(std::string_view from, std::string_view to);
-
-// ---- Webhooks and alerts ----
-
-// The payload of the task that delivers a notice: where to, and the body to send.
-std::string compose_notice(const Notice& notice);
 
 }  // namespace millrace::wire

@@ -66,6 +66,14 @@ Result<const QueueEntry*> check_move(const State& state, const Slot& slot, const
                           to_text(holder->id.value)));
 }
 
+void count_delivery(State& state, Slot& slot, const std::string& status) {
+  Notes notes = state.notes(slot);
+  if (!notes.delivery) notes.delivery.emplace();
+  ++notes.delivery->attempts;
+  notes.delivery->last_status = status;
+  state.set_notes(slot, notes);
+}
+
 Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint now) {
   if (update.priority && *update.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
@@ -74,10 +82,10 @@ Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint 
   if (update.start && *update.start > later(now, limits::max_delay)) {
     return fail(ErrorCode::invalid, "start is more than ten years away");
   }
-  if (update.delivery && update.delivery->last_status.size() > limits::max_error_text) {
+  if (update.delivery_attempt && update.delivery_attempt->size() > limits::max_error_text) {
     return fail(ErrorCode::too_large,
                 fmt::format("delivery status has {} bytes; at most {}",
-                            update.delivery->last_status.size(), limits::max_error_text));
+                            update.delivery_attempt->size(), limits::max_error_text));
   }
   const bool waits = update.priority || update.start || update.release;
   if (waits && !is_waiting(slot.state)) {
@@ -182,11 +190,7 @@ Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now) 
   if (target != nullptr) state.move(at, *target, now);
   if (update.priority) slot.priority = *update.priority;
   move_start(slot, update, now);
-  if (update.delivery) {
-    Notes notes = state.notes(slot);
-    notes.delivery = update.delivery;
-    state.set_notes(slot, notes);
-  }
+  if (update.delivery_attempt) count_delivery(state, slot, *update.delivery_attempt);
   state.store(at, now);
   return slot.state;
 }

@@ -1,14 +1,10 @@
-// What the world is told: of a task's end, or of what whoever runs the server should know. The
-// content of a webhook or of an alert, before somebody puts it into JSON.
+// What an operator of the server is alerted to.
 #pragma once
 
-#include <millrace/ids.h>
-#include <millrace/task.h>
 #include <millrace/time.h>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,11 +12,6 @@
 #include "core/log.h"
 
 namespace millrace {
-
-enum class NoticeKind : std::uint8_t {
-  webhook = 0,  // to the task's own callback
-  alert = 1,    // to whoever runs the server
-};
 
 enum class AlertKind : std::uint8_t {
   task_dead = 0,    // every retry used up
@@ -50,27 +41,5 @@ struct AlertFacts {
   std::uint64_t held_back = 0;                    // alerts like this one that were not sent
   std::optional<TimePoint> since = std::nullopt;  // when it began
 };
-
-struct Notice {
-  NoticeKind kind = NoticeKind::webhook;
-  std::string url = {};      // webhook: where to
-  std::string subject = {};  // alert: its message, "Task failed after maximum retries"
-  AlertFacts alert = {};
-  TaskId task = {};
-  std::string queue = {};
-  std::string type = {};
-  TaskState state = TaskState::completed;  // after the event; `retrying` for a failed try
-  std::string result = {};
-  bool result_left_out = false;  // it was too large to go along; the task has it
-  std::optional<TaskError> error = std::nullopt;
-  Counters counters = {};
-  std::string client_id = {};
-  std::string request_id = {};
-  std::string metadata = {};  // a JSON object
-  TimePoint at{};
-};
-
-// Makes the payload of the task that delivers a notice. This room knows no JSON, so it is given.
-using ComposeNotice = std::function<std::string(const Notice&)>;
 
 }  // namespace millrace
