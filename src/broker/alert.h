@@ -16,12 +16,12 @@ namespace millrace {
 enum class AlertKind : std::uint8_t {
   task_dead = 0,    // every retry used up
   task_failed = 1,  // a retry cannot help
-  key_refused = 2,  // somebody whom a task called did not take our key
+  key_refused = 2,  // a service that a task called refused our key
   queue_deep = 3,   // more tasks wait than should
-  no_take = 4,      // tasks are ready and nobody takes them
+  no_take = 4,      // tasks are ready and no worker takes them
   leases_lost = 5,  // workers vanished with their tasks
   disk_low = 6,     // the disk is nearly full
-  // Shown to whoever looks (standing.h), and sent to nobody:
+  // Shown to clients that ask (standing.h), but never sent:
   dead_growing = 7,  // a queue has more dead letters than some minutes ago
   store_failed = 8,  // nothing can be stored
 };

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// A clock that was set back ends a window, too: nobody should wait for it to catch up.
+// Setting the clock back ends a window, too: no alert should wait for the clock to catch up.
 bool AlertBook::is_over(const Entry& entry, TimePoint now) const {
   return now - entry.since >= window_ || now < entry.since;
 }

@@ -1,4 +1,4 @@
-// What LocalBroker does with webhooks at somebody's wish.
+// What LocalBroker does with webhooks on request.
 #include <utility>
 
 #include "broker/local_broker.h"
@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-// What is sent is what is stored now: whoever receives it twice gets the same.
+// Sends what is stored now, so a receiver that gets the webhook twice gets the same content.
 void LocalBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
   const auto untold = std::make_shared<Untold>();
   call<Put>(

@@ -38,7 +38,7 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   return good ? std::optional(number) : std::nullopt;
 }
 
-// Nobody waits for what is written; whoever reads does.
+// A write has no deadline, since no caller waits for it. A read has one, since its caller does.
 Ask to_write(LocalBroker& broker) {
   return {.caller = broker.new_caller(), .internal = true};
 }
@@ -52,7 +52,7 @@ bool alike(const Action& a, const Action& b) {
   return a.key == b.key && a.session == b.session && a.operation == b.operation;
 }
 
-// What they do not have in common is left out: it would be told of both.
+// Fields that differ are cleared, since the joined act would claim them for both.
 void join(Action& into, const Action& action) {
   into.last_at = action.last_at.value_or(action.at);
   into.count += action.count;
@@ -60,7 +60,8 @@ void join(Action& into, const Action& action) {
   if (into.request != action.request) into.request.clear();
 }
 
-// Where a page begins: an hour, and how many of its acts are left to show; nullopt: all.
+// Where a page begins: the hour, and how many of its acts are left to show. nullopt: the newest
+// hour, and all of its acts.
 struct Place {
   std::optional<std::int64_t> hour = std::nullopt;
   std::optional<std::int64_t> left = std::nullopt;
@@ -75,11 +76,11 @@ std::optional<Place> place_of(std::string_view cursor) {
   return Place{.hour = hour, .left = left};
 }
 
-// Takes the newest of an hour until the page is full.
+// Adds the acts of an hour to the page, newest first, until the page is full.
 void take_hour(const Memo& memo, const Place& place, std::size_t limit, ActionPage& page) {
   const auto inverted = number_in(std::string_view(memo.key).substr(prefix.size()));
   auto acts = read_actions(memo.value);
-  if (!inverted || !acts) return;  // somebody else's
+  if (!inverted || !acts) return;  // not written by an action log
   const std::int64_t hour = end_of_time - *inverted;
   auto left = static_cast<std::int64_t>(acts->size());
   if (place.hour == hour && place.left) left = std::min(left, *place.left);
@@ -95,7 +96,7 @@ ActionPage page_of(const std::vector<Memo>& hours, const Place& place, std::size
     if (page.actions.size() >= limit) return page;
     take_hour(memo, place, limit, page);
   }
-  // All hours there are were read to their end.
+  // Every stored hour has been read to its end.
   if (hours.size() < hours_a_page && page.next.ends_with(".0")) page.next.clear();
   return page;
 }

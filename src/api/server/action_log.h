@@ -1,10 +1,10 @@
-// Who did what: the changes that people, and programs with the scope admin, have made.
+// Who did what: the changes made by people, and by programs with the scope admin.
 //
-// Kept in the store, a memo an hour, for 30 days. What an hour holds is bounded: the same act again
-// is counted; beyond 200 different ones an act is counted with one of the same operation, and where
-// there is none the oldest is given up. One write is under way at a
-// time, however much is done, and nobody waits for it; a crash may take what the last moment has
-// brought.
+// The store keeps one memo per hour, for 30 days. The size of an hour is bounded: an act that
+// repeats an earlier one is only counted. Beyond 200 different acts, a new act is counted with one
+// of the same operation; if there is none, the oldest act is dropped. Only one write is under way
+// at a time, however many acts come in, and no request waits for it. A crash may lose the acts of
+// the last moment.
 #pragma once
 
 #include <millrace/result.h>
@@ -24,19 +24,20 @@ namespace millrace::api {
 
 struct Action {
   TimePoint at{};
-  std::optional<TimePoint> last_at = std::nullopt;  // of the last one like it
+  std::optional<TimePoint> last_at = std::nullopt;  // when the act was last repeated
   std::uint32_t count = 1;
   std::string operation = {};   // as the description of the API names it: pauseQueue
-  std::string subject = {};     // what stands in the path: a queue, a task, a schedule
-  std::string request = {};     // the body, cut; not of puts
+  std::string subject = {};     // what the path names: a queue, a task, a schedule
+  std::string request = {};     // the body, cut short; empty for puts
   std::string key = {};         // id of the API key; empty: the server needs none
   std::string name = {};        // of the key, for people
   bool session = false;         // in a browser
-  std::string request_id = {};  // of the first
+  std::string request_id = {};  // of the first request
 };
 
-// Joins an act with the same one, or adds it; newest last. Beyond `most` it is joined with one of
-// the same operation, which then tells only what they have in common, or the oldest is given up.
+// Joins an act with an equal one, or adds it; newest last. Beyond `most` different acts, joins it
+// with one of the same operation, which then keeps only what both have in common; if there is none,
+// drops the oldest act.
 void add_action(std::vector<Action>& actions, Action action, std::size_t most);
 
 struct ActionPage {
@@ -51,11 +52,11 @@ class ActionLog {
   ActionLog(const ActionLog&) = delete;
   ActionLog& operator=(const ActionLog&) = delete;
 
-  // Writes an act down through the broker, after those that are being written; returns at once.
+  // Stores an act through the broker, after the acts that are being written; returns at once.
   void note(LocalBroker& broker, Action action);
 
-  // A page of acts, newest first. `cursor` is the `next` of the page before; empty: from the newest
-  // on. `invalid`: it is none.
+  // A page of acts, newest first. `cursor` is the `next` of the page before; empty: begins with the
+  // newest act. `invalid`: it is not a cursor.
   static void list(LocalBroker& broker, std::string_view cursor, std::size_t limit,
                    Completion<ActionPage> done);
 

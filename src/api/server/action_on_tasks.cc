@@ -1,4 +1,4 @@
-// The same done to several named tasks, each with its own result.
+// One action on several named tasks, each with its own result.
 #include <utility>
 
 #include "api/server/handlers.h"
@@ -57,7 +57,7 @@ void act_on_tasks(CallPtr call) {
   if (!call->query_is_good()) return;
   auto actions = call->good(wire::read_actions(call->request.body));
   if (!actions) return;
-  // Whoever may put may take back; more is for those who run the server.
+  // A key that may put may also cancel; retrying and removing need the scope admin.
   if (actions->action != BulkAction::cancel && !call->may(Scope::admin)) return;
   auto ids = actions->ids;
   with_tasks(std::move(call), std::move(ids),

@@ -66,7 +66,7 @@ std::optional<Problem> not_json(const HttpRequest& head, const Route& route) {
                      lines ? ", or application/x-ndjson for a stream of lines" : "")};
 }
 
-// Where a body may be missing, its type is looked at once it is there.
+// A route whose body is optional checks the content type only once there is a body.
 std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
   if (route.body == Body::none || route.body == Body::optional) return std::nullopt;
   return not_json(head, route);
@@ -76,7 +76,7 @@ bool takes_lines(const Route& route) {
   return route.body == Body::lines || route.body == Body::tasks;
 }
 
-// What stands in place of {…}, decoded.
+// Decodes the values that stand in the path for {…}.
 std::optional<Problem> decode_path(const Match& found, std::array<std::string, 2>& path) {
   for (std::size_t i = 0; i < found.path.size() && !found.path[i].empty(); ++i) {
     auto decoded = percent_decoded(found.path[i], false);
@@ -91,9 +91,10 @@ std::optional<Problem> decode_path(const Match& found, std::array<std::string, 2
   return std::nullopt;
 }
 
-// A browser sends simple requests for any page that wants it to. A key does not come by itself, so
-// whoever has one may; the password that a proxy asked for does.
-// Neither does X-Requested-By, which pages of others cannot send; so a proxy may change the Host.
+// A browser sends simple requests for any page that asks it to. It does not add a key by itself, so
+// a request with a key is accepted; but it does add the password that a proxy asked for. Nor does
+// it add X-Requested-By, which pages of other sites cannot send; so a request with that header is
+// accepted even if a proxy has changed the Host.
 bool is_foreign(const HttpRequest& head) {
   const bool has_key = !access::bearer_of(head.authorization).empty();
   if (head.origin.empty() || has_key || !head.requested_by.empty()) return false;
@@ -108,7 +109,7 @@ bool changes_something(const HttpRequest& head) {
   return head.method != Method::get && head.method != Method::head;
 }
 
-// A cookie comes by itself, also with requests that a page of somebody else has made up.
+// Browsers send cookies by themselves, even with requests that a page of another site made up.
 Problem not_ours() {
   return {.status = 403,
           .code = "forbidden",
@@ -117,8 +118,8 @@ Problem not_ours() {
               "that the page of this server has sent it"};
 }
 
-// Whoever owns a name can point it at this machine and have a browser ask here in that name's own
-// pages. Addresses and localhost cannot be lent out like that.
+// The owner of a domain name can point it at this machine; pages of that name then reach this
+// server as if it were their own. IP addresses and localhost cannot be pointed elsewhere like that.
 bool is_borrowed_name(std::string_view host) {
   if (host.empty() || host.starts_with('[')) return false;
   host = host.substr(0, host.find(':'));
@@ -163,7 +164,7 @@ HttpResponse Api::problem(unsigned status, std::string_view detail) {
   return response_of(problem, request_id({}));
 }
 
-// As long as there is no broker, what is known without one.
+// Until there is a broker, shows what is known without one.
 void Api::show_metrics(Respond respond) {
   LocalBroker* const broker = state_ == State::starting ? nullptr : broker_.load();
   if (broker == nullptr) {
@@ -191,7 +192,7 @@ std::string Api::request_id(std::string_view given) {
   return fmt::format("{:x}-{:x}", started, next_request_.fetch_add(1) + 1);
 }
 
-// A proxy that passes paths on as they came leaves in front of them where it has put us.
+// A proxy may pass paths on unchanged; they then begin with the path under which it serves us.
 std::string_view Api::without_base(std::string_view target) const {
   const std::string& base = options_.base_path;
   if (base.empty() || !target.starts_with(base)) return target;
@@ -294,7 +295,7 @@ void Api::begin(Call& call, HttpRequest&& head, Peer& peer) {
 }
 
 void Api::handle(CallPtr call, std::string body, Respond respond) {
-  call->began = options_.clock->steady();  // however long the body took
+  call->began = options_.clock->steady();  // without the time that the body took
   call->request.body = std::move(body);
   call->respond = std::move(respond);
   const Route& route = *call->route;

@@ -27,7 +27,7 @@ class Api final : public HttpHandler {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // How far the store has been opened, for those who ask meanwhile: "replaying segment 3 of 17".
+  // What requests are told while the store is being opened: "replaying segment 3 of 17".
   void progress(std::string text);
   // The broker must outlive the last request.
   void start(LocalBroker& broker);
@@ -64,9 +64,9 @@ class Api final : public HttpHandler {
   std::optional<Problem> refusal(const HttpRequest& head, const Match& found, Principal& principal);
   std::optional<Problem> not_ready() const;
   std::string_view without_base(std::string_view target) const;
-  // Gives the call its request, and what else is known once the head was let in.
+  // Gives the call its request, and whatever else is known once the head was let in.
   void begin(Call& call, HttpRequest&& head, Peer& peer);
-  // The body of a request that was let in is there.
+  // Handles a request that was let in, once its body is there.
   void handle(CallPtr call, std::string body, Respond respond);
   HttpResponse server_answer(const Call& call);
   static HttpResponse health();
@@ -74,7 +74,7 @@ class Api final : public HttpHandler {
   void show_metrics(Respond respond);
   std::string request_id(std::string_view given);
 
-  SystemClock clock_;  // where no other was given
+  SystemClock clock_;  // used if the options name none
   ApiOptions options_;
   ApiState kept_;
   Monitoring metrics_port_{*this};

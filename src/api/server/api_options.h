@@ -23,11 +23,11 @@ class StoredSessions;
 struct ApiOptions {
   std::string version = "0";
   TimePoint started_at{};
-  // Until when a request must have begun, counted from when it came.
+  // A request must have begun within this time of its arrival.
   Duration deadline = std::chrono::seconds(30);
-  std::size_t max_body = std::size_t{8} << 20U;        // of lists of tasks, and of work
-  std::size_t max_small_body = std::size_t{2} << 20U;  // of everything else
-  std::size_t max_line = std::size_t{2} << 20U;        // of one task in a stream of lines
+  std::size_t max_body = std::size_t{8} << 20U;        // for lists of tasks, and for work
+  std::size_t max_small_body = std::size_t{2} << 20U;  // for everything else
+  std::size_t max_line = std::size_t{2} << 20U;        // for one task in a stream of lines
   StoredKeys* keys = nullptr;                          // who may do what; required
   StoredSessions* sessions = nullptr;                  // nullptr: users cannot sign in
   ActionLog* actions = nullptr;                        // nullptr: changes are not written down
@@ -36,7 +36,7 @@ struct ApiOptions {
   EventStreamsOptions streams = {};                    // of events
   bool metrics_compat = false;                         // metrics of the source documents, too
   std::function<ListenerCounts()> traffic = {};        // of the listener; empty: not shown
-  Clock* clock = nullptr;  // what time is taken by. nullptr: the system's
+  Clock* clock = nullptr;                              // nullptr: the system's
   Log log = {};
 };
 

@@ -21,7 +21,7 @@ struct ApiState {
 Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<Observed> observed,
                bool ready);
 
-// Sent piece by piece, made when the first is asked for.
+// The metrics page, sent piece by piece. Calls `show` when the first piece is asked for.
 HttpResponse metrics_response(std::move_only_function<Shown()> show);
 
 }  // namespace millrace::api

@@ -1,4 +1,4 @@
-// Operations on many tasks. They are tasks of the internal queue $bulk, and memos say how far they
+// Operations on many tasks. Each is a task of the internal queue $bulk; a memo says how far it
 // came.
 #include <fmt/format.h>
 #include <algorithm>
@@ -30,7 +30,7 @@ Error no_operation(std::string_view id) {
           fmt::format("there is no operation {}; it may have ended and been removed", id)};
 }
 
-// Keys that are for some queues only see what was asked for with such a key.
+// A restricted key sees only the operations on its own queues.
 bool may_see(const Call& call, const BulkRequest& request) {
   if (!call.restricted()) return true;
   const auto touches = [&](const std::optional<QueueRef>& queue) {
@@ -40,7 +40,7 @@ bool may_see(const Call& call, const BulkRequest& request) {
   return touches(request.filter.queue) && (!request.to || touches(request.to));
 }
 
-// The operation that a task is; nullopt: the call was refused.
+// The operation that a task stands for; nullopt: the call was refused.
 std::optional<BulkOperation> operation_of(Call& call, const Task& task, std::string_view memo) {
   if (task.queue != bulk_queue) {
     call.refuse(no_operation(to_text(task.id.value)));
@@ -127,7 +127,7 @@ void put_operation(CallPtr call, BulkRequest request) {
              }));
 }
 
-// Nothing could be moved to it.
+// Why no task can be moved to this queue; nullopt: it accepts tasks.
 std::optional<Error> why_closed(const Queue& queue) {
   const QueueSettings& settings = queue.settings;
   const std::string_view why = queue.removing      ? "is being removed"
@@ -142,7 +142,7 @@ wire::Refusal refusal(std::string_view field, std::string message) {
   return {.error = {ErrorCode::invalid, std::move(message)}, .field = std::string(field)};
 }
 
-// Finds the queue to move to, which may be one that is not there yet.
+// Finds the queue to move to, which may not exist yet.
 void with_target(CallPtr call, BulkRequest request) {
   if (!request.to) return put_operation(std::move(call), std::move(request));
   LocalBroker& broker = *call->broker;
@@ -174,7 +174,7 @@ void with_target(CallPtr call, BulkRequest request) {
       });
 }
 
-// Finds the queue of the filter: from here on it is called by its name.
+// Finds the queue of the filter; from here on the request refers to it by its name.
 void with_source(CallPtr call, BulkRequest request) {
   if (!request.filter.queue) return with_target(std::move(call), std::move(request));
   LocalBroker& broker = *call->broker;
@@ -199,15 +199,16 @@ void with_source(CallPtr call, BulkRequest request) {
 // Operations that are being found, and what is remembered of them.
 struct Listing {
   TaskPage tasks = {};
-  std::vector<std::string> memos = {};  // by task; shorter while it is being found out
+  std::vector<std::string> memos = {};  // one per task; shorter while memos are being read
 };
 
-// One that has ended well says in its result how far it came, and one that never began nowhere.
+// A completed operation says in its result how far it came; one that never began has no progress to
+// tell.
 bool has_memo(const Task& task) {
   return task.state != TaskState::completed && task.started_at.has_value();
 }
 
-// One that cannot be read must not hide the others.
+// An operation that cannot be read must not hide the others.
 void answer_page(Call& call, const Listing& listing) {
   wire::BulkPage page{.next = listing.tasks.next};
   for (std::size_t i = 0; i < listing.tasks.tasks.size(); ++i) {
@@ -224,7 +225,8 @@ void answer_page(Call& call, const Listing& listing) {
   call.answer(wire::page_of(page));
 }
 
-// Asks for one memo after the other; few operations run or ended badly.
+// Asks for one memo after the other; only operations that run or ended badly have one, and these
+// are few.
 void with_memos(CallPtr call, std::unique_ptr<Listing> listing) {
   const auto& tasks = listing->tasks.tasks;
   while (listing->memos.size() < tasks.size() && !has_memo(tasks[listing->memos.size()])) {
@@ -255,7 +257,7 @@ void cancel_now(CallPtr call, const TaskId& id, std::string reason) {
                 }));
 }
 
-// A task that runs does not keep the reason, so it is remembered for whoever works on it.
+// A running task does not keep the reason, so a memo keeps it until the operation reads it.
 void remember_reason(CallPtr call, const TaskId& id, std::string reason) {
   LocalBroker& broker = *call->broker;
   Ask ask = call->ask();

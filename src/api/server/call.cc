@@ -20,7 +20,7 @@ Problem forbidden(std::string_view queue, std::string_view field = {}) {
           .field = std::string(field)};
 }
 
-// One queue after another, since each may have to be looked up.
+// Checks one queue after another, since each may have to be looked up.
 void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field, Next next) {
   while (!left.empty()) {
     const auto* name = std::get_if<std::string>(&left.back());
@@ -69,8 +69,8 @@ void Call::note(unsigned status) const {
   state->http.answered(route, status, options.clock->steady() - began);
 }
 
-// What programs put and work is their business; what is changed beside that, and everything that
-// people change, is written down.
+// Puts and work of programs are not logged. All other changes are, and so is every change that a
+// person makes.
 void Call::note_action() const {
   if (options.actions == nullptr || route->method == Method::get || dry) return;
   const bool for_admins = route->scope == Scope::admin;

@@ -39,7 +39,7 @@ struct Call {
   Respond respond = {};
   ApiState* state = nullptr;
   std::chrono::nanoseconds began{0};
-  bool waits = false;     // is willing to wait, so how long it takes says nothing
+  bool waits = false;     // may wait for tasks, so its duration says nothing
   bool as_admin = false;  // needed the scope admin, though the route does not
   bool dry = false;       // changes nothing
 
@@ -50,9 +50,9 @@ struct Call {
 
   // Counts an answer, and how long it took.
   void note(unsigned status) const;
-  // Writes down who did it, if it is something to know.
+  // Logs who made the change, if it is one that is logged.
   void note_action() const;
-  // The same of a stream that has ended: counted, but how long it took is up to the peer.
+  // Counts a stream that has ended, but not its duration, which is up to the peer.
   void note_stream() {
     waits = true;
     note(200);
@@ -62,9 +62,9 @@ struct Call {
   void refuse(Problem problem);
   void refuse(const Error& error, std::string_view field = {});
   void refuse(const wire::Refusal& refusal);
-  // False, and refused: this part of the request needs more than the route does.
+  // False if it was refused: this part of the request needs a scope that the route does not.
   bool may(Scope scope);
-  // False, and refused: a parameter of the query is wrong or unknown.
+  // False if it was refused: a parameter of the query is wrong or unknown.
   bool query_is_good();
 
   // Reads the body; nullopt: it was refused.
@@ -76,11 +76,11 @@ struct Call {
   }
 };
 
-// Whether a request may do this, by its key or by its session. Asked once per request, since it
-// uses up one request of the key's rate.
+// Whether a request may do this, by its key or by its session. Called once per request, since each
+// call uses up one request of the key's rate.
 Access check_access(const ApiOptions& options, const HttpRequest& head, Scope scope);
-// The same for a request that was let in: while it lasts, and for parts of it that need more. Uses
-// up nothing.
+// The same for a request that was let in: to check again while it lasts, and for parts of it that
+// need another scope. Uses up nothing of the rate.
 Access check_access_again(const ApiOptions& options, const HttpRequest& head, Scope scope);
 
 // ---- Steps that several routes begin with ------------------------------------------------------
@@ -88,18 +88,19 @@ Access check_access_again(const ApiOptions& options, const HttpRequest& head, Sc
 using Next = std::move_only_function<void(CallPtr)>;
 using WithTask = std::move_only_function<void(CallPtr, TaskId)>;
 
-// Goes on if the key may touch all these queues; otherwise 403. Names are looked at as they are;
-// numbers and UUIDs are looked up first, where the key is restricted. `field`: where they stand.
+// Goes on if the key may touch all these queues; otherwise answers 403. Names are checked as they
+// are; numbers and UUIDs are looked up first if the key is restricted. `field` says where in the
+// request the queues stand.
 void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next,
                  std::string_view field = {});
 // The same for the task that the path names; restricted keys may touch tasks of their queues only.
 void with_task(CallPtr call, WithTask next);
-// The same for several tasks. Those that are not there are not refused here.
+// The same for several tasks. Tasks that do not exist are not refused here.
 void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next);
 
-// For answers that a broker gives: on an error the call is refused, otherwise `then(call, value)`.
-// On the thread that brings the answer, which must not be one that other answers wait for: for
-// pages and other long reads.
+// Handles an answer of the broker: refuses the call on an error, otherwise `then(call, value)` goes
+// on. Runs on the thread that brings the answer, which must not be one that other answers wait for:
+// use it for pages and other long reads.
 template <class T, class Then>
 Completion<T> answered_in_place(CallPtr call, Then then) {
   return [call = std::move(call), then = std::move(then)](Result<T> result) mutable {
@@ -112,7 +113,7 @@ Completion<T> answered_in_place(CallPtr call, Then then) {
   };
 }
 
-// The same on the thread of the connection.
+// The same, but `then` runs on the thread of the connection.
 template <class T, class Then>
 Completion<T> answered(CallPtr call, Then then) {
   Call& at = *call;

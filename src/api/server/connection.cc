@@ -119,8 +119,8 @@ void Connection::wait(asio::socket_base::wait_type what, void (Connection::*then
   });
 }
 
-// Does what can be done with what is there. Never nested, so that a thousand small requests in one
-// packet cost no stack.
+// Handles what has been read, as far as possible. Never nested, so that a thousand small requests
+// in one packet cost no stack.
 void Connection::progress() {
   if (busy_) {
     again_ = true;
@@ -178,7 +178,7 @@ void Connection::read() {
   if (reading_ || ended_ || phase_ == Phase::closed) return;
   inbox_.prepare(wanted_room());
   if (inbox_.room().empty()) {
-    // Pipelined requests wait; but a request that needs more room than there is cannot go on.
+    // Pipelined requests can wait, but a request that needs more room than there is cannot go on.
     if (phase_ == Phase::head || phase_ == Phase::body)
       fail(400, "a line of the request is too long");
     return;
@@ -204,7 +204,7 @@ void Connection::resume_reading() {
   if (phase_ == Phase::idle) read();
 }
 
-// The answer may have gone out meanwhile, and another may be waited for.
+// Meanwhile the answer may have been sent, and the connection may wait for another one.
 void Connection::resume_watching() {
   watch_asked_ = false;
   if (phase_ == Phase::waiting) read();
@@ -264,7 +264,7 @@ void Connection::received(std::size_t bytes) {
   }
 }
 
-// Nothing more will come. Whether the peer also wants nothing more is not known; see listener.h.
+// The peer sends nothing more. Whether it still reads is not known; see listener.h.
 void Connection::ended() {
   ended_ = true;
   switch (phase_) {
@@ -371,7 +371,8 @@ void Connection::wait_writable() {
        &Connection::on_writable);
 }
 
-// By way of the reactor, so that a body that has always more to say keeps nobody else waiting.
+// Asks by way of the reactor, so that a body that always has more to send does not keep other
+// connections waiting.
 void Connection::ask_soon() {
   wait(asio::socket_base::wait_write, &Connection::ask_for_piece);
 }
@@ -394,7 +395,7 @@ void Connection::on_writable() {
 }
 
 // The last answer is sent. Closing while bytes of the peer are unread would reset the connection,
-// and the peer might never see the answer; so it may read in peace and close first.
+// and the peer might never see the answer; so the peer is given time to read it and to close first.
 void Connection::leave() {
   const bool nothing_follows = peer_closes_ && parser_.done() && inbox_.empty();
   if (ended_ || nothing_follows) {

@@ -27,9 +27,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ~Connection();
 
   void start();
-  void refuse();  // there are too many
+  void refuse();  // there are too many connections
   void answered(Answer& answer);
-  // It asked the lane to have it read later, and now is later.
+  // Called by the lane after the connection asked to read later.
   void resume_reading();
   void resume_watching();
   void expired();  // what it waited for did not come in time
@@ -138,12 +138,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool again_ = false;             // and has to look once more
   bool reading_ = false;           // a read is under way; the buffer must stay where it is
   bool read_asked_ = false;        // the lane will call resume_reading()
-  bool watch_asked_ = false;       // and resume_watching()
+  bool watch_asked_ = false;       // the lane will call resume_watching()
   bool writing_ = false;           // what is left waits until the peer takes it
   bool ended_ = false;             // nothing more will come from the peer
   bool asked_ = false;             // the handler has heard of this connection
   bool keep_ = false;              // another request may follow this one
-  bool peer_closes_ = false;       // and if not, the peer knows it
+  bool peer_closes_ = false;       // the peer expects the connection to end
   bool bodiless_ = false;          // HEAD: the answer's body is left out
   bool write_wants_read_ = false;  // TLS has to read before it can write
 
@@ -151,7 +151,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   RequestParser parser_;
   std::size_t body_progress_ = 0;
   std::string body_;  // of a request that is read as a whole
-  std::move_only_function<void(std::string body, Respond respond)> handle_;  // and what to do then
+  std::move_only_function<void(std::string body, Respond respond)> handle_;  // what to do with it
   std::unique_ptr<HttpResponse> early_;  // the answer once the body is thrown away
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Push> push_;

@@ -13,9 +13,10 @@
 namespace millrace::api {
 namespace {
 
-// Writers wait while the ring is read, so a little at a time.
+// Writers wait while the ring is read, so each read is short.
 constexpr std::size_t looked_at_once = 1024;
-// So many events all streams together look at in a second, and each of them at least.
+// All streams together may look at looks_of_all events per second; each may look at least_looks in
+// any case.
 constexpr std::size_t looks_of_all = 400'000;
 constexpr std::size_t least_looks = 2'000;
 constexpr auto second = std::chrono::seconds(1);
@@ -95,7 +96,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     const std::uint64_t before = position_;
     const std::size_t room = window_.room(rate(), moment(now));
     const std::uint64_t last = ring_.last();
-    // Where nothing can be told, nothing is looked at.
+    // If no event may be told now, none is looked at.
     EventPage page{.next = std::max(position_, last)};
     if (room == 0) {
       pass_over(page.next - before);
@@ -103,7 +104,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
       page = ring_.read(request_.filter, position_, std::min(room, looked_at_once), looked_at_once);
     }
     if (page.reset && read_before_) {
-      // It fell behind by more than the ring holds, and would again.
+      // The stream fell behind by more than the ring holds, and would do so again.
       pass_over(last > before ? last - before : 0);
       position_ = last;
       page.events.clear();
@@ -194,18 +195,18 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   EventRing& ring_;
   const EventRequest request_;
 
-  // Of more() only.
+  // Used by more() only.
   std::uint64_t position_;
   bool greeted_ = false;
   bool read_before_ = false;
   bool behind_ = false;  // there is more to look at
   std::chrono::nanoseconds resting_until_{0};
-  std::chrono::nanoseconds told_;     // something, last
-  std::chrono::nanoseconds checked_;  // that it is still allowed
+  std::chrono::nanoseconds told_;     // when something was last told
+  std::chrono::nanoseconds checked_;  // when access was last checked
   std::chrono::nanoseconds second_began_{0};
-  std::uint64_t looked_ = 0;  // in that second
+  std::uint64_t looked_ = 0;  // events in that second
   RateWindow window_;
-  std::uint64_t skipped_ = 0;  // and not told
+  std::uint64_t skipped_ = 0;  // events that were passed over and not yet reported
   std::chrono::nanoseconds skipped_told_{-std::chrono::nanoseconds(second)};
 
   Mutex mutex_;
@@ -240,7 +241,7 @@ std::unique_ptr<PushStream> EventStreams::open(EventRing& ring, EventRequest req
     if (options_.keep_time && !thread_.joinable()) thread_ = std::thread([this] { keep_time(); });
   }
   changed_.notify_all();
-  // Whoever destroys `more` ends the stream, also where somebody else still looks at it.
+  // Destroying `more` ends the stream, even while another thread still holds it.
   std::shared_ptr<void> end(nullptr, [stream](void*) { stream->close(); });
   return std::make_unique<PushStream>(
       [stream, end = std::move(end)](PushStream::Done done) { stream->more(std::move(done)); },
@@ -262,7 +263,7 @@ void EventStreams::tick() {
 void EventStreams::keep_time() {
   Lock lock(mutex_);
   while (!stopping_) {
-    // Nobody there: nothing to do until somebody comes.
+    // Without streams there is nothing to do until one is opened.
     if (count_ == 0) {
       changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return stopping_ || count_ != 0; });
       continue;

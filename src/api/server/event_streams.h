@@ -1,8 +1,8 @@
 // Streams of events (server-sent events) over the ring of a broker.
 //
 // A stream is pulled: it reads the ring when its connection asks for more, on the connection's own
-// thread, and keeps nothing but a place in the ring. So a reader that is slow costs nothing and
-// loses what the ring forgets. One that wants more than 500 events a second is told how many were
+// thread, and keeps nothing but a place in the ring. So a slow reader costs nothing, and loses what
+// the ring forgets. A reader that would get more than 500 events per second is told how many were
 // passed over, and goes on with the newest.
 //
 // Time passes with tick(): every 15 s without news a stream says that it is alive, and a stream
@@ -30,7 +30,7 @@ namespace millrace::api {
 
 struct EventStreamsOptions {
   std::size_t most = 1000;              // streams at the same time
-  std::uint32_t events_a_second = 500;  // of one stream
+  std::uint32_t events_a_second = 500;  // per stream
   Duration beat = std::chrono::seconds(15);
   Duration rest = std::chrono::milliseconds(50);
   bool keep_time = true;  // calls tick() by itself
@@ -39,9 +39,9 @@ struct EventStreamsOptions {
 struct EventRequest {
   EventFilter filter = {};
   std::optional<std::uint64_t> after = std::nullopt;  // nothing: what happens from now on
-  bool reset = false;                 // what the reader has seen was told by another broker
-  std::uint32_t events_a_second = 0;  // fewer than others get; 0: as many
-  // Asked every 15 s; false ends the stream. Empty: always.
+  bool reset = false;                 // the reader's last event came from another broker
+  std::uint32_t events_a_second = 0;  // a lower limit for this stream; 0: the usual one
+  // Called every 15 s; false ends the stream. Empty: always allowed.
   std::function<bool()> still_allowed = {};
 };
 
@@ -55,10 +55,10 @@ class EventStreams {
   EventStreams(const EventStreams&) = delete;
   EventStreams& operator=(const EventStreams&) = delete;
 
-  // nullptr: there are as many as may be. The ring must outlive the stream.
+  // nullptr: there are as many streams as allowed. The ring must outlive the stream.
   std::unique_ptr<PushStream> open(EventRing& ring, EventRequest request);
 
-  // Wakes those whose rest is over and those who have been silent for too long.
+  // Wakes streams whose rest is over, and streams that have been silent for too long.
   void tick();
 
   std::size_t count() const { return count_; }

@@ -117,7 +117,7 @@ TEST_F(EventStreamsTest, every_fifteen_seconds_of_silence_there_is_a_comment_wit
   }
 }
 
-TEST_F(EventStreamsTest, whoever_comes_back_goes_on_where_it_was) {
+TEST_F(EventStreamsTest, a_reader_that_comes_back_goes_on_after_its_last_event) {
   tell(10);
   const auto reader = open({.after = 7});
   const std::string text = reader->read();
@@ -126,7 +126,7 @@ TEST_F(EventStreamsTest, whoever_comes_back_goes_on_where_it_was) {
   EXPECT_THAT(text, Not(HasSubstr("reset")));
 }
 
-TEST_F(EventStreamsTest, what_is_too_old_is_said_to_be) {
+TEST_F(EventStreamsTest, a_reader_that_missed_events_is_told_so) {
   const auto other_boot = open({.reset = true});
   EXPECT_EQ(count(other_boot->read(), "id: b007-0\nevent: reset\ndata: {}\n\n"), 1U);
 
@@ -143,7 +143,7 @@ TEST_F(EventStreamsTest, what_is_too_old_is_said_to_be) {
   EXPECT_EQ(count(from_the_future->read(), "event: put"), 1U);
 }
 
-TEST_F(EventStreamsTest, five_hundred_a_second_and_the_rest_is_counted) {
+TEST_F(EventStreamsTest, five_hundred_per_second_are_told_and_the_rest_is_counted) {
   const auto reader = open();
   reader->read();
   tell(800);
@@ -166,7 +166,7 @@ TEST_F(EventStreamsTest, five_hundred_a_second_and_the_rest_is_counted) {
   EXPECT_EQ(streams.sent(), 550U);
 }
 
-TEST_F(EventStreamsTest, whoever_wants_fewer_gets_fewer_and_nobody_more) {
+TEST_F(EventStreamsTest, a_stream_may_lower_its_limit_and_not_raise_it) {
   const auto few = open({.events_a_second = 2});
   const auto many = open({.events_a_second = 9999});
   few->read();
@@ -197,7 +197,7 @@ TEST_F(EventStreamsTest, never_more_than_five_hundred_in_any_second) {
 TEST_F(EventStreamsTest, a_reader_that_does_not_ask_costs_nothing_and_loses_what_the_ring_forgets) {
   const auto reader = open();
   reader->read();
-  reader->ask();  // and then no more
+  reader->ask();  // once, and not again
   tell(200'000);
   EXPECT_FALSE(reader->waits);  // it was told that there is something
   const std::string text = reader->read();
@@ -241,7 +241,7 @@ TEST_F(EventStreamsTest, a_stream_ends_when_its_key_is_no_longer_good) {
   reader->read();
   EXPECT_TRUE(reader->over);
 
-  // Also one that has always something to tell.
+  // The same for a stream that always has something to tell.
   allowed = true;
   const auto busy = open({.still_allowed = [&] { return allowed; }});
   busy->read();
@@ -254,7 +254,7 @@ TEST_F(EventStreamsTest, a_stream_ends_when_its_key_is_no_longer_good) {
   EXPECT_TRUE(busy->over);
 }
 
-TEST_F(EventStreamsTest, there_are_so_many_and_no_more) {
+TEST_F(EventStreamsTest, the_number_of_streams_is_limited) {
   EventStreams few(clock, {.most = 2, .keep_time = false});
   auto one = few.open(ring, {});
   auto two = few.open(ring, {});
@@ -265,7 +265,7 @@ TEST_F(EventStreamsTest, there_are_so_many_and_no_more) {
   EXPECT_NE(few.open(ring, {}), nullptr);
 }
 
-TEST_F(EventStreamsTest, whoever_leaves_is_forgotten_at_once) {
+TEST_F(EventStreamsTest, a_stream_that_is_destroyed_is_forgotten_at_once) {
   auto reader = open();
   reader->read();
   EXPECT_EQ(ring.waiting(), 1U);
@@ -276,7 +276,7 @@ TEST_F(EventStreamsTest, whoever_leaves_is_forgotten_at_once) {
   pass(20s);
 }
 
-TEST_F(EventStreamsTest, time_passes_by_itself_where_nobody_drives_it) {
+TEST_F(EventStreamsTest, streams_can_keep_time_by_themselves) {
   SystemClock real;
   EventStreams own(real, {.beat = 1ms, .rest = 1ms});
   Reader reader{.stream = own.open(ring, {})};

@@ -96,7 +96,7 @@ void Connection::begin() {
     plan_response(std::move(*response));
   } else {
     stream_ = std::make_unique<Stream>(Stream{.handler = std::move(std::get<BodyStream>(plan))});
-    keep_ = keep_ && parser_.http11();  // without chunks the end of the answer is the end of all
+    keep_ = keep_ && parser_.http11();  // without chunks, closing ends the answer
     parser_.collect(&stream_->piece, no_limit);
     phase_ = Phase::streaming;
     expect_body();
@@ -118,7 +118,7 @@ void Connection::plan_whole(Whole whole) {
 }
 
 // The answer does not depend on the body. A short body is thrown away, so that the connection can
-// go on; a long one ends it.
+// go on; a long one ends the connection.
 void Connection::plan_response(HttpResponse response) {
   if (parser_.done()) return respond(std::move(response));
   const std::optional<std::uint64_t> left = parser_.remaining();
@@ -278,7 +278,7 @@ void Connection::begin_push(std::unique_ptr<PushStream> source) {
   progress();
 }
 
-// All of it has been written so far.
+// Everything so far has been written.
 void Connection::push_sent() {
   if (push_->source->endless && lane_->site().draining) return piece_made({}, true);
   lane_->await(*this, Awaited::write);  // the peer may have no room for another piece
@@ -343,7 +343,7 @@ void Connection::respond(HttpResponse response) {
   undelivered_ = std::move(response.undelivered);
   if (asks_to_close(response.headers) || lane_->site().draining) keep_ = false;
   const bool pushed = response.push != nullptr;
-  if (pushed && !parser_.http11()) keep_ = false;  // its end is the end of all
+  if (pushed && !parser_.http11()) keep_ = false;  // closing ends the answer
   std::string& out = lane_->scratch();
   out.clear();
   append_head(out, {.status = response.status,
@@ -377,7 +377,7 @@ void Connection::sent() {
   }
   if (phase_ != Phase::sending) return;
   undelivered_ = {};
-  // The head of a stream was sent long ago, perhaps before it was time to go.
+  // The head of a stream may have been sent before draining began.
   if (!keep_ || lane_->site().draining) return leave();
   parser_.reset();
   bodiless_ = false;

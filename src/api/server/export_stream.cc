@@ -10,8 +10,8 @@
 namespace millrace::api {
 namespace {
 
-// Pieces are read where rounds are applied, and written as text on the listener's thread; the next
-// one is read while the last is on its way.
+// Pieces are read on the thread that applies rounds, and written as text on the listener's thread;
+// the next piece is read while the last one is being sent.
 class ExportStream : public std::enable_shared_from_this<ExportStream> {
  public:
   explicit ExportStream(CallPtr call) : call_(std::move(call)) {}
@@ -28,7 +28,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
       }
       if (state == State::read || state == State::none) state_ = State::reading;
     }
-    if (state == State::failed) return call_->note(500);  // without a closing line: it is not all
+    if (state == State::failed) return call_->note(500);  // no closing line: it is incomplete
     if (state == State::over) call_->note_stream();
     if (state == State::read) exporter_.write(out);
     if (state != State::over) read();

@@ -41,7 +41,7 @@ void answer(Call& call, const Family& family) {
   for (std::size_t i = 0; i < family.deliveries.size(); ++i) {
     if (i != 0) out += ',';
     const Task& one = family.deliveries[i];
-    // The task remembers what came back last; others say it in their errors.
+    // The task keeps the status of its newest delivery; older deliveries have theirs as an error.
     const bool last = i == 0 && family.task.delivery;
     const std::string status = last        ? family.task.delivery->last_status
                                : one.error ? one.error->message

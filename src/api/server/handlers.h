@@ -1,5 +1,5 @@
-// The handlers of the routes: thin functions, each from a call to one verb of the broker and from
-// its answer to a response.
+// The handlers of the routes: thin functions, each of which turns a call into one verb of the
+// broker, and the broker's answer into a response.
 #pragma once
 
 #include "api/server/call.h"
@@ -9,7 +9,7 @@ namespace millrace::api {
 // put_routes.cc
 void put_tasks(CallPtr call);
 void put_queue_tasks(CallPtr call);
-// What happens to a body of lines, or why not.
+// Plans how a body of lines is read, or refuses it.
 BodyPlan plan_lines(CallPtr call);
 
 // import_lines.cc, export_stream.cc

@@ -45,17 +45,18 @@ struct HttpRequest {
   std::string body = {};
 };
 
-// A body that is made while it is sent: of any length, for as long as it takes. Chunked, or until
-// the connection ends where that is HTTP/1.0.
+// A body that is made while it is sent, of any length and for as long as it takes. It is chunked;
+// with HTTP/1.0 it lasts until the connection ends.
 struct PushStream {
-  // Asks for the next piece, once all that came before is written; so a peer that reads slowly is
-  // asked for little. `done` is called once, from any thread, as late as it likes; `last`: nothing
-  // follows. To drop it is to break off: the peer sees that the body is incomplete. If the
+  // Asks for the next piece once everything before it is written, so that little is made for a peer
+  // that reads slowly. `done` is called once, from any thread, as late as it likes; `last`: nothing
+  // follows. Dropping `done` breaks the body off: the peer sees that it is incomplete. If the
   // connection ends, `more` is destroyed and HttpHandler::closed is called.
   using Done = std::move_only_function<void(std::string piece, bool last)>;
   std::move_only_function<void(Done done)> more = {};
-  // It has no end of its own. So it ends, as if complete, when the listener is drained, where
-  // others get the time that requests get; and a peer that ends its sending is taken to have left.
+  // The body has no end of its own. So it ends, as if complete, when the listener is drained, while
+  // other bodies get as much time as requests; and a peer that ends its sending is taken to have
+  // left.
   bool endless = false;
 };
 
@@ -66,9 +67,9 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
-  // Called instead of silence if the peer was gone before the response could be sent.
+  // Called if the peer was gone before the response could be sent.
   std::move_only_function<void()> undelivered = {};
-  std::unique_ptr<PushStream> push = nullptr;  // instead of `body`; not asked for HEAD
+  std::unique_ptr<PushStream> push = nullptr;  // instead of `body`; not used for HEAD
   std::unique_ptr<Resume> resume = nullptr;    // instead of an answer
 };
 
@@ -78,8 +79,8 @@ void undeliver(HttpResponse response);
 // Called once, from any thread. Calling it after the peer has left is no error.
 using Respond = std::move_only_function<void(HttpResponse)>;
 
-// Called on the thread of the connection, with the right to answer: the thread that brings news of
-// the store does not render it.
+// Called on the thread of the connection, with the right to answer, so that the thread that brings
+// news of the store does not render the answer.
 struct Resume {
   std::move_only_function<void(Respond respond)> go_on = {};
 };
@@ -113,8 +114,8 @@ class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
 
-  // Decides by the head, which has no body yet, how the request goes on. `peer` is its connection;
-  // what is changed in it stays until the connection ends.
+  // Decides from the head, which has no body yet, how the request goes on. `peer` is its
+  // connection; changes to `peer` last until the connection ends.
   virtual BodyPlan plan(HttpRequest head, Peer& peer) = 0;
   // The connection is gone; answers for it go nowhere. Called once, and only after a plan().
   virtual void closed(const Peer& peer) = 0;

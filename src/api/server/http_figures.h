@@ -18,12 +18,12 @@ class HttpFigures {
  public:
   HttpFigures();
 
-  // `route`: nullptr where the request is for none.
+  // `route` is nullptr if the request has none.
   void answered(const Route* route, unsigned status, std::chrono::nanoseconds took);
-  // It may have waited for work, so how long it took says nothing about the server.
+  // Counts a request that may have waited for work: its duration says nothing about the server.
   void waited(const Route* route);
 
-  // Only what has happened at all.
+  // Only what was answered at least once.
   struct Latency {
     std::string_view operation = {};
     std::string_view status = {};  // 2xx
@@ -46,7 +46,7 @@ class HttpFigures {
   static std::size_t place_of(const Route* route);
   static std::string_view operation_at(std::size_t place);
 
-  std::vector<Of> all_;  // one for each route, and one for what is for none
+  std::vector<Of> all_;  // one per route, and one for requests without a route
 };
 
 }  // namespace millrace::api

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
 constexpr std::size_t most_under_way = 3;
 
-// An operator's act, with the names that only the server itself may use.
+// An import is an operator's act, and may use the names that are reserved for the server.
 Ask internal(const Call& call) {
   Ask ask = call.ask();
   ask.internal = true;
@@ -31,8 +31,7 @@ Ask internal(const Call& call) {
 ImportLines::ImportLines(CallPtr call)
     : call_(std::move(call)), lines_(transfer::LineReader::longest_line) {}
 
-// ---- Coming in
-// -----------------------------------------------------------------------------------
+// ---- Coming in ---------------------------------------------------------------------------------
 
 void ImportLines::feed(std::string piece, bool last, Done done) {
   {
@@ -94,7 +93,7 @@ void ImportLines::add(const transfer::End& end) {
   }
 }
 
-// An export knows its own end; lines that somebody has made need none.
+// An export has a last line of its own; lines written by hand need none.
 void ImportLines::check_end() {
   if (lines_.number() == 0) {
     failed(0, {ErrorCode::invalid, "the body is empty; send the lines of an export"});
@@ -108,7 +107,7 @@ void ImportLines::add(Queue& queue) {
   send_batch();
   std::string name = queue.settings.name;
   auto done = counted<Queue>(&transfer::Counts::queues, lines_.number());
-  // Its number or UUID may be another queue's, which is a conflict as well.
+  // Another queue may have its number or UUID, which is a conflict as well.
   auto look = [self = shared_from_this(), name,
                done = std::move(done)](Result<Queue> made) mutable {
     if (made || made.error().code != ErrorCode::conflict) return done(std::move(made));
@@ -143,7 +142,7 @@ void ImportLines::add(Memo& memo) {
                           counted<Memo>(&transfer::Counts::memos, lines_.number()));
 }
 
-// A task that is not written as an export writes it.
+// Adds a task whose line is written otherwise than an export writes it.
 void ImportLines::add(Task& task) {
   tasks_.push_back(std::move(task));
   task_read();
@@ -168,8 +167,7 @@ void ImportLines::send_batch() {
           const Result<std::vector<Result<Put>>>& puts) { self->restored(ids, lines, puts); });
 }
 
-// ---- Answers
-// -------------------------------------------------------------------------------------
+// ---- Answers -----------------------------------------------------------------------------------
 
 template <class T>
 Completion<T> ImportLines::counted(std::uint64_t transfer::Counts::* kind, std::uint64_t line) {
@@ -214,7 +212,7 @@ void ImportLines::restored(const std::vector<TaskId>& ids, const std::vector<std
   ended();
 }
 
-// The first by its line is told.
+// The error with the lowest line number is reported.
 void ImportLines::failed(std::uint64_t line, Error error) {
   const Lock lock(mutex_);
   if (report_.error && wrong_line_ <= line) return;

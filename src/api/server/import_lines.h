@@ -1,4 +1,4 @@
-// An export on its way into a running server, a line at a time, while the next ones still come.
+// Imports an export into a running server line by line, while further lines are still coming.
 #pragma once
 
 #include <millrace/result.h>
@@ -21,9 +21,10 @@
 
 namespace millrace::api {
 
-// Adds what is not there and changes nothing that is, so that an import may be sent again. It ends
-// with the first line that makes no sense or is refused: what comes before it is in, and perhaps
-// some of what follows it. Answered at the end with one object: {"imported":{…},"error":{…}}.
+// Adds what is missing and changes nothing that exists, so that an import may be sent again. It
+// ends with the first line that makes no sense or is refused: everything before that line is
+// stored, and perhaps some of what follows it. Answered at the end with one object:
+// {"imported":{…},"error":{…}}.
 //
 // Tasks go to the broker in batches, a few of them at the same time. Requests of one caller keep
 // their order, so that tasks keep theirs and find their queues.
@@ -45,11 +46,11 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void add(Schedule& schedule);
   void add(Memo& memo);
   void add(Task& task);
-  void task_read();  // the last of those that are gathered
+  void task_read();  // the last one of tasks_
   void check_end();
   void send_batch();
 
-  // On any.
+  // On any thread.
   template <class T>
   Completion<T> counted(std::uint64_t transfer::Counts::* kind, std::uint64_t line);
   void restored(const std::vector<TaskId>& ids, const std::vector<std::uint64_t>& lines,
@@ -65,8 +66,8 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   CallPtr call_;
   LineSplitter lines_;
   bool newer_ = false;
-  bool begun_ = false;  // with the first line of an export
-  bool ended_ = false;  // with its last
+  bool begun_ = false;  // the first line of an export was read
+  bool ended_ = false;  // its last line was read
   transfer::Counts read_;
   bool memos_ = false;
   std::vector<Task> tasks_;

@@ -11,7 +11,7 @@
 
 namespace millrace::api {
 
-// `scopes` and, where there are some, `queues` of an object.
+// Writes `scopes` and, if there are any, `queues` into an object.
 void append_rights(wire::TextWriter& writer, const access::Scopes& scopes,
                    const std::vector<std::string>& queues);
 

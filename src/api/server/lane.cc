@@ -16,10 +16,10 @@ namespace {
 
 thread_local Lane* current = nullptr;
 
-// How late it may be noticed that a peer has left while its answer is made.
+// How late the lane may notice that a peer has left while its answer is made.
 constexpr auto watch_after = std::chrono::milliseconds(5);
 
-// How late a limit may be noticed: an eighth of the shortest, within reason.
+// How late the lane may notice that a limit has passed: an eighth of the shortest, within reason.
 std::chrono::milliseconds tick_for(const ListenerLimits& limits) {
   const Duration shortest = std::min(
       {limits.idle, limits.header, limits.body, limits.write, limits.handshake, limits.linger});
@@ -78,7 +78,7 @@ void Lane::answer(Answer answer) {
     lock.unlock();
     return undeliver(std::move(answer.response));
   }
-  // Whoever put the first one in has woken the lane, or is the lane and about to deliver.
+  // The thread that added the first answer has woken the lane, or is the lane and about to deliver.
   const bool first = answers_.empty() && !(current == this && dispatching_ > 0);
   answers_.push_back(std::move(answer));
   lock.unlock();
@@ -90,7 +90,7 @@ void Lane::wake() noexcept {
 }
 
 void Lane::deliver() noexcept {
-  if (delivering_) return;  // further down the stack
+  if (delivering_) return;  // deliver() runs further down the stack
   delivering_ = true;
   for (;;) {
     {

@@ -1,5 +1,5 @@
-// One I/O thread and its connections: what they share, when their time is up, and the way answers
-// from other threads come in. Knows Asio; inside the room only.
+// One I/O thread and its connections: what they share, their deadlines, and how answers from other
+// threads come in. Uses Asio; for this room only.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ struct Site {
 
 // What a connection waits for, each with its own limit.
 enum class Awaited : std::uint8_t {
-  nothing = 0,  // of the peer: an answer is being made
+  nothing = 0,  // nothing of the peer: an answer is being made
   idle = 1,
   header = 2,
   body = 3,
@@ -80,12 +80,12 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // ---- from any thread
 
   boost::asio::io_context& io() { return io_; }
-  // Until stop(). What throws outside of a connection ends the process: a lane that goes on without
-  // its timer or its list of answers would never answer again.
+  // Runs until stop(). An exception outside of a connection ends the process: a lane that goes on
+  // without its timer or its list of answers would never answer again.
   void run() noexcept;
   // Serves a connection that was accepted; `refused` if there are too many.
   void adopt(Socket socket, std::shared_ptr<const TlsSettings> tls, bool refused);
-  // Many answers cost one wake-up.
+  // Several answers cost only one wake-up.
   void answer(Answer answer);
   void drain();
   void stop();
@@ -97,8 +97,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // From now on the connection waits for this, and no longer for what it waited for before.
   void await(Connection& connection, Awaited what);
 
-  // Has a connection do something. If that throws, the connection is closed, and nothing else of
-  // the lane has changed. Whatever Asio or the lane wants of a connection goes through here.
+  // Lets a connection do something. If that throws, the connection is closed, and the rest of the
+  // lane is unchanged. All calls from Asio or the lane into a connection go through here.
   template <class Call>
   void attend(const std::shared_ptr<Connection>& connection, Call&& call) noexcept {
     try {
@@ -118,15 +118,15 @@ class Lane : public std::enable_shared_from_this<Lane> {
     deliver();
   }
 
-  // Has a connection read a little later; ends the process where memory for that is missing. A read
-  // that finds nothing is a system call for nothing, and Asio begins every read with one. After the
-  // other connections have had their turn the next request is often there; and while an answer is
-  // made nothing is expected but that the peer leaves, which may be noticed a few milliseconds
-  // late.
+  // Lets a connection read a little later; ends the process if there is no memory for that. Asio
+  // begins every read with a system call, which is wasted if nothing has come. After the other
+  // connections have had their turn, the next request is often there. While an answer is made,
+  // nothing is expected but that the peer leaves, and noticing that a few milliseconds late does no
+  // harm.
   void read_soon(std::shared_ptr<Connection> connection) noexcept;
   void watch_soon(std::shared_ptr<Connection> connection) noexcept;
 
-  std::string_view date();                     // for responses, made once a second
+  std::string_view date();                     // for responses, made once per second
   std::string& scratch() { return scratch_; }  // where a response is put together
 
  private:
@@ -135,8 +135,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
 
   // In a catch clause only.
   void give_up(Connection& connection) noexcept;
-  void gone();  // a connection is not there any more
-  // From here on nothing throws: a list that nobody goes through would never be gone through again.
+  void gone();  // a connection has ended
+  // The noexcept functions must not stop halfway: their lists would never be emptied again.
   void wake() noexcept;
   void deliver() noexcept;
   void resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)()) noexcept;
@@ -152,16 +152,16 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::chrono::milliseconds tick_every_;
   bool stopping_ = false;
 
-  // By what they wait for; each list in the order in which its time runs out.
+  // By what the connections wait for; each list is ordered by deadline.
   std::array<Connections, awaited_count> connections_;
 
   std::vector<std::shared_ptr<Connection>> to_read_;
   std::vector<std::shared_ptr<Connection>> to_watch_;
-  std::vector<std::shared_ptr<Connection>> resumed_;  // either of them, while it is gone through
+  std::vector<std::shared_ptr<Connection>> resumed_;  // one of these two, while it is emptied
 
   Mutex mutex_;
   std::vector<Answer> answers_ GUARDED_BY(mutex_);
-  bool over_ GUARDED_BY(mutex_) = false;  // nobody will take answers any more
+  bool over_ GUARDED_BY(mutex_) = false;  // the lane takes no more answers
   std::vector<Answer> batch_;             // being delivered
   bool delivering_ = false;
   int dispatching_ = 0;

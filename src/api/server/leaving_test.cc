@@ -1,4 +1,4 @@
-// Who leaves, how that is noticed, and how the listener itself stops.
+// How the listener notices that peers leave, and how it stops itself.
 #include <thread>
 
 #include "api/server/listener.h"
@@ -51,7 +51,7 @@ TEST_F(LeavingTest, a_peer_that_only_ended_its_sending_gets_its_answer) {
   EXPECT_EQ(undelivered_count(), 0U);
 }
 
-TEST_F(LeavingTest, and_may_still_leave_afterwards) {
+TEST_F(LeavingTest, a_peer_that_only_ended_its_sending_may_still_leave) {
   serve();
   Client client = connect();
   client.send(get_park);
@@ -83,7 +83,7 @@ TEST_F(LeavingTest, http_1_0_gets_its_answer_after_the_end_if_that_comes_soon) {
   later.send("GET /park HTTP/1.0\r\n\r\n");
   later.end_sending();
   Respond respond = parked();
-  // Nothing tells when the end has been seen, so time passes until it has.
+  // Nothing shows when the listener has seen the end, so the test lets some time pass.
   later.wait_at_most(100ms);
   bool ended = false;
   for (int i = 0; i < 100 && !ended; ++i) {
@@ -150,11 +150,11 @@ TEST_F(LeavingTest, draining_answers_what_is_under_way_and_closes_the_rest) {
   const std::uint16_t port = listener_->port();
   listener_->stop_accepting();
   EXPECT_FALSE(Client(port).connected());
-  EXPECT_EQ(idle.ask(get_a).status, 200U);  // those who are there may stay
+  EXPECT_EQ(idle.ask(get_a).status, 200U);  // open connections may stay
 
   EXPECT_FALSE(listener_->drain(0ms));
   EXPECT_TRUE(idle.ends());
-  idle.close();  // its last answer may not have been behind it when draining began
+  idle.close();  // it may still have been answering when draining began
   bool all_gone = false;
   std::jthread drainer([&] { all_gone = listener_->drain(10s); });
   respond({.body = "in time"});
@@ -172,7 +172,7 @@ TEST_F(LeavingTest, draining_answers_what_is_under_way_and_closes_the_rest) {
   EXPECT_THAT(closed_, SizeIs(3));
 }
 
-TEST_F(LeavingTest, stopping_does_not_wait_for_anybody) {
+TEST_F(LeavingTest, stopping_does_not_wait_for_peers) {
   serve({}, {}, 2);
   std::vector<Client> clients;
   for (int i = 0; i < 20; ++i) {

@@ -198,11 +198,11 @@ TEST_F(LimitsTest, connections_over_the_limit_are_told_so) {
   over.close();
   clients.pop_back();
   ASSERT_TRUE(eventually([this] { return closed_.size() == 1; }));
-  // The refused one is forgotten when the listener has seen it leave.
+  // The refused connection counts until the listener has seen it leave.
   for (int i = 0; i < 1000; ++i) {
     if (connect().ask(get_a).status == 200U) return;
   }
-  FAIL() << "nobody was let in again";
+  FAIL() << "no connection was let in again";
 }
 
 TEST_F(LimitsTest, when_files_run_out_connections_wait_until_there_are_some) {
@@ -219,7 +219,7 @@ TEST_F(LimitsTest, when_files_run_out_connections_wait_until_there_are_some) {
     fillers.push_back(file);
   }
   ASSERT_FALSE(fillers.empty());
-  ::close(fillers.back());  // for our end of the connection, and none for the other
+  ::close(fillers.back());  // one file for the client's end, none for the server's
   fillers.pop_back();
   Client waiting = connect();
   waiting.send(get_a);
@@ -265,7 +265,7 @@ TEST_F(LimitsTest, what_is_not_http_is_answered_400) {
   EXPECT_EQ(locked([this] { return requests_.size(); }), 0U);
 }
 
-TEST_F(LimitsTest, what_is_not_understood_is_said) {
+TEST_F(LimitsTest, unknown_encodings_and_expectations_are_refused_with_the_reason) {
   serve();
   Client encoded = connect();
   expect_end(encoded,

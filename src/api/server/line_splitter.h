@@ -32,7 +32,7 @@ class LineSplitter {
   std::string piece_;     // most lines are read where they came
   std::size_t read_ = 0;  // of the piece
   bool last_ = false;
-  bool given_ = false;     // what begun_ has was given out
+  bool given_ = false;     // the line in begun_ was given out
   bool skipping_ = false;  // the rest of a line that was too long
   std::uint64_t number_ = 0;
 };

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 constexpr std::size_t longest = 6;
 
-// What a body gives that comes in these pieces; "…" for a line that was too long.
+// The lines of a body that comes in these pieces; "…" for a line that was too long.
 std::vector<std::string> lines_of(const std::vector<std::string>& pieces) {
   LineSplitter lines(longest);
   std::vector<std::string> out;

@@ -29,7 +29,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// So many over the limit are told so; the rest is closed without a word.
+// So many connections over the limit are told so; further ones are closed without a word.
 constexpr std::uint64_t refused_at_once = 256;
 constexpr auto accept_back_off = std::chrono::milliseconds(100);
 
@@ -144,7 +144,7 @@ class Listener::Engine {
     return {};
   }
 
-  // On the first lane's thread; connections go to the lanes by turns.
+  // Runs on the first lane's thread; connections go to the lanes in turn.
   void accept() {
     const std::shared_ptr<Lane>& lane = lanes_[next_lane_++ % lanes_.size()];
     acceptor_->async_accept(lane->io().get_executor(),
@@ -174,7 +174,7 @@ class Listener::Engine {
     accept();
   }
 
-  // Nothing can be accepted; whoever waits is served when others have left.
+  // Nothing can be accepted now; waiting connections are served when others have ended.
   void back_off(const error_code& ec) {
     if (!backing_off_) {
       site_->log(LogLevel::warning,

@@ -1,12 +1,12 @@
 // Where requests come from: listens, speaks HTTP/1.1 and 1.0, plain or over TLS, and holds every
 // peer to its limits. What is asked and answered goes through an HttpHandler.
 //
-// A connection answers its requests one after another. While an answer is awaited the listener
+// A connection answers its requests one after another. While an answer is awaited, the listener
 // notices when the peer leaves. A peer that has only ended its sending (shutdown(SHUT_WR), as
-// `nc -N` does) looks the same at first: it is sent an interim 100 Continue, which a peer that has
-// closed answers with a reset, while the other waits on and gets its answer. HTTP/1.0 has no
-// interim responses; there the answer must come within limits.linger. With TLS the end of sending
-// is the end.
+// `nc -N` does) looks the same at first, so the listener sends an interim 100 Continue: a peer that
+// has closed answers it with a reset; one that still reads waits on and gets its answer. HTTP/1.0
+// has no interim responses; there the answer must come within limits.linger. With TLS, a peer that
+// ends its sending is taken to have left.
 #pragma once
 
 #include <millrace/result.h>
@@ -69,8 +69,8 @@ class Listener {
   // In this order, and not from the handler's functions. None of the handler's functions runs once
   // stop() has returned; a Respond that is called later calls its response's `undelivered`.
   void stop_accepting();
-  // Closes idle connections at once and the others after their next answer. Says whether all were
-  // gone in time.
+  // Closes idle connections at once and the others after their next answer. Returns whether all
+  // were gone in time.
   bool drain(Duration most);
   void stop();
 

@@ -134,7 +134,8 @@ TEST_F(ListenerTest, expect_100_continue_is_answered_before_the_body_comes) {
   EXPECT_EQ(interim.status, 100U);
   EXPECT_EQ(client.ask("ok").body, "/a|ok");
 
-  // Who is not allowed gets its answer at once, and the connection ends: the body may come or not.
+  // A client that is not allowed gets its answer at once, and the connection ends: the body may or
+  // may not follow.
   Reply denied = client.ask(
       "POST /deny HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_EQ(denied.status, 401U);

@@ -139,7 +139,7 @@ void add_broker_families(Families& to, const Shown& shown) {
   add(to, "millrace_takes_parked", gauge, "Takes that wait for tasks.",
       std::uint64_t{rounds.parked});
   add(to, "millrace_leases_given_back_total", counter,
-      "Leases given back since whoever asked for them had left.", rounds.given_back);
+      "Leases given back because the caller that asked for them had left.", rounds.given_back);
   add(to, "millrace_late_reports_total", counter,
       "Reports that came when their lease was over, and changed nothing.", observed.late_reports);
   to.push_back({"millrace_puts_refused_total", counter, "Tasks that were not put, by error code.",

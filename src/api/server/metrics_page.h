@@ -1,5 +1,5 @@
-// What /metrics shows, made a piece at a time: with a thousand queues it has megabytes, and whoever
-// makes it has other things to do.
+// What /metrics shows, made piece by piece: with a thousand queues the page has megabytes, and the
+// thread that makes it has other connections to serve.
 //
 // Names and labels are promised to users: docs/metrics.md lists them all, and a test compares.
 #pragma once
@@ -27,7 +27,7 @@ struct Shown {
   std::string version = {};
   TimePoint started_at{};
   bool ready = false;
-  // Nothing: there is no broker yet, or it could not answer.
+  // nullopt: there is no broker yet, or it could not answer.
   std::optional<Observed> observed = std::nullopt;
   bool compat = false;  // the families of the source documents, too
   ListenerCounts traffic = {};
@@ -48,7 +48,7 @@ struct MetricFamily {
 };
 using Families = std::vector<MetricFamily>;
 
-// Each adds its families; what they write is read from `shown`, which must stay.
+// Each adds its families, which read from `shown`; `shown` must outlive them.
 void add_server_families(Families& to, const Shown& shown);
 void add_broker_families(Families& to, const Shown& shown);
 void add_queue_families(Families& to, const Shown& shown);
@@ -61,7 +61,7 @@ class MetricsPage {
   MetricsPage(const MetricsPage&) = delete;
   MetricsPage& operator=(const MetricsPage&) = delete;
 
-  // About so many bytes of it; fewer only at the end, and nothing behind it.
+  // About so many bytes of the page; fewer only at its end, and none after that.
   std::string next(std::size_t about);
 
  private:
@@ -72,7 +72,7 @@ class MetricsPage {
   MetricsText text_;
 };
 
-// The same histogram with fewer bounds, each of which must be among those it has.
+// The same histogram with fewer bounds, each of which must be one of its own.
 HistogramSnapshot with_bounds(const HistogramSnapshot& histogram, std::span<const double> bounds);
 
 }  // namespace millrace::api

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t metrics_piece = std::size_t{256} << 10U;
 constexpr Duration most_history = std::chrono::days(31);
 
-// The name of the queue that the query names, by name, number or UUID; the key may touch it.
+// The name of the queue in the query (a name, number or UUID), if the key may touch it.
 using WithName = std::move_only_function<void(CallPtr, std::optional<std::string>)>;
 void with_queue_name(CallPtr call, const std::optional<std::string>& text, WithName next) {
   if (!text) return next(std::move(call), std::nullopt);
@@ -44,7 +44,7 @@ void with_queue_name(CallPtr call, const std::optional<std::string>& text, WithN
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
-// Those that a key for some queues may see; nothing: all of them.
+// The queues that a restricted key may see; empty: all of them.
 std::function<bool(std::string_view)> allowed_queues(const Call& call) {
   if (!call.restricted()) return {};
   return
@@ -77,7 +77,7 @@ void begin_events(CallPtr call, EventRequest request) {
   call->answer(std::move(response));
 }
 
-// A queue that is gone may have a past; one that has none must be there.
+// A queue that was removed may still have a history; a queue without one must exist.
 void answer_history(CallPtr call, const History& found, const std::optional<std::string>& queue,
                     bool depths) {
   std::string text = wire::text_of(found, depths);
@@ -106,13 +106,13 @@ void set_kinds(Query& query, EventFilter& filter) {
   if (kinds != 0) filter.kinds = kinds;
 }
 
-// Where the reader goes on: after what it has seen, by a header or by a parameter.
+// Where the reader goes on: after the last event it has seen, by a header or by a parameter.
 void set_place(Call& call, EventRequest& request, const std::optional<std::string>& after) {
   const bool by_header = !call.request.last_event_id.empty();
   if (!by_header && !after) return;
   const auto seen = wire::event_id_from(by_header ? call.request.last_event_id : *after);
-  // A header that is not ours belongs to somebody else's stream: all that is known is that
-  // something may have been missed.
+  // A header that is not ours comes from the stream of another server: all that is known is that
+  // the reader may have missed something.
   if (!seen && !by_header) {
     return call.query.refuse("after", "it must be the id of an event, such as 5f3a9c-1024");
   }
@@ -161,7 +161,7 @@ void get_metrics(CallPtr call) {
   }
   LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
-  // Whoever answers has no time to write all that; the connection has.
+  // The page is not written here, but piece by piece while the connection sends it.
   auto then = [](CallPtr back, Observed observed) {
     back->answer(metrics_response(
         [&options = back->options, state = back->state, observed = std::move(observed)]() mutable {

@@ -1,8 +1,8 @@
 // Makes a C++ file with openapi.yaml as JSON in it. Run when Millrace is built:
 // openapi_tool openapi.yaml openapi.cc
 //
-// Plain words that are numbers, true, false or null are those; everything else is a string. `<<`
-// merges other maps in, what is written beside it wins; keys x-... at the top are left out.
+// Unquoted numbers, true, false and null keep their type; everything else is a string. `<<` merges
+// other maps in, and keys written beside it win; keys x-... at the top are left out.
 #include <yaml-cpp/yaml.h>
 #include <cstdlib>
 #include <exception>

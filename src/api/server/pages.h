@@ -1,4 +1,4 @@
-// What people see who open the server in a browser.
+// The pages that users see when they open the server in a browser.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ class Pages {
  public:
   virtual ~Pages() = default;
 
-  // Answers a request that no route is for; `path` is its path without the query. nullopt: nothing
-  // is there. Called on the listener's threads, several at once; must not block.
+  // Answers a request that has no route; `path` is its path without the query. nullopt: there is no
+  // such page. Called on the listener's threads, several at once; must not block.
   virtual std::optional<HttpResponse> answer(const HttpRequest& head,
                                              std::string_view path) const = 0;
 };

@@ -43,7 +43,7 @@ std::uint64_t count_open_files() {
   std::uint64_t count = 0;
   while (const dirent* entry = ::readdir(directory)) count += entry->d_name[0] != '.' ? 1 : 0;
   ::closedir(directory);
-  return count - 1;  // its own
+  return count - 1;  // without the directory's own
 }
 
 double seconds(const timeval& time) {

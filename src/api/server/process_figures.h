@@ -14,7 +14,7 @@ struct ProcessFigures {
   std::uint64_t threads = 0;
 };
 
-// What cannot be had is 0.
+// Figures that are not available are 0.
 ProcessFigures process_figures();
 
 }  // namespace millrace::api

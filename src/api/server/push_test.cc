@@ -21,7 +21,7 @@ constexpr std::size_t large = 256 * 1024;
 
 using PushTest = ServedTest;
 
-// So many pieces of 256 KiB, each made as soon as it is asked for.
+// Makes so many pieces of 256 KiB, each as soon as it is asked for.
 auto pieces(int count, std::atomic<int>& made) {
   return [count, &made](PushStream::Done done) {
     const int now = ++made;
@@ -95,7 +95,7 @@ TEST_F(PushTest, large_bodies_arrive_whole) {
   EXPECT_EQ(client.ask(get_a).body, "/a|");
 }
 
-TEST_F(PushTest, a_slow_reader_is_not_worked_ahead_for) {
+TEST_F(PushTest, no_pieces_are_made_ahead_for_a_slow_reader) {
   serve();
   Client client = connect();
   client.shrink_window();
@@ -113,7 +113,7 @@ TEST_F(PushTest, a_slow_reader_is_not_worked_ahead_for) {
     for (int i = 0; i < 50; ++i) ASSERT_EQ(connect().ask(get_a).status, 200U);
   }
   EXPECT_LT(made, 60);
-  // It is ended if it takes nothing at all for too long.
+  // The connection ends if the peer takes nothing at all for too long.
   const auto ended = [&] { return std::ranges::count(closed_, id) == 1; };
   bool noticed = false;
   for (int i = 0; i < 30 && !noticed; ++i) {
@@ -125,7 +125,7 @@ TEST_F(PushTest, a_slow_reader_is_not_worked_ahead_for) {
   EXPECT_LT(made, 60);
 }
 
-TEST_F(PushTest, nobody_waits_behind_one_that_has_always_more_to_say) {
+TEST_F(PushTest, other_connections_do_not_wait_for_a_body_that_always_has_more) {
   serve();
   Client client = connect();
   client.send(get_park);
@@ -191,7 +191,7 @@ TEST_F(PushTest, a_peer_that_only_ended_its_sending_gets_a_body_that_has_an_end)
   EXPECT_TRUE(all.ends_with("4\r\nlast\r\n0\r\n\r\n")) << all;
 }
 
-TEST_F(PushTest, what_is_broken_off_looks_broken_off) {
+TEST_F(PushTest, a_body_that_is_broken_off_looks_incomplete) {
   serve();
   Client client = connect();
   client.send(get_push);
@@ -211,7 +211,7 @@ TEST_F(PushTest, what_is_broken_off_looks_broken_off) {
   EXPECT_FALSE(all.ends_with("0\r\n\r\n")) << all;
 }
 
-TEST_F(PushTest, draining_ends_at_once_what_has_no_end) {
+TEST_F(PushTest, draining_ends_an_endless_body_at_once) {
   serve();
   Client waiting = connect();
   waiting.send(get_endless);
@@ -231,7 +231,7 @@ TEST_F(PushTest, draining_ends_at_once_what_has_no_end) {
   asked("too late", false);
 }
 
-TEST_F(PushTest, draining_waits_for_what_has_an_end) {
+TEST_F(PushTest, draining_waits_for_a_body_that_has_an_end) {
   serve();
   Client client = connect();
   client.send(get_push);
@@ -247,7 +247,7 @@ TEST_F(PushTest, draining_waits_for_what_has_an_end) {
   EXPECT_TRUE(all_gone);
 }
 
-TEST_F(PushTest, stopping_waits_for_nobody) {
+TEST_F(PushTest, stopping_does_not_wait_for_a_piece) {
   serve();
   Client client = connect();
   client.send(get_push);

@@ -1,4 +1,4 @@
-// A put of any length: one task a line, one answer a line, as they come (application/x-ndjson).
+// A put of any length: one task per line, one answer per line, as they come (application/x-ndjson).
 #pragma once
 
 #include <millrace/ids.h>

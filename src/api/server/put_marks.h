@@ -19,10 +19,10 @@ std::vector<QueueRef> queues_of(const std::vector<NewTask>& tasks);
 
 // Gives the tasks the request's id and its idempotency key: a unique key of ours, held for a day.
 std::optional<Problem> mark(const Call& call, wire::PutBody& body);
-// The first of these alone.
+// Gives a task the request's id only.
 void mark_request(const Call& call, NewTask& task);
 
-// The put, or {"error":…}.
+// Appends the put, or {"error":…}.
 void append_put(std::string& out, const Result<Put>& put, std::string_view field);
 
 }  // namespace millrace::api

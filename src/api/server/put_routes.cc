@@ -20,7 +20,7 @@ void answer_one(Call& call, const Result<Put>& put) {
   call.answer(std::move(response));
 }
 
-// Results in the order of the items: what was refused here stands among what the broker answered.
+// Results in the order of the items: those refused here stand among those that the broker answered.
 std::string list_of(const wire::PutBody& body, const std::vector<Result<Put>>& puts) {
   std::string out = R"({"tasks":[)";
   out.reserve(128 * body.size());
@@ -76,7 +76,7 @@ std::vector<QueueRef> queues_of(const std::vector<NewTask>& tasks) {
 }
 
 void mark_request(const Call& call, NewTask& task) {
-  // An id that the server had to make says nothing.
+  // An id that the server had to make says nothing about the caller.
   const bool given = call.request.request_id == call.request_id;
   if (given && task.request_id.empty()) task.request_id = call.request_id;
 }
@@ -96,7 +96,8 @@ std::optional<Problem> mark(const Call& call, wire::PutBody& body) {
   }
   const std::string front =
       fmt::format("$idempotency:{}:{}", call.key().empty() ? "-" : call.key(), key);
-  // Counted in the list as it was sent, so that it may be sent again with an item mended.
+  // Places are those of the list as it was sent, so that it may be sent again with one item
+  // corrected.
   std::size_t place = 0;
   auto refused = body.refused.begin();
   for (NewTask& task : body.tasks) {

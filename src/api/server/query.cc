@@ -77,7 +77,7 @@ Segments segments_of(std::string_view path) {
     segments.parts[segments.count++] = path.substr(0, end);
     if (end == path.size()) return segments;
     path.remove_prefix(end + 1);
-    // A slash at the end is one part more, an empty one, which no pattern has.
+    // A slash at the end makes one more part, an empty one, which no pattern has.
     if (path.empty()) segments.too_many = true;
   }
   return segments;
@@ -161,7 +161,7 @@ std::optional<Duration> Query::duration(std::string_view name, Duration most) {
 std::optional<TimePoint> Query::moment(std::string_view name) {
   auto given = text(name);
   if (!given) return std::nullopt;
-  // The plus of an offset that nobody encoded has become a space by now.
+  // If the client did not encode the plus of an offset, it has become a space by now.
   if (given->size() > 6 && (*given)[given->size() - 6] == ' ') (*given)[given->size() - 6] = '+';
   const auto moment = parse_time(*given);
   if (moment) return *moment;

@@ -37,8 +37,8 @@ QueueRef queue_from_text(std::string_view text);
 // A task by its id or, all digits, by its number.
 Result<TaskRef> task_from_text(std::string_view text);
 
-// Parameters are asked for one by one. The first thing that is wrong stays; in the end parameters
-// that nobody asked for are wrong, too.
+// A route asks for parameters one by one. The first error is kept; at the end, parameters that the
+// route did not ask for are errors, too.
 class Query {
  public:
   Query() = default;
@@ -50,7 +50,7 @@ class Query {
   std::optional<Duration> duration(std::string_view name, Duration most);
   std::optional<TimePoint> moment(std::string_view name);
   bool flag(std::string_view name);
-  // Repeatable, and several in one with commas between.
+  // The parameter may be repeated, and may have several values with commas between them.
   std::vector<std::string> list(std::string_view name);
 
   // Says that a value makes no sense.

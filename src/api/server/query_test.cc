@@ -35,13 +35,13 @@ TEST(Query, every_kind_of_parameter) {
   EXPECT_EQ(query.finish(), std::nullopt);
 }
 
-TEST(Query, an_offset_whose_plus_nobody_encoded) {
+TEST(Query, an_offset_whose_plus_is_not_encoded) {
   Query query("t=2030-01-01T00:00:00+01:00");
   EXPECT_TRUE(query.moment("t"));
   EXPECT_EQ(query.finish(), std::nullopt);
 }
 
-TEST(Query, what_is_wrong_is_told) {
+TEST(Query, wrong_parameters_are_refused_with_the_reason) {
   const auto wrong = [](std::string_view text) {
     Query query(text);
     list_from(query);

@@ -85,7 +85,7 @@ void change(CallPtr call, Change change) {
   });
 }
 
-// Replaces by number or UUID: the name is the one the queue has.
+// Replaces by number or UUID: the queue keeps its name.
 void replace_found(CallPtr call, QueueRef queue) {
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
@@ -140,7 +140,7 @@ void replace_queue(CallPtr call) {
 }
 
 void change_queue(CallPtr call) {
-  // The change is made inside the broker, whose errors name no field: it is kept beside them.
+  // The broker makes the change, and its errors name no field, so the refusal is kept beside them.
   auto refused = std::make_shared<std::optional<wire::Refusal>>();
   if (auto wrong = wire::merged("{}", call->request.body, {}); !wrong) {
     return call->refuse(wrong.error());

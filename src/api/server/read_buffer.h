@@ -22,7 +22,7 @@ class ReadBuffer {
   void commit(std::size_t bytes) { end_ += bytes; }
   void consume(std::size_t bytes) { begin_ += bytes; }
 
-  // Makes the capacity `wanted`, or what is needed to keep what is there.
+  // Grows the buffer to `wanted`, or shrinks it to that if it is empty.
   void prepare(std::size_t wanted) {
     const std::size_t kept = end_ - begin_;
     if (capacity_ < wanted || (kept == 0 && capacity_ > wanted)) {

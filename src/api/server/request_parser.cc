@@ -83,7 +83,7 @@ class Grammar final : public http::basic_parser<true> {
 
   void on_field_impl(http::field field, string_view name, string_view value,
                      error_code& ec) override {
-    if (in_trailer_) return;  // whoever wants to say something says it in the head
+    if (in_trailer_) return;  // trailers are ignored
     const auto keep = [&value](std::string& to) { to.assign(value.data(), value.size()); };
     switch (field) {
       case http::field::host:

@@ -65,7 +65,7 @@ bool same(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// What the listener says itself; a second one would contradict it.
+// Headers that the listener writes itself; a second one would contradict the first.
 bool is_ours(std::string_view name) {
   static constexpr std::array ours{
       "Connection", "Content-Length", "Content-Type",      "Date",    "Keep-Alive",
@@ -91,9 +91,9 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 }  // namespace
 
 void append_head(std::string& out, const HeadText& head) {
-  // A handler that answers with no status at all must not make a response nobody can read.
+  // A handler that gives no valid status must not make a response that clients cannot read.
   const unsigned status = head.status >= 200 && head.status <= 599 ? head.status : 500;
-  // Results are what workers made of them: no browser may take one for a page.
+  // Workers decide what is in a result: no browser may take one for a page.
   fmt::format_to(std::back_inserter(out),
                  "HTTP/1.1 {} {}\r\nServer: millrace\r\nDate: {}\r\n"
                  "X-Content-Type-Options: nosniff\r\n",

@@ -1,6 +1,6 @@
 // The head of a response as text. Whatever a handler puts into a header, the result is one head:
-// line breaks in values become spaces, and names that are no names are left out. Of every response
-// it says that its type is not to be guessed.
+// line breaks in values become spaces, and names that are not valid are left out. Every response
+// tells browsers not to guess its type.
 #pragma once
 
 #include <millrace/time.h>

@@ -33,7 +33,7 @@ struct Route {
   std::string_view operation = {};           // operationId of the OpenAPI document
   void (*handle)(std::unique_ptr<Call>) = nullptr;
   Body body = Body::none;
-  // The action log keeps the body, as it does of all routes for admins: there is no payload in it.
+  // The action log keeps the body, as it does for all admin routes: the body has no payload.
   bool logs_body = false;
   // Answered while the server starts and stops, too.
   bool always = false;
@@ -44,8 +44,7 @@ std::span<const Route> routes();
 struct Match {
   const Route* route = nullptr;
   std::array<std::string_view, 2> path = {};  // what stands in place of {…}, still encoded
-  std::string allow =
-      {};  // without a route: the methods this path has; empty: there is no such path
+  std::string allow = {};  // without a route: the methods of this path; empty: no such path
 };
 
 // HEAD finds what GET would. `path` is without the query.

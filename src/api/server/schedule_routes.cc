@@ -17,7 +17,7 @@ void answer_schedule(CallPtr call, const Schedule& schedule, unsigned status) {
   call->answer(wire::view_of(schedule), status);
 }
 
-// The schedule of the path, if the key may touch the queue of its task.
+// Finds the schedule of the path, if the key may touch the queue of its task.
 template <class Then>
 void with_schedule(CallPtr call, Then then) {
   LocalBroker& broker = *call->broker;
@@ -36,7 +36,7 @@ void with_schedule(CallPtr call, Then then) {
                    answered<std::vector<Schedule>>(std::move(call), std::move(found)));
 }
 
-// The same, but looks the schedule up only for keys that it could be hidden from.
+// The same, but looks the schedule up only if the key is restricted.
 template <class Then>
 void with_schedule_name(CallPtr call, Then then) {
   if (!call->query_is_good()) return;
@@ -79,7 +79,7 @@ void set_paused(CallPtr call, bool paused) {
   });
 }
 
-// What a task may call a queue.
+// All the ways in which a task may name a queue.
 std::vector<QueueRef> names_of(const QueueSettings& queue) {
   std::vector<QueueRef> names{queue.name, queue.id};
   if (queue.number) names.emplace_back(*queue.number);
@@ -115,7 +115,7 @@ void answer_page(CallPtr call, SchedulePage page) {
                    answered<std::vector<Schedule>>(std::move(call), std::move(then)));
 }
 
-// A queue that is not there may have schedules: they make it.
+// A queue that does not exist yet may have schedules, which create it.
 void answer_queue(CallPtr call, SchedulePage page, const Result<std::vector<QueueView>>& found) {
   if (!found && found.error().code != ErrorCode::not_found) return call->refuse(found.error());
   if (found && !found->empty()) page.queues = names_of(found->front().queue.settings);
@@ -167,7 +167,7 @@ void replace_schedule(CallPtr call) {
   if (!call->restricted()) {
     return store_schedule(std::move(call), std::move(*schedule), PutQueue::replace, 200);
   }
-  // What is replaced must be theirs, too; what is not there yet is nobody's.
+  // If the schedule exists, the key must also be allowed to touch its present queue.
   LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   std::string name = call->path[0];

@@ -13,7 +13,7 @@
 namespace millrace::api {
 namespace {
 
-// What a restricted key may see of a worker: nothing of those that work for others only.
+// What a restricted key may see of workers: nothing of workers that only work for other queues.
 std::vector<WorkerView> visible(const Call& call, std::vector<WorkerView> workers) {
   if (!call.restricted()) return workers;
   for (WorkerView& worker : workers) {
@@ -42,7 +42,7 @@ void with_workers(CallPtr call, Then then) {
                           }));
 }
 
-// Managing keys is for keys without bounds of their own: others could widen theirs.
+// Only unrestricted keys may manage keys: a restricted one could make a key that may do more.
 bool may_manage_keys(Call& call) {
   if (!call.query_is_good()) return false;
   if (!call.restricted()) return true;
@@ -59,7 +59,7 @@ void list_workers(CallPtr call) {
     std::string out;
     wire::TextWriter writer(out);
     wire::append(writer.key("workers"), workers);
-    // How many processors all queues together could use is for those who may see all queues.
+    // Only keys that may see all queues learn how many processors all queues together could use.
     if (!back.restricted()) wire::append(writer.key("manager"), back.broker->manager_view());
     writer.close();
     back.answer(std::move(out));
@@ -117,7 +117,7 @@ void server_info(CallPtr call) {
   if (!call->query_is_good()) return;
   const ApiOptions& options = call->options;
   Traits store = call->broker->traits();
-  if (store.durability == Durability::none) store.loss_window = {};  // no window: all of it
+  if (store.durability == Durability::none) store.loss_window = {};  // all may be lost
   std::string out;
   wire::TextWriter writer(out);
   writer("version", options.version), writer("store", store);

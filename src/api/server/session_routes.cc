@@ -21,7 +21,7 @@ void fields(wire::A<SessionWords> auto& of, auto& visit) {
   visit("key", wire::required(of.key)), visit("path", of.path);
 }
 
-// What the page may do; without keys everything.
+// What the page may do: everything, if the server needs no keys.
 std::string text_of_visit(const Visit& visit) {
   std::string out;
   wire::TextWriter writer(out);
@@ -59,10 +59,10 @@ void note_sign_in(const Call& call, const Visit& visit) {
                                             .request_id = call.request_id});
 }
 
-// False, and refused: users cannot sign in here.
+// False if it was refused: users cannot sign in here.
 bool has_sessions(Call& call) {
   if (call.options.sessions != nullptr) return true;
-  call.refuse(Error{ErrorCode::not_found, "nobody can sign in to this server"});
+  call.refuse(Error{ErrorCode::not_found, "users cannot sign in to this server"});
   return false;
 }
 

@@ -12,7 +12,7 @@
 
 namespace millrace::api {
 
-// Who asks, and whether they must say so.
+// Who makes a request, and whether the server needs a key.
 struct Visit {
   bool needs_key = false;
   bool signed_in = false;                            // with a session
@@ -34,12 +34,13 @@ struct SignedIn {
 
 // ---- The cookie --------------------------------------------------------------------------------
 
-// Browsers do not tell the ports of a host apart, so several servers on one machine need names of
-// their own. `host` is the header.
+// Browsers do not tell the ports of a host apart, so the cookies of several servers on one machine
+// need different names. `host` is the header.
 std::string cookie_name(std::string_view host);
 // The session that a request came with, as text; empty: none.
 std::string_view session_of(const HttpRequest& head);
-// Only over TLS, where the request came so, or to a proxy so. Empty `text`: it is to be forgotten.
+// If the request came over TLS, to this server or to a proxy, the browser is to send the cookie
+// over TLS only. Empty `text`: the browser is to forget the cookie.
 std::string cookie_text(const HttpRequest& head, std::string_view text, std::string_view path,
                         Duration lasts);
 

@@ -52,8 +52,8 @@ void StoredKeys::create(LocalBroker& broker, std::string by, const access::KeyRe
                         Completion<access::MadeKey> done) {
   if (!request.scopes.allow(Scope::admin) && !book_.has_admin(broker.now())) {
     return done(fail(ErrorCode::invalid,
-                     "no key may manage keys yet, and with this one everybody would need a key: "
-                     "make one with the scope admin first"));
+                     "no key may manage keys yet, and with this one every caller would need a "
+                     "key: make one with the scope admin first"));
   }
   auto made = access::make_key(request, broker.now());
   if (!made) return done(std::unexpected(std::move(made.error())));
@@ -84,7 +84,7 @@ void StoredKeys::revoke(LocalBroker& broker, std::string by, std::string id, boo
     if (!force && book_.is_last_admin(id, broker.now())) {
       return done(
           fail(ErrorCode::conflict, fmt::format("the key {} is the last one with the scope admin; "
-                                                "without it nobody could manage this server: make "
+                                                "without it no key could manage this server: make "
                                                 "another one first, or use force",
                                                 in_quotes(id))));
     }

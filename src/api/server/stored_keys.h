@@ -42,14 +42,15 @@ class StoredKeys {
   // All keys as the store has them now, by creation.
   void list(LocalBroker& broker, Completion<std::vector<access::Key>> done);
   // Makes a key that is valid when `done` is called. `by` is the id of the key that asks, for the
-  // log. `invalid`: the request makes no sense, or is the first one and could not make others.
+  // log. `invalid`: the request makes no sense, or no key can manage keys yet and this one could
+  // not either.
   void create(LocalBroker& broker, std::string by, const access::KeyRequest& request,
               Completion<access::MadeKey> done);
-  // Ends a key; it is void when `done` is called. `not_found`: there is none of that id.
-  // `conflict`: it is the last one that can manage keys, and `force` is not set.
+  // Revokes a key; it is no longer valid when `done` is called. `not_found`: there is no key with
+  // that id. `conflict`: it is the last key that can manage keys, and `force` is not set.
   void revoke(LocalBroker& broker, std::string by, std::string id, bool force,
               Completion<void> done);
-  // Reads all keys anew: other processes may have changed them. `done` may be empty.
+  // Reads all keys again: other processes may have changed them. `done` may be empty.
   void reload(LocalBroker& broker, Completion<void> done = nullptr);
 
  private:

@@ -30,8 +30,8 @@ StoredSessions::StoredSessions(StoredKeys& keys, Clock& clock, Log log,
 
 // ---- Who asks ----------------------------------------------------------------------------------
 
-// A key goes first. A proxy that asks for passwords leaves `Basic …` in every request, which is no
-// key.
+// A key takes precedence over a session. A proxy that asks for passwords leaves `Basic …` in every
+// request, which is not a key.
 std::string_view StoredSessions::deciding_session(const HttpRequest& head) const {
   const bool has_key = !access::bearer_of(head.authorization).empty();
   return has_key || !keys_.book().guarded() ? "" : session_of(head);
@@ -97,9 +97,10 @@ void StoredSessions::failed(const std::string& remote) {
 
 // ---- In and out --------------------------------------------------------------------------------
 
-// Behind a proxy all have one address, so whoever has a key that the server made, which nobody
-// guesses, does not wait for others. What a person chose might be guessed: nobody learns in the
-// meantime whether a guess was right.
+// Behind a proxy all clients have one address. A key that the server made cannot be guessed, so a
+// client that has one does not wait because of other clients. A key that a person chose might be
+// guessed, so it is refused as well while the address has to wait: otherwise a client would learn
+// meanwhile that its guess was right.
 void StoredSessions::sign_in(LocalBroker& broker, const SignIn& asked, SignInDone done) {
   auto key = keys_.book().key_of(asked.key, clock_.now());
   const bool guessed = !key || keys_.book().is_chosen(*key);

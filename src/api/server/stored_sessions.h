@@ -41,17 +41,17 @@ class StoredSessions {
   // As StoredKeys::check_again().
   Access check_again(const HttpRequest& head, Scope scope) const;
 
-  // Whose request it is, and whether it needs a key.
+  // Whose request it is, and whether the server needs a key.
   Visit visit_of(const HttpRequest& head) const;
-  // Begins a session. 401: the key is not known; 429: that was tried too often.
+  // Begins a session. 401: the key is not known; 429: too many wrong keys came from the address.
   using SignInDone = std::move_only_function<void(std::expected<SignedIn, Problem>)>;
   void sign_in(LocalBroker& broker, const SignIn& asked, SignInDone done);
-  // Ends the session of a request: the path of its cookie; empty: there was no session.
+  // Ends the session of a request, and gives the path of its cookie; empty: there was no session.
   void sign_out(LocalBroker& broker, const HttpRequest& head, Completion<std::string> done);
 
   // All sessions as the store had them.
   void read(const std::vector<Memo>& memos);
-  // Reads them anew: other processes may have changed them.
+  // Reads all sessions again: other processes may have changed them.
   void reload(LocalBroker& broker);
 
  private:

@@ -130,7 +130,7 @@ TEST_F(StreamTest, nothing_is_read_ahead_without_bound_while_a_piece_is_worked_o
   EXPECT_EQ(client.reply().body, "end");
 }
 
-TEST_F(StreamTest, answers_nobody_reads_stop_the_stream) {
+TEST_F(StreamTest, a_stream_whose_answers_are_not_read_is_ended) {
   serve();
   Client client = connect();
   client.shrink_window();
@@ -155,7 +155,7 @@ TEST_F(StreamTest, a_stream_that_goes_silent_is_ended) {
   ASSERT_EQ(connect().ask(get_a).status, 200U);  // so both are being waited for
   clock_.advance(31s);
   EXPECT_EQ(before.reply().status, 408U);
-  EXPECT_TRUE(after.ends());  // the answer has begun; cutting it off is all that can be said
+  EXPECT_TRUE(after.ends());  // the answer has begun, so it can only be cut off
   EXPECT_TRUE(eventually([this] { return closed_.size() >= 2; }));
 }
 

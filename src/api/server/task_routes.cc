@@ -142,7 +142,7 @@ void get_history(CallPtr call) {
 }
 
 void get_log(CallPtr call) {
-  // At the moment itself as well: lines that came with it later must not get lost.
+  // Includes lines of that very moment: a line that came later in it must not get lost.
   const auto after = call->query.moment("after");
   find_task(std::move(call), false, [after](CallPtr back, const Task& task) {
     std::vector<LogLine> lines;

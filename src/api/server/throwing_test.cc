@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view get_a = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view get_parked = "GET /park HTTP/1.1\r\nHost: x\r\n\r\n";
 
-// Every response is dated, so that here is where something can be thrown in the midst of sending.
+// Every response has a date, so a clock that throws does so in the midst of sending.
 class ThrowingClock final : public Clock {
  public:
   TimePoint now() override {
@@ -49,7 +49,7 @@ TEST_F(ThrowingTest, an_answer_that_cannot_be_sent_harms_no_other_connection) {
   clock.throws = true;
   to_first(watched("first"));
   EXPECT_TRUE(first.ends());
-  EXPECT_TRUE(eventually([this] { return undelivered_ == 1; })) << "whoever answered is told";
+  EXPECT_TRUE(eventually([this] { return undelivered_ == 1; })) << "the handler is told";
   EXPECT_FALSE(clock.throws);
 
   to_second({.body = "second"});
@@ -75,7 +75,7 @@ TEST_F(ThrowingTest, a_request_that_is_answered_at_once_harms_no_other_connectio
   for (int i = 0; i < 3; ++i) EXPECT_EQ(connect().ask(get_a).status, 200U);
 }
 
-// A lane without its timer would seem to be alive and time nobody out.
+// A lane without its timer would seem to be alive, but would never time a connection out.
 TEST(ThrowingDeathTest, what_is_thrown_outside_of_connections_ends_the_process) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(

@@ -15,7 +15,7 @@ namespace millrace::api {
 
 namespace {
 
-// The reason of the oldest error of this thread, and none is left behind.
+// The reason of this thread's oldest error; clears all its errors.
 std::string last_reason() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
@@ -24,7 +24,7 @@ std::string last_reason() {
   return reason == nullptr ? "no reason given" : reason;
 }
 
-// A socket for OpenSSL that never raises SIGPIPE, which its own one does.
+// A socket for OpenSSL that never raises SIGPIPE, unlike OpenSSL's own.
 int socket_of(BIO* bio) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
 }
@@ -61,7 +61,7 @@ BIO_METHOD* socket_method() {
   return method;
 }
 
-// Picks HTTP/1.1 where it is offered; others may try their luck without.
+// Picks HTTP/1.1 if the client offers it; other clients may go on without.
 int choose_protocol(ssl_st*, const unsigned char** chosen, unsigned char* length,
                     const unsigned char* offered, unsigned int offered_length, void*) {
   static constexpr std::string_view ours("\x08http/1.1", 9);
@@ -73,7 +73,7 @@ int choose_protocol(ssl_st*, const unsigned char** chosen, unsigned char* length
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-// A server that starts by itself has nobody to ask for a passphrase.
+// A server that starts unattended cannot ask for a passphrase.
 int no_passphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return 0;

@@ -1,5 +1,5 @@
-// TLS over a non-blocking socket that somebody else waits for. Nothing is buffered here but what
-// OpenSSL itself keeps, so that an idle connection stays small.
+// TLS over a non-blocking socket; the connection waits until the socket is ready. Nothing is
+// buffered here but what OpenSSL itself keeps, so that an idle connection stays small.
 #pragma once
 
 #include <millrace/result.h>
@@ -61,7 +61,7 @@ class TlsSession {
 
   TlsWait accept();
   Moved read(std::span<char> into);
-  // After a wait it must be called with the same bytes again; they may lie elsewhere.
+  // After a wait, it must be called again with the same bytes; they may lie elsewhere in memory.
   Moved write(std::string_view bytes);
   void shut_down();
 

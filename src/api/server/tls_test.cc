@@ -88,7 +88,7 @@ TEST_F(TlsTest, bodies_that_are_made_while_they_are_sent_arrive_whole) {
   EXPECT_EQ(client.ask(get_a).body, "/a|");
 }
 
-TEST_F(TlsTest, whoever_leaves_while_a_body_is_made_is_noticed) {
+TEST_F(TlsTest, a_peer_that_leaves_while_a_body_is_made_is_noticed) {
   serve_tls();
   Client client = connect_tls();
   client.send("GET /push-endless HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -99,7 +99,7 @@ TEST_F(TlsTest, whoever_leaves_while_a_body_is_made_is_noticed) {
   EXPECT_TRUE(eventually([this] { return closed_.size() == 1 && forgotten_ == 1; }));
 }
 
-TEST_F(TlsTest, requests_are_answered_as_without_it) {
+TEST_F(TlsTest, requests_are_answered_as_without_tls) {
   serve_tls();
   Client client = connect_tls();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.ask(get_a).body, "/a|");
@@ -147,7 +147,7 @@ TEST_F(TlsTest, plain_http_is_told_that_this_is_tls) {
   EXPECT_THAT(reply.body, HasSubstr("HTTPS"));
 }
 
-TEST_F(TlsTest, a_handshake_must_come_in_time_and_nonsense_is_none) {
+TEST_F(TlsTest, a_handshake_must_come_in_time_and_make_sense) {
   serve_tls();
   Client silent = connect();
   ASSERT_EQ(connect_tls().ask(get_a).status, 200U);
@@ -177,7 +177,7 @@ TEST_F(TlsTest, files_can_be_replaced_while_it_runs) {
   EXPECT_EQ(connect_tls().peer_name(), "one");  // not before it is asked to
   ASSERT_TRUE(listener_->reload_tls().has_value());
   EXPECT_EQ(connect_tls().peer_name(), "two");
-  EXPECT_EQ(before.ask(get_a).status, 200U);  // those who are there stay
+  EXPECT_EQ(before.ask(get_a).status, 200U);  // open connections stay
 
   std::ofstream(files("server").key) << "nonsense";
   EXPECT_FALSE(listener_->reload_tls().has_value());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration usual = std::chrono::minutes(15);
 constexpr Duration most = std::chrono::hours(24);
-// Beyond it hours are read instead of minutes: never more than 60 memos.
+// Beyond this, hours are read instead of minutes, so that never more than 60 memos are read.
 constexpr Duration most_minutes = std::chrono::hours(1);
 
 void answer_types(CallPtr call, const Queue& queue, Duration wanted) {
@@ -20,10 +20,10 @@ void answer_types(CallPtr call, const Queue& queue, Duration wanted) {
   const TimePoint now = broker.now();
   HistoryRequest request{.queue = queue.settings.name, .from = now - wanted};
   if (wanted > most_minutes) request.step = std::chrono::hours(1);
-  // A queue that is younger than what was asked for would look slow.
+  // Without this, a queue that is younger than the time asked for would look slow.
   auto then = [now, made = queue.created_at, step = request.step](CallPtr back,
                                                                   const TypesPast& past) {
-    // One that was imported has a past from before it was made here.
+    // An imported queue has a history from before it was created here.
     const TimePoint begun = past.first && *past.first + step <= made ? *past.first : made;
     const TimePoint since = std::clamp(begun, past.all.sum.at, std::max(now, past.all.sum.at));
     back->answer(wire::text_of(past, since, now));

@@ -10,7 +10,7 @@
 namespace millrace::api {
 namespace {
 
-// An answer that brings tasks must arrive, or they are given back.
+// If an answer that brings tasks does not arrive, the tasks are given back.
 void answer_with_tasks(Call& call, std::string body, WorkResult result) {
   HttpResponse response{.body = std::move(body)};
   bool any = false;
@@ -50,7 +50,8 @@ std::vector<TaskId> tasks_of(const WorkOrder& order) {
   return tasks;
 }
 
-// A report with such a follow-up is refused whatever else the key may: the field says so.
+// A report is refused if the key may not touch the queue of a follow-up; the error's field is
+// `follow_ups`.
 template <class Go>
 void with_follow_ups(CallPtr call, WorkOrder order, Go go) {
   auto queues = followed_in(order);
@@ -62,7 +63,7 @@ void with_follow_ups(CallPtr call, WorkOrder order, Go go) {
       "follow_ups");
 }
 
-// Tokens can be guessed, so a key for some queues needs more than one.
+// Tokens can be guessed, so a restricted key must also be allowed to touch the tasks.
 template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
   auto go = [then](CallPtr back, WorkOrder ordered) {
@@ -91,8 +92,8 @@ void answer_first(Call& call, const std::vector<Result<T>>& results) {
   call.answer(std::move(out));
 }
 
-// The task of the path. order_work() looks at what the key may, so unlike with_task() this asks
-// nobody, unless the task is named by its number.
+// Finds the task of the path. order_work() checks what the key may do, so unlike with_task() this
+// does not ask the broker, unless the path has the task's number.
 void with_leased_task(CallPtr call, WithTask next) {
   const auto task = task_from_text(call->path[0]);
   const auto* id = task ? std::get_if<TaskId>(&*task) : nullptr;
