@@ -366,7 +366,8 @@ TEST(LocalQueues, memos_of_millrace_itself_are_written_from_inside_only) {
     });
   };
   for (const char* key : {"$history/1m/2030-01-01T00:00:00.000Z", "$", "key/0123"}) {
-    EXPECT_THAT(remember(key, false), FailsWith(ErrorCode::invalid, HasSubstr("Millrace's own")));
+    EXPECT_THAT(remember(key, false),
+                FailsWith(ErrorCode::invalid, HasSubstr("reserved for Millrace itself")));
     EXPECT_THAT(remember(key, true), IsOk());
   }
   EXPECT_THAT(remember("keys", false), IsOk());

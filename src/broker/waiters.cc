@@ -11,8 +11,9 @@ namespace {
 
 constexpr Duration poll_every{1000};
 
-// How many tasks are read in one run.
-constexpr std::size_t step = 1000;
+// How many tasks one run looks at, in one call of the store, and how many of these it reads whole.
+constexpr std::size_t most_heads = 1000;
+constexpr std::size_t most_whole = 200;
 
 }  // namespace
 
@@ -82,7 +83,7 @@ std::vector<TaskId> Waiters::pick(TimePoint now, TimePoint& next) {
   for (; end != ends_.end() && end->first <= now; ++end) marked_.insert(end->second);
   if (end != ends_.end()) next = std::min(next, end->first);
   std::vector<TaskId> picked;
-  while (!marked_.empty() && picked.size() < step) {
+  while (!marked_.empty() && picked.size() < most_heads) {
     picked.push_back(*marked_.begin());
     marked_.erase(marked_.begin());
   }
@@ -97,9 +98,15 @@ Result<TimePoint> Waiters::run_once(Store& store, TimePoint now) {
   const std::vector<TaskId> ids = pick(now, next);
   const auto heads = store.find(std::vector<TaskRef>(ids.begin(), ids.end()), head_only);
   if (!heads) return std::unexpected(heads.error());
+  std::size_t whole = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto& head = (*heads)[i];
     if (head && !is_final(head->state) && !is_over(ids[i], now)) continue;
+    if (++whole > most_whole) {
+      mark(ids[i]);
+      next = now;
+      continue;
+    }
     auto task = find_task(store, ids[i]);
     if (!task && task.error().code == ErrorCode::unavailable) {
       return std::unexpected(std::move(task.error()));
