@@ -19,7 +19,7 @@
 
 namespace millrace::api {
 
-// For listeners that nobody asks anything.
+// For listeners that get no requests.
 class NoHandler final : public HttpHandler {
  public:
   BodyPlan plan(HttpRequest, Peer&) override { return HttpResponse{.status = 404}; }
