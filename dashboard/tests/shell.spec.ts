@@ -39,7 +39,7 @@ test('deep links, the back button, keys', async ({ page, server }) => {
   await server.put('emails');
   await page.goto(`${server.url}/queues/emails`);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('emails');
-  await page.getByRole('link', { name: 'Workers' }).click();
+  await page.getByRole('link', { name: 'Workers', exact: true }).click();
   await expect(page).toHaveURL(`${server.url}/workers`);
   await page.goBack();
   await expect(page).toHaveURL(`${server.url}/queues/emails`);
