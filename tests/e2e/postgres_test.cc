@@ -115,7 +115,8 @@ void fail_once(const ServerProcess& server, const std::string& queue) {
   const Reply settled =
       server.ask({.method = "POST",
                   .path = fmt::format("/v1/tasks/{}/settle", field(taken.body, "id")),
-                  .body = fmt::format(R"({{"token":"{}","outcome":"retry","delay_ms":100}})",
+                  .body = fmt::format(R"({{"token":"{}","outcome":"retry","delay_ms":100,
+                                           "error":{{"message":"m"}}}})",
                                       field(taken.body, "token"))});
   EXPECT_EQ(settled.status, 200U) << settled.body;
 }

@@ -21,8 +21,6 @@ class MetricsPort : public HttpHandler {
   virtual std::optional<HttpResponse> health() { return std::nullopt; }
   // Whether the process can do its work. nullopt: there is no such page.
   virtual std::optional<HttpResponse> ready() { return std::nullopt; }
-
-  void answer(Method method, std::string_view path, Respond respond);
 };
 
 }  // namespace millrace::api
