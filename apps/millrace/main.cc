@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
       .version = MILLRACE_VERSION,
       .open_store =
           [&clock](const millrace::StoreUrl& url, millrace::Access access,
-                   const millrace::Progress& progress, const millrace::OpeningNotice& notice) {
-            return millrace::open_store(clock, url, access, progress, notice);
+                   const millrace::Progress& progress, const millrace::OpeningWarning& warn) {
+            return millrace::open_store(clock, url, access, progress, warn);
           },
       .verify = millrace::verify_store,
       .migrate = millrace::migrate_store,

@@ -192,7 +192,7 @@ class Server {
       opened = open_store(
           clock_, *parse_store_url(settings_.store), cli::Access::serve,
           [this](std::uint64_t done, std::uint64_t total) { told_progress(done, total); },
-          [log = log_](std::string_view notice) { log(LogLevel::warning, std::string(notice)); });
+          [log = log_](std::string_view warning) { log(LogLevel::warning, std::string(warning)); });
       signals_.wake();
     });
     for (Told told = signals_.wait(1min); told != Told::woken; told = signals_.wait(1min)) {
@@ -246,11 +246,11 @@ class Server {
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,
                      .manager = settings_.manager_enabled && !only_upkeep(),
-                     .priority_figures = settings_.metrics_compat,
+                     .priority_metrics = settings_.metrics_compat,
                      .history = true,
                      .seed = random_seed(),
                      .log = log_};
-    options.watch = watch_options(settings_);
+    options.alerter = alerter_options(settings_);
     // A store of its own has nobody else to look after it.
     options.upkeep = settings_.role != "api" || !traits.several_processes;
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);

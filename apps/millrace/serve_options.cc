@@ -44,8 +44,8 @@ api::ListenerOptions listener_options(const config::Settings& settings) {
   return options;
 }
 
-WatchOptions watch_options(const config::Settings& settings) {
-  WatchOptions options;
+AlerterOptions alerter_options(const config::Settings& settings) {
+  AlerterOptions options;
   // No worker asks a scheduler for tasks: what becomes of queues is seen by those that are asked.
   const bool asked = settings.role != "scheduler";
   options.limits.depth = asked ? settings.alerts_depth : 0;

@@ -7,7 +7,7 @@
 
 #include "api/server/listener.h"
 #include "broker/local_broker.h"
-#include "broker/watch.h"
+#include "broker/alerter.h"
 #include "config/config.h"
 #include "core/log.h"
 #include "core/values.h"
@@ -18,7 +18,7 @@
 namespace millrace {
 
 api::ListenerOptions listener_options(const config::Settings& settings);
-WatchOptions watch_options(const config::Settings& settings);
+AlerterOptions alerter_options(const config::Settings& settings);
 // `invalid` names the setting.
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log);

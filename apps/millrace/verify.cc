@@ -15,7 +15,7 @@ namespace {
 Result<cli::Verified> verify_tables(const StoreUrl& url) {
   auto report = verify_postgres(postgres_options(url));
   if (!report) return std::unexpected(std::move(report.error()));
-  return cli::Verified{.figures = std::move(report->figures),
+  return cli::Verified{.counts = std::move(report->counts),
                        .remarks = std::move(report->remarks),
                        .damage = std::move(report->damage)};
 }
@@ -28,7 +28,7 @@ Result<cli::Verified> verify_store(const StoreUrl& url, const cli::Progress& pro
   if (!disk) return std::unexpected(std::move(disk.error()));
   const auto report = verify_journal(**disk, progress);
   if (!report) return std::unexpected(report.error());
-  cli::Verified verified{.figures = {{"segments", report->segments},
+  cli::Verified verified{.counts = {{"segments", report->segments},
                                      {"groups", report->groups},
                                      {"bytes", report->bytes},
                                      {"tasks", report->tasks},

@@ -47,7 +47,7 @@ test.describe('a fresh server', () => {
 });
 
 // S3-012
-test('a queue is shown with all its figures', async ({ page, server }) => {
+test('a queue is shown with all its numbers', async ({ page, server }) => {
   await server.must('PUT', '/v1/queues/emails', { max_concurrent: 20 });
   await server.put_many('emails', 12_345);
   await server.put('emails', { delay_ms: 3_600_000 });

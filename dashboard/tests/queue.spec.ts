@@ -3,7 +3,7 @@ import { expect, expect_accessible, forgive, test, themes, use_language, use_the
 
 const figure = (name: string) => `[data-figure="${name}"]`;
 
-test('figures move without a reload and lead to the tasks', async ({ server, page }) => {
+test('numbers move without a reload and lead to the tasks', async ({ server, page }) => {
   await server.put_many('emails', 3);
   await page.goto(`${server.url}/queues/emails`);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('emails');
@@ -282,7 +282,7 @@ test('in Russian', async ({ server, page }) => {
   expect((await server.must('GET', '/v1/queues/emails')).lease_ms).toBe(90_000);
 });
 
-test('who may only read sees the figures and no buttons', async ({ server, page }) => {
+test('who may only read sees the numbers and no buttons', async ({ server, page }) => {
   await server.put('emails');
   const admin = await server.make_key('boss', ['admin']);
   server.key = admin.secret;

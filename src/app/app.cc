@@ -141,10 +141,10 @@ Result<Stepped> App::step(TimePoint now) {
 namespace {
 
 template <class Parts>
-worker::RunFigures figures_of(const Parts& parts, const std::string& queue) {
+worker::RunMetrics run_metrics_of(const Parts& parts, const std::string& queue) {
   if (!parts.worker) return {};
-  for (auto& figures : parts.worker->figures()) {
-    if (figures.queue == queue) return std::move(figures);
+  for (auto& each : parts.worker->metrics()) {
+    if (each.queue == queue) return std::move(each);
   }
   return {};
 }
@@ -152,19 +152,19 @@ worker::RunFigures figures_of(const Parts& parts, const std::string& queue) {
 }  // namespace
 
 QueueMetrics App::metrics(const std::string& queue) const {
-  const auto figures = figures_of(*parts_, queue);
-  QueueMetrics metrics{.completed = figures.completed,
-                       .failed = figures.stats.errors,
-                       .retried = figures.stats.retried};
-  if (figures.handled != 0) {
-    metrics.avg_seconds = std::chrono::duration<double>(figures.stats.duration).count() /
-                          static_cast<double>(figures.handled);
+  const auto runs = run_metrics_of(*parts_, queue);
+  QueueMetrics metrics{.completed = runs.completed,
+                       .failed = runs.stats.errors,
+                       .retried = runs.stats.retried};
+  if (runs.handled != 0) {
+    metrics.avg_seconds = std::chrono::duration<double>(runs.stats.duration).count() /
+                          static_cast<double>(runs.handled);
   }
   return metrics;
 }
 
 HandlerStats App::stats(const std::string& queue) const {
-  return figures_of(*parts_, queue).stats;
+  return run_metrics_of(*parts_, queue).stats;
 }
 
 std::string App::metrics_text() const {

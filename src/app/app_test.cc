@@ -291,7 +291,7 @@ TEST(App, a_handler_that_waits_too_long_is_told_and_counts_as_timed_out) {
 }
 
 // S0-189, S2-044, S1-077, S1-078, S1-079, S1-080, S1-081
-TEST(App, tells_its_figures) {
+TEST(App, reports_its_metrics) {
   App app("memory:", in_virtual_time());
   const auto emails =
       app.handle<Email>("emails", {.retry = quick}, [&](const Email& email, Context& task) {
@@ -455,7 +455,7 @@ TEST(App, a_critical_task_runs_in_place_where_the_store_is_away_and_others_are_a
 }
 
 // S1-003, S1-006, S1-085
-TEST(App, its_figures_can_be_read_from_a_port_of_its_own) {
+TEST(App, its_metrics_can_be_read_from_a_port_of_its_own) {
   std::promise<std::string> told;
   AppOptions options = quiet();
   options.metrics = "127.0.0.1:0";

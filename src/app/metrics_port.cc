@@ -68,7 +68,7 @@ std::string App::Parts::number_of(const std::string& queue) const {
 std::string App::Parts::metrics_text() const {
   MetricsText text;
   if (!worker) return text.text();
-  const auto all = worker->figures();
+  const auto all = worker->metrics();
   const auto family = [&](std::string_view name, MetricKind kind, std::string_view help,
                           auto figure) {
     text.family(name, kind, help);
@@ -82,7 +82,7 @@ std::string App::Parts::metrics_text() const {
     for (const auto& queue : all)
       text.sample({{"queue_num", number_of(queue.queue)}}, figure(queue));
   };
-  using Of = worker::RunFigures;
+  using Of = worker::RunMetrics;
   const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
   family("millrace_worker_processed_total", MetricKind::counter, "Tasks whose handler ended.",
          [](const Of& of) { return of.handled; });

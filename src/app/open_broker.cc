@@ -13,8 +13,8 @@ namespace {
 Result<Opened> open_local(Clock& clock, std::string_view url, const OpenOptions& options) {
   const auto parsed = parse_store_url(url);
   if (!parsed) return std::unexpected(parsed.error());
-  auto store = open_store(clock, *parsed, Access::serve, {}, [&](std::string_view notice) {
-    options.log(LogLevel::warning, std::string(notice));
+  auto store = open_store(clock, *parsed, Access::serve, {}, [&](std::string_view warning) {
+    options.log(LogLevel::warning, std::string(warning));
   });
   if (!store) return std::unexpected(std::move(store.error()));
   LocalBrokerOptions broker;

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Disk>> open_disk(const std::string& directory, Access acc
 
 Result<std::unique_ptr<Store>> open_journal_at(const StoreUrl& url, Access access,
                                                const Progress& progress,
-                                               const OpeningNotice& notice) {
+                                               const OpeningWarning& warn) {
   auto disk = open_disk(url.path, access);
   if (!disk) return std::unexpected(std::move(disk.error()));
   if (access == Access::read) {
@@ -59,13 +59,13 @@ Result<std::unique_ptr<Store>> open_journal_at(const StoreUrl& url, Access acces
                          .hash_seed = random_seed(),
                          .read_only = access == Access::read,
                          .progress = progress,
-                         .notice = notice};
+                         .warn = warn};
   if (url.interval) options.interval = *url.interval;
   return open_journal(std::move(*disk), std::move(options));
 }
 
 Result<std::unique_ptr<Store>> open_snapshot_at(const StoreUrl& url, Access access,
-                                                const OpeningNotice& notice) {
+                                                const OpeningWarning& warn) {
   const std::filesystem::path file(url.path);
   const std::string folder = file.parent_path().string();
   auto disk = open_disk(folder.empty() ? "." : folder, access);
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Store>> open_snapshot_at(const StoreUrl& url, Access acce
   }
   return open_memory_with_snapshot(
       std::move(*disk), name,
-      {.hash_seed = random_seed(), .read_only = access == Access::read, .notice = notice});
+      {.hash_seed = random_seed(), .read_only = access == Access::read, .warn = warn});
 }
 
 }  // namespace
@@ -98,16 +98,16 @@ PostgresOptions postgres_options(const StoreUrl& url) {
 }
 
 Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Access access,
-                                          const Progress& progress, const OpeningNotice& notice) {
+                                          const Progress& progress, const OpeningWarning& warn) {
   if (url.kind == StoreKind::postgres) {
     PostgresOptions options = postgres_options(url);
     options.read_only = access == Access::read;
     if (access == Access::serve) options.wait = url.wait;
-    options.notice = notice;
+    options.warn = warn;
     return open_postgres(std::move(options), clock);
   }
-  if (url.kind == StoreKind::journal) return open_journal_at(url, access, progress, notice);
-  if (!url.path.empty()) return open_snapshot_at(url, access, notice);
+  if (url.kind == StoreKind::journal) return open_journal_at(url, access, progress, warn);
+  if (!url.path.empty()) return open_snapshot_at(url, access, warn);
   if (access == Access::serve) return open_memory();
   return fail(ErrorCode::invalid,
               "memory: starts empty and ends with its process, so there is nothing to move; "

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "broker/watch.h"
+#include "broker/alerter.h"
 #include "core/clock.h"
 #include "core/store_url.h"
 #include "store/opening.h"
@@ -17,7 +17,7 @@ namespace millrace {
 // A directory to be read must exist; one to be written is created. The same holds for the tables of
 // a database. The clock must outlive the store.
 Result<std::unique_ptr<Store>> open_store(Clock& clock, const StoreUrl& url, Access access,
-                                          const Progress& progress, const OpeningNotice& notice);
+                                          const Progress& progress, const OpeningWarning& warn);
 
 // The options of a PostgreSQL store, with a name by which the server can tell this process from
 // others.

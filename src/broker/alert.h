@@ -21,7 +21,7 @@ enum class AlertKind : std::uint8_t {
   no_take = 4,      // tasks are ready and no worker takes them
   leases_lost = 5,  // workers vanished with their tasks
   disk_low = 6,     // the disk is nearly full
-  // Shown to clients that ask (standing.h), but never sent:
+  // Shown to clients that ask (current_alerts.h), but never sent:
   dead_growing = 7,  // a queue has more dead letters than some minutes ago
   store_failed = 8,  // nothing can be stored
 };

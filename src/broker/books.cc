@@ -47,9 +47,9 @@ Books::Books(const BooksOptions& given, const Traits& store_traits, TimePoint no
       traits(store_traits),
       ids(seed),
       leases(given.leases),
-      figures(now, {.priorities = given.priority_figures, .minutes = given.history}),
+      metrics(now, {.priorities = given.priority_metrics, .minutes = given.history}),
       alerts_sent(given.alert_window),
-      notices(given.webhooks, given.alerts, alerts_sent, ids),
+      deliveries(given.webhooks, given.alerts, alerts_sent, ids),
       waiters(
           {.most = given.waiters, .poll = store_traits.several_processes || store_traits.recovers}),
       events(mixed(seed + 2)),
@@ -109,14 +109,14 @@ Settlement Books::decide(const LeaseNote& note, Outcome& outcome, std::vector<Ne
     settlement = millrace::decide(lease_of(note), outcome, queue, options.retry, now, random());
   }
   settlement.follow_ups = std::move(follow_ups);
-  notices.add_to(settlement, subject_of(note), now);
+  deliveries.add_to(settlement, subject_of(note), now);
   return settlement;
 }
 
 Settlement Books::decide_cancelled(const LeaseNote& note, const Settlement& refused,
                                    TimePoint now) {
   Settlement settlement = millrace::decide_cancelled(refused, now);
-  notices.add_to(settlement, subject_of(note), now);
+  deliveries.add_to(settlement, subject_of(note), now);
   return settlement;
 }
 

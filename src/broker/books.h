@@ -18,10 +18,10 @@
 
 #include "broker/alert_book.h"
 #include "broker/events.h"
-#include "broker/figures.h"
+#include "broker/broker_metrics.h"
 #include "broker/ids.h"
 #include "broker/lease_book.h"
-#include "broker/notices.h"
+#include "broker/delivery_tasks.h"
 #include "broker/queue_book.h"
 #include "broker/request.h"
 #include "broker/waiters.h"
@@ -40,7 +40,7 @@ struct BooksOptions {
   bool alerts = false;
   Duration alert_window = std::chrono::minutes(10);  // the same alert at most once per window
   bool manager = false;                              // moves processors between queues
-  bool priority_figures = false;                     // counts by type and priority, too
+  bool priority_metrics = false;                     // counts by type and priority, too
   bool history = false;  // keeps what happened, per minute and per hour, in the store
   // For ids and jitter. Nullopt: random, since two brokers with the same seed make the same ids.
   std::optional<std::uint64_t> seed = std::nullopt;
@@ -49,7 +49,7 @@ struct BooksOptions {
   Log log = {};
 };
 
-// Code that locks several of the books does so in the order queues, events, figures, leases; the
+// Code that locks several of the books does so in the order queues, events, metrics, leases; the
 // ranks of the locks (core/lock_order.h) let debug builds and sanitizers check this.
 struct Books {
   Books(const BooksOptions& options, const Traits& store_traits, TimePoint now);
@@ -59,9 +59,9 @@ struct Books {
   Ids ids;
   QueueBook queues;
   LeaseBook leases;
-  Figures figures;
+  BrokerMetrics metrics;
   AlertBook alerts_sent;
-  Notices notices;
+  DeliveryTasks deliveries;
   Waiters waiters;
   EventRing events;
 

@@ -82,7 +82,7 @@ struct Explanation {
 };
 
 // What happened in a queue since this broker started.
-struct QueueFigures {
+struct QueueStats {
   TimePoint since{};
   std::uint64_t put = 0;
   std::uint64_t taken = 0;
@@ -107,7 +107,7 @@ struct QueueFigures {
 struct QueueView {
   Queue queue = {};
   QueueCounts counts = {};
-  QueueFigures figures = {};
+  QueueStats stats = {};
 };
 
 // What a worker reports about one of its queues. The sums count from the worker's start.

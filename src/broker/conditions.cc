@@ -1,11 +1,11 @@
-// What Conditions decides. What it is given, and by whom: watch.h.
+// What Conditions decides. What it is given, and by whom: alerter.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "broker/watch.h"
+#include "broker/alerter.h"
 
 namespace millrace {
 namespace {
@@ -27,7 +27,7 @@ std::string gib_text(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1U << 30U));
 }
 
-std::uint64_t depth_limit(const QueueLook& queue, const WatchLimits& limits) {
+std::uint64_t depth_limit(const QueueLook& queue, const AlertLimits& limits) {
   if (limits.depth == 0 || !queue.max_depth) return limits.depth;
   return std::max<std::uint64_t>(*queue.max_depth / 10 * 9 + *queue.max_depth % 10 * 9 / 10, 1);
 }
@@ -84,7 +84,7 @@ void Conditions::look_at(const QueueLook& queue, TimePoint now) {
                queue.ready),
       now);
 
-  // Figures start again from zero for a queue that was removed and made again.
+  // BrokerMetrics start again from zero for a queue that was removed and made again.
   const std::uint64_t lost = queue.lost >= seen.lost ? queue.lost - seen.lost : queue.lost;
   seen.lost = queue.lost;
   count_lost(queue.name, limits_.lost && lost > *limits_.lost ? lost : 0, now);
@@ -110,8 +110,8 @@ bool Conditions::holds(AlertKind kind, const std::string& queue) const {
   return found != conditions_.end() && found->second.holds;
 }
 
-std::vector<StandingAlert> Conditions::holding() const {
-  std::vector<StandingAlert> all;
+std::vector<CurrentAlert> Conditions::holding() const {
+  std::vector<CurrentAlert> all;
   for (const auto& [key, condition] : conditions_) {
     if (!condition.holds) continue;
     all.push_back({.kind = key.first,
@@ -136,29 +136,29 @@ void Conditions::set(AlertKind kind, const std::string& queue, bool holds, Alert
   if (begins) condition.since = now;
   if (!holds) {
     condition.held = false;
-    if (!condition.told) return;
+    if (!condition.reported) return;
     alert.facts.resolved = true;
     alert.facts.level = LogLevel::info;
-    if (tell(condition, std::move(alert))) condition.told = false;
+    if (report(condition, std::move(alert))) condition.reported = false;
     return;
   }
   condition.level = alert.facts.level;
   condition.message = alert.message;
   condition.count = alert.count;
-  const Duration rest = passed(condition.told_at, now);
-  const bool ever_told = condition.rest != Duration::zero();
-  if (ever_told && rest < (condition.told ? condition.rest : window_)) {
+  const Duration rest = passed(condition.reported_at, now);
+  const bool ever_reported = condition.rest != Duration::zero();
+  if (ever_reported && rest < (condition.reported ? condition.rest : window_)) {
     if (begins) ++condition.held_back;
     condition.held = condition.held || begins;
     return;
   }
   // The one that is reported now was not kept back after all.
   alert.facts.held_back = condition.held_back - (condition.held ? 1 : 0);
-  if (!tell(condition, std::move(alert))) return;
+  if (!report(condition, std::move(alert))) return;
   condition.rest =
-      condition.told ? std::min(condition.rest * 2, longest_rest) : std::max(window_, Duration(1));
-  condition.told = true;
-  condition.told_at = now;
+      condition.reported ? std::min(condition.rest * 2, longest_rest) : std::max(window_, Duration(1));
+  condition.reported = true;
+  condition.reported_at = now;
   condition.held = false;
   condition.held_back = 0;
 }
@@ -171,8 +171,8 @@ void Conditions::count_lost(const std::string& queue, std::uint64_t lost, TimePo
   Condition& condition = conditions_[key];
   if (lost != 0 && condition.held_back == 0) condition.since = now;
   condition.held_back += lost;
-  const bool ever_told = condition.rest != Duration::zero();
-  if (condition.held_back == 0 || (ever_told && passed(condition.told_at, now) < window_)) return;
+  const bool ever_reported = condition.rest != Duration::zero();
+  if (condition.held_back == 0 || (ever_reported && passed(condition.reported_at, now) < window_)) return;
   Alert alert =
       alert_of(LogLevel::warning, fmt::format("Leases lost: {}", queue),
                fmt::format("{} {} of queue {} ended without a word from {}; the tasks run again",
@@ -181,13 +181,13 @@ void Conditions::count_lost(const std::string& queue, std::uint64_t lost, TimePo
                condition.held_back);
   alert.facts.kind = AlertKind::leases_lost;
   alert.queue = queue;
-  if (!tell(condition, std::move(alert))) return;
-  condition.told_at = now;
+  if (!report(condition, std::move(alert))) return;
+  condition.reported_at = now;
   condition.rest = std::max(window_, Duration(1));
   condition.held_back = 0;
 }
 
-bool Conditions::tell(const Condition& condition, Alert alert) {
+bool Conditions::report(const Condition& condition, Alert alert) {
   if (alerts_.size() >= most_) return false;
   alert.facts.since = condition.since;
   alerts_.push_back(std::move(alert));
@@ -203,15 +203,15 @@ void Conditions::forget_old(const Look& look) {
     const auto& [kind, queue] = entry->first;
     const Condition& condition = entry->second;
     const bool gone = !queue.empty() && !names.contains(queue);
-    if (gone && condition.told) {
+    if (gone && condition.reported) {
       set(kind, queue, false,
           alert_of(LogLevel::info, fmt::format("Queue removed: {}", queue),
                    fmt::format("Queue {} is gone", queue), 0),
           look.at);
     }
-    const bool idle = !condition.holds && !condition.told && condition.held_back == 0 &&
-                      passed(condition.told_at, look.at) >= window_;
-    entry = idle || (gone && !condition.told) ? conditions_.erase(entry) : std::next(entry);
+    const bool idle = !condition.holds && !condition.reported && condition.held_back == 0 &&
+                      passed(condition.reported_at, look.at) >= window_;
+    entry = idle || (gone && !condition.reported) ? conditions_.erase(entry) : std::next(entry);
   }
 }
 

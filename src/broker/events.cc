@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::array<std::string_view, happened_count> names = {
+constexpr std::array<std::string_view, event_kind_count> names = {
     "put",     "taken",      "completed", "failed",    "dead",    "retrying",
     "snoozed", "given_back", "lost",      "cancelled", "expired", "cancel_requested",
     "retried", "released",   "changed",   "moved",     "removed", "progress"};
@@ -24,15 +24,15 @@ std::uint8_t length_of(std::string_view name) {
 
 }  // namespace
 
-std::string_view name_of(Happened what) {
+std::string_view name_of(EventKind what) {
   const auto place = static_cast<std::size_t>(what);
   return place < names.size() ? names[place] : "unknown";
 }
 
-std::optional<Happened> happened_from_name(std::string_view name) {
+std::optional<EventKind> event_kind_from_name(std::string_view name) {
   const auto* const found = std::ranges::find(names, name);
   if (found == names.end()) return std::nullopt;
-  return static_cast<Happened>(found - names.begin());
+  return static_cast<EventKind>(found - names.begin());
 }
 
 // What a record begins with. Its names follow, in this order.
@@ -40,7 +40,7 @@ struct EventRing::Head {
   TimePoint at;
   double progress;
   TaskId id;
-  Happened what;
+  EventKind what;
   TaskState state;
   bool has_progress;
   std::uint8_t queue;
@@ -80,29 +80,29 @@ char* EventRing::make_room(std::size_t size) {
   return bytes_.get() + start;
 }
 
-void EventRing::add(const News& news) {
-  const Head head{.at = news.at,
-                  .progress = news.progress.value_or(0),
-                  .id = news.id,
-                  .what = news.what,
-                  .state = news.state,
-                  .has_progress = news.progress.has_value(),
-                  .queue = length_of(news.queue),
-                  .type = length_of(news.type),
-                  .client_id = length_of(news.client_id),
-                  .worker = length_of(news.worker),
-                  .error_code = length_of(news.error_code)};
+void EventRing::add(const NewEvent& event) {
+  const Head head{.at = event.at,
+                  .progress = event.progress.value_or(0),
+                  .id = event.id,
+                  .what = event.what,
+                  .state = event.state,
+                  .has_progress = event.progress.has_value(),
+                  .queue = length_of(event.queue),
+                  .type = length_of(event.type),
+                  .client_id = length_of(event.client_id),
+                  .worker = length_of(event.worker),
+                  .error_code = length_of(event.error_code)};
   char* to = make_room(head.size());
   const auto write = [&](const void* from, std::size_t size) {
     if (size != 0) std::memcpy(to, from, size);
     to += size;
   };
   write(&head, sizeof(head));
-  write(news.queue.data(), head.queue);
-  write(news.type.data(), head.type);
-  write(news.client_id.data(), head.client_id);
-  write(news.worker.data(), head.worker);
-  write(news.error_code.data(), head.error_code);
+  write(event.queue.data(), head.queue);
+  write(event.type.data(), head.type);
+  write(event.client_id.data(), head.client_id);
+  write(event.worker.data(), head.worker);
+  write(event.error_code.data(), head.error_code);
 }
 
 // Wakes readers outside the lock, and only if something was added.
@@ -153,7 +153,7 @@ struct EventRing::Record {
     return !filter.allowed || filter.allowed(queue);
   }
 
-  TaskHappening event(std::uint64_t number) const {
+  EventRecord event(std::uint64_t number) const {
     return {.number = number,
             .at = head.at,
             .what = head.what,

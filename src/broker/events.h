@@ -24,7 +24,7 @@
 namespace millrace {
 
 // The names are sent; the numbers are not.
-enum class Happened : std::uint8_t {
+enum class EventKind : std::uint8_t {
   put = 0,
   taken = 1,
   completed = 2,
@@ -44,15 +44,15 @@ enum class Happened : std::uint8_t {
   removed = 16,
   progress = 17,
 };
-inline constexpr std::size_t happened_count = 18;
-std::string_view name_of(Happened what);
+inline constexpr std::size_t event_kind_count = 18;
+std::string_view name_of(EventKind what);
 // The event of exactly this name; nullopt for any other text.
-std::optional<Happened> happened_from_name(std::string_view name);
+std::optional<EventKind> event_kind_from_name(std::string_view name);
 
-struct TaskHappening {
+struct EventRecord {
   std::uint64_t number = 0;  // from 1
   TimePoint at{};
-  Happened what = Happened::put;
+  EventKind what = EventKind::put;
   TaskId id = {};
   std::string queue = {};
   std::string type = {};
@@ -62,16 +62,16 @@ struct TaskHappening {
   std::string error_code = {};          // failed, dead, retrying
   std::optional<double> progress = std::nullopt;
 
-  friend bool operator==(const TaskHappening&, const TaskHappening&) = default;
+  friend bool operator==(const EventRecord&, const EventRecord&) = default;
 };
 
 // Kinds of events as bits: that of `what` is 1 << what.
-using HappenedBits = std::uint32_t;
-static_assert(happened_count <= 32);
-constexpr HappenedBits bit_of(Happened what) {
-  return HappenedBits{1} << static_cast<unsigned>(what);
+using EventKinds = std::uint32_t;
+static_assert(event_kind_count <= 32);
+constexpr EventKinds bit_of(EventKind what) {
+  return EventKinds{1} << static_cast<unsigned>(what);
 }
-inline constexpr HappenedBits every_happening = (HappenedBits{1} << happened_count) - 1;
+inline constexpr EventKinds all_event_kinds = (EventKinds{1} << event_kind_count) - 1;
 
 // With nothing set: everything except what happens in internal queues (`$...`), which must be
 // named.
@@ -80,14 +80,14 @@ struct EventFilter {
   std::optional<std::string> type = std::nullopt;
   std::optional<std::string> client_id = std::nullopt;
   std::optional<TaskId> id = std::nullopt;
-  HappenedBits kinds = every_happening;
+  EventKinds kinds = all_event_kinds;
   // Whether the caller may see events of this queue; empty: of every queue. Called under the lock
   // of the ring, so it must be quick.
   std::function<bool(std::string_view queue)> allowed = {};
 };
 
 struct EventPage {
-  std::vector<TaskHappening> events = {};  // oldest first
+  std::vector<EventRecord> events = {};  // oldest first
   std::uint64_t next = 0;                  // continue after this one
   bool reset = false;  // some are gone, or never existed: the page begins after the gap
 };
@@ -105,10 +105,10 @@ class EventRing {
   EventRing(const EventRing&) = delete;
   EventRing& operator=(const EventRing&) = delete;
 
-  // An event to be added: like TaskHappening, but it only refers to names that the writer owns.
-  struct News {
+  // An event to be added: like EventRecord, but it only refers to names that the writer owns.
+  struct NewEvent {
     TimePoint at{};
-    Happened what = Happened::put;
+    EventKind what = EventKind::put;
     TaskState state = TaskState::queued;
     TaskId id = {};
     std::string_view queue = {};
@@ -127,9 +127,9 @@ class EventRing {
     Writing(const Writing&) = delete;
     Writing& operator=(const Writing&) = delete;
     ~Writing() RELEASE();
-    void add(const News& news) {
+    void add(const NewEvent& event) {
       ring_.mutex_.assert_held();
-      ring_.add(news);
+      ring_.add(event);
     }
 
    private:
@@ -158,7 +158,7 @@ class EventRing {
   struct Head;
   struct Record;
 
-  void add(const News& news) REQUIRES(mutex_);
+  void add(const NewEvent& event) REQUIRES(mutex_);
   char* make_room(std::size_t size) REQUIRES(mutex_);
   std::size_t position(std::uint64_t number) const REQUIRES(mutex_) {
     return starts_[number % events_];

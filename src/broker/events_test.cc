@@ -29,7 +29,7 @@ TaskId id_of(std::uint8_t n) {
   return id;
 }
 
-void add(EventRing& ring, const EventRing::News& news) {
+void add(EventRing& ring, const EventRing::NewEvent& event) {
   EventRing::Writing(ring).add(news);
 }
 void add(EventRing& ring, int count) {
@@ -38,7 +38,7 @@ void add(EventRing& ring, int count) {
 
 std::vector<std::uint64_t> numbers(const EventPage& page) {
   std::vector<std::uint64_t> found;
-  for (const TaskHappening& event : page.events) found.push_back(event.number);
+  for (const EventRecord& event : page.events) found.push_back(event.number);
   return found;
 }
 
@@ -46,24 +46,24 @@ TEST(EventRing, an_event_comes_out_as_it_went_in) {
   EventRing ring(7);
   EXPECT_EQ(ring.boot(), 7U);
   EXPECT_EQ(ring.last(), 0U);
-  const TaskHappening taken{.number = 1,
+  const EventRecord taken{.number = 1,
                             .at = t0,
-                            .what = Happened::taken,
+                            .what = EventKind::taken,
                             .id = id_of(3),
                             .queue = "emails",
                             .type = "welcome",
                             .client_id = "shop",
                             .state = TaskState::processing,
                             .worker = "w-1"};
-  TaskHappening retrying{.number = 2,
+  EventRecord retrying{.number = 2,
                          .at = t0 + Duration(5),
-                         .what = Happened::retrying,
+                         .what = EventKind::retrying,
                          .id = id_of(4),
                          .queue = "emails",
                          .state = TaskState::retrying,
                          .error_code = "smtp",
                          .progress = 12.5};
-  for (const TaskHappening& each : {taken, retrying}) {
+  for (const EventRecord& each : {taken, retrying}) {
     add(ring, {.at = each.at,
                .what = each.what,
                .state = each.state,
@@ -106,8 +106,8 @@ TEST(EventRing, what_does_not_fit_is_left_out_and_counts_as_looked_at) {
   EXPECT_THAT(numbers(ring.read({.client_id = "you"}, 0, plenty, plenty)), ElementsAre(2, 3));
   EXPECT_THAT(numbers(ring.read({.id = id_of(1)}, 0, plenty, plenty)), ElementsAre(1, 4));
   EXPECT_THAT(numbers(ring.read({.queue = "a", .type = "y"}, 0, plenty, plenty)), ElementsAre(3));
-  add(ring, {.what = Happened::dead, .id = id_of(5), .queue = "a"});
-  const HappenedBits bad = bit_of(Happened::dead) | bit_of(Happened::failed);
+  add(ring, {.what = EventKind::dead, .id = id_of(5), .queue = "a"});
+  const EventKinds bad = bit_of(EventKind::dead) | bit_of(EventKind::failed);
   EXPECT_THAT(numbers(ring.read({.kinds = bad}, 0, plenty, plenty)), ElementsAre(5));
   const EventPage short_look = ring.read({.type = "y"}, 0, plenty, 2);
   EXPECT_THAT(short_look.events, IsEmpty());
@@ -159,7 +159,7 @@ TEST(EventRing, long_names_cost_events_and_not_memory) {
   EXPECT_EQ(page.next, 500U);
   EXPECT_GE(page.events.size(), 8U);
   EXPECT_LE(page.events.size(), 13U);
-  for (const TaskHappening& event : page.events) EXPECT_EQ(event.worker, label);
+  for (const EventRecord& event : page.events) EXPECT_EQ(event.worker, label);
 }
 
 TEST(EventRing, names_that_are_too_long_lose_their_ends) {
@@ -181,7 +181,7 @@ TEST(EventRing, whatever_the_sizes_the_newest_are_there_as_written) {
     ASSERT_GE(page.events.size(), std::min<std::size_t>(static_cast<std::size_t>(i), 14));
     ASSERT_LE(page.events.size(), 50U);
     ASSERT_EQ(page.events.front().number + page.events.size(), static_cast<std::uint64_t>(i) + 1);
-    for (const TaskHappening& event : page.events)
+    for (const EventRecord& event : page.events)
       ASSERT_EQ(event.client_id, written[event.number]);
   }
 }
@@ -232,15 +232,15 @@ TEST(EventRing, a_wake_may_wait_again) {
 
 TEST(EventRing, every_name_is_known_and_found_again) {
   std::set<std::string_view> names;
-  for (std::size_t i = 0; i < happened_count; ++i) {
-    const auto what = static_cast<Happened>(i);
+  for (std::size_t i = 0; i < event_kind_count; ++i) {
+    const auto what = static_cast<EventKind>(i);
     names.insert(name_of(what));
-    EXPECT_EQ(happened_from_name(name_of(what)), what);
+    EXPECT_EQ(event_kind_from_name(name_of(what)), what);
   }
-  EXPECT_THAT(names, SizeIs(happened_count));
-  EXPECT_EQ(name_of(static_cast<Happened>(99)), "unknown");
-  EXPECT_EQ(happened_from_name("unknown"), std::nullopt);
-  EXPECT_EQ(happened_from_name(""), std::nullopt);
+  EXPECT_THAT(names, SizeIs(event_kind_count));
+  EXPECT_EQ(name_of(static_cast<EventKind>(99)), "unknown");
+  EXPECT_EQ(event_kind_from_name("unknown"), std::nullopt);
+  EXPECT_EQ(event_kind_from_name(""), std::nullopt);
 }
 
 TEST(EventRing, readers_and_writers_on_many_threads_miss_nothing) {
@@ -258,7 +258,7 @@ TEST(EventRing, readers_and_writers_on_many_threads_miss_nothing) {
     while (!done || seen < ring.last()) {
       ring.forget(ring.wait(seen, [&] { ++wakes; }));
       const EventPage page = ring.read({}, seen, 100, 100);
-      for (const TaskHappening& event : page.events) ASSERT_EQ(event.number, ++seen);
+      for (const EventRecord& event : page.events) ASSERT_EQ(event.number, ++seen);
     }
   });
   for (std::thread& thread : threads) thread.join();

@@ -189,9 +189,9 @@ class Gates {
   }
 
   std::optional<Explanation> no_worker() const {
-    const auto asked = facts_.figures.last_asked;
+    const auto asked = facts_.stats.last_asked;
     if (asked && now_ - *asked <= silence) return std::nullopt;
-    const TimePoint since = asked.value_or(facts_.figures.since);
+    const TimePoint since = asked.value_or(facts_.stats.since);
     std::string text =
         asked ? fmt::format("No worker has asked for the queue {} for {}.", settings_.name,
                             about(now_ - since))
@@ -209,7 +209,7 @@ class Gates {
     if (ahead == 0) return std::nullopt;
     std::string text = fmt::format("About {} {} before it", number_text(ahead),
                                    ahead == 1 ? "task is" : "tasks are");
-    const double pace = facts_.figures.take_rate;
+    const double pace = facts_.stats.take_rate;
     const auto estimate = after(ahead, pace, now_);
     if (estimate) {
       text += fmt::format("; at {} it should start in about {}", rate_text(pace),
@@ -223,7 +223,7 @@ class Gates {
 
   Explanation with_place(Explanation closed) const {
     closed.ahead = ahead_of(facts_);
-    closed.estimate = after(*closed.ahead + 1, facts_.figures.take_rate, now_);
+    closed.estimate = after(*closed.ahead + 1, facts_.stats.take_rate, now_);
     return closed;
   }
 

@@ -14,7 +14,7 @@ struct ExplainFacts {
   const Task& task;
   const Queue& queue;
   const QueueCounts& counts;
-  const QueueFigures& figures;
+  const QueueStats& stats;
   const RateWindow& takes;  // of the queue, as seen by this broker
   TimePoint now;
 };

@@ -13,7 +13,7 @@
 #include "broker/history_memo.h"
 #include "broker/history_writer.h"
 #include "broker/local_broker.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 #include "store/forwarding.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
@@ -291,8 +291,8 @@ TEST_F(HistoryTest, two_servers_write_into_one_history) {
   must(second.run_once(*d.store, d.now()));
   put("q", "a", 2);
   {
-    Telling telling(other, d.now());
-    for (int i = 0; i < 3; ++i) telling.put({fresh_id(), "q", "a"}, TaskState::queued);
+    Recorder recorder(other, d.now());
+    for (int i = 0; i < 3; ++i) recorder.put({fresh_id(), "q", "a"}, TaskState::queued);
   }
   next_minute();
   for (TimePoint next = d.now(); next <= d.now();) next = must(second.run_once(*d.store, d.now()));

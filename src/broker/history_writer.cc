@@ -56,7 +56,7 @@ Result<void> HistoryWriter::gather(Store& store, TimePoint now, bool all) {
   const auto counts = store.counts(std::nullopt, now);
   if (!counts) return std::unexpected(counts.error());
   const TimePoint minute = beginning_of(history_minute, now);
-  for (const auto& each : books_.figures.finished(now, all)) {
+  for (const auto& each : books_.metrics.finished(now, all)) {
     Pending& pending = pending_of(each->at);
     for (const auto& row : each->rows) pending.memo.add(*row);
   }

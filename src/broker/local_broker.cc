@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "broker/local_parts.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/validate.h"
@@ -45,7 +45,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
     runner_.add("schedules", scheduler_);
   }
   runner_.add("waiting for results", books_.waiters);
-  if (options.watch) runner_.add("looking for alerts", watch_.emplace(books_, *options.watch));
+  if (options.alerter) runner_.add("looking for alerts", alerter_.emplace(books_, *options.alerter));
   if (books_.options.manager) runner_.add("manager", manager_);
   if (books_.options.history) runner_.add("history", history_);
   if (books_.traits.several_processes || books_.traits.recovers) {
@@ -134,7 +134,7 @@ void LocalBroker::leave(CallerId caller) {
 }
 
 void LocalBroker::give_back(const WorkResult& result) {
-  const auto given = std::make_shared<std::vector<ToldTask>>();
+  const auto given = std::make_shared<std::vector<RecordedTask>>();
   {
     const TimePoint now = clock_.now();
     LeaseBook::Writing leases(books_.leases);
@@ -142,7 +142,7 @@ void LocalBroker::give_back(const WorkResult& result) {
       if (!taken) continue;
       for (const Lease& lease : *taken) {
         leases.ended(lease.token, false, now);
-        given->push_back(told_of(lease));
+        given->push_back(recorded_task(lease));
       }
     }
   }
@@ -154,9 +154,9 @@ void LocalBroker::give_back(const WorkResult& result) {
       self_, [](Store&, TimePoint) { return Result<void>(); }, never,
       [this, given](const Result<void>& stored) {
         if (!stored) return;
-        Telling telling(books_, clock_.now());
-        for (const ToldTask& task : *given) {
-          telling.ended(about(task), Event::give_back, TaskState::queued, std::nullopt);
+        Recorder recorder(books_, clock_.now());
+        for (const RecordedTask& task : *given) {
+          recorder.ended(about(task), Event::give_back, TaskState::queued, std::nullopt);
         }
       });
 }
@@ -189,7 +189,7 @@ Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& b
   if (!ask.internal && is_internal(task.type)) {
     return validate_name("task type", task.type, false);
   }
-  if (task.callback && !books_.notices.can_call_back()) {
+  if (task.callback && !books_.deliveries.can_call_back()) {
     return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
   }
   return check_queue(ask, book, task.queue, unknown);
@@ -266,25 +266,25 @@ void name_queues(PutJob& job, const QueueBook& queues) {
   }
 }
 
-void tell_put(Books& books, const std::vector<Result<Put>>& results, PutJob& job, TimePoint now) {
+void record_put(Books& books, const std::vector<Result<Put>>& results, PutJob& job, TimePoint now) {
   if (!job.queues.empty()) name_queues(job, books.queues);
   std::vector<std::string> gone;
   {
-    Telling telling(books, now);
+    Recorder recorder(books, now);
     for (const auto& error : job.refused) {
-      if (error) telling.refused(error->code);
+      if (error) recorder.refused(error->code);
     }
     std::size_t at = 0;
     for (const PutRun& run : job.runs) {
       for (std::uint32_t i = 0; i < run.count; ++i) {
         const auto& result = results[at++];
         if (!result) {
-          telling.refused(result.error().code);
+          recorder.refused(result.error().code);
           if (result.error().code == ErrorCode::not_found) gone.push_back(run.queue);
         } else if (result->existing) {
-          telling.existing(run.queue, run.type);
+          recorder.existing(run.queue, run.type);
         } else {
-          telling.put({result->id, run.queue, run.type, run.client_id},
+          recorder.put({result->id, run.queue, run.type, run.client_id},
                       result->state.value_or(TaskState::queued));
         }
       }
@@ -328,7 +328,7 @@ void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
       [this, problems, job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {
         if (!results) return job.done(std::move(results));
         if (problems) explain_missing(*results, job.queues, problems->of);
-        tell_put(books_, *results, job, clock_.now());
+        record_put(books_, *results, job, clock_.now());
         if (job.first_start != never) runner_.wake_at(sweeper_, job.first_start);
         job.done(with_refused(std::move(*results), std::move(job.refused)));
       });

@@ -29,17 +29,17 @@
 #include "broker/history.h"
 #include "broker/history_writer.h"
 #include "broker/manager.h"
-#include "broker/observed.h"
+#include "broker/metrics_snapshot.h"
 #include "broker/reads.h"
 #include "broker/scheduler.h"
 #include "broker/schedules.h"
 #include "broker/search.h"
 #include "broker/service_runner.h"
-#include "broker/shared_eye.h"
+#include "broker/shared_refresh.h"
 #include "broker/store_clock.h"
 #include "broker/sweeper.h"
 #include "broker/types_past.h"
-#include "broker/watch.h"
+#include "broker/alerter.h"
 #include "core/bulk.h"
 #include "core/clock.h"
 #include "store/store.h"
@@ -53,7 +53,7 @@ struct LocalBrokerOptions {
   CoalescerOptions coalescer = {};
   ReadsOptions reads = {};
   // Alerts about queues and the disk; nullopt: none.
-  std::optional<WatchOptions> watch = std::nullopt;
+  std::optional<AlerterOptions> alerter = std::nullopt;
   // False: nothing happens by itself; call run_services().
   bool keep_time = true;
   // False: another process over the same store promotes, prunes, settles what is overdue and fires
@@ -107,11 +107,11 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // What happened to the types of a queue, added up over all points.
   void types(Ask ask, HistoryRequest request, Completion<TypesPast> done);
   // What a metrics scrape needs. Answers even if the store has failed, and says so.
-  void observe(Ask ask, Completion<Observed> done);
+  void metrics(Ask ask, Completion<MetricsSnapshot> done);
   // What happened in the past, one point per minute or hour.
   void history(Ask ask, HistoryRequest request, Completion<History> done);
   // What is not as it should be, as of the last look. Calls no store.
-  Standing standing();
+  CurrentAlerts current_alerts();
   // Any call of the store, made where rounds are applied, so it must be quick and not throw.
   // `bytes` is the size of what it carries, if that is large. Changes made this way add no events.
   template <class T>
@@ -253,7 +253,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   Result<Schedule> store_change(Store& store, const Ask& ask, const Schedule& old,
                                 ScheduleChange& change, TimePoint now);
 
-  // ---- Eyes (local_eyes.cc) ----
+  // ---- Eyes (local_metrics.cc) ----
   static Result<std::vector<Memo>> recall_page(Reader& reader, Walk& walk, TimePoint now);
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);
@@ -274,10 +274,10 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
 
   StoreClock clock_;
   Books books_;
-  SharedEye eye_;
+  SharedRefresh eye_;
   Sweeper sweeper_;
   Scheduler scheduler_;
-  std::optional<Watch> watch_;
+  std::optional<Alerter> alerter_;
   Manager manager_;
   HistoryWriter history_;
   Store& store_;

@@ -141,7 +141,7 @@ TEST(LocalBroker, the_same_id_put_twice_is_one_task) {
   const Put first = d.put(to("q"));
   const Put second = d.put(to("q", {.id = first.id}));
   EXPECT_TRUE(second.existing);
-  EXPECT_EQ(d.queue("q").figures.put, 1U);
+  EXPECT_EQ(d.queue("q").stats.put, 1U);
 }
 
 TEST(LocalBroker, more_than_a_batch_is_refused_whole) {
@@ -354,9 +354,9 @@ TEST(LocalBroker, delays_end_to_the_millisecond) {
   EXPECT_TRUE(ends_in_time(child));
 }
 
-// ---- Figures and workers ------------------------------------------------------------------------
+// ---- BrokerMetrics and workers ------------------------------------------------------------------------
 
-TEST(LocalBroker, figures_count_what_happened) {
+TEST(LocalBroker, metrics_count_what_happened) {
   BrokerDriver d;
   d.put_queue({.name = "q", .retry = {.max_retries = 0}});
   for (int i = 0; i < 5; ++i) d.put(to("q"));
@@ -368,19 +368,19 @@ TEST(LocalBroker, figures_count_what_happened) {
   d.settle(leases[2], Snooze{d.now() + 1h});
   d.settle(leases[3], GiveBack{});
   d.settle(leases[4], Cancel{"no"});
-  const QueueFigures figures = d.queue("q").figures;
-  EXPECT_EQ(figures.since, t0);
-  EXPECT_EQ(figures.put, 5U);
-  EXPECT_EQ(figures.taken, 5U);
-  EXPECT_EQ(figures.completed, 1U);
-  EXPECT_EQ(figures.failed, 1U);
-  EXPECT_EQ(figures.snoozed, 1U);
-  EXPECT_EQ(figures.given_back, 1U);
-  EXPECT_EQ(figures.cancelled, 1U);
-  EXPECT_DOUBLE_EQ(figures.mean_wait_seconds, 2);
-  EXPECT_DOUBLE_EQ(figures.mean_run_seconds, 4);
-  EXPECT_DOUBLE_EQ(figures.take_rate, 5.0 / 6);
-  EXPECT_EQ(figures.last_asked, t0 + 2s);
+  const QueueStats stats = d.queue("q").stats;
+  EXPECT_EQ(stats.since, t0);
+  EXPECT_EQ(stats.put, 5U);
+  EXPECT_EQ(stats.taken, 5U);
+  EXPECT_EQ(stats.completed, 1U);
+  EXPECT_EQ(stats.failed, 1U);
+  EXPECT_EQ(stats.snoozed, 1U);
+  EXPECT_EQ(stats.given_back, 1U);
+  EXPECT_EQ(stats.cancelled, 1U);
+  EXPECT_DOUBLE_EQ(stats.mean_wait_seconds, 2);
+  EXPECT_DOUBLE_EQ(stats.mean_run_seconds, 4);
+  EXPECT_DOUBLE_EQ(stats.take_rate, 5.0 / 6);
+  EXPECT_EQ(stats.last_asked, t0 + 2s);
 }
 
 TEST(LocalBroker, workers_are_known_by_what_they_ask_for_and_hold) {

@@ -10,7 +10,7 @@
 
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
-#include "broker/local_told.h"
+#include "broker/local_records.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/transition.h"
@@ -39,7 +39,7 @@ Error changed(const Task& task) {
 struct LocalBroker::Acting {
   const BulkBatch batch;
   const std::optional<QueueRef> new_queue;  // to be created if there is anything for it
-  ToldTasks told = {};                      // those that are acted on, by place
+  RecordedTasks recorded = {};                      // those that are acted on, by place
   std::vector<Cancelled> cancelled = {};    // the same, of a cancel
 };
 
@@ -91,7 +91,7 @@ Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
       }
     }
     std::optional<Error>& error = refused.emplace_back();
-    std::optional<ToldTask>& told = acting.told.emplace_back();
+    std::optional<RecordedTask>& recorded = acting.recorded.emplace_back();
     if (task) looked.bytes += bytes_of(*task);  // reading costs as well
     if (!task) {
       error = task.error();
@@ -101,7 +101,7 @@ Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
       error = changed(*task);
     } else {
       looked.ids.push_back(tasks[i].id);
-      told = told_of(*task);
+      recorded = recorded_task(*task);
     }
   }
   return looked;
@@ -140,24 +140,24 @@ void LocalBroker::acted(Acting& acting, const States& states) {
     case BulkAction::cancel: {
       std::vector<Cancelled> all(states.size());
       for (std::size_t i = 0, at = 0; i < states.size() && at < acting.cancelled.size(); ++i) {
-        if (acting.told[i]) all[i] = std::move(acting.cancelled[at++]);
+        if (acting.recorded[i]) all[i] = std::move(acting.cancelled[at++]);
       }
-      tell_cancelled(books_, all, states, now);
+      record_cancelled(books_, all, states, now);
       break;
     }
     case BulkAction::move: {
       std::vector<Changed> changed;
       for (std::size_t i = 0; i < states.size(); ++i) {
-        if (acting.told[i]) changed.push_back({i, std::move(*acting.told[i]), Happened::moved});
+        if (acting.recorded[i]) changed.push_back({i, std::move(*acting.recorded[i]), EventKind::moved});
       }
       moved(states, std::vector<QueueRef>(states.size(), *request.to), changed);
       return;
     }
     default:
-      tell(books_, acting.told, states,
-           request.action == BulkAction::retry    ? Happened::retried
-           : request.action == BulkAction::remove ? Happened::removed
-                                                  : Happened::changed,
+      record(books_, acting.recorded, states,
+           request.action == BulkAction::retry    ? EventKind::retried
+           : request.action == BulkAction::remove ? EventKind::removed
+                                                  : EventKind::changed,
            now);
   }
   const bool removes = request.action == BulkAction::remove;

@@ -163,7 +163,7 @@ TEST_F(LocalBulkTest, each_action_is_done_to_the_tasks_given) {
   must(act({.request = {.action = BulkAction::cancel, .reason = "why"}, .tasks = {seen(waiting)}}));
   EXPECT_EQ(d.find(waiting).state, TaskState::cancelled);
   EXPECT_EQ(d.find(waiting).error->message, "why");
-  EXPECT_EQ(d.queue("new").figures.cancelled, 1U);
+  EXPECT_EQ(d.queue("new").stats.cancelled, 1U);
   must(act({.request = {.action = BulkAction::retry}, .tasks = {seen(waiting)}}));
   EXPECT_EQ(d.find(waiting).state, TaskState::queued);
   must(act({.request = {.action = BulkAction::remove}, .tasks = {seen(waiting)}}));

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using Lines = std::vector<std::string>;
 
 // "put queued q t": what a test checks of an event.
-std::string line_of(const TaskHappening& event) {
+std::string line_of(const EventRecord& event) {
   std::string line = std::string(name_of(event.what)) + " " + std::string(name_of(event.state)) +
                      " " + event.queue;
   if (!event.type.empty()) line += " " + event.type;
@@ -39,7 +39,7 @@ class LocalEvents : public ::testing::Test {
     EventPage page = d.broker->events().read(filter, seen_, 1000, 1000);
     seen_ = page.next;
     Lines lines;
-    for (const TaskHappening& event : page.events) lines.push_back(line_of(event));
+    for (const EventRecord& event : page.events) lines.push_back(line_of(event));
     return lines;
   }
   Broker::States states(auto verb) { return must(d.wait<Broker::States>(verb)); }
@@ -138,7 +138,7 @@ TEST_F(LocalEvents, follow_ups_are_told_after_what_they_follow) {
   // The webhook is a task of an internal queue, which must be named.
   seen_ = 0;
   EXPECT_THAT(news({.queue = "$webhooks"}), ElementsAre("put queued $webhooks webhook by shop"));
-  EXPECT_EQ(d.queue("next").figures.put, 2U);
+  EXPECT_EQ(d.queue("next").stats.put, 2U);
 }
 
 TEST_F(LocalEvents, progress_is_told_with_a_restart_in_between_and_without) {
@@ -271,7 +271,7 @@ TEST_F(LocalEvents, ticks_of_schedules_and_runs_by_hand_are_told) {
   EXPECT_THAT(news(), ElementsAre("put queued q t"));
   must(d.wait<Put>([&](auto done) { d.broker->run_schedule(d.ask(), "s", std::move(done)); }));
   EXPECT_THAT(news(), ElementsAre("put queued q t"));
-  EXPECT_EQ(d.queue("q").figures.put, 2U);
+  EXPECT_EQ(d.queue("q").stats.put, 2U);
 }
 
 TEST_F(LocalEvents, a_webhook_that_goes_out_again_is_told) {
@@ -293,7 +293,7 @@ TEST_F(LocalEvents, tasks_of_a_caller_that_left_are_given_back) {
   // The event is added by a call of its own, of another caller.
   while (d.broker->events().last() == seen_) must(d.try_put({}));
   EXPECT_THAT(news(), ElementsAre("given_back queued q"));
-  EXPECT_EQ(d.queue("q").figures.given_back, 1U);
+  EXPECT_EQ(d.queue("q").stats.given_back, 1U);
 }
 
 TEST_F(LocalEvents, clearing_a_queue_adds_no_events) {

@@ -8,7 +8,7 @@
 
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
-#include "broker/local_told.h"
+#include "broker/local_records.h"
 #include "core/uuid.h"
 
 namespace millrace {
@@ -84,12 +84,12 @@ void LocalBroker::move(Ask ask, std::vector<TaskUpdate> updates, Completion<Stat
 void LocalBroker::moved(const States& states, const std::vector<QueueRef>& queues,
                         std::vector<Changed>& changed) {
   for (Changed& task : changed) {
-    if (task.what != Happened::moved) continue;
+    if (task.what != EventKind::moved) continue;
     if (const auto queue = books_.queues.find(queues[task.place])) {
       task.task.queue = queue->settings.name;
     }
   }
-  tell_changed(books_, changed, states, clock_.now());
+  record_changed(books_, changed, states, clock_.now());
   for (const Changed& task : changed) {
     const auto& state = states[task.place];
     if (state || state.error().code != ErrorCode::not_found) continue;

@@ -39,7 +39,7 @@ void LocalBroker::queues(Ask ask, std::optional<QueueRef> queue,
           if (!queue && is_internal(name)) continue;
           QueueView& view = views.emplace_back();
           view.counts = std::move(by_name[name]);
-          view.figures = books_.figures.of(name, now);
+          view.stats = books_.metrics.of(name, now);
           view.queue = std::move(each);
         }
         return views;
@@ -138,7 +138,7 @@ void LocalBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<v
         if (!left && left.error().code == ErrorCode::unavailable) {
           return std::unexpected(left.error());
         }
-        if (!left) books_.figures.forget(name);
+        if (!left) books_.metrics.forget(name);
         books_.log()(LogLevel::info,
                      fmt::format("queue {} {}", name, left ? "is being removed" : "removed"),
                      {{"queue", name}});

@@ -6,7 +6,7 @@
 
 #include "broker/compare_and_set.h"
 #include "broker/local_broker.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 #include "broker/tick_text.h"
 #include "core/check.h"
 #include "core/limits.h"
@@ -34,7 +34,7 @@ Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedul
   if (queue != nullptr && !ask.internal && is_internal(*queue)) {
     return validate_name("queue name", *queue, false);
   }
-  if (schedule.task.callback && !books_.notices.can_call_back()) {
+  if (schedule.task.callback && !books_.deliveries.can_call_back()) {
     return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
   }
   // As each tick will fill it in.
@@ -146,10 +146,10 @@ void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> do
 }
 
 void LocalBroker::run_schedule(Ask ask, std::string name, Completion<Put> done) {
-  const auto untold = std::make_shared<Untold>();
+  const auto pending = std::make_shared<PendingRecords>();
   call<Put>(
       ask,
-      [this, untold, name = std::move(name)](Store& store, TimePoint now) -> Result<Put> {
+      [this, pending, name = std::move(name)](Store& store, TimePoint now) -> Result<Put> {
         const auto found = store.schedules(name);
         if (!found) return std::unexpected(found.error());
         auto task = task_of_tick(found->front(), now, {books_.ids.next(now)});
@@ -160,11 +160,11 @@ void LocalBroker::run_schedule(Ask ask, std::string name, Completion<Put> done) 
         auto puts = store.put({&*task, 1}, now);
         if (!puts) return std::unexpected(std::move(puts.error()));
         auto put = std::move(puts->front());
-        if (put && !put->existing) untold->put({{*task}, books_.queues, now}, now);
+        if (put && !put->existing) pending->put({{*task}, books_.queues, now}, now);
         return put;
       },
-      [this, untold, done = std::move(done)](Result<Put> put) mutable {
-        if (put) untold->tell(books_);
+      [this, pending, done = std::move(done)](Result<Put> put) mutable {
+        if (put) pending->record(books_);
         done(std::move(put));
       });
 }

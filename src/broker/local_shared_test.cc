@@ -9,7 +9,7 @@
 
 #include "broker/history.h"
 #include "broker/local_broker.h"
-#include "broker/watch.h"
+#include "broker/alerter.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/shared_server.h"
@@ -44,7 +44,7 @@ class LocalShared : public ::testing::TestWithParam<bool> {
     }
   }
   // Long enough for the other broker to notice: at once if it is told, else when it looks.
-  void let_notice() { live(GetParam() ? 250ms : 5s); }
+  void let_refresh() { live(GetParam() ? 250ms : 5s); }
 
   static std::future<Result<WorkResult>> take_later(BrokerDriver& d, Duration wait) {
     auto promise = std::make_shared<std::promise<Result<WorkResult>>>();
@@ -90,27 +90,27 @@ TEST_P(LocalShared, what_one_takes_the_other_may_settle) {
 
 TEST_P(LocalShared, settings_changed_through_one_hold_at_the_other) {
   one_.put_queue(queue("q"));
-  let_notice();
+  let_refresh();
   two_.put(task("q"));
   EXPECT_EQ(two_.take_one("q").timeout, std::nullopt);
   one_.put_queue(queue("q", {.timeout = 7s}));
-  let_notice();
+  let_refresh();
   two_.put(task("q"));
   EXPECT_EQ(two_.take_one("q").timeout, 7s);
 }
 
 TEST_P(LocalShared, a_queue_removed_through_one_is_gone_at_the_other) {
   one_.put_queue(queue("q"));
-  let_notice();
+  let_refresh();
   two_.put_queue(queue("r"));
   EXPECT_THAT(two_.wait<void>([&](auto done) {
     two_.broker->remove_queue(two_.ask(), "q", false, std::move(done));
   }),
               IsOk());
-  let_notice();
+  let_refresh();
   std::vector<std::string> names;
   const auto seen = must(
-      one_.wait<Observed>([&](auto done) { one_.broker->observe(one_.ask(), std::move(done)); }));
+      one_.wait<MetricsSnapshot>([&](auto done) { one_.broker->metrics(one_.ask(), std::move(done)); }));
   for (const QueueView& view : seen.queues) names.push_back(view.queue.settings.name);
   EXPECT_THAT(names, Not(Contains("q")));
   EXPECT_THAT(names, Contains("r"));
@@ -326,7 +326,7 @@ TEST_P(LocalShared, an_alert_about_a_queue_that_all_see_is_sent_once) {
   SharedServer server({.pushes = GetParam()});
   LocalBrokerOptions watching;
   watching.rules.alerts = true;
-  watching.watch = WatchOptions{.limits = {.depth = 2}};
+  watching.alerter = AlerterOptions{.limits = {.depth = 2}};
   BrokerDriver one(watching, server.connect());
   BrokerDriver two(watching, server.connect());
   one.put_queue(queue("q"));

@@ -11,8 +11,8 @@
 #include "broker/explain.h"
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
-#include "broker/local_told.h"
-#include "broker/telling.h"
+#include "broker/local_records.h"
+#include "broker/recorder.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/transition.h"
@@ -25,13 +25,13 @@ using States = Broker::States;
 constexpr std::size_t round_step = 1000;
 
 // Reads which tasks they are, before they are changed.
-Result<ToldTasks> look_up(Store& store, std::span<const TaskId> ids, std::size_t batch) {
+Result<RecordedTasks> look_up(Store& store, std::span<const TaskId> ids, std::size_t batch) {
   auto found = find_all(store, ids, head_only, batch);
   if (!found) return std::unexpected(std::move(found.error()));
-  ToldTasks tasks;
+  RecordedTasks tasks;
   tasks.reserve(ids.size());
   for (const auto& task : *found) {
-    tasks.push_back(task ? std::optional(told_of(*task)) : std::nullopt);
+    tasks.push_back(task ? std::optional(recorded_task(*task)) : std::nullopt);
   }
   return tasks;
 }
@@ -108,8 +108,8 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
         return millrace::explain({.task = *found,
                                   .queue = queues->front(),
                                   .counts = counts->front(),
-                                  .figures = books_.figures.of(found->queue, now),
-                                  .takes = books_.figures.window(found->queue),
+                                  .stats = books_.metrics.of(found->queue, now),
+                                  .takes = books_.metrics.window(found->queue),
                                   .now = now});
       },
       std::move(done));
@@ -124,12 +124,12 @@ Result<Broker::States> LocalBroker::cancel_now(Store& store, const std::vector<T
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto& task = (*tasks)[i];
     CancelRequest& request = requests.emplace_back(CancelRequest{.id = ids[i], .reason = reason});
-    Cancelled& told = cancelled.emplace_back();
-    if (task) told.task = told_of(*task);
+    Cancelled& recorded = cancelled.emplace_back();
+    if (task) recorded.task = recorded_task(*task);
     // If it is running, another process may give it back before it is cancelled.
     if (task && !is_final(task->state)) {
-      request.follow_ups = books_.notices.of_cancel(subject_of(*task), reason, now);
-      told.follow_ups = NewOnes(request.follow_ups, books_.queues, now);
+      request.follow_ups = books_.deliveries.of_cancel(subject_of(*task), reason, now);
+      recorded.follow_ups = RecordedPuts(request.follow_ups, books_.queues, now);
     }
   }
   return in_batches(requests, books_.traits.batch,
@@ -152,7 +152,7 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
         return cancel_now(store, *ids, reason, *cancelled, now);
       },
       [this, ids, cancelled, done = std::move(done)](Result<States> states) mutable {
-        if (states) tell_cancelled(books_, *cancelled, *states, clock_.now());
+        if (states) record_cancelled(books_, *cancelled, *states, clock_.now());
         for (std::size_t i = 0; states && i < states->size(); ++i) {
           if ((*states)[i] && is_final(*(*states)[i])) finished((*ids)[i]);
         }
@@ -164,18 +164,18 @@ void LocalBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> d
   if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
-  const auto told = std::make_shared<ToldTasks>();
+  const auto recorded = std::make_shared<RecordedTasks>();
   call<States>(
       ask,
-      [this, told, tasks = std::move(tasks)](Store& store, TimePoint now) -> Result<States> {
+      [this, recorded, tasks = std::move(tasks)](Store& store, TimePoint now) -> Result<States> {
         auto found = look_up(store, tasks, books_.traits.batch);
         if (!found) return std::unexpected(std::move(found.error()));
-        *told = std::move(*found);
+        *recorded = std::move(*found);
         return in_batches(tasks, books_.traits.batch,
                           [&](auto part) { return store.retry(part, now); });
       },
-      [this, told, done = std::move(done)](Result<States> states) mutable {
-        if (states) tell(books_, *told, *states, Happened::retried, clock_.now());
+      [this, recorded, done = std::move(done)](Result<States> states) mutable {
+        if (states) record(books_, *recorded, *states, EventKind::retried, clock_.now());
         done(std::move(states));
       });
 }
@@ -185,18 +185,18 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
     return done(std::unexpected(std::move(good.error())));
   }
   const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
-  const auto told = std::make_shared<ToldTasks>();
+  const auto recorded = std::make_shared<RecordedTasks>();
   call<States>(
       ask,
-      [this, ids, told](Store& store, TimePoint now) -> Result<States> {
+      [this, ids, recorded](Store& store, TimePoint now) -> Result<States> {
         auto found = look_up(store, *ids, books_.traits.batch);
         if (!found) return std::unexpected(std::move(found.error()));
-        *told = std::move(*found);
+        *recorded = std::move(*found);
         return in_batches(*ids, books_.traits.batch,
                           [&](auto part) { return store.remove(part, now); });
       },
-      [this, ids, told, done = std::move(done)](Result<States> states) mutable {
-        if (states) tell(books_, *told, *states, Happened::removed, clock_.now());
+      [this, ids, recorded, done = std::move(done)](Result<States> states) mutable {
+        if (states) record(books_, *recorded, *states, EventKind::removed, clock_.now());
         for (std::size_t i = 0; states && i < states->size(); ++i) {
           if ((*states)[i]) finished((*ids)[i]);
         }
@@ -248,7 +248,7 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
                           [&](auto part) { return store.update(part, now); });
       },
       [this, first_start, changed, done = std::move(done)](Result<States> states) mutable {
-        if (states) tell_changed(books_, *changed, *states, clock_.now());
+        if (states) record_changed(books_, *changed, *states, clock_.now());
         if (states && first_start != never) runner_.wake_at(sweeper_, first_start);
         done(std::move(states));
       });
@@ -264,7 +264,7 @@ struct LocalBroker::Rounds {
   QueueRef queue = {};
   Handled sum = {};
   std::vector<TaskId> ids = {};  // of the last piece
-  ToldTasks told = {};           // of the same piece
+  RecordedTasks recorded = {};           // of the same piece
   bool more = true;
 };
 
@@ -288,14 +288,14 @@ void LocalBroker::handle_dead(Ask ask, DeadLetters which, DeadAction action,
 Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   if (!rounds.more) {
     std::vector<TaskId> dead;
-    rounds.told.clear();
+    rounds.recorded.clear();
     const auto tasks = find_all(store, rounds.ids, head_only, books_.traits.batch);
     if (!tasks) return std::unexpected(tasks.error());
     for (const auto& task : *tasks) {
       const bool is_dead =
           task && (task->state == TaskState::failed || task->state == TaskState::dead);
       if (is_dead) dead.push_back(task->id);
-      if (is_dead) rounds.told.emplace_back(told_of(*task));
+      if (is_dead) rounds.recorded.emplace_back(recorded_task(*task));
       rounds.sum.refused += is_dead ? 0 : 1;
     }
     rounds.ids = std::move(dead);
@@ -304,10 +304,10 @@ Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
   const auto page = store.list(rounds.list);
   if (!page) return std::unexpected(page.error());
   rounds.ids.clear();
-  rounds.told.clear();
+  rounds.recorded.clear();
   for (const Task& task : page->tasks) {
     rounds.ids.push_back(task.id);
-    rounds.told.emplace_back(told_of(task));
+    rounds.recorded.emplace_back(recorded_task(task));
   }
   rounds.list.before = page->next;
   rounds.more = page->next.has_value();
@@ -326,7 +326,7 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction ac
       },
       [this, rounds, action, retry](Result<States> states) {
         if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
-        tell(books_, rounds->told, *states, retry ? Happened::retried : Happened::removed,
+        record(books_, rounds->recorded, *states, retry ? EventKind::retried : EventKind::removed,
              clock_.now());
         for (std::size_t i = 0; i < states->size(); ++i) {
           ++((*states)[i] ? rounds->sum.done : rounds->sum.refused);

@@ -3,27 +3,27 @@
 
 #include "broker/local_broker.h"
 #include "broker/queue_book.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 
 namespace millrace {
 
 // Sends what is stored now, so a receiver that gets the webhook twice gets the same content.
 void LocalBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
-  const auto untold = std::make_shared<Untold>();
+  const auto pending = std::make_shared<PendingRecords>();
   call<Put>(
       ask,
-      [this, untold, task](Store& store, TimePoint now) -> Result<Put> {
+      [this, pending, task](Store& store, TimePoint now) -> Result<Put> {
         const auto found = find_task(store, task);
         if (!found) return std::unexpected(found.error());
-        const auto webhook = books_.notices.again(*found, now);
+        const auto webhook = books_.deliveries.again(*found, now);
         if (!webhook) return std::unexpected(webhook.error());
         auto puts = store.put({&*webhook, 1}, now);
         if (!puts) return std::unexpected(std::move(puts.error()));
-        if (puts->front()) untold->put({{*webhook}, books_.queues, now}, now);
+        if (puts->front()) pending->put({{*webhook}, books_.queues, now}, now);
         return std::move(puts->front());
       },
-      [this, untold, done = std::move(done)](Result<Put> put) mutable {
-        if (put) untold->tell(books_);
+      [this, pending, done = std::move(done)](Result<Put> put) mutable {
+        if (put) pending->record(books_);
         done(std::move(put));
       });
 }

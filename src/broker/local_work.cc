@@ -12,7 +12,7 @@
 
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 #include "core/check.h"
 #include "core/decide.h"
 #include "core/limits.h"
@@ -30,7 +30,7 @@ struct Decided {
   // For all but `done`: the settlement without result and follow-ups, for the log, and for a second
   // decision if the store says that a cancel was requested.
   std::unique_ptr<Settlement> gist = nullptr;
-  std::unique_ptr<NewOnes> follow_ups = nullptr;  // null: there are none
+  std::unique_ptr<RecordedPuts> follow_ups = nullptr;  // null: there are none
 };
 
 // An extension that was sent to the store.
@@ -50,10 +50,10 @@ std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
                                                  .error = settlement.error});
 }
 
-std::unique_ptr<NewOnes> new_ones_of(const Settlement& settlement, const QueueBook& queues,
+std::unique_ptr<RecordedPuts> new_ones_of(const Settlement& settlement, const QueueBook& queues,
                                      TimePoint now) {
   if (settlement.follow_ups.empty()) return nullptr;
-  return std::make_unique<NewOnes>(settlement.follow_ups, queues, now);
+  return std::make_unique<RecordedPuts>(settlement.follow_ups, queues, now);
 }
 
 bool wants_cancel(const Result<Settled>& settled) {
@@ -102,7 +102,7 @@ struct LocalBroker::Job {
   std::vector<std::string> workers = {};                 // by take that is not refused
   std::vector<SentExtension> extended = {};              // by extension
   // By token: tasks whose progress is reported.
-  std::map<std::uint64_t, ToldTask> found = {};
+  std::map<std::uint64_t, RecordedTask> found = {};
   Work work = {};
   std::vector<Decided> decided = {};  // by settlement
   TimePoint first_start = never;      // of follow-ups
@@ -142,11 +142,11 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
   if (!names.empty()) {
     // Only for queues that exist, or will: names cost memory.
     const QueueBook::Reading book(books_.queues);
-    Figures::Writing figures(books_.figures);
+    BrokerMetrics::Writing metrics(books_.metrics);
     for (const std::string& name : names) {
       const bool counts =
           books_.options.create_unknown_queues || book.find(std::string_view(name)) != nullptr;
-      if (counts) figures.of(name).asked(now);
+      if (counts) metrics.of(name).asked(now);
     }
   }
   LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now);
@@ -325,7 +325,7 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
   }
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto& task = (*tasks)[places.size() + i];
-    if (task) job.found.emplace(tokens[i].value, told_of(*task));
+    if (task) job.found.emplace(tokens[i].value, recorded_task(*task));
   }
   return {};
 }
@@ -385,7 +385,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
   if (job.decided.empty()) return;
   TimePoint first_ready = job.first_start;
   {
-    Telling telling(books_, now);
+    Recorder recorder(books_, now);
     LeaseBook::Writing leases(books_.leases);
     for (std::size_t i = 0; i < job.decided.size(); ++i) {
       const auto& [note, event, gist, follow_ups] = job.decided[i];
@@ -393,14 +393,14 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
       const bool applied = settled && settled->status == SettleStatus::applied;
       if (applied) {
         const bool has_code = gist && gist->error;
-        telling.ended(about(note), event, settled->state, now - note.started_at,
+        recorder.ended(about(note), event, settled->state, now - note.started_at,
                       has_code ? std::string_view(gist->error->code) : std::string_view());
-        if (follow_ups) follow_ups->tell(telling);
+        if (follow_ups) follow_ups->record(recorder);
       }
       const bool gone = !settled && (settled.error().code == ErrorCode::lease_lost ||
                                      settled.error().code == ErrorCode::not_found);
       if (settled || gone) leases.ended(note.token, applied, now);
-      if (gone) telling.late_report();
+      if (gone) recorder.late_report();
       const bool returns = event == Event::retry || event == Event::snooze;
       if (applied && returns) first_ready = std::min(first_ready, gist->ready);
     }
@@ -421,7 +421,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
 
 void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePoint now) {
   if (job.extended.empty()) return;
-  Telling telling(books_, now);
+  Recorder recorder(books_, now);
   LeaseBook::Writing leases(books_.leases);
   for (std::size_t i = 0; i < job.extended.size(); ++i) {
     const auto& extended = result.extended[i];
@@ -434,9 +434,9 @@ void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePo
     if (!progress) continue;
     const auto found = job.found.find(token.value);
     if (note != nullptr) {
-      telling.happened(about(*note), Happened::progress, TaskState::processing, progress);
+      recorder.happened(about(*note), EventKind::progress, TaskState::processing, progress);
     } else if (found != job.found.end()) {
-      telling.happened(about(found->second), Happened::progress, TaskState::processing, progress);
+      recorder.happened(about(found->second), EventKind::progress, TaskState::processing, progress);
     }
   }
 }
@@ -444,7 +444,7 @@ void LocalBroker::note_extended(const Job& job, const WorkResult& result, TimePo
 void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) {
   if (result.taken.empty()) return;
   const QueueBook::Reading book(books_.queues);
-  Telling telling(books_, now);
+  Recorder recorder(books_, now);
   LeaseBook::Writing leases(books_.leases);
   for (std::size_t i = 0; i < result.taken.size(); ++i) {
     if (!result.taken[i]) continue;
@@ -453,10 +453,10 @@ void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) 
       if (queue == nullptr || queue->settings.name != lease.queue) {
         queue = book.find(std::string_view(lease.queue));
       }
-      telling.taken(about(lease), job.workers[i], lease.started_at - lease.start);
+      recorder.taken(about(lease), job.workers[i], lease.started_at - lease.start);
       if (queue != nullptr) {
         const auto& rate = queue->settings.process_rate;
-        if (rate) telling.of(lease.queue).used(*rate, 1, now);
+        if (rate) recorder.of(lease.queue).used(*rate, 1, now);
         lease.timeout = timeout_of(lease.timeout, lease.type, queue->settings);
       }
       leases.taken(job.workers[i], lease, now);

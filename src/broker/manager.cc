@@ -52,17 +52,17 @@ void Manager::learn(const std::vector<WorkerReport>& reports) {
 
 QueueLoad Manager::load_of(const QueueCounts& counts, Line& line, TimePoint now) const {
   QueueLoad load{.queue = counts.queue, .ready = counts.ready()};
-  const QueueFigures figures = books_.figures.of(counts.queue, now);
+  const QueueStats stats = books_.metrics.of(counts.queue, now);
   // What became ready was taken, or is there now.
   const std::uint64_t before = line.ready + line.taken;
-  const std::uint64_t after = load.ready + figures.taken;
+  const std::uint64_t after = load.ready + stats.taken;
   const double seconds = std::chrono::duration<double>(now - last_round_).count();
   if (line.known) line.arrivals.add(after > before ? after - before : 0, seconds);
   line.ready = load.ready;
-  line.taken = figures.taken;
+  line.taken = stats.taken;
   line.known = true;
   load.arrivals = line.arrivals.value();
-  load.service = line.service.value() > 0 ? line.service.value() : figures.mean_run_seconds;
+  load.service = line.service.value() > 0 ? line.service.value() : stats.mean_run_seconds;
   if (counts.oldest && *counts.oldest < now) load.oldest = now - *counts.oldest;
   const QueueBook::Reading book(books_.queues);
   const Queue* queue = book.find(std::string_view(counts.queue));

@@ -390,9 +390,9 @@ TEST(Rounds, an_idle_store_of_another_kind_is_left_alone) {
   EXPECT_EQ(d.rounds->next_wakeup(), never);
 }
 
-// ---- Figures -----------------------------------------------------------------------------------
+// ---- BrokerMetrics -----------------------------------------------------------------------------------
 
-TEST(Rounds, the_figures_say_what_happened_and_what_is_there) {
+TEST(Rounds, the_metrics_say_what_happened_and_what_is_there) {
   RoundsDriver d({.waiting = {.requests = 3}});
   d.put(1, tasks(2));
   d.take(2, 1h, {{"r", 1}});

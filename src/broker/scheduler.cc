@@ -191,7 +191,7 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   if (!fired && fired.error().code == ErrorCode::not_found) stale_ = true;
   if (!fired) return std::unexpected(std::move(fired.error()));
   if (fired->put && !fired->put->existing) {
-    untold_.put({{std::move(request.task)}, books_.queues, now}, now);
+    pending_records_.put({{std::move(request.task)}, books_.queues, now}, now);
   }
   if (books_.log().wants(LogLevel::debug)) {
     books_.log()(LogLevel::debug,

@@ -18,7 +18,7 @@
 
 #include "broker/books.h"
 #include "broker/service.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 #include "core/tick.h"
 #include "store/store.h"
 
@@ -51,10 +51,10 @@ class Scheduler final : public Service {
   void changed() { stale_ = true; }
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
-  void stored() override { untold_.tell(books_); }
+  void stored() override { pending_records_.record(books_); }
   // What it believes to have fired may not have been stored.
   void unsure(const Error& /*why*/) override {
-    untold_.drop();
+    pending_records_.drop();
     changed();
   }
 
@@ -75,7 +75,7 @@ class Scheduler final : public Service {
   Result<void> move_on(Store& store, Entry& entry, TimePoint next, TimePoint now);
 
   Books& books_;
-  Untold untold_;
+  PendingRecords pending_records_;
   std::atomic<bool> stale_ = true;
   std::map<std::string, Entry> entries_;
   TimePoint next_reload_{};

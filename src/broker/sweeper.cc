@@ -60,7 +60,7 @@ Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
     if (auto good = books_.queues.reload(store); !good) return std::unexpected(good.error());
   }
   for (const std::string& queue : removing) {
-    if (!books_.queues.find(queue)) books_.figures.forget(queue);
+    if (!books_.queues.find(queue)) books_.metrics.forget(queue);
   }
   if (!removing.empty() && books_.waiters.look_at_all() && on_awaited) on_awaited();
   const auto more = settle_overdue(store, now);
@@ -83,7 +83,7 @@ Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoi
     settlement = decide_expired(overdue.lease.id, std::get<Unchanged>(overdue.expect).version, now,
                                 overdue.lease.counters);
   }
-  books_.notices.add_to(settlement, subject_of(overdue.lease), now);
+  books_.deliveries.add_to(settlement, subject_of(overdue.lease), now);
   return settlement;
 }
 
@@ -133,9 +133,9 @@ void Sweeper::note(const Overdue& overdue, const Settlement& settlement, const S
                    TimePoint now) {
   const Lease& lease = overdue.lease;
   const bool ran = std::holds_alternative<Lost>(overdue.expect);
-  untold_.ended(lease, settlement, settled.state, ran, now);
+  pending_records_.ended(lease, settlement, settled.state, ran, now);
   if (!settlement.follow_ups.empty()) {
-    untold_.put({settlement.follow_ups, books_.queues, now}, now);
+    pending_records_.put({settlement.follow_ups, books_.queues, now}, now);
   }
   if (ran) LeaseBook::Writing(books_.leases).ended(lease.token, false, now);
   log_settled(books_.log(), lease.queue, settlement);

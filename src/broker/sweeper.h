@@ -12,7 +12,7 @@
 
 #include "broker/books.h"
 #include "broker/service.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 #include "core/clock.h"
 #include "store/store.h"
 
@@ -41,8 +41,8 @@ class Sweeper final : public Service {
   Sweeper(Clock& clock, Books& books, bool jumps) : books_(books), guard_(clock), jumps_(jumps) {}
 
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
-  void stored() override { untold_.tell(books_); }
-  void unsure(const Error& /*why*/) override { untold_.drop(); }
+  void stored() override { pending_records_.record(books_); }
+  void unsure(const Error& /*why*/) override { pending_records_.drop(); }
 
   // Called when a sweep has ended a task that a caller waits for.
   std::function<void()> on_awaited = {};
@@ -56,7 +56,7 @@ class Sweeper final : public Service {
   Result<Settlement> decide(Store& store, const Overdue& overdue, TimePoint now);
 
   Books& books_;
-  Untold untold_;
+  PendingRecords pending_records_;
   LossGuard guard_;
   const bool jumps_;
 };

@@ -62,10 +62,10 @@ TEST_F(SweeperTest, an_overdue_lease_is_lost_and_its_task_queued_again) {
   EXPECT_EQ(task.state, TaskState::queued);
   EXPECT_EQ(task.counters.lost, 1U);
   // What is not stored yet is not reported.
-  EXPECT_EQ(books_.figures.of("q", clock_.now()).lost, 0U);
+  EXPECT_EQ(books_.metrics.of("q", clock_.now()).lost, 0U);
   EXPECT_EQ(books_.events.last(), 0U);
   sweeper_.stored();
-  EXPECT_EQ(books_.figures.of("q", clock_.now()).lost, 1U);
+  EXPECT_EQ(books_.metrics.of("q", clock_.now()).lost, 1U);
 }
 
 TEST_F(SweeperTest, nothing_is_lost_in_the_first_30_seconds) {

@@ -22,7 +22,7 @@ bool RowSum::empty() const {
   return std::ranges::all_of(counts, [](std::uint64_t count) { return count == 0; });
 }
 
-TypeFigures TypeTally::figures(std::string queue, std::string type) const {
+TypeMetrics TypeTally::metrics(std::string queue, std::string type) const {
   const auto of = [&](Counted what) { return counts[static_cast<std::size_t>(what)]; };
   return {.queue = std::move(queue),
           .type = std::move(type),

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/observed.h"
+#include "broker/metrics_snapshot.h"
 #include "broker/sparse_histogram.h"
 #include "core/metrics.h"
 
@@ -90,7 +90,7 @@ struct TypeTally {
   MinuteRow* row = nullptr;
   std::uint64_t number = 0;
 
-  TypeFigures figures(std::string queue, std::string type) const;
+  TypeMetrics metrics(std::string queue, std::string type) const;
 };
 
 struct PriorityTally {

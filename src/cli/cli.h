@@ -36,11 +36,10 @@ enum class Exit : std::uint8_t {
 
 using millrace::Access;
 using millrace::Progress;
-using Notice = OpeningNotice;
 
 // The result of checking a store.
 struct Verified {
-  std::vector<std::pair<std::string, std::uint64_t>> figures = {};  // what, and how many
+  std::vector<std::pair<std::string, std::uint64_t>> counts = {};  // what, and how many
   std::vector<std::string> remarks = {};                            // worth knowing, not wrong
   std::vector<std::string> damage = {};
 };
@@ -64,7 +63,7 @@ struct Surroundings {
   Clock& clock;
   std::string version = {};
   std::function<Result<std::unique_ptr<Store>>(const StoreUrl& url, Access access,
-                                               const Progress& progress, const Notice& notice)>
+                                               const Progress& progress, const OpeningWarning& warn)>
       open_store = nullptr;
   std::function<Result<Verified>(const StoreUrl& url, const Progress& progress)> verify = nullptr;
   // For a database: what is missing; `apply`: it is applied.

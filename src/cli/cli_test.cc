@@ -40,7 +40,7 @@ class CliTest : public ::testing::Test {
                      .clock = clock_,
                      .version = "1.2.3",
                      .open_store = [this](const StoreUrl&, Access, const Progress&,
-                                          const Notice&) -> Result<std::unique_ptr<Store>> {
+                                          const OpeningWarning&) -> Result<std::unique_ptr<Store>> {
                        if (no_store_) return std::unexpected(*no_store_);
                        return std::make_unique<test::ModelStore>(store_);
                      },
@@ -213,7 +213,7 @@ TEST_F(CliTest, an_output_file_is_whole_or_not_there_and_replaced_only_if_told_s
 }
 
 TEST_F(CliTest, verify_prints_what_it_found) {
-  verified_ = Verified{.figures = {{"tasks", 1234}}, .remarks = {"by the way"}};
+  verified_ = Verified{.counts = {{"tasks", 1234}}, .remarks = {"by the way"}};
   EXPECT_EQ(run({"verify", "data"}), Exit::ok);
   EXPECT_EQ(out_.str(), "tasks                  1,234\n");
   EXPECT_EQ(err_.str(), "by the way\nno damage found\n");

@@ -26,27 +26,27 @@ struct Options {
 constexpr Duration first_pause(250);
 constexpr Duration longest_pause = std::chrono::seconds(10);
 
-Paint paint_of(Happened what) {
+Paint paint_of(EventKind what) {
   switch (what) {
-    case Happened::completed:
+    case EventKind::completed:
       return Paint::good;
-    case Happened::taken:
-    case Happened::progress:
+    case EventKind::taken:
+    case EventKind::progress:
       return Paint::busy;
-    case Happened::failed:
-    case Happened::dead:
+    case EventKind::failed:
+    case EventKind::dead:
       return Paint::bad;
-    case Happened::retrying:
-    case Happened::lost:
-    case Happened::expired:
-    case Happened::cancel_requested:
+    case EventKind::retrying:
+    case EventKind::lost:
+    case EventKind::expired:
+    case EventKind::cancel_requested:
       return Paint::warning;
     default:
       return Paint::none;
   }
 }
 
-std::string remark_on(const TaskHappening& event) {
+std::string remark_on(const EventRecord& event) {
   std::string text;
   if (!event.worker.empty()) text += "  by " + event.worker;
   if (!event.error_code.empty()) text += "  " + event.error_code;
@@ -55,7 +55,7 @@ std::string remark_on(const TaskHappening& event) {
 }
 
 // 17:19:34.123  completed  emails/welcome  019a...
-std::string line_of(const TaskHappening& event, const Look& look) {
+std::string line_of(const EventRecord& event, const Look& look) {
   const std::string name(name_of(event.what));
   constexpr std::size_t widest = 16;
   const std::string gap(widest - std::min(widest, name.size()) + 1, ' ');
@@ -68,7 +68,7 @@ std::string line_of(const TaskHappening& event, const Look& look) {
 }
 
 // {"event":"put", and the rest as in the API.
-std::string json_of(const TaskHappening& event) {
+std::string json_of(const EventRecord& event) {
   return fmt::format(R"({{"event":"{}",{})", name_of(event.what), wire::text_of(event).substr(1));
 }
 

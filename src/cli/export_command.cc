@@ -82,7 +82,7 @@ Exit export_store(const Options& options, Surroundings& with, Console& console) 
   auto store = with.open_store(
       *url, Access::read,
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
-      [&](std::string_view notice) { console.warn(notice); });
+      [&](std::string_view warning) { console.warn(warning); });
   if (!store) return tell_store_error(store.error(), "export {}", with, console);
   const auto report = write(options, with, [&](std::ostream& out) {
     return transfer::export_store(**store, out, with.clock.now(),

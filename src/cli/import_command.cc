@@ -144,7 +144,7 @@ Exit import_into_store(std::istream& in, std::uint64_t size, const Options& opti
   auto store = with.open_store(
       *url, Access::write,
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
-      [&](std::string_view notice) { console.warn(notice); });
+      [&](std::string_view warning) { console.warn(warning); });
   if (!store) return tell_store_error(store.error(), "import FILE --into {}", with, console);
   return import_from(in, size, options, **store, with, console);
 }

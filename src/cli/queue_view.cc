@@ -62,20 +62,20 @@ void add_counts(Sheet& sheet, const QueueView& view, TimePoint now) {
   if (view.counts.oldest) sheet.add("oldest ready", age(*view.counts.oldest, now));
 }
 
-void add_figures(Sheet& sheet, const QueueFigures& figures, TimePoint now) {
-  sheet.head("Since " + age(figures.since, now));
-  sheet.add("put", grouped(figures.put));
-  sheet.add("taken", grouped(figures.taken));
-  sheet.add("completed", grouped(figures.completed));
-  sheet.add("failed", Cell(grouped(figures.failed), figures.failed ? Paint::bad : Paint::none));
+void add_stats(Sheet& sheet, const QueueStats& stats, TimePoint now) {
+  sheet.head("Since " + age(stats.since, now));
+  sheet.add("put", grouped(stats.put));
+  sheet.add("taken", grouped(stats.taken));
+  sheet.add("completed", grouped(stats.completed));
+  sheet.add("failed", Cell(grouped(stats.failed), stats.failed ? Paint::bad : Paint::none));
   sheet.add("retried, lost",
-            fmt::format("{}, {}", grouped(figures.retried), grouped(figures.lost)));
+            fmt::format("{}, {}", grouped(stats.retried), grouped(stats.lost)));
   sheet.add("per second",
-            fmt::format("{} put, {} taken, {} ended", rate_text(figures.put_rate),
-                        rate_text(figures.take_rate), rate_text(figures.finish_rate)));
-  sheet.add("waited, ran", fmt::format("{}, {} (mean)", seconds_text(figures.mean_wait_seconds),
-                                       seconds_text(figures.mean_run_seconds)));
-  sheet.add("last asked for", figures.last_asked ? age(*figures.last_asked, now) : "never");
+            fmt::format("{} put, {} taken, {} ended", rate_text(stats.put_rate),
+                        rate_text(stats.take_rate), rate_text(stats.finish_rate)));
+  sheet.add("waited, ran", fmt::format("{}, {} (mean)", seconds_text(stats.mean_wait_seconds),
+                                       seconds_text(stats.mean_run_seconds)));
+  sheet.add("last asked for", stats.last_asked ? age(*stats.last_asked, now) : "never");
 }
 
 // One bar per minute, the newest last.
@@ -164,15 +164,15 @@ Table queues_table(const std::vector<QueueView>& queues, TimePoint now) {
     table.add({each.queue.settings.name, number_cell(each.counts.ready()),
                number_cell(each.counts.taken(), Paint::busy),
                number_cell(each.counts.later() + each.counts.of(TaskState::created)),
-               number_cell(dead_in(each.counts), Paint::bad), rate_text(each.figures.put_rate),
-               rate_text(each.figures.finish_rate),
+               number_cell(dead_in(each.counts), Paint::bad), rate_text(each.stats.put_rate),
+               rate_text(each.stats.finish_rate),
                each.counts.oldest ? brief(now - *each.counts.oldest) : "-",
                state_of(each.queue, now)});
   }
   return table;
 }
 
-Table figures_table(const std::vector<QueueView>& queues) {
+Table stats_table(const std::vector<QueueView>& queues) {
   Table table({{"QUEUE", false, 10},
                {"PUT", true},
                {"TAKEN", true},
@@ -182,20 +182,20 @@ Table figures_table(const std::vector<QueueView>& queues) {
                {"LOST", true},
                {"WAITED", true},
                {"RAN", true}});
-  const auto row = [&](const std::string& name, const QueueFigures& figures, bool means) {
-    table.add({name, number_cell(figures.put), number_cell(figures.taken),
-               number_cell(figures.completed), number_cell(figures.failed, Paint::bad),
-               number_cell(figures.retried, Paint::warning),
-               number_cell(figures.lost, Paint::warning),
-               means ? seconds_text(figures.mean_wait_seconds) : "",
-               means ? seconds_text(figures.mean_run_seconds) : ""});
+  const auto row = [&](const std::string& name, const QueueStats& stats, bool means) {
+    table.add({name, number_cell(stats.put), number_cell(stats.taken),
+               number_cell(stats.completed), number_cell(stats.failed, Paint::bad),
+               number_cell(stats.retried, Paint::warning),
+               number_cell(stats.lost, Paint::warning),
+               means ? seconds_text(stats.mean_wait_seconds) : "",
+               means ? seconds_text(stats.mean_run_seconds) : ""});
   };
-  QueueFigures all;
+  QueueStats all;
   for (const QueueView& each : queues) {
-    const QueueFigures& figures = each.figures;
-    row(each.queue.settings.name, figures, true);
-    all.put += figures.put, all.taken += figures.taken, all.completed += figures.completed;
-    all.failed += figures.failed, all.retried += figures.retried, all.lost += figures.lost;
+    const QueueStats& stats = each.stats;
+    row(each.queue.settings.name, stats, true);
+    all.put += stats.put, all.taken += stats.taken, all.completed += stats.completed;
+    all.failed += stats.failed, all.retried += stats.retried, all.lost += stats.lost;
   }
   if (queues.size() > 1) row("(all)", all, false);
   return table;
@@ -213,7 +213,7 @@ std::string view_of(const QueueView& view, const History& hour, TimePoint now, c
   }
   sheet.head("Tasks");
   add_counts(sheet, view, now);
-  add_figures(sheet, view.figures, now);
+  add_stats(sheet, view.stats, now);
   add_hour(sheet, hour, now, look);
   add_settings(sheet, settings);
   return sheet.text(look);

@@ -20,7 +20,7 @@ std::string rate_text(double rate);
 // The present state, one line per queue.
 Table queues_table(const std::vector<QueueView>& queues, TimePoint now);
 // What happened since the server started, one line per queue and one for all.
-Table figures_table(const std::vector<QueueView>& queues);
+Table stats_table(const std::vector<QueueView>& queues);
 // Everything about one queue, with its last hour by minutes if that is known.
 std::string view_of(const QueueView& queue, const History& hour, TimePoint now, const Look& look);
 

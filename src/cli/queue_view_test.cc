@@ -22,8 +22,8 @@ QueueView a_queue() {
   view.counts.by[static_cast<std::size_t>(TaskState::queued)][5] = 1200;
   view.counts.by[static_cast<std::size_t>(TaskState::dead)][5] = 3;
   view.counts.oldest = now - 90s;
-  view.figures.put_rate = 12.34;
-  view.figures.finish_rate = 1234.5;
+  view.stats.put_rate = 12.34;
+  view.stats.finish_rate = 1234.5;
   return view;
 }
 
@@ -64,12 +64,12 @@ TEST(QueueViewTest, the_last_hour_is_drawn_where_it_is_known) {
               HasSubstr("9" + std::string(58, '0') + "5 12\n"));
 }
 
-TEST(QueueViewTest, figures_are_added_up) {
+TEST(QueueViewTest, stats_are_added_up) {
   QueueView other = a_queue();
   other.queue.settings.name = "b";
-  other.figures.put = 5;
-  other.figures.mean_run_seconds = 0.25;
-  const std::string text = figures_table({a_queue(), other}).text({});
+  other.stats.put = 5;
+  other.stats.mean_run_seconds = 0.25;
+  const std::string text = stats_table({a_queue(), other}).text({});
   EXPECT_THAT(text,
               HasSubstr("b         5      0          0       0        0     0       -  250ms\n"));
   EXPECT_THAT(text, HasSubstr("(all)     5 "));

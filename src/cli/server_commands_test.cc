@@ -72,7 +72,7 @@ class ServerCommands : public ::testing::Test {
                      .clock = clock_,
                      .version = "1.2.3",
                      .open_store = [this](const StoreUrl&, Access, const Progress&,
-                                          const Notice&) -> Result<std::unique_ptr<Store>> {
+                                          const OpeningWarning&) -> Result<std::unique_ptr<Store>> {
                        if (no_store_) return std::unexpected(*no_store_);
                        return std::make_unique<Borrowed>(store_);
                      },

@@ -29,9 +29,9 @@ Exit stats(const Options& options, Session& session) {
     session.console().say("There are no queues yet.");
     return Exit::ok;
   }
-  session.print(figures_table(*views));
+  session.print(stats_table(*views));
   session.console().say(
-      fmt::format("since {}", moment_and_age(views->front().figures.since, session.now())));
+      fmt::format("since {}", moment_and_age(views->front().stats.since, session.now())));
   return Exit::ok;
 }
 

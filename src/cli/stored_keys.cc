@@ -41,7 +41,7 @@ class Opened {
     auto store = with.open_store(
         *url, access,
         [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
-        [&](std::string_view notice) { console.warn(notice); });
+        [&](std::string_view warning) { console.warn(warning); });
     if (store) return Opened(std::move(*store));
     exit = store.error().code == ErrorCode::conflict
                ? console.fail(store.error(), advice(config->settings, where.instead))

@@ -56,7 +56,7 @@ Cell state_cell(const QueueView& view, TimePoint now) {
             Paint::warning};
   }
   if (settings.draining) return {"draining", Paint::warning};
-  const auto& asked = view.figures.last_asked;
+  const auto& asked = view.stats.last_asked;
   if (view.counts.ready() != 0 && (!asked || now - *asked > forgotten)) {
     return {"no worker", Paint::warning};
   }
@@ -92,7 +92,7 @@ std::vector<GridColumn> queue_columns(const std::vector<const QueueView*>& queue
 
 std::vector<Cell> row_of(const QueueView& view, bool shows_state, TimePoint now) {
   const QueueCounts& counts = view.counts;
-  const QueueFigures& figures = view.figures;
+  const QueueStats& stats = view.stats;
   const Cell state = state_cell(view, now);
   // If there is no room for the state, the colour of the name shows that something is wrong.
   const bool tells = !shows_state && state.paint != Paint::good;
@@ -101,12 +101,12 @@ std::vector<Cell> row_of(const QueueView& view, bool shows_state, TimePoint now)
           count_cell(counts.taken(), Paint::busy),
           count_cell(counts.later() + counts.of(TaskState::created)),
           count_cell(dead_in(view), Paint::bad),
-          rate_cell(figures.put_rate),
-          rate_cell(figures.take_rate),
-          rate_cell(figures.finish_rate),
+          rate_cell(stats.put_rate),
+          rate_cell(stats.take_rate),
+          rate_cell(stats.finish_rate),
           Cell(age_since(counts.oldest, now), counts.oldest ? Paint::none : Paint::faint),
-          mean_cell(figures.mean_wait_seconds),
-          mean_cell(figures.mean_run_seconds),
+          mean_cell(stats.mean_wait_seconds),
+          mean_cell(stats.mean_run_seconds),
           state};
 }
 

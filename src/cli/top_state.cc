@@ -37,18 +37,18 @@ double weight_of(const QueueView& view, QueueColumn column) {
     case QueueColumn::dead:
       return static_cast<double>(dead_in(view));
     case QueueColumn::put_rate:
-      return view.figures.put_rate;
+      return view.stats.put_rate;
     case QueueColumn::take_rate:
-      return view.figures.take_rate;
+      return view.stats.take_rate;
     case QueueColumn::done_rate:
-      return view.figures.finish_rate;
+      return view.stats.finish_rate;
     case QueueColumn::oldest:
       return counts.oldest ? -static_cast<double>(counts.oldest->time_since_epoch().count())
                            : -1e300;
     case QueueColumn::waited:
-      return view.figures.mean_wait_seconds;
+      return view.stats.mean_wait_seconds;
     case QueueColumn::ran:
-      return view.figures.mean_run_seconds;
+      return view.stats.mean_run_seconds;
     case QueueColumn::name:
     case QueueColumn::state:
       break;

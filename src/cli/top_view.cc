@@ -117,8 +117,8 @@ Line totals_line(const TopState& state, std::size_t width, TimePoint now) {
   for (const QueueView& each : state.facts->queues) {
     ready += each.counts.ready(), running += each.counts.taken();
     waiting += each.counts.later() + each.counts.of(TaskState::created), dead += dead_in(each);
-    put += each.figures.put_rate, take += each.figures.take_rate;
-    done += each.figures.finish_rate;
+    put += each.stats.put_rate, take += each.stats.take_rate;
+    done += each.stats.finish_rate;
   }
   const auto rate = [](double each) { return each > 0 ? top_rate(each) : "0"; };
   const std::vector<Part> parts = {

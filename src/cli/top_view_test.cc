@@ -30,7 +30,7 @@ QueueView busy_queue() {
   set(view, TaskState::delayed, 7), set(view, TaskState::retrying, 3);
   set(view, TaskState::dead, 1), set(view, TaskState::failed, 1);
   view.counts.oldest = t0 - 95s;
-  view.figures = {.mean_run_seconds = 0.25,
+  view.stats = {.mean_run_seconds = 0.25,
                   .mean_wait_seconds = 12,
                   .put_rate = 120.4,
                   .take_rate = 98.26,
@@ -353,7 +353,7 @@ TEST(TopView, states_of_queues) {
     return std::string();
   };
   EXPECT_THAT(line(), HasSubstr(" active"));
-  queue.figures.last_asked = t0 - 10min;
+  queue.stats.last_asked = t0 - 10min;
   EXPECT_THAT(line(), HasSubstr(" no worker"));
   queue.queue.settings.draining = true;
   EXPECT_THAT(line(), HasSubstr(" draining"));

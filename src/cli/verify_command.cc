@@ -19,7 +19,7 @@ Exit verify(const std::string& store, Surroundings& with, Console& console) {
     console.progress("verifying", done, total);
   });
   if (!found) return console.fail(found.error());
-  for (const auto& [what, number] : found->figures) {
+  for (const auto& [what, number] : found->counts) {
     with.out << fmt::format("{:<12}{:>16}\n", what, grouped(number));
   }
   for (const std::string& remark : found->remarks) console.say(remark);

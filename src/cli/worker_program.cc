@@ -101,7 +101,7 @@ bool nothing_ready(Broker& broker, const std::vector<config::HandlerSettings>& h
 bool busy(const worker::Worker& worker, std::uint64_t& handled) {
   std::uint64_t sum = 0;
   bool running = false;
-  for (const auto& queue : worker.figures()) {
+  for (const auto& queue : worker.metrics()) {
     sum += queue.handled;
     running = running || queue.running != 0 || queue.waiting != 0;
   }

@@ -13,7 +13,7 @@ enum class LockRank : std::uint8_t {
   // The books of a broker (broker/books.h): a thread that locks several goes down this list.
   queues = 10,
   events = 20,
-  figures = 30,
+  metrics = 30,
   leases = 40,
 };
 

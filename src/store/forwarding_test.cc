@@ -21,7 +21,7 @@ TEST(ForwardingStore, hands_every_method_on_to_the_store_behind) {
 }
 
 TEST(ForwardingStore, the_store_behind_calls_the_function_it_was_given) {
-  struct Telling : EchoStore {
+  struct Recorder : EchoStore {
     std::function<void(const Hint&)> tell;
     void on_hint(std::function<void(const Hint&)> given) override { tell = std::move(given); }
   } inner;

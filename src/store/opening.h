@@ -16,6 +16,6 @@ enum class Access : std::uint8_t {
 // Receives how far a long opening has come.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 // Receives what the operator of the opening process should know.
-using OpeningNotice = std::function<void(std::string_view)>;
+using OpeningWarning = std::function<void(std::string_view)>;
 
 }  // namespace millrace

@@ -69,7 +69,7 @@ class Operation {
     BulkWalk walk(broker_, verbs_, caller_, *request, task.id(), task.task().number);
     // Returns once the end is stored, so that the progress is not forgotten too early.
     const auto state = task.settle(walked(task, *request, walk));
-    // The result holds the figures of a completed operation only.
+    // The result holds the counts of a completed operation only.
     if (state && is_final(*state)) walk.forget(*state == TaskState::completed);
   }
 

@@ -59,7 +59,7 @@ class StepTest : public ::testing::Test {
     for (std::size_t runs = step(); runs != 0; runs = step()) sum += runs;
     return sum;
   }
-  RunFigures figures() { return worker().figures().front(); }
+  RunMetrics metrics() { return worker().metrics().front(); }
   TaskId put(const std::string& queue, NewTask fields = {}) {
     return d_.put(task(queue, std::move(fields))).id;
   }
@@ -129,9 +129,9 @@ TEST_F(StepTest, retries_end_in_dead) {
     d_.live(10s);
   }
   EXPECT_EQ(d_.find(id).state, TaskState::dead);
-  EXPECT_EQ(figures().stats.errors, 3U);
-  EXPECT_EQ(figures().stats.retried, 2U);
-  EXPECT_EQ(figures().failed, 1U);
+  EXPECT_EQ(metrics().stats.errors, 3U);
+  EXPECT_EQ(metrics().stats.retried, 2U);
+  EXPECT_EQ(metrics().failed, 1U);
 }
 
 // S0-123
@@ -170,7 +170,7 @@ TEST_F(StepTest, a_handler_that_waits_too_long_is_told_so) {
   EXPECT_EQ(after.error->code, "timeout");
   EXPECT_EQ(after.error->message, "timed out after 30 s");
   EXPECT_EQ(after.error->details, "given up");
-  EXPECT_EQ(figures().timed_out, 1U);
+  EXPECT_EQ(metrics().timed_out, 1U);
 }
 
 TEST_F(StepTest, done_is_taken_at_its_word_although_it_is_late) {
@@ -309,10 +309,10 @@ TEST_F(StepTest, an_end_that_cannot_be_stored_is_a_failure) {
   EXPECT_EQ(after.state, TaskState::retrying);
   EXPECT_EQ(after.error->code, "settlement_refused");
   EXPECT_THAT(after.error->message, ::testing::StartsWith("done task: "));
-  EXPECT_EQ(figures().refused, 1U);
-  EXPECT_EQ(figures().stats.processed, 0U);
-  EXPECT_EQ(figures().handled, 1U);
-  EXPECT_THAT(figures().stats.last_error, ::testing::StartsWith("done task: "));
+  EXPECT_EQ(metrics().refused, 1U);
+  EXPECT_EQ(metrics().stats.processed, 0U);
+  EXPECT_EQ(metrics().handled, 1U);
+  EXPECT_THAT(metrics().stats.last_error, ::testing::StartsWith("done task: "));
 }
 
 // S1-073
@@ -325,7 +325,7 @@ TEST_F(StepTest, a_retry_that_cannot_be_stored_says_so) {
   step();
   EXPECT_EQ(d_.find(id).error->code, "settlement_refused");
   EXPECT_THAT(d_.find(id).error->message, ::testing::StartsWith("retry task: "));
-  EXPECT_THAT(figures().stats.last_error, ::testing::StartsWith("retry task: "));
+  EXPECT_THAT(metrics().stats.last_error, ::testing::StartsWith("retry task: "));
 }
 
 // C-13
@@ -340,7 +340,7 @@ TEST_F(StepTest, with_manual_acknowledgement_the_handler_is_told_what_is_stored)
   how.acknowledge = Acknowledge::manual;
   put("q");
   EXPECT_EQ(step(), 1U);
-  EXPECT_EQ(figures().left, 0U);
+  EXPECT_EQ(metrics().left, 0U);
 }
 
 // C-13
@@ -350,7 +350,7 @@ TEST_F(StepTest, what_a_manual_handler_leaves_keeps_its_lease_until_that_ends) {
   const TaskId id = put("q");
   step();
   EXPECT_EQ(d_.find(id).state, TaskState::processing);
-  EXPECT_EQ(figures().left, 1U);
+  EXPECT_EQ(metrics().left, 1U);
   d_.live(3min);
   steps();
   EXPECT_EQ(runs, 2);
@@ -371,7 +371,7 @@ TEST_F(StepTest, of_a_batch_each_task_may_be_settled_and_the_rest_is_done) {
   EXPECT_EQ(largest, 10U);
   EXPECT_EQ(d_.find(ids[0]).state, TaskState::completed);
   EXPECT_EQ(d_.find(ids[1]).state, TaskState::retrying);
-  EXPECT_EQ(figures().stats, (HandlerStats{9, 1, 1, 250ms, "later"}));
+  EXPECT_EQ(metrics().stats, (HandlerStats{9, 1, 1, 250ms, "later"}));
 }
 
 // S1-070
@@ -455,7 +455,7 @@ TEST_F(StepTest, long_cycles_are_counted_and_logged) {
   put("q");
   put("q", {.payload = "2"});
   step();
-  EXPECT_EQ(figures().slow_cycles, 1U);
+  EXPECT_EQ(metrics().slow_cycles, 1U);
   EXPECT_THAT(worker().cycles("q").bounds, Contains(10.0));
   EXPECT_EQ(worker().cycles("q").count, 1U);
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("a cycle took 11.0 s")));
@@ -473,7 +473,7 @@ TEST_F(StepTest, a_lost_lease_ends_a_run_and_nothing_is_settled) {
   const TaskId id = put("q");
   step();
   EXPECT_EQ(d_.find(id).state, TaskState::processing);
-  EXPECT_EQ(figures().lost, 1U);
+  EXPECT_EQ(metrics().lost, 1U);
 }
 
 TEST_F(StepTest, a_task_of_a_queue_that_was_not_asked_is_given_back) {

@@ -27,11 +27,11 @@ TEST_F(WorkerTest, a_stop_waits_for_what_runs) {
   start();
   const auto ids = put("q", 10);
   ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 2; }));
-  ASSERT_TRUE(shows([](const RunFigures& now) { return now.running == 2 && now.waiting == 8; }));
+  ASSERT_TRUE(shows([](const RunMetrics& now) { return now.running == 2 && now.waiting == 8; }));
   worker_->shutdown();
   worker_->shutdown();
-  ASSERT_TRUE(shows([](const RunFigures& now) { return now.waiting == 0; }));
-  EXPECT_EQ(worker_->figures().front().running, 2U);
+  ASSERT_TRUE(shows([](const RunMetrics& now) { return now.waiting == 0; }));
+  EXPECT_EQ(worker_->metrics().front().running, 2U);
   std::thread opener([&] { seen_.open_gate(); });
   const Stopped stopped = worker_->graceful_stop(30s);
   opener.join();
@@ -52,7 +52,7 @@ TEST_F(WorkerTest, a_thousand_tasks_are_given_back_within_the_limit) {
   put("q", 1200);
   ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 200; }));
   ASSERT_TRUE(
-      shows([](const RunFigures& now) { return now.running == 200 && now.waiting == 800; }));
+      shows([](const RunMetrics& now) { return now.running == 200 && now.waiting == 800; }));
   const Moment before = steady();
   const Stopped stopped = worker_->graceful_stop(2s);
   EXPECT_LE(steady() - before, 2500ms);
@@ -128,13 +128,13 @@ TEST_F(WorkerTest, what_comes_while_a_hook_outlasts_the_stop_is_given_back) {
   };
   start();
   put("q", 1);
-  ASSERT_TRUE(shows([&](const RunFigures&) { return in_hook.load(); }));
+  ASSERT_TRUE(shows([&](const RunMetrics&) { return in_hook.load(); }));
   const TaskId id = put("q", 1).front();
-  ASSERT_TRUE(shows([&](const RunFigures&) { return find(id).state == TaskState::processing; }));
+  ASSERT_TRUE(shows([&](const RunMetrics&) { return find(id).state == TaskState::processing; }));
   worker_->shutdown();
   ASSERT_TRUE(seen_.eventually([&] { return door_.last_beats >= 1; }));
   worker_->graceful_stop(100ms);
-  EXPECT_TRUE(shows([&](const RunFigures&) { return find(id).state == TaskState::queued; }));
+  EXPECT_TRUE(shows([&](const RunMetrics&) { return find(id).state == TaskState::queued; }));
 }
 
 TEST_F(WorkerTest, without_a_limit_a_stop_waits_as_long_as_it_takes) {

@@ -60,10 +60,10 @@ Result<std::size_t> Worker::step() {
   return parts_->step();
 }
 
-std::vector<RunFigures> Worker::figures() const {
+std::vector<RunMetrics> Worker::metrics() const {
   const Lock lock(parts_->mutex);
-  std::vector<RunFigures> all;
-  for (const WorkerQueue& queue : parts_->core.queues()) all.push_back(queue.figures());
+  std::vector<RunMetrics> all;
+  for (const WorkerQueue& queue : parts_->core.queues()) all.push_back(queue.metrics());
   return all;
 }
 

@@ -66,7 +66,7 @@ struct WorkerOptions {
 };
 
 // What happened on one queue since the start.
-struct RunFigures {
+struct RunMetrics {
   std::string queue = {};
   HandlerStats stats = {};
   std::uint64_t handled = 0;    // tasks whose handler ended, well or not
@@ -107,7 +107,7 @@ class Worker {
   // ended. Only without start().
   Result<std::size_t> step();
 
-  std::vector<RunFigures> figures() const;
+  std::vector<RunMetrics> metrics() const;
   // How long the take and the handling of a batch took, in seconds.
   HistogramSnapshot cycles(const std::string& queue) const;
   std::uint32_t running_processors() const;

@@ -56,7 +56,7 @@ const HandlerFunction* WorkerQueue::handler_of(const std::string& type) const {
   return how.any ? &how.any : nullptr;
 }
 
-RunFigures WorkerQueue::figures() const {
+RunMetrics WorkerQueue::metrics() const {
   return {.queue = how.queue,
           .stats = stats,
           .handled = handled,

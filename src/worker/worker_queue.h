@@ -1,4 +1,4 @@
-// One queue as this worker sees it: its handlers, its prefetched tasks, and its figures.
+// One queue as this worker sees it: its handlers, its prefetched tasks, and its metrics.
 #pragma once
 
 #include <millrace/time.h>
@@ -64,7 +64,7 @@ struct WorkerQueue {
   void grow();
   // Null: no handler for this type.
   const HandlerFunction* handler_of(const std::string& type) const;
-  RunFigures figures() const;
+  RunMetrics metrics() const;
 };
 
 }  // namespace millrace::worker

@@ -32,8 +32,8 @@ TEST_F(WorkerTest, runs_what_is_put) {
   EXPECT_EQ(worker.graceful_stop(10s).running, 0U);
   EXPECT_EQ(seen_.runs, 5000);
   EXPECT_LE(seen_.most_inside, 2);
-  EXPECT_EQ(worker.figures().front().completed, 5000U);
-  EXPECT_EQ(worker.figures().front().stats.processed, 5000U);
+  EXPECT_EQ(worker.metrics().front().completed, 5000U);
+  EXPECT_EQ(worker.metrics().front().stats.processed, 5000U);
   EXPECT_EQ(worker.cycles("q").count, 5000U);
   EXPECT_EQ(worker.running_processors(), 0U);
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("worker $local-test started: 2 processors")));
@@ -48,7 +48,7 @@ TEST_F(WorkerTest, runs_as_many_at_once_as_it_may) {
   start();
   const auto ids = put("q", 10);
   ASSERT_TRUE(seen_.eventually([&] { return seen_.inside == 3; }));
-  EXPECT_EQ(worker_->figures().front().running, 3U);
+  EXPECT_EQ(worker_->metrics().front().running, 3U);
   EXPECT_EQ(counts("q").taken(), 3U) << "slow tasks are not taken ahead";
   seen_.open_gate();
   for (const TaskId& id : ids) EXPECT_EQ(end_of(id), TaskState::completed);
@@ -153,7 +153,7 @@ TEST_F(WorkerTest, what_happens_by_chance_ends_as_it_should) {
   for (const char* name : {"a", "b", "c"}) EXPECT_EQ(counts(name).taken(), 0U) << name;
   EXPECT_GE(completed, 1000);
   std::uint64_t stored = 0;
-  for (const RunFigures& each : worker_->figures()) stored += each.completed;
+  for (const RunMetrics& each : worker_->metrics()) stored += each.completed;
   EXPECT_EQ(static_cast<std::uint64_t>(hooked.load()), stored);
 }
 
@@ -211,7 +211,7 @@ TEST_F(WorkerTest, a_handler_that_heeds_its_timeout_keeps_its_thread) {
   const TaskId id = put("q", 1, {.timeout = 50ms, .retry = RetryRules{.max_retries = 0}}).front();
   EXPECT_EQ(end_of(id), TaskState::dead);
   EXPECT_EQ(find(id).error->code, "timeout");
-  EXPECT_EQ(worker_->figures().front().abandoned, 0U);
+  EXPECT_EQ(worker_->metrics().front().abandoned, 0U);
 }
 
 TEST_F(WorkerTest, one_that_ignores_it_is_given_up_and_its_place_taken) {
@@ -230,7 +230,7 @@ TEST_F(WorkerTest, one_that_ignores_it_is_given_up_and_its_place_taken) {
           .front();
   EXPECT_EQ(end_of(hanging), TaskState::dead);
   EXPECT_EQ(find(hanging).error->message, "timed out after 0.05 s");
-  EXPECT_EQ(worker_->figures().front().abandoned, 1U);
+  EXPECT_EQ(worker_->metrics().front().abandoned, 1U);
   EXPECT_EQ(worker_->running_processors(), 2U);
   for (const TaskId& id : put("q", 100)) EXPECT_EQ(end_of(id), TaskState::completed);
   // A second one that hangs is one too many; it ends when one comes back.
@@ -238,12 +238,12 @@ TEST_F(WorkerTest, one_that_ignores_it_is_given_up_and_its_place_taken) {
                        {.payload = "hang", .timeout = 50ms, .retry = RetryRules{.max_retries = 0}})
                        .front()),
             TaskState::dead);
-  EXPECT_TRUE(shows([](const RunFigures& now) { return now.abandoned == 2; }));
+  EXPECT_TRUE(shows([](const RunMetrics& now) { return now.abandoned == 2; }));
   const TaskId later = put("q", 1).front();
   EXPECT_THAT(logged_.lines(), Contains(HasSubstr("2 handlers do not return")));
   seen_.open_gate();
   EXPECT_EQ(end_of(later), TaskState::completed);
-  EXPECT_TRUE(shows([](const RunFigures& now) { return now.abandoned == 0; }));
+  EXPECT_TRUE(shows([](const RunMetrics& now) { return now.abandoned == 0; }));
   EXPECT_EQ(worker_->graceful_stop(10s).running, 0U);
 }
 
@@ -265,7 +265,7 @@ TEST_F(WorkerTest, what_ended_while_the_broker_was_away_is_settled_when_it_is_ba
   EXPECT_EQ(counts("q").taken(), 5U);
   door_.closed = false;
   for (const TaskId& id : ids) EXPECT_EQ(end_of(id), TaskState::completed);
-  EXPECT_TRUE(shows([](const RunFigures& now) { return now.completed == 5; }));
+  EXPECT_TRUE(shows([](const RunMetrics& now) { return now.completed == 5; }));
   EXPECT_EQ(seen_.runs, 5);
   const auto lines = logged_.lines();
   EXPECT_EQ(std::ranges::count(lines, "Error in worker loop: the door is closed"), 1);

@@ -16,7 +16,7 @@
 #include "api/server/listener.h"
 #include "api/server/stored_keys.h"
 #include "api/server/stored_sessions.h"
-#include "broker/watch.h"
+#include "broker/alerter.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/raw_client.h"
 
@@ -52,7 +52,7 @@ struct ServerOptions {
   bool actions = true;
   bool started = true;
   bool history = false;
-  std::optional<WatchOptions> watch = std::nullopt;
+  std::optional<AlerterOptions> watch = std::nullopt;
   std::unique_ptr<Store> store = open_memory();
 };
 

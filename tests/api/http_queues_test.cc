@@ -40,7 +40,7 @@ TEST_F(HttpTwins, queues_are_made_replaced_and_shown) {
 }
 
 // S1-014
-TEST_F(HttpTwins, figures_of_queues_are_the_same) {
+TEST_F(HttpTwins, stats_of_queues_are_the_same) {
   for (int i = 0; i < 4; ++i) put_one({.priority = static_cast<std::uint8_t>(i)});
   pass(2s);
   const auto leases = take(2);

@@ -115,7 +115,7 @@ TEST(Observability, a_key_for_some_queues_sees_those_only) {
 
 TEST(Observability, a_key_for_some_queues_sees_what_is_wrong_with_those_only) {
   ServerOptions options = for_shop_only();
-  options.watch = WatchOptions{.limits = {.depth = 1, .disk_free = 50},
+  options.alerter = AlerterOptions{.limits = {.depth = 1, .disk_free = 50},
                                .disk = [] { return DiskSpace{.free = 5, .total = 100}; }};
   ApiServer server(std::move(options));
   for (const auto* queue : {"shop", "shop", "emails", "emails"}) {
@@ -284,7 +284,7 @@ TEST_F(HttpTwins, the_client_is_told_what_happens) {
   std::unique_lock lock(mutex);
   ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return all.size() == 1; }));
   ASSERT_TRUE(all[0].event.has_value());
-  EXPECT_EQ(all[0].event->what, Happened::put);
+  EXPECT_EQ(all[0].event->what, EventKind::put);
   EXPECT_EQ(all[0].event->id, id);
   EXPECT_EQ(all[0].event->type, "welcome");
   EXPECT_EQ(all[0].event->state, TaskState::queued);

@@ -66,7 +66,7 @@ std::vector<std::string> told_by(std::string_view text, std::size_t piece) {
         return told;
       }
       if (!*news) break;
-      told.push_back((*news)->id + (*news)->event.value_or(TaskHappening{}).queue);
+      told.push_back((*news)->id + (*news)->event.value_or(EventRecord{}).queue);
     }
   }
   return told;

@@ -178,7 +178,7 @@ class WorkerTest : public ::testing::Test {
   template <class Condition>
   bool shows(Condition condition) {
     const Moment end = steady() + 30s;
-    while (!condition(worker_->figures().front())) {
+    while (!condition(worker_->metrics().front())) {
       if (steady() > end) return false;
       seen_.eventually_for(2ms, [] { return false; });
     }

@@ -38,7 +38,7 @@ export interface Stats {
   priorities: Record<string, number>;
   oldest?: Moment;
   rates: { put: number; take: number; finish: number; fail: number; retry: number }; // a second, over the last minute
-  figures: {
+  totals: {
     since: Moment;
     put: number;
     taken: number;

@@ -172,12 +172,12 @@ void Api::show_metrics(Respond respond) {
   }
   const Ask ask{.caller = broker->new_caller(),
                 .deadline = later(broker->now(), options_.deadline)};
-  broker->observe(ask, [this, respond = std::move(respond)](Result<Observed> seen) mutable {
+  broker->metrics(ask, [this, respond = std::move(respond)](Result<MetricsSnapshot> seen) mutable {
     respond(metrics_response([this, seen = std::move(seen)]() mutable {
       const bool ready = seen && !seen->failure && state_ == State::ready;
-      std::optional<Observed> observed;
-      if (seen) observed = std::move(*seen);
-      return shown_by(options_, kept_, std::move(observed), ready);
+      std::optional<MetricsSnapshot> snapshot;
+      if (seen) snapshot = std::move(*seen);
+      return shown_by(options_, kept_, std::move(snapshot), ready);
     }));
   });
 }

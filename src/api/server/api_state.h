@@ -6,7 +6,7 @@
 
 #include "api/server/api_options.h"
 #include "api/server/event_streams.h"
-#include "api/server/http_figures.h"
+#include "api/server/http_metrics.h"
 #include "api/server/metrics_page.h"
 
 namespace millrace::api {
@@ -14,11 +14,11 @@ namespace millrace::api {
 struct ApiState {
   explicit ApiState(Clock& clock, const EventStreamsOptions& options) : streams(clock, options) {}
 
-  HttpFigures http;
+  HttpMetrics http;
   EventStreams streams;
 };
 
-Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<Observed> observed,
+Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<MetricsSnapshot> snapshot,
                bool ready);
 
 // The metrics page, sent piece by piece. Calls `show` when the first piece is asked for.

@@ -134,10 +134,10 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     return TimePoint(std::chrono::duration_cast<Duration>(now));
   }
 
-  void append(std::string& text, const std::vector<TaskHappening>& events,
+  void append(std::string& text, const std::vector<EventRecord>& events,
               std::chrono::nanoseconds now) {
     if (events.empty()) return;
-    for (const TaskHappening& event : events) wire::append_event(text, ring_.boot(), event);
+    for (const EventRecord& event : events) wire::append_event(text, ring_.boot(), event);
     window_.add(rate(), moment(now), static_cast<std::uint32_t>(events.size()));
     all_.sent_ += events.size();
   }

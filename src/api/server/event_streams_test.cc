@@ -57,7 +57,7 @@ class EventStreamsTest : public ::testing::Test {
     return reader;
   }
   void tell(std::size_t events, const std::string& queue = "emails",
-            Happened what = Happened::put) {
+            EventKind what = EventKind::put) {
     EventRing::Writing writing(ring);
     for (std::size_t i = 0; i < events; ++i) {
       writing.add(

@@ -25,9 +25,9 @@ std::string number_of(const QueueView& view) {
 }
 
 // Ready tasks of all queues, by class of priority.
-std::array<std::uint64_t, priority_class_count> sizes_of(const Observed& observed) {
+std::array<std::uint64_t, priority_class_count> sizes_of(const MetricsSnapshot& snapshot) {
   std::array<std::uint64_t, priority_class_count> sizes{};
-  for (const QueueView& view : observed.queues) {
+  for (const QueueView& view : snapshot.queues) {
     if (is_internal(view.counts.queue)) continue;
     const auto& ready = view.counts.by[static_cast<std::size_t>(TaskState::queued)];
     for (std::size_t priority = 0; priority < ready.size(); ++priority) {
@@ -38,11 +38,11 @@ std::array<std::uint64_t, priority_class_count> sizes_of(const Observed& observe
   return sizes;
 }
 
-void add_claude(Families& to, const Observed& observed) {
-  const auto& all = observed.priorities;
+void add_claude(Families& to, const MetricsSnapshot& snapshot) {
+  const auto& all = snapshot.priorities;
   to.push_back({"claude_proxy_tasks_total", counter, "Total number of tasks processed", all.size(),
                 [&all](MetricsText& text, std::size_t row) {
-                  const PriorityFigures& of = all[row];
+                  const PriorityMetrics& of = all[row];
                   const std::string_view priority = name_of(of.priority);
                   text.sample({{"status", "completed"}, {"type", of.type}, {"priority", priority}},
                               of.completed);
@@ -52,12 +52,12 @@ void add_claude(Families& to, const Observed& observed) {
   to.push_back({"claude_proxy_task_duration_seconds", histogram,
                 "Task processing duration in seconds", all.size(),
                 [&all](MetricsText& text, std::size_t row) {
-                  const PriorityFigures& of = all[row];
+                  const PriorityMetrics& of = all[row];
                   text.sample({{"type", of.type}, {"priority", name_of(of.priority)}},
                               with_bounds(of.running, claude_bounds));
                 }});
   to.push_back({"claude_proxy_queue_size", gauge, "Current size of the queue", priority_class_count,
-                [sizes = sizes_of(observed)](MetricsText& text, std::size_t row) {
+                [sizes = sizes_of(snapshot)](MetricsText& text, std::size_t row) {
                   const auto priority = static_cast<PriorityClass>(priority_class_count - 1 - row);
                   text.sample({{"priority", name_of(priority)}},
                               sizes[static_cast<std::size_t>(priority)]);
@@ -66,9 +66,9 @@ void add_claude(Families& to, const Observed& observed) {
 
 // All types of a queue together.
 using ByQueue = std::map<std::string, HistogramSnapshot, std::less<>>;
-ByQueue runs_by_queue(const Observed& observed) {
+ByQueue runs_by_queue(const MetricsSnapshot& snapshot) {
   ByQueue runs;
-  for (const TypeFigures& of : observed.types) {
+  for (const TypeMetrics& of : snapshot.types) {
     HistogramSnapshot& sum = runs[of.queue];
     if (sum.counts.empty()) {
       sum = of.running;
@@ -83,13 +83,13 @@ ByQueue runs_by_queue(const Observed& observed) {
   return runs;
 }
 
-void add_queue(Families& to, const Observed& observed) {
-  const auto& queues = observed.queues;
+void add_queue(Families& to, const MetricsSnapshot& snapshot) {
+  const auto& queues = snapshot.queues;
   to.push_back({"queue_job_processor_cycle_duration_seconds", histogram,
                 "Time of one cycle of a job processor: from take to settlement, as the server sees "
                 "it.",
                 queues.size(),
-                [&queues, runs = std::make_shared<ByQueue>(runs_by_queue(observed))](
+                [&queues, runs = std::make_shared<ByQueue>(runs_by_queue(snapshot))](
                     MetricsText& text, std::size_t row) {
                   const QueueView& view = queues[row];
                   const auto found = runs->find(view.counts.queue);
@@ -104,16 +104,16 @@ void add_queue(Families& to, const Observed& observed) {
                 }});
   to.push_back(
       {"queue_running_workers", gauge, "Running workers.", 1,
-       [&observed](MetricsText& text, std::size_t) { text.sample({}, observed.workers.beating); }});
+       [&snapshot](MetricsText& text, std::size_t) { text.sample({}, snapshot.workers.beating); }});
   to.push_back({"queue_running_job_processors", gauge, "Running job processors.", 1,
-                [&observed](MetricsText& text, std::size_t) {
-                  text.sample({}, observed.workers.processors);
+                [&snapshot](MetricsText& text, std::size_t) {
+                  text.sample({}, snapshot.workers.processors);
                 }});
 }
 
-void add_bullmq(Families& to, const Observed& observed) {
-  to.push_back({"bullmq_queue_size", gauge, "Number of jobs in queue", observed.queues.size(),
-                [&queues = observed.queues](MetricsText& text, std::size_t row) {
+void add_bullmq(Families& to, const MetricsSnapshot& snapshot) {
+  to.push_back({"bullmq_queue_size", gauge, "Number of jobs in queue", snapshot.queues.size(),
+                [&queues = snapshot.queues](MetricsText& text, std::size_t row) {
                   const QueueCounts& of = queues[row].counts;
                   if (is_internal(of.queue)) return;
                   const auto size = [&](std::string_view status, std::uint64_t count) {
@@ -125,9 +125,9 @@ void add_bullmq(Families& to, const Observed& observed) {
                   size("delayed", of.later());
                 }});
   to.push_back({"bullmq_job_duration_seconds", histogram, "Job processing duration",
-                observed.types.size(),
-                [&types = observed.types](MetricsText& text, std::size_t row) {
-                  const TypeFigures& of = types[row];
+                snapshot.types.size(),
+                [&types = snapshot.types](MetricsText& text, std::size_t row) {
+                  const TypeMetrics& of = types[row];
                   if (is_internal(of.queue) || of.running.count == 0) return;
                   text.sample({{"queue", of.queue}, {"job", of.type}},
                               with_bounds(of.running, bullmq_bounds));
@@ -137,9 +137,9 @@ void add_bullmq(Families& to, const Observed& observed) {
 }  // namespace
 
 void add_compat_families(Families& to, const Shown& shown) {
-  add_claude(to, *shown.observed);
-  add_queue(to, *shown.observed);
-  add_bullmq(to, *shown.observed);
+  add_claude(to, *shown.snapshot);
+  add_queue(to, *shown.snapshot);
+  add_bullmq(to, *shown.snapshot);
 }
 
 }  // namespace millrace::api

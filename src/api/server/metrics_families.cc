@@ -39,7 +39,7 @@ std::string_view text_of(Durability durability) {
 }
 
 void add_process(Families& to, const Shown& shown) {
-  const ProcessFigures& process = shown.process;
+  const ProcessMetrics& process = shown.process;
   add(to, "process_cpu_seconds_total", counter, "Processor time, of the user and of the system.",
       process.cpu_seconds);
   add(to, "process_resident_memory_bytes", gauge, "Memory that is really in use.",
@@ -64,13 +64,13 @@ void add_http(Families& to, const Shown& shown) {
   to.push_back({"millrace_http_request_duration_seconds", histogram,
                 "From a request to its answer, by operation and status; without long polls.",
                 shown.latencies.size(), [&shown](MetricsText& text, std::size_t row) {
-                  const HttpFigures::Latency& of = shown.latencies[row];
+                  const HttpMetrics::Latency& of = shown.latencies[row];
                   text.sample({{"operation", of.operation}, {"status", of.status}}, of.seconds);
                 }});
   to.push_back({"millrace_http_long_polls_total", counter,
                 "Requests that were willing to wait for work or for an end, and streams of lines.",
                 shown.waits.size(), [&shown](MetricsText& text, std::size_t row) {
-                  const HttpFigures::Waits& of = shown.waits[row];
+                  const HttpMetrics::Waits& of = shown.waits[row];
                   text.sample({{"operation", of.operation}}, of.count);
                 }});
   add(to, "millrace_event_streams", gauge, "Streams of events that are open.", shown.event_streams);
@@ -80,19 +80,19 @@ void add_http(Families& to, const Shown& shown) {
       "Events that streams passed over, since there were too many at once.", shown.events_skipped);
 }
 
-void add_workers(Families& to, const Observed& observed) {
+void add_workers(Families& to, const MetricsSnapshot& snapshot) {
   add(to, "millrace_workers", gauge, "Workers that have asked for tasks and are remembered.",
-      observed.workers.seen);
+      snapshot.workers.seen);
   add(to, "millrace_workers_reporting", gauge, "Workers that reported in the last half minute.",
-      observed.workers.beating);
+      snapshot.workers.beating);
   add(to, "millrace_processors", gauge, "Processors of workers that report.",
-      observed.workers.processors);
+      snapshot.workers.processors);
   add(to, "millrace_processors_busy", gauge, "Processors that run a handler.",
-      observed.workers.busy);
+      snapshot.workers.busy);
   add(to, "millrace_processors_desired", gauge,
       "Processors that would keep waiting short, in all workers; for autoscalers.",
-      observed.desired_processors);
-  add(to, "millrace_leases", gauge, "Leases that are held by workers.", observed.leases);
+      snapshot.desired_processors);
+  add(to, "millrace_leases", gauge, "Leases that are held by workers.", snapshot.leases);
 }
 
 }  // namespace
@@ -109,19 +109,19 @@ void add_server_families(Families& to, const Shown& shown) {
 }
 
 void add_broker_families(Families& to, const Shown& shown) {
-  const Observed& observed = *shown.observed;
+  const MetricsSnapshot& snapshot = *shown.snapshot;
   to.push_back({"millrace_store_info", gauge, "Always 1; the labels tell what the store promises.",
-                1, [&observed](MetricsText& text, std::size_t) {
-                  text.sample({{"store", observed.traits.name},
-                               {"durability", text_of(observed.traits.durability)}},
+                1, [&snapshot](MetricsText& text, std::size_t) {
+                  text.sample({{"store", snapshot.traits.name},
+                               {"durability", text_of(snapshot.traits.durability)}},
                               std::uint64_t{1});
                 }});
   add(to, "millrace_store_up", gauge,
       "1 while the store works, 0 while it is away or once it has failed.",
-      one_if(!observed.failure));
+      one_if(!snapshot.failure));
   add(to, "millrace_store_flush_duration_seconds", histogram, "Time of one flush of the store.",
-      [&observed]() -> const HistogramSnapshot& { return observed.rounds.flush_seconds; });
-  const RoundsStats& rounds = observed.rounds.rounds;
+      [&snapshot]() -> const HistogramSnapshot& { return snapshot.rounds.flush_seconds; });
+  const RoundsStats& rounds = snapshot.rounds.rounds;
   add(to, "millrace_rounds_total", counter, "Rounds: calls of many callers, stored together.",
       rounds.rounds);
   add(to, "millrace_round_requests_total", counter, "Requests that rounds were made of.",
@@ -141,29 +141,29 @@ void add_broker_families(Families& to, const Shown& shown) {
   add(to, "millrace_leases_given_back_total", counter,
       "Leases given back because the caller that asked for them had left.", rounds.given_back);
   add(to, "millrace_late_reports_total", counter,
-      "Reports that came when their lease was over, and changed nothing.", observed.late_reports);
+      "Reports that came when their lease was over, and changed nothing.", snapshot.late_reports);
   to.push_back({"millrace_puts_refused_total", counter, "Tasks that were not put, by error code.",
-                observed.refused.size(), [&observed](MetricsText& text, std::size_t row) {
-                  const auto& [code, count] = observed.refused[row];
+                snapshot.refused.size(), [&snapshot](MetricsText& text, std::size_t row) {
+                  const auto& [code, count] = snapshot.refused[row];
                   text.sample({{"code", name_of(code)}}, count);
                 }});
-  add(to, "millrace_events_total", counter, "Events of tasks.", observed.events);
-  add_workers(to, observed);
+  add(to, "millrace_events_total", counter, "Events of tasks.", snapshot.events);
+  add_workers(to, snapshot);
 }
 
 void add_queue_families(Families& to, const Shown& shown) {
-  const Observed& observed = *shown.observed;
+  const MetricsSnapshot& snapshot = *shown.snapshot;
   const auto family = [&](std::string_view name, MetricKind kind, std::string_view help,
                           auto figure) {
-    to.push_back({name, kind, help, observed.queues.size(),
-                  [&observed, figure](MetricsText& text, std::size_t row) {
-                    const QueueView& view = observed.queues[row];
+    to.push_back({name, kind, help, snapshot.queues.size(),
+                  [&snapshot, figure](MetricsText& text, std::size_t row) {
+                    const QueueView& view = snapshot.queues[row];
                     text.sample({{"queue", view.counts.queue}}, figure(view));
                   }});
   };
   to.push_back({"millrace_queue_tasks", gauge, "Tasks that are there, by state.",
-                observed.queues.size(), [&observed](MetricsText& text, std::size_t row) {
-                  const QueueCounts& counts = observed.queues[row].counts;
+                snapshot.queues.size(), [&snapshot](MetricsText& text, std::size_t row) {
+                  const QueueCounts& counts = snapshot.queues[row].counts;
                   for (std::size_t i = 0; i < state_count; ++i) {
                     const auto state = static_cast<TaskState>(i);
                     text.sample({{"queue", counts.queue}, {"state", name_of(state)}},
@@ -172,60 +172,60 @@ void add_queue_families(Families& to, const Shown& shown) {
                 }});
   family("millrace_queue_oldest_ready_seconds", gauge,
          "How long the oldest ready task has been ready; 0 if there is none.",
-         [at = observed.at](const QueueView& view) {
+         [at = snapshot.at](const QueueView& view) {
            return view.counts.oldest ? std::max(0.0, seconds_of(at - *view.counts.oldest)) : 0.0;
          });
   family("millrace_queue_last_asked_timestamp_seconds", gauge,
          "When a worker last asked for tasks, since 1970; 0 if none has since the start.",
          [](const QueueView& view) {
-           return view.figures.last_asked ? seconds_of(*view.figures.last_asked) : 0.0;
+           return view.stats.last_asked ? seconds_of(*view.stats.last_asked) : 0.0;
          });
   family(
       "millrace_queue_paused", gauge, "1 if no tasks are handed out.",
-      [at = observed.at](const QueueView& view) {
+      [at = snapshot.at](const QueueView& view) {
         const QueueSettings& settings = view.queue.settings;
         return one_if(!settings.active || (settings.paused_until && *settings.paused_until > at));
       });
 }
 
 void add_task_families(Families& to, const Shown& shown) {
-  const std::vector<TypeFigures>& types = shown.observed->types;
+  const std::vector<TypeMetrics>& types = shown.snapshot->types;
   const auto count = [&](std::string_view name, std::string_view help,
-                         std::uint64_t TypeFigures::* figure) {
+                         std::uint64_t TypeMetrics::* figure) {
     to.push_back(
         {name, counter, help, types.size(), [&types, figure](MetricsText& text, std::size_t row) {
-           const TypeFigures& of = types[row];
+           const TypeMetrics& of = types[row];
            text.sample({{"queue", of.queue}, {"type", of.type}}, of.*figure);
          }});
   };
-  count("millrace_tasks_put_total", "Tasks put.", &TypeFigures::put);
+  count("millrace_tasks_put_total", "Tasks put.", &TypeMetrics::put);
   count("millrace_tasks_existing_total", "Puts that found their task there already.",
-        &TypeFigures::existing);
-  count("millrace_tasks_taken_total", "Leases given.", &TypeFigures::taken);
-  count("millrace_tasks_completed_total", "Tasks completed.", &TypeFigures::completed);
-  count("millrace_tasks_failed_total", "Tasks failed for good.", &TypeFigures::failed);
-  count("millrace_tasks_dead_total", "Tasks dead: every retry used up.", &TypeFigures::dead);
-  count("millrace_tasks_retried_total", "Failures that are tried again.", &TypeFigures::retried);
-  count("millrace_tasks_snoozed_total", "Tasks snoozed by their handler.", &TypeFigures::snoozed);
+        &TypeMetrics::existing);
+  count("millrace_tasks_taken_total", "Leases given.", &TypeMetrics::taken);
+  count("millrace_tasks_completed_total", "Tasks completed.", &TypeMetrics::completed);
+  count("millrace_tasks_failed_total", "Tasks failed for good.", &TypeMetrics::failed);
+  count("millrace_tasks_dead_total", "Tasks dead: every retry used up.", &TypeMetrics::dead);
+  count("millrace_tasks_retried_total", "Failures that are tried again.", &TypeMetrics::retried);
+  count("millrace_tasks_snoozed_total", "Tasks snoozed by their handler.", &TypeMetrics::snoozed);
   count("millrace_tasks_given_back_total", "Tasks given back unfinished.",
-        &TypeFigures::given_back);
+        &TypeMetrics::given_back);
   count("millrace_tasks_lost_total", "Leases lost: their worker was not heard of in time.",
-        &TypeFigures::lost);
-  count("millrace_tasks_cancelled_total", "Tasks cancelled.", &TypeFigures::cancelled);
+        &TypeMetrics::lost);
+  count("millrace_tasks_cancelled_total", "Tasks cancelled.", &TypeMetrics::cancelled);
   count("millrace_tasks_expired_total", "Tasks that were not started in time.",
-        &TypeFigures::expired);
+        &TypeMetrics::expired);
   const auto durations = [&](std::string_view name, std::string_view help,
-                             HistogramSnapshot TypeFigures::* figure) {
+                             HistogramSnapshot TypeMetrics::* figure) {
     to.push_back(
         {name, histogram, help, types.size(), [&types, figure](MetricsText& text, std::size_t row) {
-           const TypeFigures& of = types[row];
+           const TypeMetrics& of = types[row];
            if ((of.*figure).count == 0) return;
            text.sample({{"queue", of.queue}, {"type", of.type}}, of.*figure);
          }});
   };
-  durations("millrace_task_wait_duration_seconds", "From ready to taken.", &TypeFigures::waiting);
+  durations("millrace_task_wait_duration_seconds", "From ready to taken.", &TypeMetrics::waiting);
   durations("millrace_task_run_duration_seconds", "From taken to the end of the run, good or bad.",
-            &TypeFigures::running);
+            &TypeMetrics::running);
 }
 
 }  // namespace millrace::api

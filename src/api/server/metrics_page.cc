@@ -6,7 +6,7 @@ namespace millrace::api {
 
 MetricsPage::MetricsPage(Shown shown) : shown_(std::move(shown)) {
   add_server_families(families_, shown_);
-  if (!shown_.observed) return;
+  if (!shown_.snapshot) return;
   add_broker_families(families_, shown_);
   add_queue_families(families_, shown_);
   add_task_families(families_, shown_);

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "api/server/http_figures.h"
+#include "api/server/http_metrics.h"
 #include "api/server/listener.h"
-#include "api/server/process_figures.h"
-#include "broker/observed.h"
+#include "api/server/process_metrics.h"
+#include "broker/metrics_snapshot.h"
 #include "core/metrics_text.h"
 
 namespace millrace::api {
@@ -28,12 +28,12 @@ struct Shown {
   TimePoint started_at{};
   bool ready = false;
   // nullopt: there is no broker yet, or it could not answer.
-  std::optional<Observed> observed = std::nullopt;
+  std::optional<MetricsSnapshot> snapshot = std::nullopt;
   bool compat = false;  // the families of the source documents, too
   ListenerCounts traffic = {};
-  ProcessFigures process = {};
-  std::vector<HttpFigures::Latency> latencies = {};
-  std::vector<HttpFigures::Waits> waits = {};
+  ProcessMetrics process = {};
+  std::vector<HttpMetrics::Latency> latencies = {};
+  std::vector<HttpMetrics::Waits> waits = {};
   std::uint64_t event_streams = 0;
   std::uint64_t events_sent = 0;
   std::uint64_t events_skipped = 0;

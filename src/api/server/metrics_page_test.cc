@@ -36,12 +36,12 @@ QueueView queue(const std::string& name, std::optional<std::int64_t> number = {}
   set(TaskState::delayed, 5, 5), set(TaskState::retrying, 5, 6), set(TaskState::processing, 5, 7);
   set(TaskState::completed, 5, 8), set(TaskState::failed, 5, 9), set(TaskState::dead, 5, 10);
   view.counts.oldest = t0 - 90s;
-  view.figures.last_asked = t0 - 5s;
+  view.stats.last_asked = t0 - 5s;
   return view;
 }
 
-TypeFigures type(const std::string& queue, const std::string& type) {
-  TypeFigures of{.queue = queue, .type = type, .put = 1, .existing = 2, .taken = 3};
+TypeMetrics type(const std::string& queue, const std::string& type) {
+  TypeMetrics of{.queue = queue, .type = type, .put = 1, .existing = 2, .taken = 3};
   of.completed = 4, of.failed = 5, of.dead = 6, of.retried = 7, of.snoozed = 8;
   of.given_back = 9, of.lost = 10, of.cancelled = 11, of.expired = 12;
   of.waiting = observations({0.2}), of.running = observations({0.05, 0.3, 20, 700});
@@ -49,23 +49,23 @@ TypeFigures type(const std::string& queue, const std::string& type) {
 }
 
 Shown shown(bool compat = false) {
-  Observed observed{.at = t0, .started = t0 - 1h};
-  observed.queues = {queue("$webhooks"), queue("emails", 3), queue("reports")};
-  observed.types = {type("$webhooks", "deliver"), type("emails", "welcome"),
+  MetricsSnapshot snapshot{.at = t0, .started = t0 - 1h};
+  snapshot.queues = {queue("$webhooks"), queue("emails", 3), queue("reports")};
+  snapshot.types = {type("$webhooks", "deliver"), type("emails", "welcome"),
                     type("emails", "other")};
-  observed.priorities = {{.type = "welcome",
+  snapshot.priorities = {{.type = "welcome",
                           .priority = PriorityClass::high,
                           .completed = 4,
                           .failed = 11,
                           .running = observations({0.5, 3, 100})}};
-  observed.refused = {{ErrorCode::limited, 3}};
-  observed.late_reports = 2, observed.leases = 7, observed.events = 99;
-  observed.workers = {.seen = 3, .beating = 2, .processors = 16, .busy = 7, .holding = 7};
-  observed.rounds.rounds.rounds = 10, observed.rounds.rounds.items = 100;
-  observed.rounds.flush_seconds = observations({0.001});
-  observed.traits.name = "journal", observed.traits.durability = Durability::synced;
-  observed.desired_processors = 20;
-  Shown all{.version = "1.2.3", .started_at = t0, .ready = true, .observed = observed};
+  snapshot.refused = {{ErrorCode::limited, 3}};
+  snapshot.late_reports = 2, snapshot.leases = 7, snapshot.events = 99;
+  snapshot.workers = {.seen = 3, .beating = 2, .processors = 16, .busy = 7, .holding = 7};
+  snapshot.rounds.rounds.rounds = 10, snapshot.rounds.rounds.items = 100;
+  snapshot.rounds.flush_seconds = observations({0.001});
+  snapshot.traits.name = "journal", snapshot.traits.durability = Durability::synced;
+  snapshot.desired_processors = 20;
+  Shown all{.version = "1.2.3", .started_at = t0, .ready = true, .snapshot = snapshot};
   all.compat = compat;
   all.latencies = {{.operation = "putTasks", .status = "2xx", .seconds = observations({0.01})}};
   all.waits = {{.operation = "take", .count = 4}};
@@ -117,13 +117,13 @@ TEST(MetricsPage, queues_and_tasks_are_shown_with_their_labels) {
 
 TEST(MetricsPage, a_failed_store_is_down) {
   Shown all = shown();
-  all.observed->failure = Error{ErrorCode::unavailable, "the disk is gone"};
+  all.snapshot->failure = Error{ErrorCode::unavailable, "the disk is gone"};
   EXPECT_THAT(text_of(std::move(all)), HasSubstr("\nmillrace_store_up 0\n"));
 }
 
 TEST(MetricsPage, without_a_broker_there_is_what_the_process_knows) {
   Shown all = shown();
-  all.observed.reset();
+  all.snapshot.reset();
   all.ready = false;
   const std::string text = text_of(std::move(all));
   EXPECT_THAT(text, HasSubstr("\nmillrace_ready 0\n"));
@@ -238,15 +238,15 @@ TEST(MetricsPage, histograms_can_be_told_with_fewer_bounds) {
   EXPECT_THAT(with_bounds({}, some).counts, ::testing::ElementsAre(0, 0, 0));
 }
 
-TEST(ProcessFigures, say_something_of_this_process) {
-  const ProcessFigures figures = process_figures();
-  EXPECT_GT(figures.resident_bytes, 1U << 20);
-  EXPECT_GT(figures.virtual_bytes, figures.resident_bytes);
-  EXPECT_GE(figures.open_files, 3U);
-  EXPECT_LT(figures.open_files, 100'000U);
-  EXPECT_GT(figures.most_open_files, figures.open_files);
-  EXPECT_GE(figures.threads, 1U);
-  EXPECT_GE(figures.cpu_seconds, 0.0);
+TEST(ProcessMetrics, say_something_of_this_process) {
+  const ProcessMetrics metrics = process_metrics();
+  EXPECT_GT(metrics.resident_bytes, 1U << 20);
+  EXPECT_GT(metrics.virtual_bytes, metrics.resident_bytes);
+  EXPECT_GE(metrics.open_files, 3U);
+  EXPECT_LT(metrics.open_files, 100'000U);
+  EXPECT_GT(metrics.most_open_files, metrics.open_files);
+  EXPECT_GE(metrics.threads, 1U);
+  EXPECT_GE(metrics.cpu_seconds, 0.0);
 }
 
 }  // namespace

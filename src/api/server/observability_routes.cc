@@ -94,9 +94,9 @@ void answer_history(CallPtr call, const History& found, const std::optional<std:
 
 // Which kinds of events are wanted.
 void set_kinds(Query& query, EventFilter& filter) {
-  HappenedBits kinds = 0;
+  EventKinds kinds = 0;
   for (const std::string& name : query.list("event")) {
-    const auto what = happened_from_name(name);
+    const auto what = event_kind_from_name(name);
     if (!what) {
       return query.refuse("event",
                           fmt::format("nothing is known of the event {}", in_quotes(name)));
@@ -122,15 +122,15 @@ void set_place(Call& call, EventRequest& request, const std::optional<std::strin
 
 }  // namespace
 
-Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<Observed> observed,
+Shown shown_by(const ApiOptions& options, ApiState& state, std::optional<MetricsSnapshot> snapshot,
                bool ready) {
   return {.version = options.version,
           .started_at = options.started_at,
           .ready = ready,
-          .observed = std::move(observed),
+          .snapshot = std::move(snapshot),
           .compat = options.metrics_compat,
           .traffic = options.traffic ? options.traffic() : ListenerCounts{},
-          .process = process_figures(),
+          .process = process_metrics(),
           .latencies = state.http.latencies(),
           .waits = state.http.waits(),
           .event_streams = state.streams.count(),
@@ -162,14 +162,14 @@ void get_metrics(CallPtr call) {
   LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   // The page is not written here, but piece by piece while the connection sends it.
-  auto then = [](CallPtr back, Observed observed) {
+  auto then = [](CallPtr back, MetricsSnapshot snapshot) {
     back->answer(metrics_response(
-        [&options = back->options, state = back->state, observed = std::move(observed)]() mutable {
-          const bool ready = !observed.failure;
-          return shown_by(options, *state, std::move(observed), ready);
+        [&options = back->options, state = back->state, snapshot = std::move(snapshot)]() mutable {
+          const bool ready = !snapshot.failure;
+          return shown_by(options, *state, std::move(snapshot), ready);
         }));
   };
-  broker.observe(ask, answered<Observed>(std::move(call), then));
+  broker.metrics(ask, answered<MetricsSnapshot>(std::move(call), then));
 }
 
 void get_events(CallPtr call) {
@@ -241,14 +241,14 @@ void get_past(CallPtr call) {
 
 void get_alerts(CallPtr call) {
   if (!call->query_is_good()) return;
-  Standing standing = call->broker->standing();
+  CurrentAlerts current = call->broker->current_alerts();
   if (call->restricted()) {
-    std::erase_if(standing.alerts, [&](const StandingAlert& alert) {
+    std::erase_if(current.alerts, [&](const CurrentAlert& alert) {
       return alert.queue.empty() || !call->may_touch(alert.queue);
     });
-    standing.total = standing.alerts.size();
+    current.total = current.alerts.size();
   }
-  call->answer(wire::text_of(standing));
+  call->answer(wire::text_of(current));
 }
 
 }  // namespace millrace::api

@@ -131,12 +131,12 @@ void server_info(CallPtr call) {
   most("delay_ms", limits::max_delay);
   most.close();
   if (options.traffic) wire::append(writer.key("connections"), options.traffic().open);
-  const Standing standing = call->broker->standing();
-  wire::append(writer.key("alerts_enabled"), standing.alerts_sent);
-  wire::append(writer.key("manager"), standing.manager);
-  if (standing.disk && !call->restricted()) {
+  const CurrentAlerts current = call->broker->current_alerts();
+  wire::append(writer.key("alerts_enabled"), current.alerts_sent);
+  wire::append(writer.key("manager"), current.manager);
+  if (current.disk && !call->restricted()) {
     wire::TextWriter disk(writer.key("disk"));
-    disk("free", wire::always(standing.disk->free)), disk("total", standing.disk->total);
+    disk("free", wire::always(current.disk->free)), disk("total", current.disk->total);
     disk.close();
   }
   writer.close();

@@ -13,7 +13,7 @@ std::string_view name_of_level(LogLevel level) {
   return levels[static_cast<std::size_t>(level)];
 }
 
-void append_alert(std::string& out, const StandingAlert& alert) {
+void append_alert(std::string& out, const CurrentAlert& alert) {
   TextWriter writer(out);
   writer("kind", name_of(alert.kind)), writer("level", name_of_level(alert.level));
   writer("queue", alert.queue), writer("since", alert.since);
@@ -24,17 +24,17 @@ void append_alert(std::string& out, const StandingAlert& alert) {
 
 }  // namespace
 
-std::string text_of(const Standing& standing) {
+std::string text_of(const CurrentAlerts& current) {
   std::string out;
   TextWriter writer(out);
   writer.key("alerts") += '[';
-  for (std::size_t i = 0; i < standing.alerts.size(); ++i) {
+  for (std::size_t i = 0; i < current.alerts.size(); ++i) {
     if (i != 0) out += ',';
-    append_alert(out, standing.alerts[i]);
+    append_alert(out, current.alerts[i]);
   }
   out += ']';
-  append(writer.key("total"), standing.total);
-  writer("looked_at", standing.looked_at);
+  append(writer.key("total"), current.total);
+  writer("looked_at", current.looked_at);
   writer.close();
   return out;
 }

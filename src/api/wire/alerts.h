@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "broker/standing.h"
+#include "broker/current_alerts.h"
 
 namespace millrace::wire {
 
-std::string text_of(const Standing& standing);
+std::string text_of(const CurrentAlerts& current);
 
 }  // namespace millrace::wire

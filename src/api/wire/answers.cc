@@ -127,7 +127,7 @@ void fields(A<RatesAnswer> auto& of, auto& visit) {
   visit("put", of.put), visit("take", of.take), visit("finish", of.finish);
   visit("fail", of.fail), visit("retry", of.retry);
 }
-void fields(A<QueueFigures> auto& of, auto& visit) {
+void fields(A<QueueStats> auto& of, auto& visit) {
   visit("since", of.since), visit("put", of.put), visit("taken", of.taken);
   visit("completed", of.completed), visit("failed", of.failed), visit("retried", of.retried);
   visit("snoozed", of.snoozed), visit("given_back", of.given_back), visit("lost", of.lost);
@@ -141,14 +141,14 @@ struct StatsAnswer {
   ByPriority priorities = {};
   std::optional<TimePoint> oldest = std::nullopt;
   RatesAnswer rates = {};
-  QueueFigures figures = {};
+  QueueStats totals = {};
   std::optional<TimePoint> last_asked = std::nullopt;
 };
 void fields(A<StatsAnswer> auto& of, auto& visit) {
   visit("queue", required(of.queue)), visit("mean_run_ms", of.mean_run_ms);
   visit("mean_wait_ms", of.mean_wait_ms), visit("states", required(of.states));
   visit("priorities", of.priorities), visit("oldest", of.oldest), visit("rates", of.rates);
-  visit("figures", of.figures), visit("last_asked", of.last_asked);
+  visit("totals", of.totals), visit("last_asked", of.last_asked);
 }
 struct QueuesAnswer {
   std::vector<Queue> queues = {};
@@ -237,7 +237,7 @@ Result<Put> as_put(PutAnswer&& answer) {
 }
 
 QueueView as_view(Queue&& queue, const StatsAnswer& stats) {
-  QueueView view{.queue = std::move(queue), .figures = stats.figures};
+  QueueView view{.queue = std::move(queue), .stats = stats.totals};
   view.counts.queue = view.queue.settings.name;
   view.counts.number = view.queue.settings.number;
   view.counts.oldest = stats.oldest;
@@ -245,14 +245,14 @@ QueueView as_view(Queue&& queue, const StatsAnswer& stats) {
     view.counts.by[state][default_priority] = stats.states.counts[state];
   }
   view.counts.by[static_cast<std::size_t>(TaskState::queued)] = stats.priorities.counts;
-  view.figures.mean_run_seconds = stats.mean_run_ms / 1000;
-  view.figures.mean_wait_seconds = stats.mean_wait_ms / 1000;
-  view.figures.put_rate = stats.rates.put;
-  view.figures.take_rate = stats.rates.take;
-  view.figures.finish_rate = stats.rates.finish;
-  view.figures.fail_rate = stats.rates.fail;
-  view.figures.retry_rate = stats.rates.retry;
-  view.figures.last_asked = stats.last_asked;
+  view.stats.mean_run_seconds = stats.mean_run_ms / 1000;
+  view.stats.mean_wait_seconds = stats.mean_wait_ms / 1000;
+  view.stats.put_rate = stats.rates.put;
+  view.stats.take_rate = stats.rates.take;
+  view.stats.finish_rate = stats.rates.finish;
+  view.stats.fail_rate = stats.rates.fail;
+  view.stats.retry_rate = stats.rates.retry;
+  view.stats.last_asked = stats.last_asked;
   return view;
 }
 
@@ -367,25 +367,25 @@ Result<Queue> queue_from(std::string_view text) {
 Result<std::vector<QueueView>> queue_view_from(std::string_view view, std::string_view stats) {
   auto queue = read_answer<Queue>(view);
   if (!queue) return std::unexpected(std::move(queue.error()));
-  auto figures = read_answer<StatsAnswer>(stats);
-  if (!figures) return std::unexpected(std::move(figures.error()));
+  auto all = read_answer<StatsAnswer>(stats);
+  if (!all) return std::unexpected(std::move(all.error()));
   std::vector<QueueView> views;
-  views.push_back(as_view(std::move(*queue), *figures));
+  views.push_back(as_view(std::move(*queue), *all));
   return views;
 }
 
 Result<std::vector<QueueView>> queue_views_from(std::string_view views, std::string_view stats) {
   auto queues = read_answer<QueuesAnswer>(views);
   if (!queues) return std::unexpected(std::move(queues.error()));
-  auto figures = read_answer<AllStatsAnswer>(stats);
-  if (!figures) return std::unexpected(std::move(figures.error()));
-  std::ranges::sort(figures->queues, {}, &StatsAnswer::queue);
+  auto all = read_answer<AllStatsAnswer>(stats);
+  if (!all) return std::unexpected(std::move(all.error()));
+  std::ranges::sort(all->queues, {}, &StatsAnswer::queue);
   std::vector<QueueView> result;
   for (Queue& queue : queues->queues) {
     const auto found =
-        std::ranges::lower_bound(figures->queues, queue.settings.name, {}, &StatsAnswer::queue);
+        std::ranges::lower_bound(all->queues, queue.settings.name, {}, &StatsAnswer::queue);
     // A queue that was created or removed between the two answers is in one of them only.
-    if (found == figures->queues.end() || found->queue != queue.settings.name) continue;
+    if (found == all->queues.end() || found->queue != queue.settings.name) continue;
     result.push_back(as_view(std::move(queue), *found));
   }
   return result;

@@ -267,12 +267,12 @@ TEST(Answers, statistics_and_settings_become_one_view) {
   view.counts.queue = "q", view.counts.number = QueueNumber{4}, view.counts.oldest = t0;
   view.counts.by[1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   view.counts.by[7][default_priority] = 3;
-  view.figures = {.since = t0, .put = 1, .taken = 2, .completed = 3, .failed = 4, .retried = 5};
-  view.figures.snoozed = 6, view.figures.given_back = 7, view.figures.lost = 8;
-  view.figures.cancelled = 9, view.figures.mean_run_seconds = 0.5;
-  view.figures.mean_wait_seconds = 2, view.figures.put_rate = 1.25, view.figures.take_rate = 2.5;
-  view.figures.fail_rate = 0.25, view.figures.retry_rate = 0.5;
-  view.figures.finish_rate = 3.75, view.figures.last_asked = t0 + 1s;
+  view.stats = {.since = t0, .put = 1, .taken = 2, .completed = 3, .failed = 4, .retried = 5};
+  view.stats.snoozed = 6, view.stats.given_back = 7, view.stats.lost = 8;
+  view.stats.cancelled = 9, view.stats.mean_run_seconds = 0.5;
+  view.stats.mean_wait_seconds = 2, view.stats.put_rate = 1.25, view.stats.take_rate = 2.5;
+  view.stats.fail_rate = 0.25, view.stats.retry_rate = 0.5;
+  view.stats.finish_rate = 3.75, view.stats.last_asked = t0 + 1s;
   const auto one = queue_view_from(view_of(view), stats_of(view));
   ASSERT_TRUE(one) << one.error().message;
   QueueView other = view;
@@ -285,7 +285,7 @@ TEST(Answers, statistics_and_settings_become_one_view) {
     EXPECT_EQ(read.queue, view.queue);
     EXPECT_EQ(read.counts, view.counts);
     EXPECT_EQ(stats_of(read), stats_of(view));
-    EXPECT_EQ(read.figures.last_asked, t0 + 1s);
+    EXPECT_EQ(read.stats.last_asked, t0 + 1s);
   }
   EXPECT_EQ(queue_views_from(view_of("queues", {view}, false), view_of("queues", {}, true))->size(),
             0U);

@@ -11,7 +11,7 @@
 
 namespace millrace::wire {
 
-void fields(A<TaskHappening> auto& of, auto& visit) {
+void fields(A<EventRecord> auto& of, auto& visit) {
   visit("id", required(of.id)), visit("queue", required(of.queue)), visit("type", of.type);
   visit("client_id", of.client_id), visit("state", of.state), visit("at", of.at);
   visit("worker", of.worker), visit("error_code", of.error_code);
@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t longest_line = std::size_t{1} << 20U;
 
 bool is_known(std::string_view event) {
-  static constexpr auto all = names(Happened{});
+  static constexpr auto all = names(EventKind{});
   return std::ranges::find(all, event) != all.end();
 }
 
@@ -50,31 +50,31 @@ std::optional<EventId> event_id_from(std::string_view text) {
   return id;
 }
 
-void append_event(std::string& out, std::uint64_t boot, const TaskHappening& event) {
-  static constexpr auto all = names(Happened{});
+void append_event(std::string& out, std::uint64_t boot, const EventRecord& event) {
+  static constexpr auto all = names(EventKind{});
   fmt::format_to(std::back_inserter(out), "id: {:x}-{}\nevent: {}\ndata: ", boot, event.number,
                  all[static_cast<std::size_t>(event.what)]);
   append(out, event);
   out += "\n\n";
 }
 
-std::string text_of(const TaskHappening& event) {
+std::string text_of(const EventRecord& event) {
   std::string out;
   append(out, event);
   return out;
 }
 
-Result<TaskHappening> event_from(std::string_view id, std::string_view what,
+Result<EventRecord> event_from(std::string_view id, std::string_view what,
                                  std::string_view data) {
-  static constexpr auto all = names(Happened{});
-  auto event = read_answer<TaskHappening>(data);
+  static constexpr auto all = names(EventKind{});
+  auto event = read_answer<EventRecord>(data);
   if (!event) return event;
   const auto found = std::ranges::find(all, what);
   if (found == all.end()) {
     return fail(ErrorCode::unavailable,
                 fmt::format("the answer cannot be read: the event {} is not known", what));
   }
-  event->what = static_cast<Happened>(found - all.begin());
+  event->what = static_cast<EventKind>(found - all.begin());
   if (const auto parsed = event_id_from(id)) event->number = parsed->number;
   return event;
 }

@@ -19,18 +19,18 @@ struct EventId {
   std::uint64_t number = 0;
 };
 std::optional<EventId> event_id_from(std::string_view text);
-void append_event(std::string& out, std::uint64_t boot, const TaskHappening& event);
+void append_event(std::string& out, std::uint64_t boot, const EventRecord& event);
 // The value of `data:`.
-std::string text_of(const TaskHappening& event);
+std::string text_of(const EventRecord& event);
 // `what` is the value of `event:`.
-Result<TaskHappening> event_from(std::string_view id, std::string_view what, std::string_view data);
+Result<EventRecord> event_from(std::string_view id, std::string_view what, std::string_view data);
 // The count in the data of the event `skipped`.
 Result<std::uint64_t> skipped_from(std::string_view data);
 
 // One item of a stream of events.
 struct StreamedEvent {
   std::string id = {};                                // to continue after
-  std::optional<TaskHappening> event = std::nullopt;  // or one of these:
+  std::optional<EventRecord> event = std::nullopt;  // or one of these:
   bool reset = false;                                 // events may have been missed
   std::uint64_t skipped = 0;                          // this many events were skipped
 };

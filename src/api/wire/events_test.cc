@@ -13,10 +13,10 @@ namespace {
 using test::t0;
 using ::testing::HasSubstr;
 
-TaskHappening some_event() {
+EventRecord some_event() {
   return {.number = 7,
           .at = t0,
-          .what = Happened::retrying,
+          .what = EventKind::retrying,
           .id = test::fresh_id(),
           .queue = "emails",
           .type = "line\nbreak",
@@ -28,9 +28,9 @@ TaskHappening some_event() {
 }
 
 TEST(EventsText, events_come_back_as_they_were) {
-  TaskHappening event = some_event();
-  for (std::size_t what = 0; what < happened_count; ++what) {
-    event.what = static_cast<Happened>(what);
+  EventRecord event = some_event();
+  for (std::size_t what = 0; what < event_kind_count; ++what) {
+    event.what = static_cast<EventKind>(what);
     std::string text;
     append_event(text, 0xab, event);
     EXPECT_TRUE(text.starts_with("id: ab-7\nevent: ")) << text;
@@ -45,7 +45,7 @@ TEST(EventsText, events_come_back_as_they_were) {
 }
 
 TEST(EventsText, an_event_is_one_line_of_data_with_what_there_is) {
-  TaskHappening event{.number = 1, .at = t0, .id = test::fresh_id(), .queue = "q"};
+  EventRecord event{.number = 1, .at = t0, .id = test::fresh_id(), .queue = "q"};
   EXPECT_THAT(text_of(some_event()), HasSubstr(R"(line\nbreak)"));
   EXPECT_THAT(text_of(event), ::testing::Not(HasSubstr("worker")));
   EXPECT_THAT(text_of(event), HasSubstr(R"("state":"queued")"));

@@ -53,7 +53,7 @@ constexpr auto names(DstPolicy) {
   return std::to_array<std::string_view>({"skip", "once", "both"});
 }
 
-constexpr auto names(Happened) {
+constexpr auto names(EventKind) {
   return std::to_array<std::string_view>({"put", "taken", "completed", "failed", "dead", "retrying",
                                           "snoozed", "given_back", "lost", "cancelled", "expired",
                                           "cancel_requested", "retried", "released", "changed",

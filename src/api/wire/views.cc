@@ -39,24 +39,24 @@ void append_priorities(std::string& out, const QueueCounts& counts) {
   writer.close();
 }
 
-void append_figures(std::string& out, const QueueFigures& figures) {
+void append_totals(std::string& out, const QueueStats& stats) {
   TextWriter writer(out);
-  writer("since", figures.since);
-  append(writer.key("put"), figures.put), append(writer.key("taken"), figures.taken);
-  append(writer.key("completed"), figures.completed);
-  append(writer.key("failed"), figures.failed), append(writer.key("retried"), figures.retried);
-  append(writer.key("snoozed"), figures.snoozed);
-  append(writer.key("given_back"), figures.given_back);
-  append(writer.key("lost"), figures.lost), append(writer.key("cancelled"), figures.cancelled);
+  writer("since", stats.since);
+  append(writer.key("put"), stats.put), append(writer.key("taken"), stats.taken);
+  append(writer.key("completed"), stats.completed);
+  append(writer.key("failed"), stats.failed), append(writer.key("retried"), stats.retried);
+  append(writer.key("snoozed"), stats.snoozed);
+  append(writer.key("given_back"), stats.given_back);
+  append(writer.key("lost"), stats.lost), append(writer.key("cancelled"), stats.cancelled);
   writer.close();
 }
 
-void append_rates(std::string& out, const QueueFigures& figures) {
+void append_rates(std::string& out, const QueueStats& stats) {
   TextWriter writer(out);
-  append(writer.key("put"), figures.put_rate), append(writer.key("take"), figures.take_rate);
-  append(writer.key("finish"), figures.finish_rate);
-  append(writer.key("fail"), figures.fail_rate);
-  append(writer.key("retry"), figures.retry_rate);
+  append(writer.key("put"), stats.put_rate), append(writer.key("take"), stats.take_rate);
+  append(writer.key("finish"), stats.finish_rate);
+  append(writer.key("fail"), stats.fail_rate);
+  append(writer.key("retry"), stats.retry_rate);
   writer.close();
 }
 
@@ -69,7 +69,7 @@ void append_view(std::string& out, const QueueView& view) {
 
 void append_stats(std::string& out, const QueueView& view) {
   const QueueCounts& counts = view.counts;
-  const QueueFigures& figures = view.figures;
+  const QueueStats& stats = view.stats;
   TextWriter writer(out);
   const QueueSettings& settings = view.queue.settings;
   writer("queue", settings.name), writer("number", settings.number);
@@ -79,16 +79,16 @@ void append_stats(std::string& out, const QueueView& view) {
   append(writer.key("total"), counts.total()), append(writer.key("ready"), counts.ready());
   append(writer.key("taken"), counts.taken());
   append(writer.key("delayed"), counts.later());
-  append(writer.key("completed"), figures.completed);
-  append(writer.key("failed"), figures.failed);
-  append(writer.key("mean_run_ms"), figures.mean_run_seconds * 1000);
-  append(writer.key("mean_wait_ms"), figures.mean_wait_seconds * 1000);
+  append(writer.key("completed"), stats.completed);
+  append(writer.key("failed"), stats.failed);
+  append(writer.key("mean_run_ms"), stats.mean_run_seconds * 1000);
+  append(writer.key("mean_wait_ms"), stats.mean_wait_seconds * 1000);
   append_states(writer.key("states"), counts);
   append_priorities(writer.key("priorities"), counts);
   writer("oldest", counts.oldest);
-  append_rates(writer.key("rates"), figures);
-  append_figures(writer.key("figures"), figures);
-  writer("last_asked", figures.last_asked);
+  append_rates(writer.key("rates"), stats);
+  append_totals(writer.key("totals"), stats);
+  writer("last_asked", stats.last_asked);
   writer.close();
 }
 

@@ -49,8 +49,8 @@ postgres::ConnectOptions connect_options(const PostgresOptions& options, std::st
 bool wait_for_server(const PostgresOptions& options, const Error& why) {
   const auto connect = connect_options(options);
   if (options.wait == Duration::zero() || postgres::answers(connect)) return false;
-  if (options.notice) {
-    options.notice(fmt::format("{}; waiting for it for {} at most", why.message,
+  if (options.warn) {
+    options.warn(fmt::format("{}; waiting for it for {} at most", why.message,
                                format_duration(options.wait)));
   }
   SystemClock real;  // a virtual clock would not move meanwhile

@@ -67,7 +67,7 @@ Result<void> PostgresStore::open() {
   if (auto good = check_server(*facts, !options_.read_only); !good) return good;
   promise_ = promise_of(*facts);
   for (const std::string& warning : promise_.warnings) {
-    if (options_.notice) options_.notice(warning);
+    if (options_.warn) options_.warn(warning);
   }
   if (!options_.migrate || options_.read_only) {
     if (auto good = check_tables(**connection); !good) return good;
@@ -100,8 +100,8 @@ void PostgresStore::listen(const ServerFacts& facts) {
   if (!options_.listen_url.empty()) {
     direct.url = options_.listen_url;
   } else if (facts.pooled || !options_.prepare) {
-    if (options_.notice) {
-      options_.notice(
+    if (options_.warn) {
+      options_.warn(
           "a pooler is between here and PostgreSQL, so tasks that other servers accept are "
           "noticed by polling; name a direct way with listen_url=, see "
           "docs/running-on-postgres.md");

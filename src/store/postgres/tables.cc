@@ -74,7 +74,7 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
   const auto number = [](const postgres::Rows& of, std::size_t row, std::size_t column) {
     return static_cast<std::uint64_t>(of.get<std::int64_t>(row, column));
   };
-  TablesReport report{.figures = {{"migrations", migrations().size()},
+  TablesReport report{.counts = {{"migrations", migrations().size()},
                                   {"queues", number((*rows)[0], 0, 0)},
                                   {"unfinished", number((*rows)[0], 0, 1)},
                                   {"finished", number((*rows)[0], 0, 2)},

@@ -23,7 +23,7 @@ Result<TablesUpdate> plan_postgres(const PostgresOptions& options);
 Result<TablesUpdate> migrate_postgres(const PostgresOptions& options);
 
 struct TablesReport {
-  std::vector<std::pair<std::string, std::uint64_t>> figures = {};
+  std::vector<std::pair<std::string, std::uint64_t>> counts = {};
   std::vector<std::string> remarks = {};
   std::vector<std::string> damage = {};
 };

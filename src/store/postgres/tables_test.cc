@@ -49,7 +49,7 @@ class Tables : public ::testing::Test {
   PostgresOptions options() const { return {.url = url()}; }
 
   Result<std::unique_ptr<Store>> open(PostgresOptions options) {
-    options.notice = [this](std::string_view notice) { notices_.emplace_back(notice); };
+    options.warn = [this](std::string_view notice) { warnings_.emplace_back(notice); };
     return open_postgres(std::move(options), clock_);
   }
   std::string error_of_opening(PostgresOptions options) {
@@ -62,7 +62,7 @@ class Tables : public ::testing::Test {
 
   std::string database_;
   SystemClock clock_;
-  std::vector<std::string> notices_;
+  std::vector<std::string> warnings_;
 };
 
 // ---- Migrating ---------------------------------------------------------------------------------
@@ -217,19 +217,19 @@ TEST_F(Tables, need_a_database_that_can_hold_any_text) {
 
 TEST_F(Tables, say_what_the_settings_of_their_server_cost) {
   EXPECT_THAT(open(options()), test::IsOk());
-  EXPECT_THAT(notices_, IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
   run(fmt::format("alter database {} set synchronous_commit = off", database_));
   auto store = open(options());
   ASSERT_THAT(store, test::IsOk());
-  EXPECT_THAT(notices_, ElementsAre(AllOf(HasSubstr("synchronous_commit is off"),
+  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("synchronous_commit is off"),
                                           HasSubstr("in the last 600 ms"))));
   EXPECT_EQ((*store)->traits().durability, Durability::interval);
   EXPECT_EQ((*store)->traits().loss_window, 600ms);
-  EXPECT_EQ(verify_postgres(options())->remarks, notices_);
+  EXPECT_EQ(verify_postgres(options())->remarks, warnings_);
   const test::PostgresServer quick({.settings = test::quick_settings()});
   store = open({.url = quick.url()});
   ASSERT_THAT(store, test::IsOk());
-  EXPECT_THAT(notices_, Contains(HasSubstr("fsync is off")));
+  EXPECT_THAT(warnings_, Contains(HasSubstr("fsync is off")));
   EXPECT_EQ((*store)->traits().durability, Durability::none);
 }
 
@@ -314,7 +314,7 @@ TEST_F(Tables, are_counted_and_differences_are_reported) {
   const auto good = verify_postgres(options());
   ASSERT_THAT(good, test::IsOk());
   EXPECT_THAT(good->damage, IsEmpty());
-  EXPECT_THAT(good->figures, Contains(std::pair<std::string, std::uint64_t>("unfinished", 3)));
+  EXPECT_THAT(good->counts, Contains(std::pair<std::string, std::uint64_t>("unfinished", 3)));
 
   run("delete from millrace.tasks where number = (select min(number) from millrace.tasks)");
   run("insert into millrace.counts values (77, 5, 1, 2)");

@@ -1,4 +1,4 @@
-// What needs attention, the gravest first: what the server says, and what its figures say.
+// What needs attention, the gravest first: what the server says, and what its numbers say.
 import type { Alert } from '../../api/alerts';
 import type { Stats } from '../../api/types';
 import { bytes } from '../../format/bytes';

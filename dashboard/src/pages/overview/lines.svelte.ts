@@ -90,9 +90,9 @@ export class Flow {
     const sum = (of: (one: Stats) => number) => all.reduce((total, one) => total + of(one), 0);
     const now: Counted = {
       at,
-      put: sum(({ figures }) => figures.put),
-      ended: sum(({ figures }) => figures.completed + figures.failed + figures.cancelled),
-      since: all[0]?.figures.since ?? '',
+      put: sum(({ totals }) => totals.put),
+      ended: sum(({ totals }) => totals.completed + totals.failed + totals.cancelled),
+      since: all[0]?.totals.since ?? '',
     };
     const last = this.#last;
     this.#last = now;

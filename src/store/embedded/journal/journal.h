@@ -33,7 +33,7 @@ struct JournalOptions {
   // Called while opening, now and then: bytes replayed so far, and of how many.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = nullptr;
   // Called with what an operator should know: a torn tail that was cut, a disk that is full.
-  std::function<void(std::string_view)> notice = nullptr;
+  std::function<void(std::string_view)> warn = nullptr;
 };
 
 // Opens or begins a journal. The disk must not be locked yet.

@@ -121,8 +121,8 @@ Result<void> JournalStore::open() {
 }
 
 Result<void> JournalStore::go_on_from(Opened& opened) {
-  if (opened.cut != 0 && options_.notice) {
-    options_.notice(
+  if (opened.cut != 0 && options_.warn) {
+    options_.warn(
         fmt::format("{}: cut {} bytes at the end that a crash left unfinished; nothing "
                     "in them had been acknowledged",
                     segment_name(opened.start.end.segment), opened.cut));
@@ -206,8 +206,8 @@ Result<void> JournalStore::before_change(Reserve reserve, std::size_t bytes) {
   if (made && !(adds && spares_.is_short())) return {};
   const auto shortage = made ? spares_.shortage() : std::optional(made.error());
   if (!shortage) return {};
-  if (!std::exchange(reported_full_, true) && options_.notice) {
-    options_.notice(fmt::format("no space for another segment: {}", shortage->message));
+  if (!std::exchange(reported_full_, true) && options_.warn) {
+    options_.warn(fmt::format("no space for another segment: {}", shortage->message));
   }
   if (auto cleaned = clean(0); !cleaned) return cleaned;
   return std::unexpected(Error{

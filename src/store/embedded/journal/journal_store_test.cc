@@ -32,7 +32,7 @@ class JournalTest : public ::testing::Test {
   JournalTest() {
     options_ = {.segment_size = segment_size,
                 .cache_size = 2000,
-                .notice = [this](std::string_view text) { notices_.emplace_back(text); }};
+                .warn = [this](std::string_view text) { warnings_.emplace_back(text); }};
   }
   std::unique_ptr<Disk> disk() {
     return std::move(open_directory(path_, DirectoryMode::existing).value());
@@ -84,7 +84,7 @@ class JournalTest : public ::testing::Test {
   test::TemporaryDirectory directory_;
   const std::string& path_ = directory_.path();
   JournalOptions options_;
-  std::vector<std::string> notices_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<JournalStore> store_;
   std::optional<StoreDriver> driver_;
   TimePoint now_ = test::t0;
@@ -230,8 +230,8 @@ TEST_F(JournalTest, a_torn_end_is_cut_and_said_so) {
   open();
   EXPECT_TRUE(driver_->exists(whole.id));
   EXPECT_FALSE(driver_->exists(torn.id));
-  ASSERT_EQ(notices_.size(), 1U);
-  EXPECT_THAT(notices_[0], HasSubstr("0000000001.journal: cut "));
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_THAT(warnings_[0], HasSubstr("0000000001.journal: cut "));
 }
 
 TEST_F(JournalTest, damage_that_is_no_torn_end_is_refused_with_file_and_offset) {
@@ -248,7 +248,7 @@ TEST_F(JournalTest, damage_that_is_no_torn_end_is_refused_with_file_and_offset) 
   EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
   EXPECT_EQ(refused.error().message, "0000000001.journal at offset " + std::to_string(at.offset) +
                                          ": the group there is damaged");
-  EXPECT_THAT(notices_, IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(JournalTest, after_a_clean_end_even_the_last_group_is_guarded) {

@@ -22,7 +22,7 @@ struct SnapshotOptions {
   std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
   bool read_only = false;       // nothing is saved, and a flush() after a change fails
   // Called with what an operator should know: a snapshot that cannot be written.
-  std::function<void(std::string_view)> notice = nullptr;
+  std::function<void(std::string_view)> warn = nullptr;
 };
 
 // Opens the snapshot `name` on that disk, or an empty store if there is none. Tasks, queues,

@@ -25,8 +25,8 @@ SnapshotStore::~SnapshotStore() {
   if (options_.read_only) return;
   const bool unsaved = waiting_.has_value() || captured_ != revision();
   if (!unsaved) return;
-  if (auto saved = save(); !saved && options_.notice) {
-    options_.notice(
+  if (auto saved = save(); !saved && options_.warn) {
+    options_.warn(
         fmt::format("the last changes are lost, because the snapshot cannot be "
                     "written: {}",
                     saved.error().message));
@@ -78,11 +78,11 @@ Result<void> SnapshotStore::flush() {
   if (!made) return {};
   auto written = write_snapshot(*disk_, name_, *made);
   if (written) {
-    told_ = false;
+    reported_ = false;
     return {};
   }
-  if (!std::exchange(told_, true) && options_.notice) {
-    options_.notice(fmt::format("the snapshot cannot be written: {}", written.error().message));
+  if (!std::exchange(reported_, true) && options_.warn) {
+    options_.warn(fmt::format("the snapshot cannot be written: {}", written.error().message));
   }
   const Lock lock(mutex_);
   if (!waiting_) waiting_ = std::move(made);  // the next flush tries again

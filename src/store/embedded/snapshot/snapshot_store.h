@@ -47,7 +47,7 @@ class SnapshotStore final : public ForwardingStore {
   std::optional<std::string> waiting_ GUARDED_BY(mutex_);  // bytes to be written
 
   Mutex writing_;                           // one writer at a time
-  bool told_ GUARDED_BY(writing_) = false;  // the operator was told that nothing can be written
+  bool reported_ GUARDED_BY(writing_) = false;  // the operator was told that nothing can be written
 };
 
 }  // namespace millrace::embedded

@@ -312,14 +312,14 @@ TEST_F(SnapshotTest, wherever_writing_fails_the_old_or_the_new_state_is_there) {
 }
 
 TEST_F(SnapshotTest, a_disk_that_was_full_is_tried_again) {
-  std::vector<std::string> notices;
-  auto driver = open({.notice = [&](std::string_view text) { notices.emplace_back(text); }});
+  std::vector<std::string> warnings;
+  auto driver = open({.warn = [&](std::string_view text) { warnings.emplace_back(text); }});
   driver.make_queue("q");
   driver.advance();
   fate_ = {.fail_from = 1};
   EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::limited));
   EXPECT_THAT(store_->flush(), FailsWith(ErrorCode::limited));
-  EXPECT_EQ(notices.size(), 1U);
+  EXPECT_EQ(warnings.size(), 1U);
   fate_ = {};
   EXPECT_THAT(store_->flush(), IsOk());
   crash();
@@ -332,11 +332,11 @@ TEST_F(SnapshotTest, a_directory_that_cannot_be_written_is_refused_when_it_is_op
 }
 
 TEST_F(SnapshotTest, changes_that_cannot_be_saved_at_the_end_are_reported) {
-  std::vector<std::string> notices;
-  auto driver = open({.notice = [&](std::string_view text) { notices.emplace_back(text); }});
+  std::vector<std::string> warnings;
+  auto driver = open({.warn = [&](std::string_view text) { warnings.emplace_back(text); }});
   driver.make_queue("q");
   crash();
-  EXPECT_THAT(notices, ::testing::Contains(HasSubstr("the last changes are lost")));
+  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("the last changes are lost")));
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ TaskAlert alert_about(Event event, const std::optional<TaskError>& error);
 std::string_view message_of(AlertKind kind);
 std::string title_of(const std::string& queue, const std::string& type);
 
-class Notices {
+class DeliveryTasks {
  public:
-  Notices(bool webhooks, bool alerts, AlertBook& sent, Ids& ids)
+  DeliveryTasks(bool webhooks, bool alerts, AlertBook& sent, Ids& ids)
       : webhooks_(webhooks), alerts_(alerts), sent_(sent), ids_(ids) {}
 
   bool can_call_back() const { return webhooks_; }

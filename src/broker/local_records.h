@@ -10,34 +10,34 @@
 #include <vector>
 
 #include "broker/broker.h"
-#include "broker/telling.h"
+#include "broker/recorder.h"
 
 namespace millrace {
 
 // By place among the requested tasks; nullopt: there is no such task.
-using ToldTasks = std::vector<std::optional<ToldTask>>;
+using RecordedTasks = std::vector<std::optional<RecordedTask>>;
 
 // Reports the same event for all tasks that were not refused.
-void tell(Books& books, const ToldTasks& tasks, const Broker::States& states, Happened what,
+void record(Books& books, const RecordedTasks& tasks, const Broker::States& states, EventKind what,
           TimePoint now);
 
 // A task that is to be cancelled, and what is put if it is.
 struct Cancelled {
-  std::optional<ToldTask> task = std::nullopt;
-  NewOnes follow_ups = {};
+  std::optional<RecordedTask> task = std::nullopt;
+  RecordedPuts follow_ups = {};
 };
-void tell_cancelled(Books& books, const std::vector<Cancelled>& tasks, const Broker::States& states,
+void record_cancelled(Books& books, const std::vector<Cancelled>& tasks, const Broker::States& states,
                     TimePoint now);
 
 // A task that is to be changed, by its place among the updates.
 struct Changed {
   std::size_t place = 0;
-  ToldTask task = {};
-  Happened what = Happened::changed;
+  RecordedTask task = {};
+  EventKind what = EventKind::changed;
 };
 // The event of a task that moves names its new queue.
 std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, const Task& task);
-void tell_changed(Books& books, const std::vector<Changed>& tasks, const Broker::States& states,
+void record_changed(Books& books, const std::vector<Changed>& tasks, const Broker::States& states,
                   TimePoint now);
 
 }  // namespace millrace

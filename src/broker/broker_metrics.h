@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "broker/broker.h"
-#include "broker/observed.h"
+#include "broker/metrics_snapshot.h"
 #include "broker/type_tally.h"
 #include "core/mutex.h"
 #include "core/rate_window.h"
@@ -31,7 +31,7 @@ class MinuteRate {
  public:
   void add(TimePoint now, std::uint32_t n);
   // `since` is when counting began: a young counter has less than a minute to divide by.
-  double a_second(TimePoint now, TimePoint since) const;
+  double per_second(TimePoint now, TimePoint since) const;
 
  private:
   static constexpr std::int64_t seconds = 60;
@@ -52,13 +52,13 @@ struct Mean {
   double value() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
-// The figures of one queue.
+// The metrics of one queue.
 class Tally {
  public:
-  explicit Tally(TimePoint since) { figures_.since = since; }
+  explicit Tally(TimePoint since) { stats_.since = since; }
 
   void put(std::uint32_t n, TimePoint now);
-  void asked(TimePoint now) { figures_.last_asked = now; }
+  void asked(TimePoint now) { stats_.last_asked = now; }
   // `waited`: from ready to taken.
   void taken(Duration waited, TimePoint now);
   // If the queue has a rate, this mirrors the store's window.
@@ -66,11 +66,11 @@ class Tally {
   // A run ended with this event after this time; a wait that ended has no run.
   void ended(Event event, std::optional<Duration> run, TimePoint now);
 
-  QueueFigures figures(TimePoint now) const;
+  QueueStats stats(TimePoint now) const;
   const RateWindow& window() const { return window_; }
 
  private:
-  QueueFigures figures_;
+  QueueStats stats_;
   Mean run_;
   Mean wait_;
   MinuteRate puts_;
@@ -84,22 +84,22 @@ class Tally {
 // One more than the largest ErrorCode.
 inline constexpr std::size_t error_codes = 10;
 
-struct FiguresOptions {
-  std::size_t types_a_queue = 50;  // whatever is beyond counts as the type `other` of its queue,
+struct BrokerMetricsOptions {
+  std::size_t types_per_queue = 50;  // whatever is beyond counts as the type `other` of its queue,
   std::size_t types = 10'000;      // and beyond this one as that of the queue `other`
   std::size_t priority_types = 1000;
-  bool priorities = false;  // keeps figures by type and priority
+  bool priorities = false;  // keeps metrics by type and priority
   bool minutes = false;     // keeps what happened minute by minute, for the history
 };
 
-class Figures {
+class BrokerMetrics {
   struct Entry {
     Tally tally;
     std::map<std::string, TypeTally, std::less<>> types = {};
   };
 
  public:
-  explicit Figures(TimePoint started, const FiguresOptions& options = {});
+  explicit BrokerMetrics(TimePoint started, const BrokerMetricsOptions& options = {});
   TimePoint started() const { return started_; }
 
   // Where an event is counted.
@@ -112,10 +112,10 @@ class Figures {
   // One lock for everything that a request counts.
   class SCOPED_CAPABILITY Writing {
    public:
-    explicit Writing(Figures& figures) ACQUIRE(figures.mutex_)
-        : figures_(figures), lock_(figures.mutex_) {}
-    Writing(Figures& figures, TimePoint now) ACQUIRE(figures.mutex_) : Writing(figures) {
-      figures.turn(now);
+    explicit Writing(BrokerMetrics& metrics) ACQUIRE(metrics.mutex_)
+        : metrics_(metrics), lock_(metrics.mutex_) {}
+    Writing(BrokerMetrics& metrics, TimePoint now) ACQUIRE(metrics.mutex_) : Writing(metrics) {
+      metrics.turn(now);
     }
     Writing(const Writing&) = delete;
     Writing& operator=(const Writing&) = delete;
@@ -126,18 +126,18 @@ class Figures {
     void ended(std::string_view type, std::uint8_t priority, bool completed,
                std::optional<Duration> run);
     void refused(ErrorCode code) {
-      figures_.mutex_.assert_held();
-      ++figures_.refused_[static_cast<std::size_t>(code)];
+      metrics_.mutex_.assert_held();
+      ++metrics_.refused_[static_cast<std::size_t>(code)];
     }
     void late_report() {
-      figures_.mutex_.assert_held();
-      ++figures_.late_reports_;
+      metrics_.mutex_.assert_held();
+      ++metrics_.late_reports_;
     }
 
    private:
     void find(std::string_view queue);
 
-    Figures& figures_;
+    BrokerMetrics& metrics_;
     Lock<Mutex> lock_;
     // What was looked up last, since the next look-up is mostly the same.
     std::string_view last_name_ = {};
@@ -146,14 +146,14 @@ class Figures {
     Line last_line_ = {};
   };
 
-  QueueFigures of(std::string_view queue, TimePoint now);
+  QueueStats of(std::string_view queue, TimePoint now);
   RateWindow window(std::string_view queue);
   // Everything except what happened in the current minute.
   void forget(std::string_view queue);
 
   // By queue and type.
-  std::vector<TypeFigures> types();
-  std::vector<PriorityFigures> priorities();
+  std::vector<TypeMetrics> types();
+  std::vector<PriorityMetrics> priorities();
   // Refused puts, by error code.
   std::vector<std::pair<ErrorCode, std::uint64_t>> refused();
   std::uint64_t late_reports();
@@ -189,8 +189,8 @@ class Figures {
   MinuteRow* row_of(const Place& place) REQUIRES(mutex_);
 
   const TimePoint started_;
-  const FiguresOptions options_;
-  Mutex mutex_{LockRank::figures};
+  const BrokerMetricsOptions options_;
+  Mutex mutex_{LockRank::metrics};
   Entries entries_ GUARDED_BY(mutex_);
   Tally others_ GUARDED_BY(mutex_){started_};
   TypeTally other_types_ GUARDED_BY(mutex_);

@@ -1,17 +1,17 @@
-#include "broker/standing.h"
+#include "broker/current_alerts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "broker/watch.h"
+#include "broker/alerter.h"
 
 namespace millrace {
 
-void Standing::arrange() {
+void CurrentAlerts::arrange() {
   total = alerts.size();
-  const auto before = [](const StandingAlert& a, const StandingAlert& b) {
+  const auto before = [](const CurrentAlert& a, const CurrentAlert& b) {
     return std::tuple(b.level, a.since, a.queue, a.kind) <
            std::tuple(a.level, b.since, b.queue, b.kind);
   };
@@ -32,9 +32,9 @@ void Growth::see(std::uint64_t count, TimePoint now) {
   if (!grew_before && grown() != 0) since_ = now;
 }
 
-std::vector<StandingAlert> Growing::look(const Look& look) {
+std::vector<CurrentAlert> Growing::look(const Look& look) {
   for (auto& [name, counters] : queues_) counters.seen = false;
-  std::vector<StandingAlert> alerts;
+  std::vector<CurrentAlert> alerts;
   const auto tell = [&](AlertKind kind, const Growth& growth, const std::string& queue,
                         std::string_view what) {
     const std::uint64_t count = growth.grown();

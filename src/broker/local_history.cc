@@ -1,5 +1,4 @@
-// What LocalBroker shows to clients that watch: figures, history. Events are added where things
-// happen.
+// The history that LocalBroker shows, and what it keeps of the last minute.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,96 +17,6 @@
 #include "core/time_text.h"
 
 namespace millrace {
-namespace {
-
-WorkerFigures figures_of(const std::vector<WorkerView>& workers, TimePoint now) {
-  WorkerFigures figures;
-  for (const WorkerView& worker : workers) {
-    ++figures.seen;
-    figures.holding += worker.holding;
-    // Every beat is also a sign of life, so `last_seen` is at least as late.
-    if (!worker.report || now - worker.last_seen > Manager::silence) continue;
-    ++figures.beating;
-    figures.processors += worker.report->processors;
-    for (const QueueReport& queue : worker.report->queues) figures.busy += queue.busy;
-  }
-  return figures;
-}
-
-std::vector<QueueView> views_of(const std::vector<std::shared_ptr<const Queue>>& queues,
-                                Figures& figures, TimePoint now) {
-  std::vector<QueueView> views;
-  views.reserve(queues.size());
-  for (const auto& queue : queues) {
-    QueueView& view = views.emplace_back();
-    view.queue = *queue;
-    view.figures = figures.of(queue->settings.name, now);
-  }
-  return views;
-}
-
-// Both are sorted by name. A queue that has no counts was removed meanwhile.
-void fill_in(std::vector<QueueView>& views, std::vector<QueueCounts> counts) {
-  std::size_t kept = 0;
-  auto at = counts.begin();
-  for (QueueView& view : views) {
-    const std::string& name = view.queue.settings.name;
-    while (at != counts.end() && at->queue < name) ++at;
-    if (at == counts.end() || at->queue != name) continue;
-    view.counts = std::move(*at);
-    if (&views[kept] != &view) views[kept] = std::move(view);
-    ++kept;
-  }
-  views.resize(kept);
-}
-
-}  // namespace
-
-// Everything but the counts is read on the caller's thread, so that no other caller waits for it.
-void LocalBroker::observe(Ask ask, Completion<Observed> done) {
-  const TimePoint now = clock_.now();
-  auto observed = std::make_shared<Observed>();
-  observed->at = now;
-  observed->started = books_.figures.started();
-  observed->queues = views_of(books_.queues.all(), books_.figures, now);
-  observed->types = books_.figures.types();
-  observed->priorities = books_.figures.priorities();
-  observed->refused = books_.figures.refused();
-  observed->late_reports = books_.figures.late_reports();
-  observed->workers = figures_of(books_.leases.workers(false), now);
-  observed->leases = books_.leases.size();
-  observed->events = books_.events.last();
-  observed->traits = traits();
-  observed->desired_processors = desired_processors();
-  read<std::vector<QueueCounts>>(
-      ask, [](Reader& reader, TimePoint at) { return reader.counts(std::nullopt, at); },
-      [this, observed, done = std::move(done)](Result<std::vector<QueueCounts>> counts) mutable {
-        observed->rounds = stats();
-        observed->failure = failure();
-        if (!counts && !observed->failure) {
-          return done(std::unexpected(std::move(counts.error())));
-        }
-        fill_in(observed->queues, counts ? std::move(*counts) : std::vector<QueueCounts>());
-        done(std::move(*observed));
-      });
-}
-
-Standing LocalBroker::standing() {
-  Standing found = watch_ ? watch_->standing() : Standing{};
-  found.alerts_sent = books_.notices.can_alert();
-  found.manager = books_.options.manager;
-  if (const auto failed = failure()) {
-    found.alerts.insert(found.alerts.begin(), {.kind = AlertKind::store_failed,
-                                               .level = LogLevel::error,
-                                               .since = clock_.now(),
-                                               .message = failed->message});
-    ++found.total;
-  }
-  return found;
-}
-
-// ---- History ------------------------------------------------------------------------------------
-
 namespace {
 
 constexpr std::uint32_t first_page = 16;
@@ -188,13 +97,13 @@ Result<std::vector<Memo>> LocalBroker::read_page(Store& store, Walk& walk, TimeP
   if (walk.types != nullptr) add_types(walk, now);
   history_.look_at_unwritten(
       step, [&](TimePoint minute, const HistoryMemo& memo) { sum.add(minute, memo); });
-  const auto rows = books_.figures.sum_minutes(
+  const auto rows = books_.metrics.sum_minutes(
       now, [&](TimePoint minute, std::string_view queue, std::string_view type) {
         return sum.wants(minute, queue, type);
       });
   for (const auto& [minute, row] : rows) sum.add(minute, row);
   if (sum.by_name()) {
-    books_.figures.each_row(
+    books_.metrics.each_row(
         now, [&](TimePoint minute, const MinuteRow& row) { sum.add_line(minute, row); });
   }
   if (!books_.options.history || !sum.wants(now)) return page;
@@ -214,7 +123,7 @@ void LocalBroker::add_types(Walk& walk, TimePoint now) {
   history_.look_at_unwritten(walk.sum.step(), [&](TimePoint minute, const HistoryMemo& memo) {
     walk.types->add(walk.sum, minute, memo);
   });
-  books_.figures.each_row(
+  books_.metrics.each_row(
       now, [&](TimePoint minute, const MinuteRow& row) { walk.types->add(walk.sum, minute, row); });
 }
 

@@ -1,4 +1,4 @@
-#include "broker/watch.h"
+#include "broker/alerter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class ConditionsTest : public ::testing::Test {
   }
 
   TimePoint now = t0;
-  WatchLimits limits = {};
+  AlertLimits limits = {};
   Conditions conditions{limits, 10min};
   std::vector<Alert> last;
 };
@@ -185,7 +185,7 @@ TEST_F(ConditionsTest, a_disk_that_fills_up_alerts) {
 }
 
 TEST(Conditions, each_can_be_switched_off) {
-  const WatchLimits off{.depth = 0, .no_take_after = {}, .lost = std::nullopt, .disk_free = 0};
+  const AlertLimits off{.depth = 0, .no_take_after = {}, .lost = std::nullopt, .disk_free = 0};
   Conditions conditions(off, 10min);
   QueueLook bad{.name = "q", .waiting = 1'000'000, .ready = 1, .max_depth = 10};
   for (int i = 0; i < 100; ++i) {
@@ -216,11 +216,11 @@ TEST(Conditions, many_at_once_are_told_in_bounded_portions) {
 LocalBrokerOptions watching(bool alerts = true) {
   LocalBrokerOptions options;
   options.rules.alerts = alerts;
-  options.watch = WatchOptions{};
+  options.alerter = AlerterOptions{};
   return options;
 }
 
-TEST(Watch, alerts_are_stored_as_tasks_and_logged) {
+TEST(Alerter, alerts_are_stored_as_tasks_and_logged) {
   BrokerDriver d(watching());
   must(d.try_put(std::vector<NewTask>(1000, {.queue = "q"})));
   must(d.try_put(std::vector<NewTask>(1, {.queue = "q", .delay = 1h})));
@@ -230,10 +230,10 @@ TEST(Watch, alerts_are_stored_as_tasks_and_logged) {
   EXPECT_THAT(alerts[0].payload, HasSubstr("1001 tasks wait in queue q"));
   EXPECT_EQ(alerts[0].type, "alert");
   EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("Queue over its depth: q: 1001 tasks wait")));
-  EXPECT_EQ(d.queue("$alerts").figures.put, 1U);
+  EXPECT_EQ(d.queue("$alerts").stats.put, 1U);
 }
 
-TEST(Watch, if_alerts_are_not_sent_the_log_has_them) {
+TEST(Alerter, if_alerts_are_not_sent_the_log_has_them) {
   BrokerDriver d(watching(false));
   d.put({.queue = "q"});
   d.live(6min);
@@ -241,7 +241,7 @@ TEST(Watch, if_alerts_are_not_sent_the_log_has_them) {
   EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("No worker takes tasks: q")));
 }
 
-TEST(Watch, a_take_ends_the_alert_about_tasks_that_are_not_taken) {
+TEST(Alerter, a_take_ends_the_alert_about_tasks_that_are_not_taken) {
   BrokerDriver d(watching());
   d.put({.queue = "q"});
   d.live(6min);
@@ -251,7 +251,7 @@ TEST(Watch, a_take_ends_the_alert_about_tasks_that_are_not_taken) {
                                       HasSubstr("do not wait for a worker any more")));
 }
 
-TEST(Watch, a_paused_queue_may_wait) {
+TEST(Alerter, a_paused_queue_may_wait) {
   BrokerDriver d(watching());
   d.put_queue({.name = "q", .paused_until = never});
   d.put({.queue = "q"});
@@ -260,7 +260,7 @@ TEST(Watch, a_paused_queue_may_wait) {
 }
 
 // S0-032
-TEST(Watch, a_worker_that_vanishes_alerts) {
+TEST(Alerter, a_worker_that_vanishes_alerts) {
   BrokerDriver d(watching());
   d.put({.queue = "q"});
   d.live(1min);
@@ -270,7 +270,7 @@ TEST(Watch, a_worker_that_vanishes_alerts) {
 }
 
 // S0-161, S3-062
-TEST(Watch, tasks_that_die_in_a_row_alert_once_and_then_with_their_number) {
+TEST(Alerter, tasks_that_die_in_a_row_alert_once_and_then_with_their_number) {
   LocalBrokerOptions options = watching();
   options.rules.retry.max_retries = 0;
   BrokerDriver d(options);
@@ -285,7 +285,7 @@ TEST(Watch, tasks_that_die_in_a_row_alert_once_and_then_with_their_number) {
   EXPECT_EQ(d.all("$alerts").back().parent, d.all("q").back().id);
 }
 
-TEST(Watch, internal_queues_are_watched_but_not_the_one_of_alerts) {
+TEST(Alerter, internal_queues_are_watched_but_not_the_one_of_alerts) {
   BrokerDriver d(watching());
   d.put({.queue = "q", .callback = Callback{.url = "http://x"}});
   d.settle(d.take_one("q"), Done{});
@@ -312,12 +312,12 @@ class FullStore : public ForwardingStore {
   std::unique_ptr<Store> inner_;
 };
 
-TEST(Watch, an_alert_that_finds_no_room_goes_out_when_there_is) {
+TEST(Alerter, an_alert_that_finds_no_room_goes_out_when_there_is) {
   auto owned = std::make_unique<FullStore>();
   FullStore& store = *owned;
   DiskSpace disk{gib / 2, 100 * gib};
   LocalBrokerOptions options = watching();
-  options.watch->disk = [&] { return disk; };
+  options.alerter->disk = [&] { return disk; };
   BrokerDriver d(options, std::move(owned));
   store.full = true;
   d.live(1min);

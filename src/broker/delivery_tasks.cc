@@ -1,4 +1,4 @@
-#include "broker/notices.h"
+#include "broker/delivery_tasks.h"
 
 #include <fmt/format.h>
 
@@ -111,7 +111,7 @@ Subject subject_of(const Task& task) {
   return subject_from(task);
 }
 
-std::optional<NewTask> Notices::alert_of(const Settlement& settlement, const Subject& subject,
+std::optional<NewTask> DeliveryTasks::alert_of(const Settlement& settlement, const Subject& subject,
                                          TimePoint now) const {
   if (!alerts_ || is_internal(subject.queue)) return std::nullopt;
   const TaskAlert about = alert_about(settlement.event, settlement.error);
@@ -132,7 +132,7 @@ std::optional<NewTask> Notices::alert_of(const Settlement& settlement, const Sub
   return alert(event, now);
 }
 
-void Notices::add_to(Settlement& settlement, const Subject& subject, TimePoint now) const {
+void DeliveryTasks::add_to(Settlement& settlement, const Subject& subject, TimePoint now) const {
   const auto state = state_after(settlement.event);
   if (!state) return;
   if (auto alert = alert_of(settlement, subject, now)) {
@@ -150,7 +150,7 @@ void Notices::add_to(Settlement& settlement, const Subject& subject, TimePoint n
   settlement.follow_ups.push_back(webhook(subject, std::move(event), room, now));
 }
 
-std::vector<NewTask> Notices::of_cancel(const Subject& subject, const std::string& reason,
+std::vector<NewTask> DeliveryTasks::of_cancel(const Subject& subject, const std::string& reason,
                                         TimePoint now) const {
   std::vector<NewTask> tasks;
   if (!webhooks_ || !wants(subject.callback, TaskState::cancelled)) return tasks;
@@ -160,7 +160,7 @@ std::vector<NewTask> Notices::of_cancel(const Subject& subject, const std::strin
   return tasks;
 }
 
-Result<NewTask> Notices::again(const Task& task, TimePoint now) const {
+Result<NewTask> DeliveryTasks::again(const Task& task, TimePoint now) const {
   if (!webhooks_) return fail(ErrorCode::conflict, "nothing here delivers callbacks");
   if (!task.callback) {
     return fail(ErrorCode::conflict,
@@ -178,7 +178,7 @@ Result<NewTask> Notices::again(const Task& task, TimePoint now) const {
   return webhook(subject, std::move(event), limits::max_follow_up_bytes, now);
 }
 
-NewTask Notices::webhook(const Subject& subject, WebhookEvent event, std::size_t room,
+NewTask DeliveryTasks::webhook(const Subject& subject, WebhookEvent event, std::size_t room,
                          TimePoint now) const {
   event.url = subject.callback->url;
   const std::size_t most = std::min(room, limits::max_payload);
@@ -202,7 +202,7 @@ NewTask Notices::webhook(const Subject& subject, WebhookEvent event, std::size_t
           .parent = subject.id};
 }
 
-NewTask Notices::alert(const AlertEvent& event, TimePoint now) const {
+NewTask DeliveryTasks::alert(const AlertEvent& event, TimePoint now) const {
   return {.id = {ids_.next(now)},
           .queue = std::string(alerts_queue),
           .type = "alert",

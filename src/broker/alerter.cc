@@ -1,4 +1,4 @@
-#include "broker/watch.h"
+#include "broker/alerter.h"
 
 #include <fmt/format.h>
 
@@ -21,11 +21,11 @@ bool is_stopped(const QueueSettings& settings, TimePoint now) {
 
 }  // namespace
 
-Result<TimePoint> Watch::run_once(Store& store, TimePoint now) {
+Result<TimePoint> Alerter::run_once(Store& store, TimePoint now) {
   const auto seen = look(store, now);
   if (!seen) return std::unexpected(seen.error());
-  for (Alert& alert : conditions_.look(*seen)) tell(std::move(alert), now);
-  stand(*seen);
+  for (Alert& alert : conditions_.look(*seen)) report(std::move(alert), now);
+  keep_current(*seen);
   for (HeldBack& held : books_.alerts_sent.ended(now)) {
     Alert alert{.facts = {.kind = held.key.kind,
                           .title = title_of(held.key.queue, held.key.type),
@@ -35,13 +35,13 @@ Result<TimePoint> Watch::run_once(Store& store, TimePoint now) {
                 .type = std::move(held.key.type)};
     alert.message =
         fmt::format("{}: {} more since the last alert", message_of(held.key.kind), held.count);
-    tell(std::move(alert), now);
+    report(std::move(alert), now);
   }
   if (auto sent = send(store, now); !sent) return std::unexpected(std::move(sent.error()));
   return later(now, options_.every);
 }
 
-Result<Look> Watch::look(Store& store, TimePoint now) {
+Result<Look> Alerter::look(Store& store, TimePoint now) {
   Look look{.at = now};
   const auto counts = store.counts(std::nullopt, now);
   if (!counts) return std::unexpected(counts.error());
@@ -51,17 +51,17 @@ Result<Look> Watch::look(Store& store, TimePoint now) {
     // Alerts about alerts would be alerts about themselves.
     if (!queue || each.queue == alerts_queue) continue;
     const QueueSettings& settings = queue->settings;
-    const QueueFigures figures = books_.figures.of(each.queue, now);
+    const QueueStats stats = books_.metrics.of(each.queue, now);
     QueueLook& one = look.queues.emplace_back();
     one.name = each.queue;
     one.ready = each.ready();
     one.waiting = one.ready + each.later();
     one.running = each.taken();
-    one.taken = figures.taken;
-    one.lost = figures.lost;
+    one.taken = stats.taken;
+    one.lost = stats.lost;
     one.dead = each.of(TaskState::failed) + each.of(TaskState::dead);
     one.max_depth = settings.max_depth;
-    one.last_asked = figures.last_asked;
+    one.last_asked = stats.last_asked;
     if (settings.process_rate) one.rate_per = settings.process_rate->per;
     // Takes by other processes are not counted here; but if tasks run, some worker took them.
     const bool taken_elsewhere = books_.traits.several_processes && one.running != 0;
@@ -71,22 +71,22 @@ Result<Look> Watch::look(Store& store, TimePoint now) {
   return look;
 }
 
-void Watch::stand(const Look& look) {
-  Standing standing{.alerts = conditions_.holding(), .looked_at = look.at, .disk = look.disk};
-  std::ranges::move(growing_.look(look), std::back_inserter(standing.alerts));
-  standing.arrange();
+void Alerter::keep_current(const Look& look) {
+  CurrentAlerts current{.alerts = conditions_.holding(), .looked_at = look.at, .disk = look.disk};
+  std::ranges::move(growing_.look(look), std::back_inserter(current.alerts));
+  current.arrange();
   const Lock lock(mutex_);
-  standing_ = std::move(standing);
+  current_ = std::move(current);
 }
 
-Standing Watch::standing() const {
+CurrentAlerts Alerter::current_alerts() const {
   const Lock lock(mutex_);
-  return standing_;
+  return current_;
 }
 
 // Every server over a shared store sees the same queue, and one alert about it is enough: the first
 // server's. What only one server can see has no key.
-std::optional<UniqueKey> Watch::key_of(const Alert& alert) const {
+std::optional<UniqueKey> Alerter::key_of(const Alert& alert) const {
   const bool seen_by_all =
       alert.facts.kind == AlertKind::queue_deep || alert.facts.kind == AlertKind::no_take;
   const Duration window = books_.options.alert_window / 2;
@@ -97,26 +97,26 @@ std::optional<UniqueKey> Watch::key_of(const Alert& alert) const {
                    .window = window};
 }
 
-void Watch::tell(Alert alert, TimePoint now) {
+void Alerter::report(Alert alert, TimePoint now) {
   books_.log()(alert.facts.level, fmt::format("{}: {}", alert.facts.title, alert.message),
                {{"alert", std::string(name_of(alert.facts.kind))},
                 {"queue", alert.queue},
                 {"resolved", alert.facts.resolved},
                 {"held_back", static_cast<std::int64_t>(alert.facts.held_back)}});
-  if (!books_.notices.can_alert()) return;
+  if (!books_.deliveries.can_alert()) return;
   auto key = key_of(alert);
   const AlertEvent event{.facts = std::move(alert.facts),
                          .message = std::move(alert.message),
                          .queue = std::move(alert.queue),
                          .type = std::move(alert.type),
                          .at = now};
-  unsent_.push_back(books_.notices.alert(event, now));
+  unsent_.push_back(books_.deliveries.alert(event, now));
   unsent_.back().unique = std::move(key);
   if (unsent_.size() > most_unsent) unsent_.pop_front();
 }
 
 // A full disk cannot store an alert: it is sent when there is room, and is in the log until then.
-Result<void> Watch::send(Store& store, TimePoint now) {
+Result<void> Alerter::send(Store& store, TimePoint now) {
   while (!unsent_.empty()) {
     const auto puts = store.put({&unsent_.front(), 1}, now);
     if (!puts) return std::unexpected(puts.error());
@@ -126,7 +126,7 @@ Result<void> Watch::send(Store& store, TimePoint now) {
       books_.log()(LogLevel::error,
                    fmt::format("an alert could not be stored: {}", put.error().message));
     } else if (!put->existing) {
-      untold_.put({{unsent_.front()}, books_.queues, now}, now);
+      pending_records_.put({{unsent_.front()}, books_.queues, now}, now);
     }
     sent_.push_back(std::move(unsent_.front()));
     unsent_.pop_front();
@@ -134,14 +134,14 @@ Result<void> Watch::send(Store& store, TimePoint now) {
   return {};
 }
 
-void Watch::stored() {
-  untold_.tell(books_);
+void Alerter::stored() {
+  pending_records_.record(books_);
   sent_.clear();
 }
 
 // Puts the alerts again: one that was stored keeps its id, so it is not there twice.
-void Watch::unsure(const Error& /*why*/) {
-  untold_.drop();
+void Alerter::unsure(const Error& /*why*/) {
+  pending_records_.drop();
   unsent_.insert(unsent_.begin(), sent_.begin(), sent_.end());
   sent_.clear();
 }

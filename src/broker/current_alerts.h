@@ -1,5 +1,5 @@
 // What is not as it should be just now, for clients that look at a server: the conditions that held
-// when the watch (watch.h) last looked, and how much disk space there is.
+// when the watch (alerter.h) last looked, and how much disk space there is.
 #pragma once
 
 #include <millrace/time.h>
@@ -22,7 +22,7 @@ struct DiskSpace {
   std::uint64_t total = 0;
 };
 
-struct StandingAlert {
+struct CurrentAlert {
   AlertKind kind = AlertKind::queue_deep;
   LogLevel level = LogLevel::warning;
   std::string queue = {};  // empty: about the server
@@ -31,10 +31,10 @@ struct StandingAlert {
   std::uint64_t count = 0;  // tasks, leases; for a disk: free bytes
 };
 
-struct Standing {
+struct CurrentAlerts {
   static constexpr std::size_t most = 100;
 
-  std::vector<StandingAlert> alerts = {};  // the gravest first, then the oldest
+  std::vector<CurrentAlert> alerts = {};  // the gravest first, then the oldest
   std::uint64_t total = 0;                 // including those that are left out
   std::optional<TimePoint> looked_at = std::nullopt;
   std::optional<DiskSpace> disk = std::nullopt;
@@ -68,7 +68,7 @@ struct Look;
 // Growing numbers of dead letters and lost leases.
 class Growing {
  public:
-  std::vector<StandingAlert> look(const Look& look);
+  std::vector<CurrentAlert> look(const Look& look);
 
  private:
   struct Counters {

@@ -1,6 +1,6 @@
 // Looks at the queues and the disk every few seconds, and alerts the operator to what is not as it
 // should be: too many tasks waiting, tasks that no worker takes, workers that vanish, a disk that
-// fills up. Alerts about single tasks come with their settlements (notices.h).
+// fills up. Alerts about single tasks come with their settlements (delivery_tasks.h).
 //
 // Deciding is separate from looking: Conditions is a function of what was seen, when, and before.
 #pragma once
@@ -21,15 +21,15 @@
 #include "broker/alert.h"
 #include "broker/books.h"
 #include "broker/service.h"
-#include "broker/standing.h"
-#include "broker/telling.h"
+#include "broker/current_alerts.h"
+#include "broker/recorder.h"
 #include "core/mutex.h"
 #include "store/store.h"
 
 namespace millrace {
 
 // The limit from which on there is an alert; 0 (for `lost`: nullopt) switches it off.
-struct WatchLimits {
+struct AlertLimits {
   // For queues without a max_depth; for others the limit is 9/10 of that.
   std::uint64_t depth = 1000;
   Duration no_take_after = std::chrono::minutes(5);
@@ -38,8 +38,8 @@ struct WatchLimits {
   double disk_share = 0.05;  // of the disk; off with disk_free
 };
 
-struct WatchOptions {
-  WatchLimits limits = {};
+struct AlerterOptions {
+  AlertLimits limits = {};
   Duration every = std::chrono::seconds(10);
   // How much space there is where the store writes; empty: unknown.
   std::function<std::optional<DiskSpace>()> disk = {};
@@ -82,12 +82,12 @@ struct Alert {
 // reports at most `most` alerts: the rest waits for the next look.
 class Conditions {
  public:
-  Conditions(const WatchLimits& limits, Duration window, std::size_t most = 100)
+  Conditions(const AlertLimits& limits, Duration window, std::size_t most = 100)
       : limits_(limits), window_(window), most_(most) {}
 
   std::vector<Alert> look(const Look& look);
   // The conditions that hold, reported or not.
-  std::vector<StandingAlert> holding() const;
+  std::vector<CurrentAlert> holding() const;
 
  private:
   struct Seen {  // of a queue, at the last look
@@ -97,10 +97,10 @@ class Conditions {
   };
   struct Condition {
     bool holds = false;
-    bool told = false;  // reported, and not reported as over yet
+    bool reported = false;  // reported, and not reported as over yet
     bool held = false;  // it began when one like it had just been reported
     TimePoint since{};
-    TimePoint told_at{};
+    TimePoint reported_at{};
     Duration rest{};  // until it is reported again; zero: it was never reported
     std::uint64_t held_back = 0;
     // As it was seen last.
@@ -117,10 +117,10 @@ class Conditions {
   void set(AlertKind kind, const std::string& queue, bool holds, Alert alert, TimePoint now);
   void count_lost(const std::string& queue, std::uint64_t lost, TimePoint now);
   // False: there were enough in this look.
-  bool tell(const Condition& condition, Alert alert);
+  bool report(const Condition& condition, Alert alert);
   void forget_old(const Look& look);
 
-  const WatchLimits limits_;
+  const AlertLimits limits_;
   const Duration window_;
   const std::size_t most_;
   std::map<std::string, Seen> seen_;
@@ -130,9 +130,9 @@ class Conditions {
 
 // ---- The service -------------------------------------------------------------------------------
 
-class Watch final : public Service {
+class Alerter final : public Service {
  public:
-  Watch(Books& books, WatchOptions options)
+  Alerter(Books& books, AlerterOptions options)
       : books_(books),
         options_(std::move(options)),
         conditions_(options_.limits, books.options.alert_window) {}
@@ -142,25 +142,25 @@ class Watch final : public Service {
   void unsure(const Error& why) override;
 
   // As of the last look. Any thread.
-  Standing standing() const;
+  CurrentAlerts current_alerts() const;
 
  private:
   Result<Look> look(Store& store, TimePoint now);
-  void stand(const Look& look);
-  void tell(Alert alert, TimePoint now);
+  void keep_current(const Look& look);
+  void report(Alert alert, TimePoint now);
   std::optional<UniqueKey> key_of(const Alert& alert) const;
   Result<void> send(Store& store, TimePoint now);
 
   Books& books_;
-  Untold untold_;
-  const WatchOptions options_;
+  PendingRecords pending_records_;
+  const AlerterOptions options_;
   Conditions conditions_;
   std::deque<NewTask> unsent_;  // there was no room for them in the store
   std::deque<NewTask> sent_;    // in the last run; perhaps not stored yet
 
   Growing growing_;
   mutable Mutex mutex_;
-  Standing standing_ GUARDED_BY(mutex_);
+  CurrentAlerts current_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

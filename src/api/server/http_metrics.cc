@@ -1,4 +1,4 @@
-#include "api/server/http_figures.h"
+#include "api/server/http_metrics.h"
 
 #include <algorithm>
 
@@ -13,30 +13,30 @@ constexpr std::array<std::string_view, 4> class_names = {"2xx", "3xx", "4xx", "5
 
 }  // namespace
 
-HttpFigures::HttpFigures() : all_(routes().size() + 1) {
+HttpMetrics::HttpMetrics() : all_(routes().size() + 1) {
   for (Of& of : all_) {
     for (auto& latency : of.latencies) latency = std::make_unique<Histogram>(bounds);
   }
 }
 
-std::size_t HttpFigures::place_of(const Route* route) {
+std::size_t HttpMetrics::place_of(const Route* route) {
   return route == nullptr ? routes().size() : static_cast<std::size_t>(route - routes().data());
 }
 
-std::string_view HttpFigures::operation_at(std::size_t place) {
+std::string_view HttpMetrics::operation_at(std::size_t place) {
   return place < routes().size() ? routes()[place].operation : "none";
 }
 
-void HttpFigures::answered(const Route* route, unsigned status, std::chrono::nanoseconds took) {
+void HttpMetrics::answered(const Route* route, unsigned status, std::chrono::nanoseconds took) {
   const std::size_t of = std::clamp(status / 100, 2U, 5U) - 2;
   all_[place_of(route)].latencies[of]->observe(std::chrono::duration<double>(took).count());
 }
 
-void HttpFigures::waited(const Route* route) {
+void HttpMetrics::waited(const Route* route) {
   all_[place_of(route)].waits.add();
 }
 
-std::vector<HttpFigures::Latency> HttpFigures::latencies() const {
+std::vector<HttpMetrics::Latency> HttpMetrics::latencies() const {
   std::vector<Latency> found;
   for (std::size_t place = 0; place < all_.size(); ++place) {
     for (std::size_t of = 0; of < classes; ++of) {
@@ -49,7 +49,7 @@ std::vector<HttpFigures::Latency> HttpFigures::latencies() const {
   return found;
 }
 
-std::vector<HttpFigures::Waits> HttpFigures::waits() const {
+std::vector<HttpMetrics::Waits> HttpMetrics::waits() const {
   std::vector<Waits> found;
   for (std::size_t place = 0; place < all_.size(); ++place) {
     const std::uint64_t count = all_[place].waits.value();

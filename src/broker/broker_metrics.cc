@@ -1,4 +1,4 @@
-#include "broker/figures.h"
+#include "broker/broker_metrics.h"
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +30,7 @@ void MinuteRate::add(TimePoint now, std::uint32_t n) {
   counts_[slot_of(newest_, seconds)] += n;
 }
 
-double MinuteRate::a_second(TimePoint now, TimePoint since) const {
+double MinuteRate::per_second(TimePoint now, TimePoint since) const {
   const std::int64_t second = second_of(now);
   double sum = 0;
   for (std::int64_t at = std::max(second - seconds + 1, newest_ - seconds + 1); at <= newest_;
@@ -42,12 +42,12 @@ double MinuteRate::a_second(TimePoint now, TimePoint since) const {
 }
 
 void Tally::put(std::uint32_t n, TimePoint now) {
-  figures_.put += n;
+  stats_.put += n;
   puts_.add(now, n);
 }
 
 void Tally::taken(Duration waited, TimePoint now) {
-  ++figures_.taken;
+  ++stats_.taken;
   wait_.add(waited);
   takes_.add(now, 1);
 }
@@ -57,32 +57,32 @@ void Tally::ended(Event event, std::optional<Duration> run, TimePoint now) {
   bool finished = false;
   switch (event) {
     case Event::done:
-      ++figures_.completed;
+      ++stats_.completed;
       finished = true;
       break;
     case Event::fail:
     case Event::exhaust:
-      ++figures_.failed;
+      ++stats_.failed;
       failures_.add(now, 1);
       finished = true;
       break;
     case Event::cancel:
     case Event::expire:
-      ++figures_.cancelled;
+      ++stats_.cancelled;
       finished = true;
       break;
     case Event::retry:
-      ++figures_.retried;
+      ++stats_.retried;
       retries_.add(now, 1);
       break;
     case Event::snooze:
-      ++figures_.snoozed;
+      ++stats_.snoozed;
       break;
     case Event::give_back:
-      ++figures_.given_back;
+      ++stats_.given_back;
       break;
     case Event::lose:
-      ++figures_.lost;
+      ++stats_.lost;
       break;
     default:
       break;
@@ -90,28 +90,28 @@ void Tally::ended(Event event, std::optional<Duration> run, TimePoint now) {
   if (finished) finishes_.add(now, 1);
 }
 
-QueueFigures Tally::figures(TimePoint now) const {
-  QueueFigures figures = figures_;
-  figures.mean_run_seconds = run_.value();
-  figures.mean_wait_seconds = wait_.value();
-  figures.put_rate = puts_.a_second(now, figures_.since);
-  figures.take_rate = takes_.a_second(now, figures_.since);
-  figures.finish_rate = finishes_.a_second(now, figures_.since);
-  figures.fail_rate = failures_.a_second(now, figures_.since);
-  figures.retry_rate = retries_.a_second(now, figures_.since);
-  return figures;
+QueueStats Tally::stats(TimePoint now) const {
+  QueueStats stats = stats_;
+  stats.mean_run_seconds = run_.value();
+  stats.mean_wait_seconds = wait_.value();
+  stats.put_rate = puts_.per_second(now, stats_.since);
+  stats.take_rate = takes_.per_second(now, stats_.since);
+  stats.finish_rate = finishes_.per_second(now, stats_.since);
+  stats.fail_rate = failures_.per_second(now, stats_.since);
+  stats.retry_rate = retries_.per_second(now, stats_.since);
+  return stats;
 }
 
-// ---- Figures ------------------------------------------------------------------------------------
+// ---- BrokerMetrics ------------------------------------------------------------------------------------
 
-Figures::Figures(TimePoint started, const FiguresOptions& options)
+BrokerMetrics::BrokerMetrics(TimePoint started, const BrokerMetricsOptions& options)
     : started_(started), options_(options) {
   begin_minute(std::chrono::floor<std::chrono::minutes>(started));
 }
 
-// Null: there are already figures for as many queues as there can be, internal ones included. Other
-// names have no figures.
-Figures::Entry* Figures::entry(std::string_view queue, std::string_view* name) {
+// Null: there are already metrics for as many queues as there can be, internal ones included. Other
+// names have no metrics.
+BrokerMetrics::Entry* BrokerMetrics::entry(std::string_view queue, std::string_view* name) {
   auto found = entries_.find(queue);
   if (found == entries_.end()) {
     if (entries_.size() >= 2 * limits::max_queues) return nullptr;
@@ -121,39 +121,39 @@ Figures::Entry* Figures::entry(std::string_view queue, std::string_view* name) {
   return &found->second;
 }
 
-void Figures::Writing::find(std::string_view queue) {
-  figures_.mutex_.assert_held();
+void BrokerMetrics::Writing::find(std::string_view queue) {
+  metrics_.mutex_.assert_held();
   if (last_ != nullptr && last_name_ == queue) return;
-  last_ = figures_.entry(queue, &last_name_);
+  last_ = metrics_.entry(queue, &last_name_);
   last_line_ = {};
 }
 
-Tally& Figures::Writing::of(std::string_view queue) {
-  figures_.mutex_.assert_held();
+Tally& BrokerMetrics::Writing::of(std::string_view queue) {
+  metrics_.mutex_.assert_held();
   find(queue);
-  return last_ == nullptr ? figures_.others_ : last_->tally;
+  return last_ == nullptr ? metrics_.others_ : last_->tally;
 }
 
-const Figures::Line& Figures::Writing::line(std::string_view queue, std::string_view type) {
-  figures_.mutex_.assert_held();
+const BrokerMetrics::Line& BrokerMetrics::Writing::line(std::string_view queue, std::string_view type) {
+  metrics_.mutex_.assert_held();
   find(queue);
   if (last_line_.type != nullptr && last_ != nullptr && last_type_ == type) return last_line_;
-  const Place place = figures_.place_of(last_, last_name_, type);
+  const Place place = metrics_.place_of(last_, last_name_, type);
   last_type_ = place.type;
-  last_line_ = {.queue = last_ == nullptr ? &figures_.others_ : &last_->tally,
+  last_line_ = {.queue = last_ == nullptr ? &metrics_.others_ : &last_->tally,
                 .type = place.tally,
-                .minute = figures_.row_of(place)};
+                .minute = metrics_.row_of(place)};
   return last_line_;
 }
 
-void Figures::Writing::ended(std::string_view type, std::uint8_t priority, bool completed,
+void BrokerMetrics::Writing::ended(std::string_view type, std::uint8_t priority, bool completed,
                              std::optional<Duration> run) {
-  figures_.mutex_.assert_held();
-  if (!figures_.options_.priorities) return;
-  auto& all = figures_.priorities_;
+  metrics_.mutex_.assert_held();
+  if (!metrics_.options_.priorities) return;
+  auto& all = metrics_.priorities_;
   auto found = all.find(type);
   if (found == all.end()) {
-    const bool fits = all.size() < figures_.options_.priority_types;
+    const bool fits = all.size() < metrics_.options_.priority_types;
     found = all.try_emplace(std::string(fits ? type : other_name)).first;
   }
   PriorityTally& tally = found->second[static_cast<std::size_t>(class_of(priority))];
@@ -162,11 +162,11 @@ void Figures::Writing::ended(std::string_view type, std::uint8_t priority, bool 
 }
 
 // Where a type is counted: whatever clients send, the number of names is bounded.
-Figures::Place Figures::place_of(Entry* entry, std::string_view queue, std::string_view type) {
+BrokerMetrics::Place BrokerMetrics::place_of(Entry* entry, std::string_view queue, std::string_view type) {
   if (entry != nullptr) {
     auto& types = entry->types;
     auto found = types.find(type);
-    if (found == types.end() && types.size() >= options_.types_a_queue) {
+    if (found == types.end() && types.size() >= options_.types_per_queue) {
       type = other_name;
       found = types.find(type);
     }
@@ -180,7 +180,7 @@ Figures::Place Figures::place_of(Entry* entry, std::string_view queue, std::stri
   return {&other_types_, other_name, other_name};
 }
 
-MinuteRow* Figures::row_of(const Place& place) {
+MinuteRow* BrokerMetrics::row_of(const Place& place) {
   if (!options_.minutes) return nullptr;
   TypeTally& tally = *place.tally;
   if (tally.number == minute_number_) return tally.row;
@@ -195,7 +195,7 @@ MinuteRow* Figures::row_of(const Place& place) {
   return tally.row;
 }
 
-void Figures::turn(TimePoint now) {
+void BrokerMetrics::turn(TimePoint now) {
   if (!options_.minutes) return;
   constexpr std::chrono::minutes minute(1);
   // Threads may arrive out of order, by a little. A clock that was set back is another matter.
@@ -209,25 +209,25 @@ void Figures::turn(TimePoint now) {
   begin_minute(std::chrono::floor<std::chrono::minutes>(now));
 }
 
-void Figures::begin_minute(TimePoint at) {
+void BrokerMetrics::begin_minute(TimePoint at) {
   minute_ = std::make_shared<Minute>(Minute{.at = at});
   ++minute_number_;
 }
 
-QueueFigures Figures::of(std::string_view queue, TimePoint now) {
+QueueStats BrokerMetrics::of(std::string_view queue, TimePoint now) {
   const Lock lock(mutex_);
   const auto found = entries_.find(queue);
   if (found == entries_.end()) return {.since = started_};
-  return found->second.tally.figures(now);
+  return found->second.tally.stats(now);
 }
 
-RateWindow Figures::window(std::string_view queue) {
+RateWindow BrokerMetrics::window(std::string_view queue) {
   const Lock lock(mutex_);
   const auto found = entries_.find(queue);
   return found == entries_.end() ? RateWindow{} : found->second.tally.window();
 }
 
-void Figures::forget(std::string_view queue) {
+void BrokerMetrics::forget(std::string_view queue) {
   const Lock lock(mutex_);
   const auto found = entries_.find(queue);
   if (found == entries_.end()) return;
@@ -236,26 +236,26 @@ void Figures::forget(std::string_view queue) {
 }
 
 // Queue by queue, so that writers never wait for all of them.
-std::vector<TypeFigures> Figures::types() {
-  std::vector<TypeFigures> all;
+std::vector<TypeMetrics> BrokerMetrics::types() {
+  std::vector<TypeMetrics> all;
   std::string after;
   Lock lock(mutex_);
   for (auto at = entries_.begin(); at != entries_.end(); at = entries_.upper_bound(after)) {
     after = at->first;
-    for (const auto& [type, tally] : at->second.types) all.push_back(tally.figures(after, type));
+    for (const auto& [type, tally] : at->second.types) all.push_back(tally.metrics(after, type));
     lock.unlock();
     lock.lock();
   }
   const auto& others = other_types_.counts;
   if (std::ranges::any_of(others, [](std::uint64_t count) { return count != 0; })) {
-    all.push_back(other_types_.figures(std::string(other_name), std::string(other_name)));
+    all.push_back(other_types_.metrics(std::string(other_name), std::string(other_name)));
   }
   return all;
 }
 
-std::vector<PriorityFigures> Figures::priorities() {
+std::vector<PriorityMetrics> BrokerMetrics::priorities() {
   const Lock lock(mutex_);
-  std::vector<PriorityFigures> all;
+  std::vector<PriorityMetrics> all;
   for (const auto& [type, tallies] : priorities_) {
     for (std::size_t i = 0; i < tallies.size(); ++i) {
       const PriorityTally& tally = tallies[i];
@@ -270,7 +270,7 @@ std::vector<PriorityFigures> Figures::priorities() {
   return all;
 }
 
-std::vector<std::pair<ErrorCode, std::uint64_t>> Figures::refused() {
+std::vector<std::pair<ErrorCode, std::uint64_t>> BrokerMetrics::refused() {
   const Lock lock(mutex_);
   std::vector<std::pair<ErrorCode, std::uint64_t>> all;
   for (std::size_t i = 0; i < refused_.size(); ++i) {
@@ -279,12 +279,12 @@ std::vector<std::pair<ErrorCode, std::uint64_t>> Figures::refused() {
   return all;
 }
 
-std::uint64_t Figures::late_reports() {
+std::uint64_t BrokerMetrics::late_reports() {
   const Lock lock(mutex_);
   return late_reports_;
 }
 
-std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool all) {
+std::vector<std::shared_ptr<const Minute>> BrokerMetrics::finished(TimePoint now, bool all) {
   const Lock lock(mutex_);
   turn(now);
   std::vector<std::shared_ptr<const Minute>> minutes(finished_.begin(), finished_.end());
@@ -296,7 +296,7 @@ std::vector<std::shared_ptr<const Minute>> Figures::finished(TimePoint now, bool
   return minutes;
 }
 
-void Figures::each_row(TimePoint now, const Visit& visit) {
+void BrokerMetrics::each_row(TimePoint now, const Visit& visit) {
   // So that writers wait for microseconds at most, however many rows there are.
   constexpr std::size_t rows_at_once = 64;
   std::vector<std::shared_ptr<Minute>> minutes;
@@ -317,7 +317,7 @@ void Figures::each_row(TimePoint now, const Visit& visit) {
   }
 }
 
-std::vector<std::pair<TimePoint, RowSum>> Figures::sum_minutes(TimePoint now,
+std::vector<std::pair<TimePoint, RowSum>> BrokerMetrics::sum_minutes(TimePoint now,
                                                                const Wanted& wanted) {
   std::vector<std::pair<TimePoint, RowSum>> sums;
   each_row(now, [&](TimePoint minute, const MinuteRow& row) {

@@ -1,4 +1,4 @@
-#include "api/server/process_figures.h"
+#include "api/server/process_metrics.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ std::uint64_t number_after(std::string_view text, std::string_view field) {
   return number;
 }
 
-void read_status(ProcessFigures& figures) {
+void read_status(ProcessMetrics& metrics) {
   const int file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   std::array<char, 4096> text{};
@@ -32,9 +32,9 @@ void read_status(ProcessFigures& figures) {
   if (size <= 0) return;
   const std::string_view status(text.data(), static_cast<std::size_t>(size));
   constexpr std::uint64_t kib = 1024;
-  figures.resident_bytes = number_after(status, "\nVmRSS:") * kib;
-  figures.virtual_bytes = number_after(status, "\nVmSize:") * kib;
-  figures.threads = number_after(status, "\nThreads:");
+  metrics.resident_bytes = number_after(status, "\nVmRSS:") * kib;
+  metrics.virtual_bytes = number_after(status, "\nVmSize:") * kib;
+  metrics.threads = number_after(status, "\nThreads:");
 }
 
 std::uint64_t count_open_files() {
@@ -52,17 +52,17 @@ double seconds(const timeval& time) {
 
 }  // namespace
 
-ProcessFigures process_figures() {
-  ProcessFigures figures;
+ProcessMetrics process_metrics() {
+  ProcessMetrics metrics;
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
-    figures.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    metrics.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   }
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) figures.most_open_files = limit.rlim_cur;
-  read_status(figures);
-  figures.open_files = count_open_files();
-  return figures;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) metrics.most_open_files = limit.rlim_cur;
+  read_status(metrics);
+  metrics.open_files = count_open_files();
+  return metrics;
 }
 
 }  // namespace millrace::api

@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-class SharedEye final : public Service {
+class SharedRefresh final : public Service {
  public:
-  SharedEye(Books& books, StoreClock& clock) : books_(books), clock_(clock) {}
+  SharedRefresh(Books& books, StoreClock& clock) : books_(books), clock_(clock) {}
 
   // Runs first when the broker opens the store, then every few seconds and at every hint.
   Result<TimePoint> run_once(Store& store, TimePoint now) override;

@@ -5,7 +5,7 @@
 
 namespace millrace::api {
 
-struct ProcessFigures {
+struct ProcessMetrics {
   double cpu_seconds = 0;
   std::uint64_t resident_bytes = 0;
   std::uint64_t virtual_bytes = 0;
@@ -15,6 +15,6 @@ struct ProcessFigures {
 };
 
 // Figures that are not available are 0.
-ProcessFigures process_figures();
+ProcessMetrics process_metrics();
 
 }  // namespace millrace::api

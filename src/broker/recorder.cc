@@ -1,4 +1,4 @@
-#include "broker/telling.h"
+#include "broker/recorder.h"
 
 #include <utility>
 #include <variant>
@@ -7,30 +7,30 @@ namespace millrace {
 namespace {
 
 struct Meaning {
-  Happened happened;
+  EventKind happened;
   Counted counted;
 };
 
 Meaning meaning_of(Event event) {
   switch (event) {
     case Event::done:
-      return {Happened::completed, Counted::completed};
+      return {EventKind::completed, Counted::completed};
     case Event::fail:
-      return {Happened::failed, Counted::failed};
+      return {EventKind::failed, Counted::failed};
     case Event::exhaust:
-      return {Happened::dead, Counted::dead};
+      return {EventKind::dead, Counted::dead};
     case Event::retry:
-      return {Happened::retrying, Counted::retried};
+      return {EventKind::retrying, Counted::retried};
     case Event::snooze:
-      return {Happened::snoozed, Counted::snoozed};
+      return {EventKind::snoozed, Counted::snoozed};
     case Event::give_back:
-      return {Happened::given_back, Counted::given_back};
+      return {EventKind::given_back, Counted::given_back};
     case Event::cancel:
-      return {Happened::cancelled, Counted::cancelled};
+      return {EventKind::cancelled, Counted::cancelled};
     case Event::expire:
-      return {Happened::expired, Counted::expired};
+      return {EventKind::expired, Counted::expired};
     default:
-      return {Happened::lost, Counted::lost};
+      return {EventKind::lost, Counted::lost};
   }
 }
 
@@ -42,32 +42,32 @@ TaskState state_of_new(const NewTask& task, TimePoint now) {
   return task.start && *task.start > now ? TaskState::delayed : TaskState::queued;
 }
 
-void Telling::count(const Figures::Line& line, Counted what) {
+void Recorder::count(const BrokerMetrics::Line& line, Counted what) {
   const auto place = static_cast<std::size_t>(what);
   ++line.type->counts[place];
   if (line.minute != nullptr) ++line.minute->counts[place];
 }
 
-void Telling::put(const About& task, TaskState state) {
-  const Figures::Line& line = figures_.line(task.queue, task.type);
+void Recorder::put(const About& task, TaskState state) {
+  const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
   line.queue->put(1, now_);
   count(line, Counted::put);
-  happened(task, Happened::put, state);
+  happened(task, EventKind::put, state);
 }
 
-void Telling::existing(std::string_view queue, std::string_view type) {
-  count(figures_.line(queue, type), Counted::existing);
+void Recorder::existing(std::string_view queue, std::string_view type) {
+  count(metrics_.line(queue, type), Counted::existing);
 }
 
-void Telling::taken(const About& task, std::string_view worker, Duration waited) {
-  const Figures::Line& line = figures_.line(task.queue, task.type);
+void Recorder::taken(const About& task, std::string_view worker, Duration waited) {
+  const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
   line.queue->asked(now_);
   line.queue->taken(waited, now_);
   count(line, Counted::taken);
   line.type->waiting.observe(waited);
   if (line.minute != nullptr) ++line.minute->waited[fine_bucket(waited)];
   events_.add({.at = now_,
-               .what = Happened::taken,
+               .what = EventKind::taken,
                .state = TaskState::processing,
                .id = task.id,
                .queue = task.queue,
@@ -76,10 +76,10 @@ void Telling::taken(const About& task, std::string_view worker, Duration waited)
                .worker = worker});
 }
 
-void Telling::ended(const About& task, Event event, TaskState state, std::optional<Duration> run,
+void Recorder::ended(const About& task, Event event, TaskState state, std::optional<Duration> run,
                     std::string_view error_code) {
   const Meaning meaning = meaning_of(event);
-  const Figures::Line& line = figures_.line(task.queue, task.type);
+  const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
   line.queue->ended(event, run, now_);
   count(line, meaning.counted);
   // A task that is given back has not really run.
@@ -89,7 +89,7 @@ void Telling::ended(const About& task, Event event, TaskState state, std::option
   }
   const bool failed = event == Event::fail || event == Event::exhaust;
   if ((failed || event == Event::done) && !is_internal(task.queue)) {
-    figures_.ended(task.type, task.priority, !failed, run);
+    metrics_.ended(task.type, task.priority, !failed, run);
   }
   const bool has_code = failed || event == Event::retry;
   events_.add({.at = now_,
@@ -102,7 +102,7 @@ void Telling::ended(const About& task, Event event, TaskState state, std::option
                .error_code = has_code ? error_code : std::string_view()});
 }
 
-void Telling::happened(const About& task, Happened what, TaskState state,
+void Recorder::happened(const About& task, EventKind what, TaskState state,
                        std::optional<double> progress) {
   events_.add({.at = now_,
                .what = what,
@@ -114,7 +114,7 @@ void Telling::happened(const About& task, Happened what, TaskState state,
                .progress = progress});
 }
 
-NewOnes::NewOnes(const std::vector<NewTask>& tasks, const QueueBook& queues, TimePoint now) {
+RecordedPuts::RecordedPuts(const std::vector<NewTask>& tasks, const QueueBook& queues, TimePoint now) {
   for (const NewTask& task : tasks) {
     const auto* name = std::get_if<std::string>(&task.queue);
     std::string queue;
@@ -128,36 +128,36 @@ NewOnes::NewOnes(const std::vector<NewTask>& tasks, const QueueBook& queues, Tim
   }
 }
 
-void NewOnes::tell(Telling& telling) const {
-  for (const One& one : tasks_) telling.put(about(one.task), one.state);
+void RecordedPuts::record(Recorder& recorder) const {
+  for (const One& one : tasks_) recorder.put(about(one.task), one.state);
 }
 
-void Untold::put(NewOnes tasks, TimePoint now) {
+void PendingRecords::put(RecordedPuts tasks, TimePoint now) {
   at_ = now;
   put_.push_back(std::move(tasks));
 }
 
-void Untold::ended(const Lease& lease, const Settlement& settlement, TaskState state, bool lost,
+void PendingRecords::ended(const Lease& lease, const Settlement& settlement, TaskState state, bool lost,
                    TimePoint now) {
   at_ = now;
-  ended_.push_back({.task = told_of(lease),
+  ended_.push_back({.task = recorded_task(lease),
                     .event = settlement.event,
                     .state = state,
                     .lost = lost,
                     .error_code = settlement.error ? settlement.error->code : std::string()});
 }
 
-void Untold::tell(Books& books) {
+void PendingRecords::record(Books& books) {
   if (ended_.empty() && put_.empty()) return;
-  Telling telling(books, at_);
+  Recorder recorder(books, at_);
   for (const Ended& ended : ended_) {
     const About task = about(ended.task);
-    if (ended.lost) telling.ended(task, Event::lose, ended.state, std::nullopt);
+    if (ended.lost) recorder.ended(task, Event::lose, ended.state, std::nullopt);
     if (!ended.lost || ended.event != Event::lose) {
-      telling.ended(task, ended.event, ended.state, std::nullopt, ended.error_code);
+      recorder.ended(task, ended.event, ended.state, std::nullopt, ended.error_code);
     }
   }
-  for (const NewOnes& tasks : put_) tasks.tell(telling);
+  for (const RecordedPuts& tasks : put_) tasks.record(recorder);
   drop();
 }
 

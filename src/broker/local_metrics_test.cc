@@ -18,19 +18,19 @@ namespace {
 using namespace millrace::test;
 using ::testing::SizeIs;
 
-Observed observe(BrokerDriver& d) {
-  return must(d.wait<Observed>([&](auto done) { d.broker->observe(d.ask(), std::move(done)); }));
+MetricsSnapshot metrics_of(BrokerDriver& d) {
+  return must(d.wait<MetricsSnapshot>([&](auto done) { d.broker->metrics(d.ask(), std::move(done)); }));
 }
 
-TEST(LocalEyes, a_scrape_sees_queues_workers_and_leases) {
+TEST(LocalMetrics, a_scrape_sees_queues_workers_and_leases) {
   BrokerDriver d;
   d.put({.queue = "q"});
   d.put({.queue = "q"});
   d.take_one("q");
-  const Observed seen = observe(d);
+  const MetricsSnapshot seen = metrics_of(d);
   EXPECT_TRUE(is_internal(seen.queues.front().queue.settings.name));
   EXPECT_EQ(seen.queues.back().queue.settings.name, "q");
-  EXPECT_EQ(seen.queues.back().figures.put, 2U);
+  EXPECT_EQ(seen.queues.back().stats.put, 2U);
   EXPECT_EQ(seen.queues.back().counts.ready(), 1U);
   EXPECT_EQ(seen.workers.seen, 1U);
   EXPECT_EQ(seen.workers.holding, 1U);
@@ -50,55 +50,55 @@ void life(BrokerDriver& d, NewTask task, Duration waits, Duration runs, Outcome 
   d.settle(lease, std::move(outcome));
 }
 
-TypeFigures type_in(const Observed& seen, const std::string& queue, const std::string& type) {
-  for (const TypeFigures& figures : seen.types) {
-    if (figures.queue == queue && figures.type == type) return figures;
+TypeMetrics type_in(const MetricsSnapshot& seen, const std::string& queue, const std::string& type) {
+  for (const TypeMetrics& metrics : seen.types) {
+    if (metrics.queue == queue && metrics.type == type) return metrics;
   }
-  ADD_FAILURE() << "no figures of " << queue << " " << type;
+  ADD_FAILURE() << "no metrics of " << queue << " " << type;
   return {};
 }
 
 // S2-044, S0-184
-TEST(LocalEyes, a_scrape_tells_how_many_of_a_type_ended_how_and_how_long_they_took) {
+TEST(LocalMetrics, a_scrape_tells_how_many_of_a_type_ended_how_and_how_long_they_took) {
   BrokerDriver d;
   life(d, {.queue = "q", .type = "t"}, 2s, 1s);
   life(d, {.queue = "q", .type = "t"}, 0s, 3s);
   life(d, {.queue = "q", .type = "t"}, 0s, 8s, Failed{error("no"), false});
   life(d, {.queue = "q", .type = "u"}, 0s, 20s);
-  const Observed seen = observe(d);
+  const MetricsSnapshot seen = metrics_of(d);
   ASSERT_THAT(seen.types, SizeIs(2));
-  const TypeFigures figures = type_in(seen, "q", "t");
-  EXPECT_EQ(figures.put, 3U);
-  EXPECT_EQ(figures.taken, 3U);
-  EXPECT_EQ(figures.completed, 2U);
-  EXPECT_EQ(figures.failed, 1U);
-  EXPECT_EQ(figures.waiting.count, 3U);
-  EXPECT_DOUBLE_EQ(figures.waiting.sum, 2);
-  EXPECT_EQ(figures.running.count, 3U);
-  EXPECT_DOUBLE_EQ(figures.running.sum / static_cast<double>(figures.running.count), 4);
+  const TypeMetrics metrics = type_in(seen, "q", "t");
+  EXPECT_EQ(metrics.put, 3U);
+  EXPECT_EQ(metrics.taken, 3U);
+  EXPECT_EQ(metrics.completed, 2U);
+  EXPECT_EQ(metrics.failed, 1U);
+  EXPECT_EQ(metrics.waiting.count, 3U);
+  EXPECT_DOUBLE_EQ(metrics.waiting.sum, 2);
+  EXPECT_EQ(metrics.running.count, 3U);
+  EXPECT_DOUBLE_EQ(metrics.running.sum / static_cast<double>(metrics.running.count), 4);
   EXPECT_EQ(type_in(seen, "q", "u").completed, 1U);
 }
 
 // D-12: failed runs are observed like others; tasks that were given back or lost did not end.
-TEST(LocalEyes, runs_that_failed_are_observed_too) {
+TEST(LocalMetrics, runs_that_failed_are_observed_too) {
   BrokerDriver d;
   d.live(31s);
   const NewTask task{.queue = "q", .type = "t", .max_lost = 1};
   life(d, task, 0s, 1s, Failed{error("no"), false});
   life(d, task, 0s, 1s, Failed{error("no")});
-  EXPECT_EQ(type_in(observe(d), "q", "t").running.count, 2U);
+  EXPECT_EQ(type_in(metrics_of(d), "q", "t").running.count, 2U);
   life(d, task, 0s, 1s, GiveBack{});
   d.take_one("q");
   d.live(62s);
-  const TypeFigures figures = type_in(observe(d), "q", "t");
-  EXPECT_EQ(figures.running.count, 2U);
-  EXPECT_EQ(figures.failed, 1U);
-  EXPECT_EQ(figures.retried, 1U);
-  EXPECT_EQ(figures.given_back, 1U);
-  EXPECT_EQ(figures.lost, 1U);
+  const TypeMetrics metrics = type_in(metrics_of(d), "q", "t");
+  EXPECT_EQ(metrics.running.count, 2U);
+  EXPECT_EQ(metrics.failed, 1U);
+  EXPECT_EQ(metrics.retried, 1U);
+  EXPECT_EQ(metrics.given_back, 1U);
+  EXPECT_EQ(metrics.lost, 1U);
 }
 
-TEST(LocalEyes, buckets_are_those_that_were_asked_for) {
+TEST(LocalMetrics, buckets_are_those_that_were_asked_for) {
   // S0-175, S3-068
   for (const double bound : {0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0}) {
     EXPECT_THAT(task_bounds, ::testing::Contains(bound));
@@ -107,32 +107,32 @@ TEST(LocalEyes, buckets_are_those_that_were_asked_for) {
   life(d, {.queue = "q"}, 0s, 5s);
   life(d, {.queue = "q"}, 5ms, 5001ms);
   life(d, {.queue = "q"}, 0s, 2h);
-  const TypeFigures figures = type_in(observe(d), "q", "");
+  const TypeMetrics metrics = type_in(metrics_of(d), "q", "");
   std::vector<std::pair<double, std::uint64_t>> upto;
-  for (std::size_t i = 0; i < figures.running.bounds.size(); ++i) {
-    if (figures.running.counts[i] != 0) {
-      upto.emplace_back(figures.running.bounds[i], figures.running.counts[i]);
+  for (std::size_t i = 0; i < metrics.running.bounds.size(); ++i) {
+    if (metrics.running.counts[i] != 0) {
+      upto.emplace_back(metrics.running.bounds[i], metrics.running.counts[i]);
     }
   }
   EXPECT_THAT(upto, ::testing::ElementsAre(std::pair(5.0, 1U), std::pair(10.0, 1U)));
-  EXPECT_EQ(figures.running.counts.back(), 1U);
-  EXPECT_EQ(figures.waiting.counts[0], 3U);
+  EXPECT_EQ(metrics.running.counts.back(), 1U);
+  EXPECT_EQ(metrics.waiting.counts[0], 3U);
 }
 
 // S0-174, S0-178: by type and priority, successful or not.
-TEST(LocalEyes, figures_by_priority_are_kept_if_switched_on) {
+TEST(LocalMetrics, metrics_by_priority_are_kept_if_switched_on) {
   LocalBrokerOptions options;
-  options.rules.priority_figures = true;
+  options.rules.priority_metrics = true;
   BrokerDriver d(options);
   life(d, {.queue = "q", .type = "t", .priority = 9}, 0s, 1s);
   life(d, {.queue = "r", .type = "t", .priority = 7}, 0s, 3s, Failed{error("no"), false});
   life(d, {.queue = "r", .type = "t", .priority = 7}, 0s, 3s, Snooze{d.now() + 1h});
   life(d, {.queue = "q", .type = "t", .priority = 3}, 0s, 1s);
   life(d, {.queue = "q", .type = "u"}, 0s, 1s);
-  const Observed seen = observe(d);
+  const MetricsSnapshot seen = metrics_of(d);
   ASSERT_THAT(seen.priorities, SizeIs(3));
   EXPECT_EQ(seen.priorities[0].priority, PriorityClass::low);
-  const PriorityFigures& high = seen.priorities[1];
+  const PriorityMetrics& high = seen.priorities[1];
   EXPECT_EQ(high.type, "t");
   EXPECT_EQ(name_of(high.priority), "high");
   EXPECT_EQ(high.completed, 1U);
@@ -142,31 +142,31 @@ TEST(LocalEyes, figures_by_priority_are_kept_if_switched_on) {
   EXPECT_EQ(seen.priorities[2].priority, PriorityClass::medium);
   BrokerDriver without;
   life(without, {.queue = "q"}, 0s, 1s);
-  EXPECT_THAT(observe(without).priorities, SizeIs(0));
+  EXPECT_THAT(metrics_of(without).priorities, SizeIs(0));
 }
 
 // S0-176, S0-177, S3-067: the sizes are current.
-TEST(LocalEyes, sizes_of_queues_are_counted_when_they_are_asked_for) {
+TEST(LocalMetrics, sizes_of_queues_are_counted_when_they_are_asked_for) {
   BrokerDriver d;
   d.put({.queue = "q", .priority = 8});
   d.put({.queue = "q", .delay = 1h});
   d.take_one("q");
-  const QueueCounts counts = observe(d).queues.back().counts;
+  const QueueCounts counts = metrics_of(d).queues.back().counts;
   EXPECT_EQ(counts.by[static_cast<std::size_t>(TaskState::processing)][8], 1U);
   EXPECT_EQ(counts.of(TaskState::delayed), 1U);
   EXPECT_EQ(counts.of(TaskState::failed), 0U);
 }
 
-TEST(LocalEyes, whatever_clients_call_their_types_the_figures_are_bounded) {
+TEST(LocalMetrics, whatever_clients_call_their_types_the_metrics_are_bounded) {
   BrokerDriver d;
   for (int i = 0; i < 60; ++i) d.put({.queue = "q", .type = "t" + std::to_string(i)});
-  const Observed seen = observe(d);
+  const MetricsSnapshot seen = metrics_of(d);
   EXPECT_THAT(seen.types, SizeIs(51));
   EXPECT_EQ(type_in(seen, "q", "other").put, 10U);
-  EXPECT_EQ(seen.queues.back().figures.put, 60U);
+  EXPECT_EQ(seen.queues.back().stats.put, 60U);
 }
 
-TEST(LocalEyes, refused_puts_existing_tasks_and_late_reports_are_counted) {
+TEST(LocalMetrics, refused_puts_existing_tasks_and_late_reports_are_counted) {
   BrokerDriver d;
   QueueSettings small{.name = "small"};
   small.max_depth = 1;
@@ -178,7 +178,7 @@ TEST(LocalEyes, refused_puts_existing_tasks_and_late_reports_are_counted) {
   Lease lease = d.take_one("q");
   lease.token.value += 77;
   EXPECT_THAT(d.try_settle(lease, Done{}), FailsWith(ErrorCode::lease_lost));
-  const Observed seen = observe(d);
+  const MetricsSnapshot seen = metrics_of(d);
   EXPECT_THAT(seen.refused, ::testing::ElementsAre(std::pair(ErrorCode::invalid, 1U),
                                                    std::pair(ErrorCode::limited, 2U)));
   EXPECT_EQ(type_in(seen, "q", "t").existing, 1U);
@@ -186,19 +186,19 @@ TEST(LocalEyes, refused_puts_existing_tasks_and_late_reports_are_counted) {
   EXPECT_EQ(seen.late_reports, 1U);
 }
 
-TEST(LocalEyes, a_removed_queue_has_no_figures) {
+TEST(LocalMetrics, a_removed_queue_has_no_metrics) {
   BrokerDriver d;
   life(d, {.queue = "q", .type = "t", .keep_for = 0s}, 0s, 1s);
   must(d.wait<void>(
       [&](auto done) { d.broker->remove_queue(d.ask(), "q", false, std::move(done)); }));
-  const Observed seen = observe(d);
+  const MetricsSnapshot seen = metrics_of(d);
   EXPECT_THAT(seen.types, SizeIs(0));
   for (const QueueView& view : seen.queues) EXPECT_NE(view.queue.settings.name, "q");
   d.put({.queue = "q", .type = "t"});
-  EXPECT_EQ(type_in(observe(d), "q", "t").completed, 0U);
+  EXPECT_EQ(type_in(metrics_of(d), "q", "t").completed, 0U);
 }
 
-TEST(LocalEyes, processors_are_those_of_workers_that_reported_lately) {
+TEST(LocalMetrics, processors_are_those_of_workers_that_reported_lately) {
   BrokerDriver d;
   const auto beat = [&](const std::string& worker) {
     must(d.wait<Instructions>([&](auto done) {
@@ -212,7 +212,7 @@ TEST(LocalEyes, processors_are_those_of_workers_that_reported_lately) {
   beat("a");
   d.pass(31s);
   beat("b");
-  const WorkerFigures workers = observe(d).workers;
+  const WorkerMetrics workers = metrics_of(d).workers;
   EXPECT_EQ(workers.seen, 2U);
   EXPECT_EQ(workers.beating, 1U);
   EXPECT_EQ(workers.processors, 4U);
@@ -230,7 +230,7 @@ class GoneStore final : public ForwardingStore {
   std::atomic<bool> gone = false;
 };
 
-TEST(LocalEyes, a_scrape_is_answered_where_the_store_has_failed) {
+TEST(LocalMetrics, a_scrape_is_answered_where_the_store_has_failed) {
   ManualClock clock{t0};
   const auto memory = open_memory();
   GoneStore store(*memory);
@@ -243,8 +243,8 @@ TEST(LocalEyes, a_scrape_is_answered_where_the_store_has_failed) {
   must(put());
   store.gone = true;
   EXPECT_THAT(put(), FailsWith(ErrorCode::unavailable));
-  const Observed seen =
-      must(wait_for_answer<Observed>([&](auto done) { broker.observe(ask, std::move(done)); }));
+  const MetricsSnapshot seen =
+      must(wait_for_answer<MetricsSnapshot>([&](auto done) { broker.metrics(ask, std::move(done)); }));
   ASSERT_TRUE(seen.failure);
   EXPECT_THAT(seen.failure->message, ::testing::HasSubstr("the disk is gone"));
   EXPECT_THAT(seen.queues, SizeIs(0));
@@ -252,7 +252,7 @@ TEST(LocalEyes, a_scrape_is_answered_where_the_store_has_failed) {
   broker.stop();
 }
 
-TEST(LocalEyes, code_in_the_process_may_call_the_store) {
+TEST(LocalMetrics, code_in_the_process_may_call_the_store) {
   BrokerDriver d;
   const Put put = d.put({.queue = "q"});
   const auto found = d.wait<Task>([&](auto done) {

@@ -1,4 +1,4 @@
-#include "broker/notices.h"
+#include "broker/delivery_tasks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ LocalBrokerOptions with_alerts() {
 }
 
 // S0-121
-TEST(Notices, a_completed_task_calls_back_with_its_result) {
+TEST(DeliveryTasks, a_completed_task_calls_back_with_its_result) {
   BrokerDriver d;
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Done{"42"});
@@ -49,7 +49,7 @@ TEST(Notices, a_completed_task_calls_back_with_its_result) {
 }
 
 // S0-056
-TEST(Notices, a_webhook_is_tried_as_often_as_its_task_says) {
+TEST(DeliveryTasks, a_webhook_is_tried_as_often_as_its_task_says) {
   BrokerDriver d;
   NewTask task = with_callback();
   task.callback->max_attempts = 5;
@@ -59,7 +59,7 @@ TEST(Notices, a_webhook_is_tried_as_often_as_its_task_says) {
 }
 
 // S0-122, C-24
-TEST(Notices, a_failed_try_calls_back_where_that_was_wished) {
+TEST(DeliveryTasks, a_failed_try_calls_back_where_that_was_wished) {
   BrokerDriver d;
   d.put(with_callback({.retry = RetryRules{.max_retries = 1}}));
   d.settle(d.take_one("q"), Failed{error("no", "boom")});
@@ -70,7 +70,7 @@ TEST(Notices, a_failed_try_calls_back_where_that_was_wished) {
               ElementsAre("webhook|retrying|http://x||boom|r", "webhook|dead|http://x||boom|r"));
 }
 
-TEST(Notices, only_the_wished_events_call_back) {
+TEST(DeliveryTasks, only_the_wished_events_call_back) {
   BrokerDriver d;
   d.put(with_callback({}, static_cast<std::uint8_t>(CallbackOn::failed)));
   d.settle(d.take_one("q"), Done{});
@@ -79,7 +79,7 @@ TEST(Notices, only_the_wished_events_call_back) {
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|failed|http://x||bad|r"));
 }
 
-TEST(Notices, snoozing_and_giving_back_send_nothing) {
+TEST(DeliveryTasks, snoozing_and_giving_back_send_nothing) {
   BrokerDriver d;
   d.put(with_callback());
   d.settle(d.take_one("q"), GiveBack{});
@@ -87,16 +87,16 @@ TEST(Notices, snoozing_and_giving_back_send_nothing) {
   EXPECT_THAT(d.webhooks(), IsEmpty());
 }
 
-TEST(Notices, cancelling_a_waiting_task_calls_back_in_the_same_commit) {
+TEST(DeliveryTasks, cancelling_a_waiting_task_calls_back_in_the_same_commit) {
   BrokerDriver d;
   const Put put = d.put(with_callback());
   EXPECT_THAT(d.try_cancel(put.id), IsOkAndHolds(TaskState::cancelled));
   EXPECT_THAT(d.try_cancel(put.id), FailsWith(ErrorCode::conflict));
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
-  EXPECT_EQ(d.queue("q").figures.cancelled, 1U);
+  EXPECT_EQ(d.queue("q").stats.cancelled, 1U);
 }
 
-TEST(Notices, a_run_that_was_to_be_cancelled_ends_cancelled_with_its_callback) {
+TEST(DeliveryTasks, a_run_that_was_to_be_cancelled_ends_cancelled_with_its_callback) {
   BrokerDriver d;
   const Put put = d.put(with_callback());
   const Lease lease = d.take_one("q");
@@ -106,11 +106,11 @@ TEST(Notices, a_run_that_was_to_be_cancelled_ends_cancelled_with_its_callback) {
   EXPECT_EQ(settled.status, SettleStatus::applied);
   EXPECT_EQ(settled.state, TaskState::cancelled);
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||cancelled|r"));
-  EXPECT_EQ(d.queue("q").figures.cancelled, 1U);
-  EXPECT_EQ(d.queue("q").figures.retried, 0U);
+  EXPECT_EQ(d.queue("q").stats.cancelled, 1U);
+  EXPECT_EQ(d.queue("q").stats.retried, 0U);
 }
 
-TEST(Notices, so_it_does_after_a_restart) {
+TEST(DeliveryTasks, so_it_does_after_a_restart) {
   BrokerDriver d;
   const Put put = d.put(with_callback());
   const Lease lease = d.take_one("q");
@@ -120,7 +120,7 @@ TEST(Notices, so_it_does_after_a_restart) {
   EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
-TEST(Notices, a_run_that_is_done_completes_whatever_was_requested) {
+TEST(DeliveryTasks, a_run_that_is_done_completes_whatever_was_requested) {
   BrokerDriver d;
   const Put put = d.put(with_callback());
   const Lease lease = d.take_one("q");
@@ -129,7 +129,7 @@ TEST(Notices, a_run_that_is_done_completes_whatever_was_requested) {
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|1||r"));
 }
 
-TEST(Notices, a_task_whose_workers_are_lost_for_good_calls_back) {
+TEST(DeliveryTasks, a_task_whose_workers_are_lost_for_good_calls_back) {
   BrokerDriver d;
   d.put(with_callback({.max_lost = 0}));
   d.take_one("q");
@@ -137,14 +137,14 @@ TEST(Notices, a_task_whose_workers_are_lost_for_good_calls_back) {
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|dead|http://x||worker_lost|r"));
 }
 
-TEST(Notices, a_task_that_was_not_started_in_time_calls_back) {
+TEST(DeliveryTasks, a_task_that_was_not_started_in_time_calls_back) {
   BrokerDriver d;
   d.put(with_callback({.start_by = t0 + 10s}));
   d.live(11s);
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|cancelled|http://x||expired|r"));
 }
 
-TEST(Notices, a_settlement_that_is_repeated_calls_back_once) {
+TEST(DeliveryTasks, a_settlement_that_is_repeated_calls_back_once) {
   BrokerDriver d;
   d.put(with_callback());
   const Lease lease = d.take_one("q");
@@ -153,7 +153,7 @@ TEST(Notices, a_settlement_that_is_repeated_calls_back_once) {
   EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
-TEST(Notices, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
+TEST(DeliveryTasks, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
   BrokerDriver d;
   const std::string result(limits::max_result, 'x');
   const Put put = d.put(with_callback());
@@ -162,7 +162,7 @@ TEST(Notices, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
   EXPECT_EQ(d.find(put.id).result, result);
 }
 
-TEST(Notices, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
+TEST(DeliveryTasks, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
   BrokerDriver d;
   d.put(with_callback());
   const std::vector<NewTask> large(4, {.queue = "next", .payload = std::string(900'000, 'x')});
@@ -170,7 +170,7 @@ TEST(Notices, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|left out||r"));
 }
 
-TEST(Notices, too_many_follow_ups_are_refused_with_the_webhook_counted) {
+TEST(DeliveryTasks, too_many_follow_ups_are_refused_with_the_webhook_counted) {
   BrokerDriver d;
   d.put(with_callback());
   const Lease lease = d.take_one("q");
@@ -181,7 +181,7 @@ TEST(Notices, too_many_follow_ups_are_refused_with_the_webhook_counted) {
 }
 
 // S0-161
-TEST(Notices, an_exhausted_task_alerts) {
+TEST(DeliveryTasks, an_exhausted_task_alerts) {
   BrokerDriver d(with_alerts());
   const Put put = d.put({.queue = "q"});
   d.settle(d.take_one("q"), Failed{error("no", "boom")});
@@ -190,7 +190,7 @@ TEST(Notices, an_exhausted_task_alerts) {
 }
 
 // S0-155
-TEST(Notices, a_key_that_is_refused_alerts) {
+TEST(DeliveryTasks, a_key_that_is_refused_alerts) {
   BrokerDriver d(with_alerts());
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Failed{error("no", "authentication_error")});
@@ -199,7 +199,7 @@ TEST(Notices, a_key_that_is_refused_alerts) {
   EXPECT_THAT(d.webhooks(), SizeIs(1));
 }
 
-TEST(Notices, no_alerts_about_internal_tasks_or_if_alerts_are_off) {
+TEST(DeliveryTasks, no_alerts_about_internal_tasks_or_if_alerts_are_off) {
   BrokerDriver quiet;
   quiet.put({.queue = "q", .retry = RetryRules{.max_retries = 0}});
   quiet.settle(quiet.take_one("q"), Failed{error("no")});
@@ -247,7 +247,7 @@ TEST_F(RedeliverTest, a_webhook_goes_out_once_more_as_the_task_is_stored) {
   EXPECT_EQ(webhook.type, "webhook");
   EXPECT_EQ(webhook.parent, put.id);
   EXPECT_EQ(webhook.retry->max_retries, 4U);
-  EXPECT_EQ(d.queue("$webhooks").figures.put, 2U);
+  EXPECT_EQ(d.queue("$webhooks").stats.put, 2U);
   EXPECT_EQ(d.find(put.id).state, TaskState::completed);
 }
 

@@ -1,4 +1,4 @@
-#include "broker/shared_eye.h"
+#include "broker/shared_refresh.h"
 
 #include <chrono>
 #include <utility>
@@ -50,7 +50,7 @@ std::vector<QueueSettings> internal_queues() {
 
 }  // namespace
 
-Result<void> SharedEye::make_internal_queues(Store& store, TimePoint now) {
+Result<void> SharedRefresh::make_internal_queues(Store& store, TimePoint now) {
   for (QueueSettings& settings : internal_queues()) {
     settings.id = books_.ids.next(now);
     auto made = store.put_queue(settings, PutQueue::create, now);
@@ -60,7 +60,7 @@ Result<void> SharedEye::make_internal_queues(Store& store, TimePoint now) {
   return {};
 }
 
-Result<TimePoint> SharedEye::run_once(Store& store, TimePoint now) {
+Result<TimePoint> SharedRefresh::run_once(Store& store, TimePoint now) {
   if (auto good = clock_.follow(store); !good) return std::unexpected(std::move(good.error()));
   if (!made_) {
     if (auto good = make_internal_queues(store, now); !good) {
@@ -74,7 +74,7 @@ Result<TimePoint> SharedEye::run_once(Store& store, TimePoint now) {
   // Removed by another process.
   for (const auto& queue : before) {
     const std::string& name = queue->settings.name;
-    if (!books_.queues.find(name)) books_.figures.forget(name);
+    if (!books_.queues.find(name)) books_.metrics.forget(name);
   }
   return later(now, look_every);
 }

@@ -1,4 +1,4 @@
-#include "broker/standing.h"
+#include "broker/current_alerts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/watch.h"
+#include "broker/alerter.h"
 #include "tests/support/broker_driver.h"
 
 namespace millrace {
@@ -18,9 +18,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::vector<std::string> briefly(const std::vector<StandingAlert>& alerts) {
+std::vector<std::string> briefly(const std::vector<CurrentAlert>& alerts) {
   std::vector<std::string> lines;
-  for (const StandingAlert& alert : alerts) {
+  for (const CurrentAlert& alert : alerts) {
     lines.push_back(std::string(name_of(alert.kind)) + " " + alert.queue + " " +
                     std::to_string(alert.count));
   }
@@ -71,40 +71,40 @@ TEST(Growing, what_was_there_at_the_first_look_is_no_news_but_what_comes_is) {
               ElementsAre("dead_growing q 1"));
 }
 
-TEST(Standing, the_gravest_come_first_and_then_the_oldest) {
-  Standing standing;
+TEST(CurrentAlerts, the_gravest_come_first_and_then_the_oldest) {
+  CurrentAlerts current_alerts;
   for (int i = 0; i < 150; ++i) {
-    standing.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
+    current_alerts.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
   }
-  standing.alerts.push_back({.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
-  standing.arrange();
-  EXPECT_EQ(standing.total, 151U);
-  ASSERT_THAT(standing.alerts, SizeIs(Standing::most));
-  EXPECT_EQ(standing.alerts[0].kind, AlertKind::disk_low);
-  EXPECT_EQ(standing.alerts[1].queue, "149");
-  EXPECT_EQ(standing.alerts[2].queue, "148");
+  current_alerts.alerts.push_back({.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
+  current_alerts.arrange();
+  EXPECT_EQ(current_alerts.total, 151U);
+  ASSERT_THAT(current_alerts.alerts, SizeIs(CurrentAlerts::most));
+  EXPECT_EQ(current_alerts.alerts[0].kind, AlertKind::disk_low);
+  EXPECT_EQ(current_alerts.alerts[1].queue, "149");
+  EXPECT_EQ(current_alerts.alerts[2].queue, "148");
 }
 
-TEST(Standing, is_shown_by_a_broker_that_sends_no_alerts) {
+TEST(CurrentAlerts, is_shown_by_a_broker_that_sends_no_alerts) {
   LocalBrokerOptions options;
-  options.watch = WatchOptions{.disk = [] { return DiskSpace{.free = 5, .total = 100}; }};
+  options.alerter = AlerterOptions{.disk = [] { return DiskSpace{.free = 5, .total = 100}; }};
   BrokerDriver d(options);
   d.live(10s);
-  EXPECT_THAT(briefly(d.broker->standing().alerts), ElementsAre("disk_low  5"));
+  EXPECT_THAT(briefly(d.broker->current_alerts().alerts), ElementsAre("disk_low  5"));
   must(d.try_put(std::vector<NewTask>(1000, {.queue = "deep"})));
   d.put({.queue = "deep"});
   d.put({.queue = "bad"});
   d.settle(d.take_one("bad"), Failed{error("no"), false});
   d.live(10s);
-  const Standing standing = d.broker->standing();
-  EXPECT_THAT(briefly(standing.alerts),
+  const CurrentAlerts current = d.broker->current_alerts();
+  EXPECT_THAT(briefly(current_alerts.alerts),
               ElementsAre("disk_low  5", "dead_growing bad 1", "queue_deep deep 1001"));
-  EXPECT_THAT(standing.alerts[2].message, HasSubstr("1001 tasks wait in queue deep"));
-  EXPECT_FALSE(standing.alerts_sent);
-  EXPECT_EQ(standing.disk->total, 100U);
-  EXPECT_GT(standing.looked_at, t0 + 10s);
+  EXPECT_THAT(current_alerts.alerts[2].message, HasSubstr("1001 tasks wait in queue deep"));
+  EXPECT_FALSE(current_alerts.alerts_sent);
+  EXPECT_EQ(current_alerts.disk->total, 100U);
+  EXPECT_GT(current_alerts.looked_at, t0 + 10s);
   d.live(5min, 10s);  // no task was taken for that long, and no more have died
-  EXPECT_THAT(briefly(d.broker->standing().alerts),
+  EXPECT_THAT(briefly(d.broker->current_alerts().alerts),
               ElementsAre("disk_low  5", "queue_deep deep 1001", "no_take deep 1001"));
 }
 

@@ -26,7 +26,7 @@ inline constexpr std::array<double, 18> task_bounds = {
 inline constexpr std::string_view other_name = "other";
 
 // What happened to the tasks of one type in a queue since this broker started.
-struct TypeFigures {
+struct TypeMetrics {
   std::string queue = {};
   std::string type = {};
   std::uint64_t put = 0;
@@ -59,7 +59,7 @@ constexpr std::string_view name_of(PriorityClass priority) {
 }
 
 // Tasks of one type that ended, in all queues except internal ones.
-struct PriorityFigures {
+struct PriorityMetrics {
   std::string type = {};
   PriorityClass priority = PriorityClass::medium;
   std::uint64_t completed = 0;
@@ -67,7 +67,7 @@ struct PriorityFigures {
   HistogramSnapshot running = {};
 };
 
-struct WorkerFigures {
+struct WorkerMetrics {
   std::uint64_t seen = 0;        // in the register: they asked for tasks since the broker started
   std::uint64_t beating = 0;     // of these, those that reported in the last half minute
   std::uint64_t processors = 0;  // that these have
@@ -75,18 +75,18 @@ struct WorkerFigures {
   std::uint64_t holding = 0;     // leases that are remembered to be held
 };
 
-struct Observed {
+struct MetricsSnapshot {
   TimePoint at{};
   TimePoint started{};  // when counting began
   std::vector<QueueView> queues =
       {};  // by name, internal ones too; none where the store has failed
-  std::vector<TypeFigures> types = {};           // by queue and type
-  std::vector<PriorityFigures> priorities = {};  // empty unless switched on
+  std::vector<TypeMetrics> types = {};           // by queue and type
+  std::vector<PriorityMetrics> priorities = {};  // empty unless switched on
   std::vector<std::pair<ErrorCode, std::uint64_t>> refused =
       {};                          // puts, by what they were refused with
   std::uint64_t late_reports = 0;  // reports whose lease was over
   CoalescerStats rounds = {};
-  WorkerFigures workers = {};
+  WorkerMetrics workers = {};
   std::uint64_t leases = 0;                     // remembered
   std::uint64_t events = 0;                     // told since the start
   std::optional<Error> failure = std::nullopt;  // of the store

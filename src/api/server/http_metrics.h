@@ -14,9 +14,9 @@
 
 namespace millrace::api {
 
-class HttpFigures {
+class HttpMetrics {
  public:
-  HttpFigures();
+  HttpMetrics();
 
   // `route` is nullptr if the request has none.
   void answered(const Route* route, unsigned status, std::chrono::nanoseconds took);
