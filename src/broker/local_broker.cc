@@ -26,7 +26,7 @@ ReadsOptions with_threads(ReadsOptions options, const Traits& traits) {
 LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options)
     : clock_(clock),
       books_(options.rules, store.traits(), clock.now()),
-      eye_(books_, clock_),
+      refresh_(books_, clock_),
       sweeper_(clock_, books_, options.time_jumps),
       scheduler_(books_),
       manager_(books_),
@@ -40,16 +40,20 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       time_jumps_(options.time_jumps) {
   const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
   sweeper_.on_awaited = wake_waiters;
+  books_.waiters.answer = [this](std::vector<Waiters::Over> over) {
+    answer_waiters(std::move(over));
+  };
   if (options.upkeep) {
     runner_.add("upkeep", sweeper_);
     runner_.add("schedules", scheduler_);
   }
   runner_.add("waiting for results", books_.waiters);
-  if (options.alerter) runner_.add("looking for alerts", alerter_.emplace(books_, *options.alerter));
+  if (options.alerter)
+    runner_.add("looking for alerts", alerter_.emplace(books_, *options.alerter));
   if (books_.options.manager) runner_.add("manager", manager_);
   if (books_.options.history) runner_.add("history", history_);
   if (books_.traits.several_processes || books_.traits.recovers) {
-    runner_.add("looking at what others do", eye_);
+    runner_.add("looking at what others do", refresh_);
   }
   if (books_.traits.recovers) {
     coalescer_.on_store([this](const std::optional<Error>& away) { store_changed(away); });
@@ -83,7 +87,7 @@ void LocalBroker::stop() {
 // Before the threads start: no other code calls the store yet.
 Store& LocalBroker::prepared(Store& store) {
   Result<void> good = {};
-  if (auto looked = eye_.run_once(store, clock_.now()); !looked) {
+  if (auto looked = refresh_.run_once(store, clock_.now()); !looked) {
     good = std::unexpected(std::move(looked.error()));
   }
   if (good) good = store.flush();
@@ -101,7 +105,7 @@ void LocalBroker::hinted(const Hint& hint) {
 }
 
 void LocalBroker::look_again(const Hint& hint) {
-  if (hint.queues || hint.everything) runner_.wake_at(eye_, TimePoint::min());
+  if (hint.queues || hint.everything) runner_.wake_at(refresh_, TimePoint::min());
   if (hint.schedules || hint.everything) {
     scheduler_.changed();
     runner_.wake_at(scheduler_, TimePoint::min());
@@ -185,14 +189,19 @@ Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& 
 Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& book,
                                      const NewTask& task, TimePoint now,
                                      std::vector<QueueRef>& unknown) const {
-  if (auto good = validate(task, now); !good) return good;
   if (!ask.internal && is_internal(task.type)) {
     return validate_name("task type", task.type, false);
   }
   if (task.callback && !books_.deliveries.can_call_back()) {
     return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
   }
-  return check_queue(ask, book, task.queue, unknown);
+  const std::size_t known = unknown.size();
+  if (auto good = check_queue(ask, book, task.queue, unknown); !good) return good;
+  if (unknown.size() == known && book.find(task.queue) != nullptr) return {};
+  // No queue is created for a task that the store will refuse.
+  auto good = validate(task, now);
+  if (!good) unknown.resize(known);
+  return good;
 }
 
 std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
@@ -285,7 +294,7 @@ void record_put(Books& books, const std::vector<Result<Put>>& results, PutJob& j
           recorder.existing(run.queue, run.type);
         } else {
           recorder.put({result->id, run.queue, run.type, run.client_id},
-                      result->state.value_or(TaskState::queued));
+                       result->state.value_or(TaskState::queued));
         }
       }
     }

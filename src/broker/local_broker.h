@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/alerter.h"
 #include "broker/books.h"
 #include "broker/broker.h"
 #include "broker/bulk_verbs.h"
@@ -39,7 +40,6 @@
 #include "broker/store_clock.h"
 #include "broker/sweeper.h"
 #include "broker/types_past.h"
-#include "broker/alerter.h"
 #include "core/bulk.h"
 #include "core/clock.h"
 #include "store/store.h"
@@ -173,8 +173,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // Reads from the store beside the rounds.
   template <class T>
   void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-            Completion<T> done) {
-    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done));
+            Completion<T> done, ReadCost cost = ReadCost::quick) {
+    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done), cost);
   }
 
   template <class T>
@@ -183,6 +183,13 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void call(const Ask& ask, StoreCall<T> call, Completion<T> done, std::size_t bytes = 0) {
     coalescer_.call<T>(ask.caller, std::move(call), ask.deadline, std::move(done), bytes);
   }
+
+  template <class T>
+  using ActOnTasks =
+      std::move_only_function<Result<T>(Store&, const std::vector<Result<Task>>& tasks, TimePoint)>;
+  template <class T>
+  void call_with_tasks(const Ask& ask, std::vector<TaskId> ids, ActOnTasks<T> act,
+                       Completion<T> done, Parts parts = head_only);
 
   // ---- Checks (local_broker.cc) ----
   // A queue that is not known here is added to `unknown`.
@@ -218,32 +225,26 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                             TimePoint now);
   Result<Queue> store_change(Store& store, const Queue& old, QueueChange& change, TimePoint now);
   void note_queue(const Queue& stored, std::string_view what);
-  Result<void> pick_dead(Store& store, Rounds& rounds);
   void next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
+  void act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
   void next_clear(const std::shared_ptr<Rounds>& rounds);
   void finished(const TaskId& id);
-  Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
+  // Reads the tasks and answers the callers that waited for them.
+  void answer_waiters(std::vector<Waiters::Over> over);
+  Result<States> cancel_now(Store& store, std::span<const TaskId> ids,
+                            std::span<const Result<Task>> tasks, const std::string& reason,
                             std::vector<Cancelled>& cancelled, TimePoint now);
-  Result<void> look_up_changes(Store& store, const std::vector<TaskUpdate>& updates,
-                               std::vector<Changed>& changed) const;
   // Updates of which some move tasks.
   void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
   Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
-                          const std::vector<QueueRef>& unknown, std::vector<Changed>& changed,
-                          TimePoint now);
+                          std::span<const Result<Task>> tasks, const std::vector<QueueRef>& unknown,
+                          std::vector<Changed>& changed, TimePoint now);
   void moved(const States& states, const std::vector<QueueRef>& queues,
              std::vector<Changed>& changed);
   // For a batch (local_bulk.cc).
   struct Acting;
-  struct Looked {
-    std::vector<TaskId> ids = {};  // to be acted on
-    std::size_t bytes = 0;         // that were read
-  };
-  Result<Looked> look_at(Store& store, Acting& acting, std::span<const BulkSeen> tasks,
-                         std::vector<std::optional<Error>>& refused);
   Result<States> act_now(Store& store, Acting& acting, TimePoint now);
-  Result<States> act_on(Store& store, Acting& acting, const std::vector<TaskId>& ids,
-                        TimePoint now);
+  Result<States> act_on(Store& store, Acting& acting, TimePoint now);
   void acted(Acting& acting, const States& states);
 
   // ---- Schedules ----
@@ -253,7 +254,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   Result<Schedule> store_change(Store& store, const Ask& ask, const Schedule& old,
                                 ScheduleChange& change, TimePoint now);
 
-  // ---- Eyes (local_metrics.cc) ----
+  // ---- History (local_history.cc) ----
   static Result<std::vector<Memo>> recall_page(Reader& reader, Walk& walk, TimePoint now);
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);
@@ -274,7 +275,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
 
   StoreClock clock_;
   Books books_;
-  SharedRefresh eye_;
+  SharedRefresh refresh_;
   Sweeper sweeper_;
   Scheduler scheduler_;
   std::optional<Alerter> alerter_;

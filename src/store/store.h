@@ -173,7 +173,8 @@ class Writer {
   virtual Result<void> remove_schedule(std::string_view name, TimePoint now) = 0;
 
   // Fires one tick: if the schedule's `next` is `nominal`, moves it on and puts the task, in one
-  // commit. Another `next`: `conflict`, since another server fired it; so is a paused schedule. The
+  // commit. Another `next`: `conflict`, since another server fired it; so are a paused schedule and
+  // one that has changed since it was seen, whose rule or task may be another by now. The
   // overlap rule may skip the put. The put skips depth and rate, as follow-ups do.
   virtual Result<Fired> fire(const Fire& tick, TimePoint now) = 0;
 

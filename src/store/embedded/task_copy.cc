@@ -20,6 +20,7 @@ TaskCopy copy_task(const State& state, const Slot& slot, Wanted wanted) {
                 .queue = state.queue_at(slot.queue).settings().name,
                 .worker = std::string(state.workers.text(slot.worker)),
                 .wanted = wanted};
+  if (!wanted.head) return copy;
   if (!slot.body.is_in_log() && !wanted.payload) {
     copy.body = without_payload(Blobs::view(slot.body));
   } else {
@@ -47,6 +48,7 @@ std::optional<Task> task_of(TaskCopy&& copy) {
   if (is_final(slot.state)) task.finished_at = slot.moment;
   if (slot.state == TaskState::processing) task.lease_until = slot.moment;
   task.worker = std::move(copy.worker);
+  if (!copy.wanted.head) return task;
   if (!decode_body(copy.body, task, copy.wanted.payload)) return std::nullopt;
   // A body that was read without its payload was read without its checksum.
   if (!copy.wanted.payload && facts_of(task) != slot.facts()) return std::nullopt;

@@ -22,8 +22,12 @@ struct Wanted {
   };
   bool payload = false;
   Notes notes = Notes::none;
+  bool head = true;
 
-  static Wanted of(Parts parts) { return {parts.payload, parts.notes ? Notes::all : Notes::none}; }
+  static Wanted of(Parts parts) {
+    if (!parts.head) return {.head = false};
+    return {parts.payload, parts.notes ? Notes::all : Notes::none};
+  }
   static Wanted of_list(bool full) { return {full, full ? Notes::all : Notes::brief}; }
 };
 
@@ -37,7 +41,7 @@ struct TaskCopy {
   std::string notes = {};
   Wanted wanted = {};
 
-  bool needs_body() const { return body.empty(); }
+  bool needs_body() const { return body.empty() && wanted.head; }
   bool needs_notes() const {
     return notes.empty() && slot.notes && wanted.notes != Wanted::Notes::none;
   }
