@@ -86,7 +86,7 @@ inline constexpr std::size_t error_codes = 10;
 
 struct BrokerMetricsOptions {
   std::size_t types_per_queue = 50;  // whatever is beyond counts as the type `other` of its queue,
-  std::size_t types = 10'000;      // and beyond this one as that of the queue `other`
+  std::size_t types = 10'000;        // and beyond this one as that of the queue `other`
   std::size_t priority_types = 1000;
   bool priorities = false;  // keeps metrics by type and priority
   bool minutes = false;     // keeps what happened minute by minute, for the history

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "broker/alerter.h"
 #include "broker/history.h"
 #include "broker/local_broker.h"
-#include "broker/alerter.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/shared_server.h"
@@ -109,8 +109,8 @@ TEST_P(LocalShared, a_queue_removed_through_one_is_gone_at_the_other) {
               IsOk());
   let_refresh();
   std::vector<std::string> names;
-  const auto seen = must(
-      one_.wait<MetricsSnapshot>([&](auto done) { one_.broker->metrics(one_.ask(), std::move(done)); }));
+  const auto seen = must(one_.wait<MetricsSnapshot>(
+      [&](auto done) { one_.broker->metrics(one_.ask(), std::move(done)); }));
   for (const QueueView& view : seen.queues) names.push_back(view.queue.settings.name);
   EXPECT_THAT(names, Not(Contains("q")));
   EXPECT_THAT(names, Contains("r"));
@@ -127,6 +127,53 @@ TEST_P(LocalShared, a_schedule_ticks_once) {
   EXPECT_THAT(one_.all("q"), SizeIs(9));
   EXPECT_EQ(two_.schedule("s").fired, 9U);
   EXPECT_EQ(logged(one_, "cannot fire") + logged(two_, "cannot fire"), 0U);
+}
+
+// The edit leaves the next tick where it is, so only the schedule's version tells.
+TEST_P(LocalShared, a_tick_that_was_edited_just_before_it_fires_by_the_new_rule) {
+  one_.put_queue(queue("q"));
+  Schedule schedule{.name = "s",
+                    .rule = {.every = 10s},
+                    .task = NewTask{.queue = "q", .payload = "old"},
+                    .overlap = Overlap::allow};
+  one_.put_schedule(schedule);
+  live(9s);
+  schedule = two_.schedule("s");
+  schedule.rule.every = 1h;
+  schedule.task.payload = "new";
+  const TimePoint next = schedule.next;
+  must(two_.wait<Schedule>([&](auto done) {
+    two_.broker->change_schedule(
+        two_.ask(), "s",
+        [&](Schedule& stored) -> Result<void> {
+          stored = schedule;
+          stored.next = next;
+          return {};
+        },
+        std::move(done));
+  }));
+  ASSERT_EQ(server_.direct().schedules("s")->front().next, next);
+  // Only the first broker runs, and it has not read the schedule again.
+  one_.clock.advance(1s);
+  one_.broker->run_services();
+  live(10s);
+  EXPECT_THAT(one_.payloads("q"), ::testing::ElementsAre("new"));
+}
+
+TEST_P(LocalShared, a_schedule_and_a_queue_that_are_removed_do_not_come_back) {
+  one_.put_queue(queue("q"));
+  one_.put_schedule({.name = "s", .rule = {.every = 10s}, .task = NewTask{.queue = "q"}});
+  live(6s);
+  EXPECT_THAT(two_.wait<void>([&](auto done) {
+    two_.broker->remove_schedule(two_.ask(), "s", std::move(done));
+  }),
+              IsOk());
+  EXPECT_THAT(two_.wait<void>([&](auto done) {
+    two_.broker->remove_queue(two_.ask(), "q", true, std::move(done));
+  }),
+              IsOk());
+  live(10s);
+  EXPECT_THAT(server_.direct().queues("q"), FailsWith(ErrorCode::not_found));
 }
 
 TEST_P(LocalShared, a_schedule_that_one_changes_the_other_does_not_fire_as_it_was) {

@@ -77,7 +77,7 @@ void Recorder::taken(const About& task, std::string_view worker, Duration waited
 }
 
 void Recorder::ended(const About& task, Event event, TaskState state, std::optional<Duration> run,
-                    std::string_view error_code) {
+                     std::string_view error_code) {
   const Meaning meaning = meaning_of(event);
   const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
   line.queue->ended(event, run, now_);
@@ -103,7 +103,7 @@ void Recorder::ended(const About& task, Event event, TaskState state, std::optio
 }
 
 void Recorder::happened(const About& task, EventKind what, TaskState state,
-                       std::optional<double> progress) {
+                        std::optional<double> progress) {
   events_.add({.at = now_,
                .what = what,
                .state = state,
@@ -114,7 +114,8 @@ void Recorder::happened(const About& task, EventKind what, TaskState state,
                .progress = progress});
 }
 
-RecordedPuts::RecordedPuts(const std::vector<NewTask>& tasks, const QueueBook& queues, TimePoint now) {
+RecordedPuts::RecordedPuts(const std::vector<NewTask>& tasks, const QueueBook& queues,
+                           TimePoint now) {
   for (const NewTask& task : tasks) {
     const auto* name = std::get_if<std::string>(&task.queue);
     std::string queue;
@@ -137,8 +138,8 @@ void PendingRecords::put(RecordedPuts tasks, TimePoint now) {
   put_.push_back(std::move(tasks));
 }
 
-void PendingRecords::ended(const Lease& lease, const Settlement& settlement, TaskState state, bool lost,
-                   TimePoint now) {
+void PendingRecords::ended(const Lease& lease, const Settlement& settlement, TaskState state,
+                           bool lost, TimePoint now) {
   at_ = now;
   ended_.push_back({.task = recorded_task(lease),
                     .event = settlement.event,

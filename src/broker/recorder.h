@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "broker/books.h"
-#include "broker/events.h"
 #include "broker/broker_metrics.h"
+#include "broker/events.h"
 #include "broker/lease_book.h"
 
 namespace millrace {
