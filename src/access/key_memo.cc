@@ -36,7 +36,7 @@ class MemoReader {
   std::optional<TimePoint> moment(std::string_view field, bool required) {
     if (!required && !object_.contains(field)) return std::nullopt;
     const auto time = parse_time(text(field));
-    if (!time) complain(fmt::format("\"{}\" is no moment", field));
+    if (!time) complain(fmt::format("\"{}\" is not a moment", field));
     return time ? std::optional(*time) : std::nullopt;
   }
 
@@ -63,7 +63,7 @@ class MemoReader {
     if (value == nullptr) return std::nullopt;
     const auto read =
         value->is_string() ? parse_rate(std::string_view(value->get_string())) : parse_rate("");
-    if (!read) complain("\"rate\" is no rate");
+    if (!read) complain("\"rate\" is not a rate");
     return read ? std::optional(*read) : std::nullopt;
   }
 
@@ -97,7 +97,7 @@ Remember to_memo(const Key& key) {
 Result<Key> from_memo(const Memo& memo) {
   const auto corrupt = [&](std::string_view why) {
     return fail(ErrorCode::corrupt,
-                fmt::format("the memo {} is no API key: {}", in_quotes(memo.key), why));
+                fmt::format("the memo {} is not an API key: {}", in_quotes(memo.key), why));
   };
   if (!memo.key.starts_with(memo_prefix) || memo.key.size() == memo_prefix.size()) {
     return corrupt("its name does not begin with key/");

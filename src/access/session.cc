@@ -68,7 +68,7 @@ Remember forget_session(std::string_view id) {
 Result<Session> session_from_memo(const Memo& memo) {
   const auto corrupt = [&](std::string_view why) {
     return fail(ErrorCode::corrupt,
-                fmt::format("the memo {} is no session: {}", in_quotes(memo.key), why));
+                fmt::format("the memo {} is not a session: {}", in_quotes(memo.key), why));
   };
   if (!memo.key.starts_with(session_prefix))
     return corrupt("its name does not begin with $session/");
@@ -139,7 +139,7 @@ std::vector<std::string> SessionBook::surplus(std::string_view key, TimePoint no
   std::size_t all = alive.size();
   for (const auto& session : alive) {
     const bool own = session->key == key;
-    if (all < limits_.all && (!own || of_key < limits_.of_a_key)) continue;
+    if (all < limits_.all && (!own || of_key < limits_.per_key)) continue;
     gone.push_back(session->id);
     --all;
     if (own) --of_key;

@@ -20,9 +20,9 @@
 
 #include "broker/alert.h"
 #include "broker/books.h"
-#include "broker/service.h"
 #include "broker/current_alerts.h"
 #include "broker/recorder.h"
+#include "broker/service.h"
 #include "core/mutex.h"
 #include "store/store.h"
 
@@ -98,7 +98,7 @@ class Conditions {
   struct Condition {
     bool holds = false;
     bool reported = false;  // reported, and not reported as over yet
-    bool held = false;  // it began when one like it had just been reported
+    bool held = false;      // it began when one like it had just been reported
     TimePoint since{};
     TimePoint reported_at{};
     Duration rest{};  // until it is reported again; zero: it was never reported

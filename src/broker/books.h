@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "broker/alert_book.h"
-#include "broker/events.h"
 #include "broker/broker_metrics.h"
+#include "broker/delivery_tasks.h"
+#include "broker/events.h"
 #include "broker/ids.h"
 #include "broker/lease_book.h"
-#include "broker/delivery_tasks.h"
 #include "broker/queue_book.h"
 #include "broker/request.h"
 #include "broker/waiters.h"

@@ -102,7 +102,8 @@ QueueStats Tally::stats(TimePoint now) const {
   return stats;
 }
 
-// ---- BrokerMetrics ------------------------------------------------------------------------------------
+// ---- BrokerMetrics
+// ------------------------------------------------------------------------------------
 
 BrokerMetrics::BrokerMetrics(TimePoint started, const BrokerMetricsOptions& options)
     : started_(started), options_(options) {
@@ -125,7 +126,7 @@ void BrokerMetrics::Writing::find(std::string_view queue) {
   metrics_.mutex_.assert_held();
   if (last_ != nullptr && last_name_ == queue) return;
   last_ = metrics_.entry(queue, &last_name_);
-  last_line_ = {};
+  last_row_ = {};
 }
 
 Tally& BrokerMetrics::Writing::of(std::string_view queue) {
@@ -134,20 +135,21 @@ Tally& BrokerMetrics::Writing::of(std::string_view queue) {
   return last_ == nullptr ? metrics_.others_ : last_->tally;
 }
 
-const BrokerMetrics::Line& BrokerMetrics::Writing::line(std::string_view queue, std::string_view type) {
+const BrokerMetrics::Row& BrokerMetrics::Writing::row(std::string_view queue,
+                                                      std::string_view type) {
   metrics_.mutex_.assert_held();
   find(queue);
-  if (last_line_.type != nullptr && last_ != nullptr && last_type_ == type) return last_line_;
+  if (last_row_.type != nullptr && last_ != nullptr && last_type_ == type) return last_row_;
   const Place place = metrics_.place_of(last_, last_name_, type);
   last_type_ = place.type;
-  last_line_ = {.queue = last_ == nullptr ? &metrics_.others_ : &last_->tally,
-                .type = place.tally,
-                .minute = metrics_.row_of(place)};
-  return last_line_;
+  last_row_ = {.queue = last_ == nullptr ? &metrics_.others_ : &last_->tally,
+               .type = place.tally,
+               .minute = metrics_.row_of(place)};
+  return last_row_;
 }
 
 void BrokerMetrics::Writing::ended(std::string_view type, std::uint8_t priority, bool completed,
-                             std::optional<Duration> run) {
+                                   std::optional<Duration> run) {
   metrics_.mutex_.assert_held();
   if (!metrics_.options_.priorities) return;
   auto& all = metrics_.priorities_;
@@ -162,7 +164,8 @@ void BrokerMetrics::Writing::ended(std::string_view type, std::uint8_t priority,
 }
 
 // Where a type is counted: whatever clients send, the number of names is bounded.
-BrokerMetrics::Place BrokerMetrics::place_of(Entry* entry, std::string_view queue, std::string_view type) {
+BrokerMetrics::Place BrokerMetrics::place_of(Entry* entry, std::string_view queue,
+                                             std::string_view type) {
   if (entry != nullptr) {
     auto& types = entry->types;
     auto found = types.find(type);
@@ -318,7 +321,7 @@ void BrokerMetrics::each_row(TimePoint now, const Visit& visit) {
 }
 
 std::vector<std::pair<TimePoint, RowSum>> BrokerMetrics::sum_minutes(TimePoint now,
-                                                               const Wanted& wanted) {
+                                                                     const Wanted& wanted) {
   std::vector<std::pair<TimePoint, RowSum>> sums;
   each_row(now, [&](TimePoint minute, const MinuteRow& row) {
     if (!wanted(minute, row.queue, row.type)) return;

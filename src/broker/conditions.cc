@@ -155,8 +155,8 @@ void Conditions::set(AlertKind kind, const std::string& queue, bool holds, Alert
   // The one that is reported now was not kept back after all.
   alert.facts.held_back = condition.held_back - (condition.held ? 1 : 0);
   if (!report(condition, std::move(alert))) return;
-  condition.rest =
-      condition.reported ? std::min(condition.rest * 2, longest_rest) : std::max(window_, Duration(1));
+  condition.rest = condition.reported ? std::min(condition.rest * 2, longest_rest)
+                                      : std::max(window_, Duration(1));
   condition.reported = true;
   condition.reported_at = now;
   condition.held = false;
@@ -172,7 +172,8 @@ void Conditions::count_lost(const std::string& queue, std::uint64_t lost, TimePo
   if (lost != 0 && condition.held_back == 0) condition.since = now;
   condition.held_back += lost;
   const bool ever_reported = condition.rest != Duration::zero();
-  if (condition.held_back == 0 || (ever_reported && passed(condition.reported_at, now) < window_)) return;
+  if (condition.held_back == 0 || (ever_reported && passed(condition.reported_at, now) < window_))
+    return;
   Alert alert =
       alert_of(LogLevel::warning, fmt::format("Leases lost: {}", queue),
                fmt::format("{} {} of queue {} ended without a word from {}; the tasks run again",

@@ -35,7 +35,7 @@ struct CurrentAlerts {
   static constexpr std::size_t most = 100;
 
   std::vector<CurrentAlert> alerts = {};  // the gravest first, then the oldest
-  std::uint64_t total = 0;                 // including those that are left out
+  std::uint64_t total = 0;                // including those that are left out
   std::optional<TimePoint> looked_at = std::nullopt;
   std::optional<DiskSpace> disk = std::nullopt;
   bool alerts_sent = false;  // alerts are sent to the operator

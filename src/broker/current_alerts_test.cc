@@ -76,7 +76,8 @@ TEST(CurrentAlerts, the_gravest_come_first_and_then_the_oldest) {
   for (int i = 0; i < 150; ++i) {
     current_alerts.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
   }
-  current_alerts.alerts.push_back({.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
+  current_alerts.alerts.push_back(
+      {.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
   current_alerts.arrange();
   EXPECT_EQ(current_alerts.total, 151U);
   ASSERT_THAT(current_alerts.alerts, SizeIs(CurrentAlerts::most));

@@ -112,7 +112,7 @@ Subject subject_of(const Task& task) {
 }
 
 std::optional<NewTask> DeliveryTasks::alert_of(const Settlement& settlement, const Subject& subject,
-                                         TimePoint now) const {
+                                               TimePoint now) const {
   if (!alerts_ || is_internal(subject.queue)) return std::nullopt;
   const TaskAlert about = alert_about(settlement.event, settlement.error);
   if (about.message.empty()) return std::nullopt;
@@ -151,7 +151,7 @@ void DeliveryTasks::add_to(Settlement& settlement, const Subject& subject, TimeP
 }
 
 std::vector<NewTask> DeliveryTasks::of_cancel(const Subject& subject, const std::string& reason,
-                                        TimePoint now) const {
+                                              TimePoint now) const {
   std::vector<NewTask> tasks;
   if (!webhooks_ || !wants(subject.callback, TaskState::cancelled)) return tasks;
   const TaskError error{.code = "cancelled", .message = reason, .failed_at = now};
@@ -179,7 +179,7 @@ Result<NewTask> DeliveryTasks::again(const Task& task, TimePoint now) const {
 }
 
 NewTask DeliveryTasks::webhook(const Subject& subject, WebhookEvent event, std::size_t room,
-                         TimePoint now) const {
+                               TimePoint now) const {
   event.url = subject.callback->url;
   const std::size_t most = std::min(room, limits::max_payload);
   std::string payload;

@@ -88,7 +88,7 @@ struct EventFilter {
 
 struct EventPage {
   std::vector<EventRecord> events = {};  // oldest first
-  std::uint64_t next = 0;                  // continue after this one
+  std::uint64_t next = 0;                // continue after this one
   bool reset = false;  // some are gone, or never existed: the page begins after the gap
 };
 

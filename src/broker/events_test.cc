@@ -47,22 +47,22 @@ TEST(EventRing, an_event_comes_out_as_it_went_in) {
   EXPECT_EQ(ring.boot(), 7U);
   EXPECT_EQ(ring.last(), 0U);
   const EventRecord taken{.number = 1,
-                            .at = t0,
-                            .what = EventKind::taken,
-                            .id = id_of(3),
-                            .queue = "emails",
-                            .type = "welcome",
-                            .client_id = "shop",
-                            .state = TaskState::processing,
-                            .worker = "w-1"};
+                          .at = t0,
+                          .what = EventKind::taken,
+                          .id = id_of(3),
+                          .queue = "emails",
+                          .type = "welcome",
+                          .client_id = "shop",
+                          .state = TaskState::processing,
+                          .worker = "w-1"};
   EventRecord retrying{.number = 2,
-                         .at = t0 + Duration(5),
-                         .what = EventKind::retrying,
-                         .id = id_of(4),
-                         .queue = "emails",
-                         .state = TaskState::retrying,
-                         .error_code = "smtp",
-                         .progress = 12.5};
+                       .at = t0 + Duration(5),
+                       .what = EventKind::retrying,
+                       .id = id_of(4),
+                       .queue = "emails",
+                       .state = TaskState::retrying,
+                       .error_code = "smtp",
+                       .progress = 12.5};
   for (const EventRecord& each : {taken, retrying}) {
     add(ring, {.at = each.at,
                .what = each.what,
@@ -181,8 +181,7 @@ TEST(EventRing, whatever_the_sizes_the_newest_are_there_as_written) {
     ASSERT_GE(page.events.size(), std::min<std::size_t>(static_cast<std::size_t>(i), 14));
     ASSERT_LE(page.events.size(), 50U);
     ASSERT_EQ(page.events.front().number + page.events.size(), static_cast<std::uint64_t>(i) + 1);
-    for (const EventRecord& event : page.events)
-      ASSERT_EQ(event.client_id, written[event.number]);
+    for (const EventRecord& event : page.events) ASSERT_EQ(event.client_id, written[event.number]);
   }
 }
 

@@ -116,7 +116,7 @@ class Gates {
     std::string text = "It is running";
     if (!task_.worker.empty()) text += fmt::format(" on {}", task_.worker);
     if (task_.started_at) text += fmt::format(" since {}", format_time(*task_.started_at));
-    if (task_.cancel_requested) text += "; its worker is told to cancel it";
+    if (task_.cancel_requested) text += "; its worker is asked to cancel it";
     if (task_.lease_until && *task_.lease_until <= now_) {
       text += "; its lease is over, and it will count as lost soon";
     }

@@ -54,7 +54,7 @@ TEST_F(ExplainTest, running_tasks) {
   expect(one.id, Gate::running, "It is running on worker-7 since 2030-01-01T00:00:00.000Z.");
   EXPECT_EQ(d.explain(one.id).until, t0 + 60s);
   must(d.try_cancel(one.id));
-  EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("told to cancel"));
+  EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("asked to cancel"));
   d.pass(61s);
   EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("its lease is over"));
 }

@@ -45,7 +45,8 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
     runner_.add("schedules", scheduler_);
   }
   runner_.add("waiting for results", books_.waiters);
-  if (options.alerter) runner_.add("looking for alerts", alerter_.emplace(books_, *options.alerter));
+  if (options.alerter)
+    runner_.add("looking for alerts", alerter_.emplace(books_, *options.alerter));
   if (books_.options.manager) runner_.add("manager", manager_);
   if (books_.options.history) runner_.add("history", history_);
   if (books_.traits.several_processes || books_.traits.recovers) {
@@ -285,7 +286,7 @@ void record_put(Books& books, const std::vector<Result<Put>>& results, PutJob& j
           recorder.existing(run.queue, run.type);
         } else {
           recorder.put({result->id, run.queue, run.type, run.client_id},
-                      result->state.value_or(TaskState::queued));
+                       result->state.value_or(TaskState::queued));
         }
       }
     }

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/alerter.h"
 #include "broker/books.h"
 #include "broker/broker.h"
 #include "broker/bulk_verbs.h"
@@ -39,7 +40,6 @@
 #include "broker/store_clock.h"
 #include "broker/sweeper.h"
 #include "broker/types_past.h"
-#include "broker/alerter.h"
 #include "core/bulk.h"
 #include "core/clock.h"
 #include "store/store.h"

@@ -354,7 +354,8 @@ TEST(LocalBroker, delays_end_to_the_millisecond) {
   EXPECT_TRUE(ends_in_time(child));
 }
 
-// ---- BrokerMetrics and workers ------------------------------------------------------------------------
+// ---- BrokerMetrics and workers
+// ------------------------------------------------------------------------
 
 TEST(LocalBroker, metrics_count_what_happened) {
   BrokerDriver d;

@@ -39,7 +39,7 @@ Error changed(const Task& task) {
 struct LocalBroker::Acting {
   const BulkBatch batch;
   const std::optional<QueueRef> new_queue;  // to be created if there is anything for it
-  RecordedTasks recorded = {};                      // those that are acted on, by place
+  RecordedTasks recorded = {};              // those that are acted on, by place
   std::vector<Cancelled> cancelled = {};    // the same, of a cancel
 };
 
@@ -148,17 +148,18 @@ void LocalBroker::acted(Acting& acting, const States& states) {
     case BulkAction::move: {
       std::vector<Changed> changed;
       for (std::size_t i = 0; i < states.size(); ++i) {
-        if (acting.recorded[i]) changed.push_back({i, std::move(*acting.recorded[i]), EventKind::moved});
+        if (acting.recorded[i])
+          changed.push_back({i, std::move(*acting.recorded[i]), EventKind::moved});
       }
       moved(states, std::vector<QueueRef>(states.size(), *request.to), changed);
       return;
     }
     default:
       record(books_, acting.recorded, states,
-           request.action == BulkAction::retry    ? EventKind::retried
-           : request.action == BulkAction::remove ? EventKind::removed
-                                                  : EventKind::changed,
-           now);
+             request.action == BulkAction::retry    ? EventKind::retried
+             : request.action == BulkAction::remove ? EventKind::removed
+                                                    : EventKind::changed,
+             now);
   }
   const bool removes = request.action == BulkAction::remove;
   if (!removes && request.action != BulkAction::cancel) return;

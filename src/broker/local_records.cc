@@ -3,15 +3,15 @@
 namespace millrace {
 
 void record(Books& books, const RecordedTasks& tasks, const Broker::States& states, EventKind what,
-          TimePoint now) {
+            TimePoint now) {
   Recorder recorder(books, now);
   for (std::size_t i = 0; i < states.size() && i < tasks.size(); ++i) {
     if (states[i] && tasks[i]) recorder.happened(about(*tasks[i]), what, *states[i]);
   }
 }
 
-void record_cancelled(Books& books, const std::vector<Cancelled>& tasks, const Broker::States& states,
-                    TimePoint now) {
+void record_cancelled(Books& books, const std::vector<Cancelled>& tasks,
+                      const Broker::States& states, TimePoint now) {
   Recorder recorder(books, now);
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (!states[i] || !tasks[i].task) continue;
@@ -25,7 +25,7 @@ void record_cancelled(Books& books, const std::vector<Cancelled>& tasks, const B
   }
 }
 
-// A delivery attempt is no event.
+// A delivery attempt is not an event.
 std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, const Task& task) {
   if (!update.release && !update.priority && !update.start && !update.queue) return std::nullopt;
   return Changed{place, recorded_task(task),
@@ -35,7 +35,7 @@ std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, co
 }
 
 void record_changed(Books& books, const std::vector<Changed>& tasks, const Broker::States& states,
-                  TimePoint now) {
+                    TimePoint now) {
   if (tasks.empty()) return;
   Recorder recorder(books, now);
   for (const auto& [place, task, what] : tasks) {

@@ -19,15 +19,15 @@ using RecordedTasks = std::vector<std::optional<RecordedTask>>;
 
 // Reports the same event for all tasks that were not refused.
 void record(Books& books, const RecordedTasks& tasks, const Broker::States& states, EventKind what,
-          TimePoint now);
+            TimePoint now);
 
 // A task that is to be cancelled, and what is put if it is.
 struct Cancelled {
   std::optional<RecordedTask> task = std::nullopt;
   RecordedPuts follow_ups = {};
 };
-void record_cancelled(Books& books, const std::vector<Cancelled>& tasks, const Broker::States& states,
-                    TimePoint now);
+void record_cancelled(Books& books, const std::vector<Cancelled>& tasks,
+                      const Broker::States& states, TimePoint now);
 
 // A task that is to be changed, by its place among the updates.
 struct Changed {
@@ -38,6 +38,6 @@ struct Changed {
 // The event of a task that moves names its new queue.
 std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, const Task& task);
 void record_changed(Books& books, const std::vector<Changed>& tasks, const Broker::States& states,
-                  TimePoint now);
+                    TimePoint now);
 
 }  // namespace millrace

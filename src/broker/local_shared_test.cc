@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "broker/alerter.h"
 #include "broker/history.h"
 #include "broker/local_broker.h"
-#include "broker/alerter.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/shared_server.h"
@@ -109,8 +109,8 @@ TEST_P(LocalShared, a_queue_removed_through_one_is_gone_at_the_other) {
               IsOk());
   let_refresh();
   std::vector<std::string> names;
-  const auto seen = must(
-      one_.wait<MetricsSnapshot>([&](auto done) { one_.broker->metrics(one_.ask(), std::move(done)); }));
+  const auto seen = must(one_.wait<MetricsSnapshot>(
+      [&](auto done) { one_.broker->metrics(one_.ask(), std::move(done)); }));
   for (const QueueView& view : seen.queues) names.push_back(view.queue.settings.name);
   EXPECT_THAT(names, Not(Contains("q")));
   EXPECT_THAT(names, Contains("r"));

@@ -210,7 +210,7 @@ Result<void> LocalBroker::look_up_changes(Store& store, const std::vector<TaskUp
   std::vector<TaskId> ids;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    // A delivery attempt is no event.
+    // A delivery attempt is not an event.
     if (!updates[i].release && !updates[i].priority && !updates[i].start) continue;
     ids.push_back(updates[i].id);
     places.push_back(i);
@@ -264,7 +264,7 @@ struct LocalBroker::Rounds {
   QueueRef queue = {};
   Handled sum = {};
   std::vector<TaskId> ids = {};  // of the last piece
-  RecordedTasks recorded = {};           // of the same piece
+  RecordedTasks recorded = {};   // of the same piece
   bool more = true;
 };
 
@@ -327,7 +327,7 @@ void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction ac
       [this, rounds, action, retry](Result<States> states) {
         if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
         record(books_, rounds->recorded, *states, retry ? EventKind::retried : EventKind::removed,
-             clock_.now());
+               clock_.now());
         for (std::size_t i = 0; i < states->size(); ++i) {
           ++((*states)[i] ? rounds->sum.done : rounds->sum.refused);
         }

@@ -51,7 +51,7 @@ std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
 }
 
 std::unique_ptr<RecordedPuts> new_ones_of(const Settlement& settlement, const QueueBook& queues,
-                                     TimePoint now) {
+                                          TimePoint now) {
   if (settlement.follow_ups.empty()) return nullptr;
   return std::make_unique<RecordedPuts>(settlement.follow_ups, queues, now);
 }
@@ -394,7 +394,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
       if (applied) {
         const bool has_code = gist && gist->error;
         recorder.ended(about(note), event, settled->state, now - note.started_at,
-                      has_code ? std::string_view(gist->error->code) : std::string_view());
+                       has_code ? std::string_view(gist->error->code) : std::string_view());
         if (follow_ups) follow_ups->record(recorder);
       }
       const bool gone = !settled && (settled.error().code == ErrorCode::lease_lost ||

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "broker/books.h"
-#include "broker/events.h"
 #include "broker/broker_metrics.h"
+#include "broker/events.h"
 #include "broker/lease_book.h"
 
 namespace millrace {
@@ -79,7 +79,7 @@ class Recorder {
   Tally& of(std::string_view queue) { return metrics_.of(queue); }
 
  private:
-  void count(const BrokerMetrics::Line& line, Counted what);
+  void count(const BrokerMetrics::Row& row, Counted what);
 
   const TimePoint now_;
   // Wakes waiting readers when it is destroyed, so it is destroyed last.

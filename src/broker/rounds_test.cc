@@ -390,7 +390,8 @@ TEST(Rounds, an_idle_store_of_another_kind_is_left_alone) {
   EXPECT_EQ(d.rounds->next_wakeup(), never);
 }
 
-// ---- BrokerMetrics -----------------------------------------------------------------------------------
+// ---- BrokerMetrics
+// -----------------------------------------------------------------------------------
 
 TEST(Rounds, the_metrics_say_what_happened_and_what_is_there) {
   RoundsDriver d({.waiting = {.requests = 3}});

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "broker/books.h"
-#include "broker/service.h"
 #include "broker/recorder.h"
+#include "broker/service.h"
 #include "core/tick.h"
 #include "store/store.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "broker/books.h"
-#include "broker/service.h"
 #include "broker/recorder.h"
+#include "broker/service.h"
 #include "core/clock.h"
 #include "store/store.h"
 

@@ -38,7 +38,7 @@ struct WorkerQueue {
   // ---- Figures ----
   HandlerStats stats = {};
   std::uint64_t handled = 0;  // tasks whose handler ended, well or not
-  Moment rest{};  // of its duration, what is left below a millisecond
+  Moment rest{};              // of its duration, what is left below a millisecond
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t timed_out = 0;

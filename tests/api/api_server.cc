@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>
 
-
 namespace millrace::test {
 
 std::string text_of(const Request& request) {

@@ -10,7 +10,7 @@ export const words = dictionary({
     not_set: 'not set',
     no_limit: 'no limit',
     unlimited: 'unlimited',
-    hints: { rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one a line', moment: 'your time' },
+    hints: { rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one per line', moment: 'your time' },
     wrong: {
       count: (least: string, most: string) => (most ? `A whole number from ${least} to ${most}.` : `A whole number from ${least} on.`),
       number: (least: string, most: string) => (most ? `A number from ${least} to ${most}.` : `A number from ${least} on.`),

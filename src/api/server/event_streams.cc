@@ -89,14 +89,14 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     fmt::format_to(std::back_inserter(text), "id: {}\nevent: reset\ndata: {{}}\n\n", id());
   }
 
-  // What there is to tell now; may be nothing.
+  // What can be sent now; may be nothing.
   std::string news(std::chrono::nanoseconds now) {
     if (now - second_began_ >= second) second_began_ = now, looked_ = 0;
     std::string text;
     const std::uint64_t before = position_;
     const std::size_t room = window_.room(rate(), moment(now));
     const std::uint64_t last = ring_.last();
-    // If no event may be told now, none is looked at.
+    // If no event may be sent now, none is read.
     EventPage page{.next = std::max(position_, last)};
     if (room == 0) {
       pass_over(page.next - before);
@@ -126,8 +126,8 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   }
 
   Rate rate() const {
-    const std::uint32_t most = all_.options_.events_a_second;
-    const std::uint32_t wanted = request_.events_a_second;
+    const std::uint32_t most = all_.options_.events_per_second;
+    const std::uint32_t wanted = request_.events_per_second;
     return {.max = wanted == 0 ? most : std::min(wanted, most), .per = second};
   }
   static TimePoint moment(std::chrono::nanoseconds now) {
@@ -201,7 +201,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   bool read_before_ = false;
   bool behind_ = false;  // there is more to look at
   std::chrono::nanoseconds resting_until_{0};
-  std::chrono::nanoseconds told_;     // when something was last told
+  std::chrono::nanoseconds told_;     // when something was last sent
   std::chrono::nanoseconds checked_;  // when access was last checked
   std::chrono::nanoseconds second_began_{0};
   std::uint64_t looked_ = 0;  // events in that second
