@@ -45,16 +45,16 @@ std::string moment_text(TimePoint moment, TimePoint now) {
   return fmt::format("{} (in {})", format_time(moment), about(moment - now));
 }
 
-std::string rate_text(double a_second) {
-  if (a_second >= 10)
-    return fmt::format("{} a second", number_text(static_cast<std::uint64_t>(a_second + 0.5)));
-  if (a_second >= 1) return fmt::format("{:.1f} a second", a_second);
-  return fmt::format("{:.1f} a minute", a_second * 60);
+std::string rate_text(double per_second) {
+  if (per_second >= 10)
+    return fmt::format("{} per second", number_text(static_cast<std::uint64_t>(per_second + 0.5)));
+  if (per_second >= 1) return fmt::format("{:.1f} per second", per_second);
+  return fmt::format("{:.1f} per minute", per_second * 60);
 }
 
-std::optional<TimePoint> after(std::uint64_t tasks, double a_second, TimePoint now) {
-  if (a_second <= 0) return std::nullopt;
-  const double ms = std::ceil(static_cast<double>(tasks) / a_second * 1000);
+std::optional<TimePoint> after(std::uint64_t tasks, double per_second, TimePoint now) {
+  if (per_second <= 0) return std::nullopt;
+  const double ms = std::ceil(static_cast<double>(tasks) / per_second * 1000);
   if (ms > static_cast<double>(limits::max_delay.count())) return std::nullopt;
   return later(now, Duration(static_cast<Duration::rep>(ms)));
 }

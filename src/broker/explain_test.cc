@@ -137,7 +137,7 @@ TEST_F(ExplainTest, tasks_behind_others) {
   const Explanation why = d.explain(one.id);
   EXPECT_EQ(why.gate, Gate::behind);
   EXPECT_EQ(why.sentence,
-            "About 300 tasks are before it; at 10 a second it should start in about 30 s.");
+            "About 300 tasks are before it; at 10 per second it should start in about 30 s.");
   EXPECT_EQ(why.ahead, 300U);
   EXPECT_EQ(why.estimate, d.now() + 30s);
 }

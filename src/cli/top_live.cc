@@ -159,7 +159,7 @@ class Live {
   void do_pause(const PauseQueue& wish) {
     const bool resume = wish.resume;
     const std::string said =
-        fmt::format("{} {}", in_quotes(wish.queue), resume ? "goes on" : "is paused");
+        fmt::format("{} {}", in_quotes(wish.queue), resume ? "is resumed" : "is paused");
     session_.broker().change_queue(
         {}, wish.queue,
         [resume](QueueSettings& settings) -> Result<void> {

@@ -56,7 +56,7 @@ TEST(Views, rates_of_a_queue_with_a_past_from_before_it_was_made_are_over_that_t
   const Reply reply = server.ask({.target = "/v1/queues/emails/types"});
   ASSERT_EQ(reply.status, 200U) << reply.body;
   EXPECT_THAT(reply.body, HasSubstr(R"("completed":1)"));
-  EXPECT_THAT(reply.body, HasSubstr(R"("rates":{"put":0.003)"));  // not one a second
+  EXPECT_THAT(reply.body, HasSubstr(R"("rates":{"put":0.003)"));  // not one per second
 }
 
 TEST(Views, types_are_for_keys_of_that_queue) {

@@ -15,7 +15,7 @@ class Clock {
     this.now = Date.now() + this.#ahead;
   }
 
-  // The header Date of an answer. It has whole seconds, so less than two are no difference.
+  // The header Date of an answer. It has whole seconds, so less than two seconds are not a difference.
   heard(date: string | null): void {
     const said = date ? Date.parse(date) : NaN;
     if (Number.isNaN(said)) return;

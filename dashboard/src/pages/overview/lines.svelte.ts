@@ -7,7 +7,7 @@ const minutes = 59;
 const seen = 60;
 
 interface Line {
-  done: number[]; // a second
+  done: number[]; // per second
   failed: number[];
 }
 
@@ -62,7 +62,7 @@ interface Counted {
   since: string;
 }
 
-// What went in and out between two answers, a second.
+// What went in and out per second between two answers.
 export class Flow {
   put = $state.raw<number[]>([]);
   done = $state.raw<number[]>([]);
