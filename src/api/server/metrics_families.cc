@@ -161,7 +161,7 @@ void add_queue_families(Families& to, const Shown& shown) {
                     text.sample({{"queue", view.counts.queue}}, figure(view));
                   }});
   };
-  to.push_back({"millrace_queue_tasks", gauge, "Tasks that are there, by state.",
+  to.push_back({"millrace_queue_tasks", gauge, "Tasks in the queue, by state.",
                 snapshot.queues.size(), [&snapshot](MetricsText& text, std::size_t row) {
                   const QueueCounts& counts = snapshot.queues[row].counts;
                   for (std::size_t i = 0; i < state_count; ++i) {
