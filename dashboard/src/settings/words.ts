@@ -16,7 +16,7 @@ export const words = dictionary({
       number: (least: string, most: string) => (most ? `A number from ${least} to ${most}.` : `A number from ${least} on.`),
       or_unlimited: (text: string) => `${text} Or: unlimited.`,
       duration: (least: string, most: string) => `A duration such as 30s or 1h30m, from ${least} to ${most}.`,
-      rate: 'So many in a time, such as 100/1s; the time is a day at most.',
+      rate: 'How many per time, such as 100/1s; the time is at most a day.',
       text: (most: string) => `${most} bytes at most.`,
       url: 'An address that begins with http:// or https://, without spaces, 2,048 bytes at most.',
       moment: 'A day and a time, both complete.',

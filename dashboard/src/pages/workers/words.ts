@@ -40,7 +40,7 @@ export const words = dictionary({
     tasks: 'Tasks it holds',
     not_listed: (n: number) => plural(n, { one: '# more is not listed', other: '# more are not listed' }),
     by_queue: 'By queue',
-    col: { queue: 'Queue', busy: 'Busy', now: 'May use', most: 'Ever', assigned: 'Manager', processed: 'Handled', errors: 'Errors', retried: 'Retried', mean: 'Mean', last_error: 'Last error' },
+    col: { queue: 'Queue', busy: 'Busy', now: 'May use', most: 'At most', assigned: 'Manager', processed: 'Handled', errors: 'Errors', retried: 'Retried', mean: 'Mean', last_error: 'Last error' },
     nothing_fits: 'No worker matches the filter',
     clear_filter: 'Show all',
     no_report: 'This worker takes and settles tasks but sends no reports.',
