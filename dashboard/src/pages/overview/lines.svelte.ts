@@ -96,7 +96,7 @@ export class Flow {
     };
     const last = this.#last;
     this.#last = now;
-    // A server that was started anew, or a queue that was removed, counts less than before.
+    // A server that was restarted, or a queue that was removed, counts less than before.
     if (!last || last.since !== now.since || at - last.at < 500) return;
     const seconds = (at - last.at) / 1000;
     this.own = Math.min(seen, this.own + 1);
