@@ -104,7 +104,7 @@ Result<Key> from_memo(const Memo& memo) {
   }
   boost::system::error_code error;
   const json::value value = json::parse(memo.value, error);
-  if (error || !value.is_object()) return corrupt("it is no JSON object");
+  if (error || !value.is_object()) return corrupt("it is not a JSON object");
   MemoReader reader(value.get_object());
   Key key{.id = memo.key.substr(memo_prefix.size())};
   key.about.name = reader.text("name");
@@ -118,7 +118,7 @@ Result<Key> from_memo(const Memo& memo) {
   key.about.expires = reader.moment("expires", false);
   key.about.rate = reader.rate();
   const auto hash = hash_from_hex(reader.text("sha256"));
-  if (!hash) reader.complain("\"sha256\" is no SHA-256");
+  if (!hash) reader.complain("\"sha256\" is not a SHA-256");
   key.hash = hash.value_or(Hash{});
   // Its rights must be valid today, too; only its end may have passed.
   if (auto ok = validate(key.about, TimePoint::min()); !ok) reader.complain(ok.error().message);

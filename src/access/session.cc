@@ -74,7 +74,7 @@ Result<Session> session_from_memo(const Memo& memo) {
     return corrupt("its name does not begin with $session/");
   boost::system::error_code error;
   const json::value value = json::parse(memo.value, error);
-  if (error || !value.is_object()) return corrupt("it is no JSON object");
+  if (error || !value.is_object()) return corrupt("it is not a JSON object");
   const json::object& object = value.get_object();
   const auto hash = hash_from_hex(text_in(object, "sha256"));
   const auto of_key = hash_from_hex(text_in(object, "key_mark"));

@@ -101,7 +101,7 @@ class Gates {
 
   std::optional<Explanation> ended() const {
     if (!is_final(task_.state)) return std::nullopt;
-    std::string text = fmt::format("It is {} since {}.", name_of(task_.state),
+    std::string text = fmt::format("It ended as {} at {}.", name_of(task_.state),
                                    format_time(task_.finished_at.value_or(task_.updated_at)));
     if (task_.error) {
       text.pop_back();
@@ -113,7 +113,7 @@ class Gates {
 
   std::optional<Explanation> runs() const {
     if (task_.state != TaskState::processing) return std::nullopt;
-    std::string text = "It is running";
+    std::string text = task_.started_at ? "It has been running" : "It is running";
     if (!task_.worker.empty()) text += fmt::format(" on {}", task_.worker);
     if (task_.started_at) text += fmt::format(" since {}", format_time(*task_.started_at));
     if (task_.cancel_requested) text += "; its worker is asked to cancel it";

@@ -41,17 +41,17 @@ TEST_F(ExplainTest, an_unknown_task_is_not_found) {
 TEST_F(ExplainTest, final_tasks) {
   const Put done = put();
   d.settle(d.take_one("emails"), Done{});
-  expect(done.id, Gate::final, "It is completed since 2030-01-01T00:00:00.000Z.");
+  expect(done.id, Gate::final, "It ended as completed at 2030-01-01T00:00:00.000Z.");
   const Put bad = put();
   d.settle(d.take_one("emails"), Failed{error("no such address", "bad_address"), false});
   expect(bad.id, Gate::final,
-         "It is failed since 2030-01-01T00:00:00.000Z: bad_address: no such address.");
+         "It ended as failed at 2030-01-01T00:00:00.000Z: bad_address: no such address.");
 }
 
 TEST_F(ExplainTest, running_tasks) {
   const Put one = put();
   d.take("emails", 1, "worker-7");
-  expect(one.id, Gate::running, "It is running on worker-7 since 2030-01-01T00:00:00.000Z.");
+  expect(one.id, Gate::running, "It has been running on worker-7 since 2030-01-01T00:00:00.000Z.");
   EXPECT_EQ(d.explain(one.id).until, t0 + 60s);
   must(d.try_cancel(one.id));
   EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("asked to cancel"));

@@ -26,7 +26,7 @@ ReadsOptions with_threads(ReadsOptions options, const Traits& traits) {
 LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& options)
     : clock_(clock),
       books_(options.rules, store.traits(), clock.now()),
-      eye_(books_, clock_),
+      refresh_(books_, clock_),
       sweeper_(clock_, books_, options.time_jumps),
       scheduler_(books_),
       manager_(books_),
@@ -50,7 +50,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   if (books_.options.manager) runner_.add("manager", manager_);
   if (books_.options.history) runner_.add("history", history_);
   if (books_.traits.several_processes || books_.traits.recovers) {
-    runner_.add("looking at what others do", eye_);
+    runner_.add("reading changes of other servers", refresh_);
   }
   if (books_.traits.recovers) {
     coalescer_.on_store([this](const std::optional<Error>& away) { store_changed(away); });
@@ -84,7 +84,7 @@ void LocalBroker::stop() {
 // Before the threads start: no other code calls the store yet.
 Store& LocalBroker::prepared(Store& store) {
   Result<void> good = {};
-  if (auto looked = eye_.run_once(store, clock_.now()); !looked) {
+  if (auto looked = refresh_.run_once(store, clock_.now()); !looked) {
     good = std::unexpected(std::move(looked.error()));
   }
   if (good) good = store.flush();
@@ -102,7 +102,7 @@ void LocalBroker::hinted(const Hint& hint) {
 }
 
 void LocalBroker::look_again(const Hint& hint) {
-  if (hint.queues || hint.everything) runner_.wake_at(eye_, TimePoint::min());
+  if (hint.queues || hint.everything) runner_.wake_at(refresh_, TimePoint::min());
   if (hint.schedules || hint.everything) {
     scheduler_.changed();
     runner_.wake_at(scheduler_, TimePoint::min());

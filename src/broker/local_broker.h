@@ -274,7 +274,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
 
   StoreClock clock_;
   Books books_;
-  SharedRefresh eye_;
+  SharedRefresh refresh_;
   Sweeper sweeper_;
   Scheduler scheduler_;
   std::optional<Alerter> alerter_;

@@ -30,9 +30,10 @@ Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
   if (report.worker.empty()) return fail(ErrorCode::invalid, "a beat needs the worker's name");
   if (auto good = check::text("worker", report.worker, limits::max_label); !good) return good;
   if (!ask.internal && is_internal(report.worker)) {
-    return fail(ErrorCode::invalid,
-                fmt::format("worker {} begins with $, which is kept for workers inside the server",
-                            report.worker));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("worker {} begins with $, which is reserved for workers inside the server",
+                    report.worker));
   }
   if (auto good = check::number("processors", report.processors, 0, limits::max_processors);
       !good) {

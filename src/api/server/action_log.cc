@@ -196,7 +196,7 @@ void ActionLog::list(LocalBroker& broker, std::string_view cursor, std::size_t l
                      Completion<ActionPage> done) {
   const auto place = place_of(cursor);
   if (!place) {
-    return done(fail(ErrorCode::invalid, fmt::format("cursor {} is none of ours; use the `next` of "
+    return done(fail(ErrorCode::invalid, fmt::format("cursor {} is not known; use the `next` of "
                                                      "the page before",
                                                      in_quotes(cursor))));
   }
