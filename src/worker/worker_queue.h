@@ -35,7 +35,7 @@ struct WorkerQueue {
   double mean = 0;          // nanoseconds per task; 0: not known
   std::uint32_t ahead = 0;  // how many to prefetch, without a prefetch setting
 
-  // ---- Figures ----
+  // ---- Metrics ----
   HandlerStats stats = {};
   std::uint64_t handled = 0;  // tasks whose handler ended, well or not
   Moment rest{};              // of its duration, what is left below a millisecond
