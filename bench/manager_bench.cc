@@ -47,7 +47,7 @@ void compare(const test::Scenario& scenario, std::uint64_t seeds) {
       .add("p99_ratio_max", p99.greatest)
       .add("weighted_ratio", bench::median(weighted))
       .add("worst_queue_ratio", bench::median(worst))
-      .add("changes_a_round", changes / static_cast<double>(seeds))
+      .add("changes_per_round", changes / static_cast<double>(seeds))
       .print();
 }
 

@@ -76,7 +76,7 @@ Handed next_task(std::string_view body, std::size_t& at) {
 
 std::string payload_text() {
   std::string text =
-      R"({"to":"somebody@example.com","subject":"What the river gives","seq":10000000,"text":")";
+      R"({"to":"someone@example.com","subject":"What the river gives","seq":10000000,"text":")";
   text.append(payload_size - text.size() - 2, 'x');
   return text + R"("})";
 }

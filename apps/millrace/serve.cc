@@ -139,7 +139,7 @@ class Server {
     return error.code == ErrorCode::corrupt ? Exit::corrupt : Exit::failed;
   }
 
-  // The role `scheduler`: whoever looks after processes can ask how it is, and nothing else.
+  // The role `scheduler`: a process supervisor can check its health, and nothing else is served.
   bool only_upkeep() const { return settings_.role == "scheduler"; }
 
   config::Address address() const { return {settings_.listen.host, listener_->port()}; }
@@ -195,8 +195,9 @@ class Server {
           [log = log_](std::string_view warning) { log(LogLevel::warning, std::string(warning)); });
       signals_.wake();
     });
-    for (Told told = signals_.wait(1min); told != Told::woken; told = signals_.wait(1min)) {
-      if (told == Told::stop) leave_while_opening();
+    for (SignalKind signal = signals_.wait(1min); signal != SignalKind::woken;
+         signal = signals_.wait(1min)) {
+      if (signal == SignalKind::stop) leave_while_opening();
     }
     opener.join();
     if (!opened) return fail(opened.error(), cli::store_advice(opened.error(), settings_));
@@ -251,7 +252,7 @@ class Server {
                      .seed = random_seed(),
                      .log = log_};
     options.alerter = alerter_options(settings_);
-    // A store of its own has nobody else to look after it.
+    // A store of its own: no other process does its upkeep.
     options.upkeep = settings_.role != "api" || !traits.several_processes;
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
     if (!only_upkeep()) begin_inner_workers(traits);
@@ -304,10 +305,10 @@ class Server {
     return std::nullopt;
   }
 
-  void change_workers(Told told) {
+  void change_workers(SignalKind signal) {
     if (!workers_) return;
     const std::size_t now = workers_->count();
-    workers_->set_count(told == Told::more ? now + 1 : std::max<std::size_t>(now, 1) - 1);
+    workers_->set_count(signal == SignalKind::more ? now + 1 : std::max<std::size_t>(now, 1) - 1);
     log_(LogLevel::info, "the number of worker processes was changed",
          {{"processes", static_cast<std::int64_t>(workers_->count())}});
   }
@@ -332,10 +333,10 @@ class Server {
     const bool shared = store_->traits().several_processes;
     const bool recovers = store_->traits().recovers;
     while (true) {
-      const Told told = signals_.wait(tick);
-      if (told == Told::stop) return true;
-      if (told == Told::reload) reload();
-      if (told == Told::more || told == Told::fewer) change_workers(told);
+      const SignalKind signal = signals_.wait(tick);
+      if (signal == SignalKind::stop) return true;
+      if (signal == SignalKind::reload) reload();
+      if (signal == SignalKind::more || signal == SignalKind::fewer) change_workers(signal);
       if (workers_) workers_->tend();
       const auto failure = broker_->failure();
       if (failure && !recovers) {

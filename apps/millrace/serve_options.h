@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "api/server/listener.h"
-#include "broker/local_broker.h"
 #include "broker/alerter.h"
+#include "broker/local_broker.h"
 #include "config/config.h"
 #include "core/log.h"
 #include "core/values.h"

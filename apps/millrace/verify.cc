@@ -29,12 +29,12 @@ Result<cli::Verified> verify_store(const StoreUrl& url, const cli::Progress& pro
   const auto report = verify_journal(**disk, progress);
   if (!report) return std::unexpected(report.error());
   cli::Verified verified{.counts = {{"segments", report->segments},
-                                     {"groups", report->groups},
-                                     {"bytes", report->bytes},
-                                     {"tasks", report->tasks},
-                                     {"queues", report->queues},
-                                     {"schedules", report->schedules},
-                                     {"memos", report->memos}},
+                                    {"groups", report->groups},
+                                    {"bytes", report->bytes},
+                                    {"tasks", report->tasks},
+                                    {"queues", report->queues},
+                                    {"schedules", report->schedules},
+                                    {"memos", report->memos}},
                          .damage = report->differences};
   if (report->torn != 0) {
     verified.remarks.push_back(

@@ -63,7 +63,7 @@ test('a pause keeps what comes, and no more than 500 are shown', async ({ page, 
   await expect(rows).toHaveCount(1);
   await page.getByRole('button', { name: 'Resume' }).click();
   await expect(rows).toHaveCount(31);
-  // 500 a second at most are told; the rest is passed over, and that is said.
+  // At most 500 per second are sent; the page says how many were passed over.
   await server.put_many('emails', 3000);
   await expect(page.getByText('skipped: there are too many')).toBeVisible();
   await expect.poll(() => page.locator('tbody tr').count()).toBe(500);

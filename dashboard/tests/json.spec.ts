@@ -20,7 +20,7 @@ test('lines know what closes them', () => {
   expect(lines.map((line) => [line.depth, line.closes])).toEqual([[0, 7], [1, 6], [2, -1], [2, 5], [3, -1], [2, -1], [1, -1], [0, -1]]);
 });
 
-test('what is no JSON stays as it is', () => {
+test('text that is not JSON stays as it is', () => {
   for (const text of ['{"a":', '[1,2', 'undefined', '{]', ']', '"open', '{"a":1}}', "{'a':1}"]) {
     expect(lines_of(text) === null || json_problem(text) !== '', text).toBe(true);
   }

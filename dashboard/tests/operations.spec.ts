@@ -19,7 +19,7 @@ test('operations are shown with their filter, progress and outcome', async ({ pa
   const trial = await server.must('POST', '/v1/bulk', { action: 'cancel', filter: { queue: 'emails' }, dry_run: true });
   await page.goto(`${server.url}/operations`);
   await expect(page.locator(`[data-operation="${trial.id}"]`)).toContainText('dry run');
-  await expect(page.locator(`[data-operation="${trial.id}"]`)).toContainText('1 fit');
+  await expect(page.locator(`[data-operation="${trial.id}"]`)).toContainText('1 match');
 });
 
 test('one that is under way can be stopped', async ({ page, server }) => {

@@ -70,7 +70,7 @@ test('only what was changed is sent, and what others did meanwhile stays', async
   await expect(page.getByRole('button', { name: /^(Edit|Remove) .*refund/ })).toHaveCount(0); // one at a time
   await box(page, 'Retries').fill('');
   await box(page, 'First delay').fill('2s');
-  // Of another type it is no news; of this one it is.
+  // An error of another type changes nothing here; one of this type does.
   await server.must('PATCH', '/v1/queues/payments', { types: { refund: { max_lost: 9 } } });
   await expect(row(page, 'refund')).toContainText('Lost leases until dead 9');
   await expect(page.getByText('was changed by another user')).toHaveCount(0);

@@ -88,7 +88,7 @@ test('looking far can be stopped and gone on with', async ({ page, server }) => 
   await page.getByRole('button', { name: 'Stop' }).click();
   await expect(page.getByText(/^Looked at the newest [\d,]+ tasks so far/)).toBeVisible();
   await expect(rows(page)).toHaveCount(0);
-  await page.getByRole('button', { name: 'Look further' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await expect(row(page, old)).toBeVisible();
 });
 

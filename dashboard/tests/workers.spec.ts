@@ -51,7 +51,7 @@ test.describe('with a manager', () => {
     await expect(page.locator('[data-figure="manager"]')).toHaveText('on');
     await expect(page.locator('[data-figure="desired"]')).toHaveText(/^\d+$/);
     await page.getByRole('button', { name: 'Details of mailer-1' }).click();
-    await expect(page.locator('[data-told="emails"]')).toHaveText(/^\d+$/, { timeout: 15_000 }); // of its next round
+    await expect(page.locator('[data-assigned="emails"]')).toHaveText(/^\d+$/, { timeout: 15_000 }); // of its next round
   });
 });
 

@@ -27,7 +27,7 @@ class CannotSucceed extends Error {}
 // The work itself. What it returns is the task's result; an exception is a failure.
 async function handle(task) {
   const { to } = task.payload;
-  if (!to.includes('@')) throw new CannotSucceed(`${to} is no address`);
+  if (!to.includes('@')) throw new CannotSucceed(`${to} is not an address`);
   return { sent: to, attempt: (task.counters?.attempts ?? 0) + 1 };
 }
 

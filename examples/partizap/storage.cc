@@ -27,7 +27,7 @@ Result<std::filesystem::path> Storage::path_of(std::string_view key) const {
   const std::filesystem::path relative(key);
   if (!is_key(relative) || key.find('\0') != key.npos) {
     return fail(ErrorCode::invalid,
-                fmt::format("\"{}\" is no key: names, with / between them, are allowed", key));
+                fmt::format("\"{}\" is not a key: names, with / between them, are allowed", key));
   }
   return directory_ / relative;
 }

@@ -84,7 +84,7 @@ std::error_code write_beside(const fs::path& directory, const fs::path& path,
 
 Result<void> Folder::write(std::string_view name, std::string_view text) const {
   if (name.empty() || name.front() == '.' || name.find('/') != name.npos) {
-    return fail(ErrorCode::invalid, fmt::format("\"{}\" is no name of a file here", name));
+    return fail(ErrorCode::invalid, fmt::format("\"{}\" cannot be the name of a file here", name));
   }
   const fs::path path = directory_ / name;
   std::error_code error = make_directory(directory_);

@@ -36,7 +36,7 @@ constexpr std::string_view usage =
     "                   for a store that no other program works on\n"
     "  --task ID        show this task as the table queue_tasks has it, and end\n"
     "  --help           show this\n\n"
-    "Works until Ctrl-C. Kill it in the middle and start it again: it goes on where it was.\n";
+    "Works until Ctrl-C. Kill it in the middle and start it again: it continues where it was.\n";
 
 struct Arguments {
   std::string store = "journal:./planner-data";
@@ -171,7 +171,7 @@ void retry_dead(millrace::Client& client) {
 
 int show(const std::string& store, const std::string& text) {
   const auto id = millrace::decode<millrace::TaskId>(millrace::encode(text));
-  if (!id) throw Misused(fmt::format("\"{}\" is no id of a task", text));
+  if (!id) throw Misused(fmt::format("\"{}\" is not the id of a task", text));
   millrace::Client client(store);
   const auto task = client.find(*id);
   if (!task) throw millrace::Failure(task.error());

@@ -52,7 +52,7 @@ Result<void> check_needs(const Plan& plan, const std::set<std::string_view>& nam
   for (const Step& step : plan.steps) {
     for (const std::string& needed : step.needs) {
       if (!names.contains(needed)) {
-        return invalid("step {} needs {}, which is no step of plan {}", step.name, needed,
+        return invalid("step {} needs {}, which is not a step of plan {}", step.name, needed,
                        plan.name);
       }
     }
@@ -77,8 +77,8 @@ Result<void> check_artifacts(const Plan& plan, const std::set<std::string_view>&
     }
     for (const std::string& step : artifact.steps) {
       if (!names.contains(step)) {
-        return invalid("artifact {} contains {}, which is no step of plan {}", artifact.file, step,
-                       plan.name);
+        return invalid("artifact {} contains {}, which is not a step of plan {}", artifact.file,
+                       step, plan.name);
       }
     }
   }

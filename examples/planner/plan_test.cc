@@ -56,7 +56,7 @@ TEST(Plan, what_is_wrong_is_named) {
   EXPECT_EQ(wrong([](Plan& plan) { plan.steps[1].name = "roof"; }),
             "plan shed has two steps called roof");
   EXPECT_EQ(wrong([](Plan& plan) { plan.steps[0].needs = {"door"}; }),
-            "step roof needs door, which is no step of plan shed");
+            "step roof needs door, which is not a step of plan shed");
   EXPECT_EQ(wrong([](Plan& plan) { plan.steps[2].needs = {"ground"}; }),
             "steps of plan shed wait for each other: roof, walls, ground");
   EXPECT_EQ(wrong([](Plan& plan) { plan.artifacts.clear(); }),
@@ -70,7 +70,7 @@ TEST(Plan, what_is_wrong_is_named) {
   EXPECT_EQ(wrong([](Plan& plan) { plan.artifacts[1].file = "walls.md"; }),
             "plan shed has two artifacts walls.md");
   EXPECT_EQ(wrong([](Plan& plan) { plan.artifacts[1].steps = {"door"}; }),
-            "artifact roof.json contains door, which is no step of plan shed");
+            "artifact roof.json contains door, which is not a step of plan shed");
 }
 
 TEST(Plan, names_and_files_are_plain) {

@@ -122,9 +122,9 @@ Outcome execute_plan(const PlanExecution& job, Services& services, Context& task
 
 // Tasks may also come over HTTP, and their names become paths.
 void check_paths(const std::string& plan, const std::vector<std::string>& files) {
-  if (!is_name(plan)) refuse({ErrorCode::invalid, fmt::format("\"{}\" is no plan", plan)});
+  if (!is_name(plan)) refuse({ErrorCode::invalid, fmt::format("\"{}\" is not a plan", plan)});
   for (const std::string& file : files) {
-    if (!is_file(file)) refuse({ErrorCode::invalid, fmt::format("\"{}\" is no file", file)});
+    if (!is_file(file)) refuse({ErrorCode::invalid, fmt::format("\"{}\" is not a file", file)});
   }
 }
 

@@ -212,9 +212,10 @@ TEST_F(PlannerTest, no_task_writes_outside_the_output) {
     EXPECT_EQ(p_.find(put->id).state, TaskState::failed);
     return p_.row(put->id).error_message.value_or("");
   };
-  EXPECT_EQ(fails({.plan = "..", .file = "a.md"}), R"(".." is no plan)");
-  EXPECT_EQ(fails({.plan = "shed", .file = "../a.md"}), R"("../a.md" is no file)");
-  EXPECT_EQ(fails({.plan = "shed", .file = "a.md", .files = {"/a.md"}}), R"("/a.md" is no file)");
+  EXPECT_EQ(fails({.plan = "..", .file = "a.md"}), R"(".." is not a plan)");
+  EXPECT_EQ(fails({.plan = "shed", .file = "../a.md"}), R"("../a.md" is not a file)");
+  EXPECT_EQ(fails({.plan = "shed", .file = "a.md", .files = {"/a.md"}}),
+            R"("/a.md" is not a file)");
   EXPECT_TRUE(std::filesystem::is_empty(p_.output.path()));
 }
 

@@ -39,7 +39,7 @@ def handle(task):
     """The work itself. What it returns is the task's result; an exception is a failure."""
     to = task["payload"]["to"]
     if "@" not in to:
-        raise ValueError(f"{to} is no address")
+        raise ValueError(f"{to} is not an address")
     return {"sent": to, "attempt": task.get("counters", {}).get("attempts", 0) + 1}
 
 

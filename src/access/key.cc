@@ -36,8 +36,9 @@ std::string_view name_of(Scope scope) {
 Result<Scope> scope_from_name(std::string_view name) {
   const auto* found = std::ranges::find(scope_names, name);
   if (found != scope_names.end()) return static_cast<Scope>(found - scope_names.begin());
-  return fail(ErrorCode::invalid,
-              fmt::format("{} is no scope; there are put, work, read and admin", in_quotes(name)));
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("{} is not a scope; there are put, work, read and admin", in_quotes(name)));
 }
 
 std::vector<Scope> Scopes::list() const {
@@ -100,10 +101,11 @@ Result<void> validate(const KeyRequest& request, TimePoint now) {
   }
   for (const std::string& each : request.queues) {
     if (is_pattern(each)) continue;
-    return fail(ErrorCode::invalid,
-                fmt::format("{} is no pattern of queue names; allowed are 1 to {} of A-Z a-z 0-9 . "
-                            "_ : - and *, as in emails or shop.*",
-                            in_quotes(each), limits::max_name));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("{} is not a pattern of queue names; allowed are 1 to {} of A-Z a-z 0-9 . "
+                    "_ : - and *, as in emails or shop.*",
+                    in_quotes(each), limits::max_name));
   }
   if (request.scopes.allow(Scope::admin) && !request.queues.empty()) {
     return fail(ErrorCode::invalid,
@@ -140,7 +142,7 @@ Remember forget_memo(std::string_view id) {
 Result<Rate> parse_rate(std::string_view text) {
   const auto bad = [&](std::string_view why) {
     return fail(ErrorCode::invalid,
-                fmt::format("{} is no rate: {}; write how many in how long, as in 100/1s",
+                fmt::format("{} is not a rate: {}; write how many per how long, as in 100/1s",
                             in_quotes(text), why));
   };
   const std::size_t slash = text.find('/');
@@ -148,7 +150,7 @@ Result<Rate> parse_rate(std::string_view text) {
   Rate rate;
   const char* end = text.data() + slash;
   const auto [stop, error] = std::from_chars(text.data(), end, rate.max);
-  if (error != std::errc() || stop != end) return bad("what comes before the / is no number");
+  if (error != std::errc() || stop != end) return bad("what comes before the / is not a number");
   const auto per = parse_duration(text.substr(slash + 1));
   if (!per) return bad(per.error().message);
   rate.per = *per;

@@ -64,7 +64,7 @@ class KeyBook {
   // Takes a number before the keys are read, for replace().
   std::uint64_t begin_reading();
   // All keys as a store had them; nothing happens if the result of a later reading is already here.
-  // Keys that stay keep what they have used of their rate. Memos that are no keys are returned as
+  // Keys that stay keep what they have used of their rate. Memos that are not keys are returned as
   // errors; as long as there are some, the server is not open.
   std::vector<Error> replace(const std::vector<Memo>& memos, std::uint64_t reading);
   std::vector<Error> replace(const std::vector<Memo>& memos) {

@@ -36,7 +36,7 @@ class MemoReader {
   std::optional<TimePoint> moment(std::string_view field, bool required) {
     if (!required && !object_.contains(field)) return std::nullopt;
     const auto time = parse_time(text(field));
-    if (!time) complain(fmt::format("\"{}\" is no moment", field));
+    if (!time) complain(fmt::format("\"{}\" is not a moment", field));
     return time ? std::optional(*time) : std::nullopt;
   }
 
@@ -63,7 +63,7 @@ class MemoReader {
     if (value == nullptr) return std::nullopt;
     const auto read =
         value->is_string() ? parse_rate(std::string_view(value->get_string())) : parse_rate("");
-    if (!read) complain("\"rate\" is no rate");
+    if (!read) complain("\"rate\" is not a rate");
     return read ? std::optional(*read) : std::nullopt;
   }
 
@@ -97,14 +97,14 @@ Remember to_memo(const Key& key) {
 Result<Key> from_memo(const Memo& memo) {
   const auto corrupt = [&](std::string_view why) {
     return fail(ErrorCode::corrupt,
-                fmt::format("the memo {} is no API key: {}", in_quotes(memo.key), why));
+                fmt::format("the memo {} is not an API key: {}", in_quotes(memo.key), why));
   };
   if (!memo.key.starts_with(memo_prefix) || memo.key.size() == memo_prefix.size()) {
     return corrupt("its name does not begin with key/");
   }
   boost::system::error_code error;
   const json::value value = json::parse(memo.value, error);
-  if (error || !value.is_object()) return corrupt("it is no JSON object");
+  if (error || !value.is_object()) return corrupt("it is not a JSON object");
   MemoReader reader(value.get_object());
   Key key{.id = memo.key.substr(memo_prefix.size())};
   key.about.name = reader.text("name");
@@ -118,7 +118,7 @@ Result<Key> from_memo(const Memo& memo) {
   key.about.expires = reader.moment("expires", false);
   key.about.rate = reader.rate();
   const auto hash = hash_from_hex(reader.text("sha256"));
-  if (!hash) reader.complain("\"sha256\" is no SHA-256");
+  if (!hash) reader.complain("\"sha256\" is not a SHA-256");
   key.hash = hash.value_or(Hash{});
   // Its rights must be valid today, too; only its end may have passed.
   if (auto ok = validate(key.about, TimePoint::min()); !ok) reader.complain(ok.error().message);

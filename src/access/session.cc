@@ -68,13 +68,13 @@ Remember forget_session(std::string_view id) {
 Result<Session> session_from_memo(const Memo& memo) {
   const auto corrupt = [&](std::string_view why) {
     return fail(ErrorCode::corrupt,
-                fmt::format("the memo {} is no session: {}", in_quotes(memo.key), why));
+                fmt::format("the memo {} is not a session: {}", in_quotes(memo.key), why));
   };
   if (!memo.key.starts_with(session_prefix))
     return corrupt("its name does not begin with $session/");
   boost::system::error_code error;
   const json::value value = json::parse(memo.value, error);
-  if (error || !value.is_object()) return corrupt("it is no JSON object");
+  if (error || !value.is_object()) return corrupt("it is not a JSON object");
   const json::object& object = value.get_object();
   const auto hash = hash_from_hex(text_in(object, "sha256"));
   const auto of_key = hash_from_hex(text_in(object, "key_mark"));
@@ -139,7 +139,7 @@ std::vector<std::string> SessionBook::surplus(std::string_view key, TimePoint no
   std::size_t all = alive.size();
   for (const auto& session : alive) {
     const bool own = session->key == key;
-    if (all < limits_.all && (!own || of_key < limits_.of_a_key)) continue;
+    if (all < limits_.all && (!own || of_key < limits_.per_key)) continue;
     gone.push_back(session->id);
     --all;
     if (own) --of_key;

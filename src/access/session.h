@@ -55,7 +55,7 @@ Result<Session> session_from_memo(const Memo& memo);
 
 struct SessionLimits {
   std::size_t all = 1000;
-  std::size_t of_a_key = 100;
+  std::size_t per_key = 100;
 };
 
 // Safe to use from several threads.

@@ -93,7 +93,7 @@ TEST(SessionBook, a_session_added_while_the_store_was_read_stays) {
 }
 
 TEST(SessionBook, the_oldest_make_room) {
-  SessionBook book({.all = 3, .of_a_key = 2});
+  SessionBook book({.all = 3, .per_key = 2});
   const Key one = admin_key().key;
   const Key two = admin_key().key;
   const auto first = session_of(one, t0);

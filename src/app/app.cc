@@ -95,7 +95,7 @@ int App::run() {
     code = EXIT_FAILURE;
   }
   while (code == EXIT_SUCCESS && !parts_->told_to_stop) {
-    if (signals.wait(look) == Told::stop) break;
+    if (signals.wait(look) == SignalKind::stop) break;
     const auto failure = parts_->broker().failure();
     if (failure && !parts_->broker().traits().recovers) {
       parts_->log(LogLevel::error, failure->message);
@@ -153,9 +153,8 @@ worker::RunMetrics run_metrics_of(const Parts& parts, const std::string& queue) 
 
 QueueMetrics App::metrics(const std::string& queue) const {
   const auto runs = run_metrics_of(*parts_, queue);
-  QueueMetrics metrics{.completed = runs.completed,
-                       .failed = runs.stats.errors,
-                       .retried = runs.stats.retried};
+  QueueMetrics metrics{
+      .completed = runs.completed, .failed = runs.stats.errors, .retried = runs.stats.retried};
   if (runs.handled != 0) {
     metrics.avg_seconds = std::chrono::duration<double>(runs.stats.duration).count() /
                           static_cast<double>(runs.handled);

@@ -113,7 +113,7 @@ TEST(App, dead_letters_are_listed_retried_and_cleared) {
   App app("memory:", in_virtual_time());
   bool fails = true;
   const auto emails = app.handle<Email>("emails", [&](const Email&) -> Outcome {
-    if (fails) return Failed{{.code = "nobody", .message = "no such user"}, false};
+    if (fails) return Failed{{.code = "no_user", .message = "no such user"}, false};
     return Done{"1"};
   });
   const Put first = emails({"a", "1"});
@@ -122,7 +122,7 @@ TEST(App, dead_letters_are_listed_retried_and_cleared) {
   const auto dead = must(app.client().dead({.queue = "emails"}));
   ASSERT_THAT(dead, SizeIs(2));
   EXPECT_EQ(dead[1].id, first.id);
-  EXPECT_EQ(dead[1].error->code, "nobody");
+  EXPECT_EQ(dead[1].error->code, "no_user");
   EXPECT_EQ(dead[1].payload, R"({"to":"a","subject":"1"})");
   fails = false;
   EXPECT_EQ(must(app.client().retry(first.id)), TaskState::queued);

@@ -75,8 +75,8 @@ Result<void> Books::need_queue(Store& store, const QueueRef& queue, TimePoint no
   if (found.error().code != ErrorCode::not_found) return std::unexpected(std::move(found.error()));
   if (name == nullptr) {
     return fail(ErrorCode::not_found,
-                fmt::format("there is no queue {}; only a queue that is called by its name is "
-                            "created by its first task",
+                fmt::format("there is no queue {}; only a put that gives the name of a queue "
+                            "creates it",
                             text_of(queue)));
   }
   if (!options.create_unknown_queues) {

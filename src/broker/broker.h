@@ -262,7 +262,7 @@ class Broker {
   // ---- Workers and the store -------------------------------------------------------------------
 
   virtual void workers(Ask ask, Completion<std::vector<WorkerView>> done) = 0;
-  // A worker's own heartbeat, beside those of its leases: the worker reports, and is told what to
+  // A worker's own heartbeat, beside those of its leases: the worker reports, and learns what to
   // do.
   virtual void beat(Ask ask, WorkerReport report, Completion<Instructions> done) = 0;
   virtual Traits traits() = 0;

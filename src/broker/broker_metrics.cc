@@ -126,7 +126,7 @@ void BrokerMetrics::Writing::find(std::string_view queue) {
   metrics_.mutex_.assert_held();
   if (last_ != nullptr && last_name_ == queue) return;
   last_ = metrics_.entry(queue, &last_name_);
-  last_line_ = {};
+  last_row_ = {};
 }
 
 Tally& BrokerMetrics::Writing::of(std::string_view queue) {
@@ -135,17 +135,17 @@ Tally& BrokerMetrics::Writing::of(std::string_view queue) {
   return last_ == nullptr ? metrics_.others_ : last_->tally;
 }
 
-const BrokerMetrics::Line& BrokerMetrics::Writing::line(std::string_view queue,
-                                                        std::string_view type) {
+const BrokerMetrics::Row& BrokerMetrics::Writing::row(std::string_view queue,
+                                                      std::string_view type) {
   metrics_.mutex_.assert_held();
   find(queue);
-  if (last_line_.type != nullptr && last_ != nullptr && last_type_ == type) return last_line_;
+  if (last_row_.type != nullptr && last_ != nullptr && last_type_ == type) return last_row_;
   const Place place = metrics_.place_of(last_, last_name_, type);
   last_type_ = place.type;
-  last_line_ = {.queue = last_ == nullptr ? &metrics_.others_ : &last_->tally,
-                .type = place.tally,
-                .minute = metrics_.row_of(place)};
-  return last_line_;
+  last_row_ = {.queue = last_ == nullptr ? &metrics_.others_ : &last_->tally,
+               .type = place.tally,
+               .minute = metrics_.row_of(place)};
+  return last_row_;
 }
 
 void BrokerMetrics::Writing::ended(std::string_view type, std::uint8_t priority, bool completed,

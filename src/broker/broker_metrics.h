@@ -103,7 +103,7 @@ class BrokerMetrics {
   TimePoint started() const { return started_; }
 
   // Where an event is counted.
-  struct Line {
+  struct Row {
     Tally* queue = nullptr;
     TypeTally* type = nullptr;
     MinuteRow* minute = nullptr;  // null: minutes are not kept
@@ -121,7 +121,7 @@ class BrokerMetrics {
     Writing& operator=(const Writing&) = delete;
     ~Writing() RELEASE() = default;
     Tally& of(std::string_view queue);
-    const Line& line(std::string_view queue, std::string_view type);
+    const Row& row(std::string_view queue, std::string_view type);
     // By type and priority, if that is switched on.
     void ended(std::string_view type, std::uint8_t priority, bool completed,
                std::optional<Duration> run);
@@ -143,7 +143,7 @@ class BrokerMetrics {
     std::string_view last_name_ = {};
     Entry* last_ = nullptr;
     std::string_view last_type_ = {};
-    Line last_line_ = {};
+    Row last_row_ = {};
   };
 
   QueueStats of(std::string_view queue, TimePoint now);

@@ -92,9 +92,9 @@ std::vector<std::string> names(BrokerMetrics& metrics) {
 void count(BrokerMetrics& metrics, const std::string& queue, const std::string& type,
            TimePoint now = t0) {
   BrokerMetrics::Writing writing(metrics, now);
-  const BrokerMetrics::Line& line = writing.line(queue, type);
-  ++line.type->counts[static_cast<std::size_t>(Counted::put)];
-  if (line.minute != nullptr) ++line.minute->counts[static_cast<std::size_t>(Counted::put)];
+  const BrokerMetrics::Row& row = writing.row(queue, type);
+  ++row.type->counts[static_cast<std::size_t>(Counted::put)];
+  if (row.minute != nullptr) ++row.minute->counts[static_cast<std::size_t>(Counted::put)];
 }
 
 TEST(BrokerMetrics, types_beyond_the_bound_of_a_queue_are_others_of_it) {

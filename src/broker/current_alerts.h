@@ -1,5 +1,5 @@
 // What is not as it should be just now, for clients that look at a server: the conditions that held
-// when the watch (alerter.h) last looked, and how much disk space there is.
+// when the alerter (alerter.h) last checked, and how much disk space there is.
 #pragma once
 
 #include <millrace/time.h>

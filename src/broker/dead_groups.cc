@@ -165,7 +165,7 @@ std::optional<Error> DeadGroups::refusal(const Waiting& waiting, TimePoint now) 
     if (std::ranges::none_of(different, same)) different.push_back(&one.wanted);
   }
   if (different.size() < most_wanted) return std::nullopt;
-  return busy("too many others wait for groups of other queues and types",
+  return busy("too many callers wait for groups of other queues and types",
               std::max(rest, shortest_rest));
 }
 
@@ -247,7 +247,8 @@ void DeadGroups::go_on() {
     }
   }
   for (Waiting& one : late) {
-    one.done(std::unexpected(busy("others were looked for until your time was over", {})));
+    one.done(
+        std::unexpected(busy("other groups were counted until the deadline of the request", {})));
   }
   if (next) start(*next);
 }

@@ -45,16 +45,16 @@ std::string moment_text(TimePoint moment, TimePoint now) {
   return fmt::format("{} (in {})", format_time(moment), about(moment - now));
 }
 
-std::string rate_text(double a_second) {
-  if (a_second >= 10)
-    return fmt::format("{} a second", number_text(static_cast<std::uint64_t>(a_second + 0.5)));
-  if (a_second >= 1) return fmt::format("{:.1f} a second", a_second);
-  return fmt::format("{:.1f} a minute", a_second * 60);
+std::string rate_text(double per_second) {
+  if (per_second >= 10)
+    return fmt::format("{} per second", number_text(static_cast<std::uint64_t>(per_second + 0.5)));
+  if (per_second >= 1) return fmt::format("{:.1f} per second", per_second);
+  return fmt::format("{:.1f} per minute", per_second * 60);
 }
 
-std::optional<TimePoint> after(std::uint64_t tasks, double a_second, TimePoint now) {
-  if (a_second <= 0) return std::nullopt;
-  const double ms = std::ceil(static_cast<double>(tasks) / a_second * 1000);
+std::optional<TimePoint> after(std::uint64_t tasks, double per_second, TimePoint now) {
+  if (per_second <= 0) return std::nullopt;
+  const double ms = std::ceil(static_cast<double>(tasks) / per_second * 1000);
   if (ms > static_cast<double>(limits::max_delay.count())) return std::nullopt;
   return later(now, Duration(static_cast<Duration::rep>(ms)));
 }
@@ -101,7 +101,7 @@ class Gates {
 
   std::optional<Explanation> ended() const {
     if (!is_final(task_.state)) return std::nullopt;
-    std::string text = fmt::format("It is {} since {}.", name_of(task_.state),
+    std::string text = fmt::format("It ended as {} at {}.", name_of(task_.state),
                                    format_time(task_.finished_at.value_or(task_.updated_at)));
     if (task_.error) {
       text.pop_back();
@@ -113,10 +113,10 @@ class Gates {
 
   std::optional<Explanation> runs() const {
     if (task_.state != TaskState::processing) return std::nullopt;
-    std::string text = "It is running";
+    std::string text = task_.started_at ? "It has been running" : "It is running";
     if (!task_.worker.empty()) text += fmt::format(" on {}", task_.worker);
     if (task_.started_at) text += fmt::format(" since {}", format_time(*task_.started_at));
-    if (task_.cancel_requested) text += "; its worker is told to cancel it";
+    if (task_.cancel_requested) text += "; its worker is asked to cancel it";
     if (task_.lease_until && *task_.lease_until <= now_) {
       text += "; its lease is over, and it will count as lost soon";
     }

@@ -41,20 +41,20 @@ TEST_F(ExplainTest, an_unknown_task_is_not_found) {
 TEST_F(ExplainTest, final_tasks) {
   const Put done = put();
   d.settle(d.take_one("emails"), Done{});
-  expect(done.id, Gate::final, "It is completed since 2030-01-01T00:00:00.000Z.");
+  expect(done.id, Gate::final, "It ended as completed at 2030-01-01T00:00:00.000Z.");
   const Put bad = put();
   d.settle(d.take_one("emails"), Failed{error("no such address", "bad_address"), false});
   expect(bad.id, Gate::final,
-         "It is failed since 2030-01-01T00:00:00.000Z: bad_address: no such address.");
+         "It ended as failed at 2030-01-01T00:00:00.000Z: bad_address: no such address.");
 }
 
 TEST_F(ExplainTest, running_tasks) {
   const Put one = put();
   d.take("emails", 1, "worker-7");
-  expect(one.id, Gate::running, "It is running on worker-7 since 2030-01-01T00:00:00.000Z.");
+  expect(one.id, Gate::running, "It has been running on worker-7 since 2030-01-01T00:00:00.000Z.");
   EXPECT_EQ(d.explain(one.id).until, t0 + 60s);
   must(d.try_cancel(one.id));
-  EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("told to cancel"));
+  EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("asked to cancel"));
   d.pass(61s);
   EXPECT_THAT(d.explain(one.id).sentence, HasSubstr("its lease is over"));
 }
@@ -137,7 +137,7 @@ TEST_F(ExplainTest, tasks_behind_others) {
   const Explanation why = d.explain(one.id);
   EXPECT_EQ(why.gate, Gate::behind);
   EXPECT_EQ(why.sentence,
-            "About 300 tasks are before it; at 10 a second it should start in about 30 s.");
+            "About 300 tasks are before it; at 10 per second it should start in about 30 s.");
   EXPECT_EQ(why.ahead, 300U);
   EXPECT_EQ(why.estimate, d.now() + 30s);
 }

@@ -318,7 +318,7 @@ Result<HistoryMemo> HistoryMemo::decode(std::string_view bytes) {
   }
   if (from.good() && from.at_end()) return memo;
   return millrace::fail(ErrorCode::corrupt,
-                        fmt::format("{} bytes that are no history", bytes.size()));
+                        fmt::format("{} bytes that are not a history", bytes.size()));
 }
 
 }  // namespace millrace

@@ -352,7 +352,7 @@ TEST_F(HistoryTest, a_broken_memo_is_written_anew) {
   d.broker->run_services();
   next_minute();
   EXPECT_THAT(history({.until = t0 + 1min}), ElementsAre(Field(&HistoryPoint::put, 1U)));
-  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("is written anew")));
+  EXPECT_THAT(d.logged.lines(), Contains(HasSubstr("is replaced")));
 }
 
 TEST_F(HistoryTest, a_clock_that_was_set_back_loses_nothing) {

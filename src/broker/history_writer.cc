@@ -110,7 +110,7 @@ Result<bool> HistoryWriter::write(Store& store, const HistoryStep& step, TimePoi
         sum = std::move(*before);
       } else {
         books_.log()(LogLevel::error,
-                     fmt::format("memo {} is written anew: {}", key, before.error().message));
+                     fmt::format("memo {} is replaced: {}", key, before.error().message));
       }
     }
     Remember request{.key = key,
@@ -130,7 +130,7 @@ Result<void> HistoryWriter::write_all(Store& store, TimePoint now) {
   while (!pending_.empty()) {
     const auto written = write_next(store, now);
     if (!written) return std::unexpected(written.error());
-    if (!*written) return fail(ErrorCode::conflict, "others write the same memos all the time");
+    if (!*written) return fail(ErrorCode::conflict, "other servers keep writing the same memos");
   }
   return {};
 }

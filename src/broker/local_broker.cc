@@ -53,7 +53,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   if (books_.options.manager) runner_.add("manager", manager_);
   if (books_.options.history) runner_.add("history", history_);
   if (books_.traits.several_processes || books_.traits.recovers) {
-    runner_.add("looking at what others do", refresh_);
+    runner_.add("reading changes of other servers", refresh_);
   }
   if (books_.traits.recovers) {
     coalescer_.on_store([this](const std::optional<Error>& away) { store_changed(away); });

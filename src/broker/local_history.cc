@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t first_page = 16;
 constexpr std::uint32_t greatest_page = 250;
-constexpr std::size_t bytes_a_page = 256 * limits::kib;
+constexpr std::size_t bytes_per_page = 256 * limits::kib;
 
 // In real time: stop() waits no longer than this for a disk that accepts nothing.
 constexpr std::chrono::seconds patience(2);
@@ -30,7 +30,7 @@ constexpr std::chrono::seconds patience(2);
 std::uint32_t next_limit(const std::vector<Memo>& page) {
   std::size_t bytes = page.size();
   for (const Memo& memo : page) bytes += memo.value.size();
-  const std::size_t fit = bytes_a_page * page.size() / std::max<std::size_t>(bytes, 1);
+  const std::size_t fit = bytes_per_page * page.size() / std::max<std::size_t>(bytes, 1);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(fit, first_page, greatest_page));
 }
 

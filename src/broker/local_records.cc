@@ -25,7 +25,7 @@ void record_cancelled(Books& books, const std::vector<Cancelled>& tasks,
   }
 }
 
-// A delivery attempt is no event.
+// A delivery attempt is not an event.
 std::optional<Changed> change_of(std::size_t place, const TaskUpdate& update, const Task& task) {
   if (!update.release && !update.priority && !update.start && !update.queue) return std::nullopt;
   return Changed{place, recorded_task(task),

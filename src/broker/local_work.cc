@@ -122,9 +122,10 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
                                      std::vector<QueueRef>& unknown, TimePoint now) {
   if (auto good = validate(take); !good) return good;
   if (!ask.internal && is_internal(take.worker)) {
-    return fail(ErrorCode::invalid,
-                fmt::format("worker {} begins with $, which is kept for workers inside the server",
-                            take.worker));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("worker {} begins with $, which is reserved for workers inside the server",
+                    take.worker));
   }
   std::vector<std::string> names;
   {

@@ -1,4 +1,4 @@
-// Workers of LocalBroker: who they are, and what they are told.
+// Workers of LocalBroker: who they are, and their instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,9 +30,10 @@ Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
   if (report.worker.empty()) return fail(ErrorCode::invalid, "a beat needs the worker's name");
   if (auto good = check::text("worker", report.worker, limits::max_label); !good) return good;
   if (!ask.internal && is_internal(report.worker)) {
-    return fail(ErrorCode::invalid,
-                fmt::format("worker {} begins with $, which is kept for workers inside the server",
-                            report.worker));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("worker {} begins with $, which is reserved for workers inside the server",
+                    report.worker));
   }
   if (auto good = check::number("processors", report.processors, 0, limits::max_processors);
       !good) {
@@ -67,9 +68,9 @@ bool is_own(const WorkerView& worker) {
 void LocalBroker::workers(Ask /*ask*/, Completion<std::vector<WorkerView>> done) {
   auto workers = books_.leases.workers();
   std::erase_if(workers, is_own);
-  auto told = manager_.assignments();
+  auto assigned = manager_.assignments();
   for (WorkerView& worker : workers) {
-    if (const auto found = told.find(worker.name); found != told.end()) {
+    if (const auto found = assigned.find(worker.name); found != assigned.end()) {
       worker.assignments = std::move(found->second);
     }
   }
@@ -83,9 +84,9 @@ void LocalBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> do
   for (QueueReport& queue : report.queues) {
     queue.last_error = clip(std::move(queue.last_error), shown_error);
   }
-  Instructions told = manager_.instructions(report);
+  Instructions instructions = manager_.instructions(report);
   LeaseBook::Writing(books_.leases).reported(std::move(report), clock_.now());
-  done(std::move(told));
+  done(std::move(instructions));
 }
 
 }  // namespace millrace

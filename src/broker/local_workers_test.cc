@@ -57,7 +57,7 @@ TEST(LocalWorkers, reports_that_make_no_sense_are_refused) {
   };
   EXPECT_EQ(refusal({.worker = ""}), "a beat needs the worker's name");
   EXPECT_EQ(refusal({.worker = "$local"}),
-            "worker $local begins with $, which is kept for workers inside the server");
+            "worker $local begins with $, which is reserved for workers inside the server");
   EXPECT_THAT(refusal({.worker = "a\nb"}), ::testing::HasSubstr("worker"));
   EXPECT_EQ(refusal({.worker = "w", .processors = 100'001}),
             "processors is 100001; allowed are 0 to 100000");

@@ -46,23 +46,23 @@ void Manager::learn(const std::vector<WorkerReport>& reports) {
   }
   std::erase_if(sums_, [&](const auto& entry) { return !names.contains(entry.first); });
   for (const auto& [queue, sum] : done) {
-    lines_.try_emplace(std::string(queue)).first->second.service.add(sum.first, sum.second);
+    known_.try_emplace(std::string(queue)).first->second.service.add(sum.first, sum.second);
   }
 }
 
-QueueLoad Manager::load_of(const QueueCounts& counts, Line& line, TimePoint now) const {
+QueueLoad Manager::load_of(const QueueCounts& counts, KnownQueue& past, TimePoint now) const {
   QueueLoad load{.queue = counts.queue, .ready = counts.ready()};
   const QueueStats stats = books_.metrics.of(counts.queue, now);
   // What became ready was taken, or is there now.
-  const std::uint64_t before = line.ready + line.taken;
+  const std::uint64_t before = past.ready + past.taken;
   const std::uint64_t after = load.ready + stats.taken;
   const double seconds = std::chrono::duration<double>(now - last_round_).count();
-  if (line.known) line.arrivals.add(after > before ? after - before : 0, seconds);
-  line.ready = load.ready;
-  line.taken = stats.taken;
-  line.known = true;
-  load.arrivals = line.arrivals.value();
-  load.service = line.service.value() > 0 ? line.service.value() : stats.mean_run_seconds;
+  if (past.known) past.arrivals.add(after > before ? after - before : 0, seconds);
+  past.ready = load.ready;
+  past.taken = stats.taken;
+  past.known = true;
+  load.arrivals = past.arrivals.value();
+  load.service = past.service.value() > 0 ? past.service.value() : stats.mean_run_seconds;
   if (counts.oldest && *counts.oldest < now) load.oldest = now - *counts.oldest;
   const QueueBook::Reading book(books_.queues);
   const Queue* queue = book.find(std::string_view(counts.queue));
@@ -78,24 +78,24 @@ QueueLoad Manager::load_of(const QueueCounts& counts, Line& line, TimePoint now)
 }
 
 std::vector<QueueLoad> Manager::loads(const std::vector<QueueCounts>& counts, TimePoint now) {
-  for (auto& [name, line] : lines_) line.there = false;
+  for (auto& [name, past] : known_) past.there = false;
   std::vector<QueueLoad> loads;
   for (const QueueCounts& each : counts) {
-    Line& line = lines_.try_emplace(each.queue).first->second;
-    line.there = true;
-    loads.push_back(load_of(each, line, now));
+    KnownQueue& past = known_.try_emplace(each.queue).first->second;
+    past.there = true;
+    loads.push_back(load_of(each, past, now));
   }
-  std::erase_if(lines_, [](const auto& entry) { return !entry.second.there; });
+  std::erase_if(known_, [](const auto& entry) { return !entry.second.there; });
   return loads;
 }
 
-void Manager::tell(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan) {
+void Manager::assign(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan) {
   const Lock lock(mutex_);
-  told_.clear();
+  assigned_.clear();
   for (std::size_t w = 0; w < reports.size(); ++w) {
-    auto& told = told_[reports[w].worker];
+    auto& assigned = assigned_[reports[w].worker];
     for (std::size_t l = 0; l < reports[w].queues.size(); ++l) {
-      told.push_back({reports[w].queues[l].queue, plan.most[w][l]});
+      assigned.push_back({reports[w].queues[l].queue, plan.most[w][l]});
     }
   }
   desired_ = plan.desired;
@@ -122,7 +122,7 @@ Result<TimePoint> Manager::run_once(Store& store, TimePoint now) {
         place = places.emplace(queue.queue, queues.size()).first;
         queues.push_back({.queue = queue.queue});
       }
-      worker.lines.push_back({place->second, queue.most, queue.processors});
+      worker.shares.push_back({place->second, queue.most, queue.processors});
     }
   }
   const AssignmentPlan plan = plan_assignment(queues, workers);
@@ -134,22 +134,22 @@ Result<TimePoint> Manager::run_once(Store& store, TimePoint now) {
                      : fmt::format("{} processors are enough again", processors));
     scarce_ = plan.scarce;
   }
-  tell(reports, plan);
+  assign(reports, plan);
   return later(now, round_every);
 }
 
 Instructions Manager::instructions(const WorkerReport& report) {
   const Lock lock(mutex_);
-  const auto found = told_.find(report.worker);
-  if (found == told_.end() || report.stopping) return {};
+  const auto found = assigned_.find(report.worker);
+  if (found == assigned_.end() || report.stopping) return {};
   // Only about the queues in the report: another worker that uses the name learns nothing more.
   std::vector<Assignment> assignments;
   bool differs = false;
   for (const QueueReport& queue : report.queues) {
-    const auto told = std::ranges::find(found->second, queue.queue, &Assignment::queue);
-    if (told == found->second.end()) continue;  // new: the next round will know it
-    differs = differs || told->processors != queue.processors;
-    assignments.push_back(*told);
+    const auto assigned = std::ranges::find(found->second, queue.queue, &Assignment::queue);
+    if (assigned == found->second.end()) continue;  // new: the next round will know it
+    differs = differs || assigned->processors != queue.processors;
+    assignments.push_back(*assigned);
   }
   if (!differs) return {};
   return {.assignments = std::move(assignments)};
@@ -157,7 +157,7 @@ Instructions Manager::instructions(const WorkerReport& report) {
 
 std::map<std::string, std::vector<Assignment>> Manager::assignments() {
   const Lock lock(mutex_);
-  return told_;
+  return assigned_;
 }
 
 std::uint64_t Manager::desired() {

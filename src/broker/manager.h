@@ -1,4 +1,4 @@
-// Moves processors between queues (S1-082…084): gathers what workers and queues report, lets
+// Moves processors between queues: gathers what workers and queues report, lets
 // core/assignment.h decide, and has instructions ready for the next beat of each worker.
 #pragma once
 
@@ -32,7 +32,7 @@ class Manager final : public Service {
   // For a worker with this report; empty if it already does what it should.
   Instructions instructions(const WorkerReport& report);
 
-  // What each worker was told in the last round, or would be told if it asked.
+  // What each worker was assigned in the last round, and gets with its next beat.
   std::map<std::string, std::vector<Assignment>> assignments();
 
   // How many processors would keep waiting times short, whether there are workers or not.
@@ -45,7 +45,7 @@ class Manager final : public Service {
     Duration busy_time{};
   };
   // What is known of a queue from round to round.
-  struct Line {
+  struct KnownQueue {
     RecentRate arrivals = {};
     RecentMean service = {};
     std::uint64_t ready = 0;
@@ -57,18 +57,18 @@ class Manager final : public Service {
 
   void learn(const std::vector<WorkerReport>& reports);
   std::vector<QueueLoad> loads(const std::vector<QueueCounts>& counts, TimePoint now);
-  QueueLoad load_of(const QueueCounts& counts, Line& line, TimePoint now) const;
-  void tell(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan);
+  QueueLoad load_of(const QueueCounts& counts, KnownQueue& past, TimePoint now) const;
+  void assign(const std::vector<WorkerReport>& reports, const AssignmentPlan& plan);
 
   Books& books_;
   // Used only where services run.
   std::map<std::string, std::map<std::string, Sum, std::less<>>> sums_;  // by worker and queue
-  std::map<std::string, Line, std::less<>> lines_;
+  std::map<std::string, KnownQueue, std::less<>> known_;
   TimePoint last_round_{};
   bool scarce_ = false;
 
   Mutex mutex_;
-  std::map<std::string, std::vector<Assignment>> told_ GUARDED_BY(mutex_);  // by worker
+  std::map<std::string, std::vector<Assignment>> assigned_ GUARDED_BY(mutex_);  // by worker
   std::uint64_t desired_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-// How long tasks wait and run, in seconds; the bounds of S0-175 and S3-068 are among them.
+// How long tasks wait and run, in seconds; the bounds of metrics.compat are among them.
 inline constexpr std::array<double, 18> task_bounds = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600};
 

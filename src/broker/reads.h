@@ -45,7 +45,7 @@ struct ReadsOptions {
 
 struct ReadsStats {
   std::uint64_t reads = 0;    // that were made
-  std::uint64_t refused = 0;  // for want of room
+  std::uint64_t refused = 0;  // because too many waited
   std::uint64_t expired = 0;  // whose deadline passed before their turn
   std::size_t waiting = 0;
 };

@@ -42,30 +42,30 @@ TaskState state_of_new(const NewTask& task, TimePoint now) {
   return task.start && *task.start > now ? TaskState::delayed : TaskState::queued;
 }
 
-void Recorder::count(const BrokerMetrics::Line& line, Counted what) {
+void Recorder::count(const BrokerMetrics::Row& row, Counted what) {
   const auto place = static_cast<std::size_t>(what);
-  ++line.type->counts[place];
-  if (line.minute != nullptr) ++line.minute->counts[place];
+  ++row.type->counts[place];
+  if (row.minute != nullptr) ++row.minute->counts[place];
 }
 
 void Recorder::put(const About& task, TaskState state) {
-  const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
-  line.queue->put(1, now_);
-  count(line, Counted::put);
+  const BrokerMetrics::Row& row = metrics_.row(task.queue, task.type);
+  row.queue->put(1, now_);
+  count(row, Counted::put);
   happened(task, EventKind::put, state);
 }
 
 void Recorder::existing(std::string_view queue, std::string_view type) {
-  count(metrics_.line(queue, type), Counted::existing);
+  count(metrics_.row(queue, type), Counted::existing);
 }
 
 void Recorder::taken(const About& task, std::string_view worker, Duration waited) {
-  const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
-  line.queue->asked(now_);
-  line.queue->taken(waited, now_);
-  count(line, Counted::taken);
-  line.type->waiting.observe(waited);
-  if (line.minute != nullptr) ++line.minute->waited[fine_bucket(waited)];
+  const BrokerMetrics::Row& row = metrics_.row(task.queue, task.type);
+  row.queue->asked(now_);
+  row.queue->taken(waited, now_);
+  count(row, Counted::taken);
+  row.type->waiting.observe(waited);
+  if (row.minute != nullptr) ++row.minute->waited[fine_bucket(waited)];
   events_.add({.at = now_,
                .what = EventKind::taken,
                .state = TaskState::processing,
@@ -79,13 +79,13 @@ void Recorder::taken(const About& task, std::string_view worker, Duration waited
 void Recorder::ended(const About& task, Event event, TaskState state, std::optional<Duration> run,
                      std::string_view error_code) {
   const Meaning meaning = meaning_of(event);
-  const BrokerMetrics::Line& line = metrics_.line(task.queue, task.type);
-  line.queue->ended(event, run, now_);
-  count(line, meaning.counted);
+  const BrokerMetrics::Row& row = metrics_.row(task.queue, task.type);
+  row.queue->ended(event, run, now_);
+  count(row, meaning.counted);
   // A task that is given back has not really run.
   if (run && event != Event::give_back) {
-    line.type->running.observe(*run);
-    if (line.minute != nullptr) ++line.minute->ran[fine_bucket(*run)];
+    row.type->running.observe(*run);
+    if (row.minute != nullptr) ++row.minute->ran[fine_bucket(*run)];
   }
   const bool failed = event == Event::fail || event == Event::exhaust;
   if ((failed || event == Event::done) && !is_internal(task.queue)) {

@@ -79,7 +79,7 @@ class Recorder {
   Tally& of(std::string_view queue) { return metrics_.of(queue); }
 
  private:
-  void count(const BrokerMetrics::Line& line, Counted what);
+  void count(const BrokerMetrics::Row& row, Counted what);
 
   const TimePoint now_;
   // Wakes waiting readers when it is destroyed, so it is destroyed last.

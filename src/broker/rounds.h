@@ -51,7 +51,7 @@ struct RoundsStats {
   std::uint64_t rounds = 0;      // applied
   std::uint64_t requests = 0;    // applied
   std::uint64_t items = 0;       // applied
-  std::uint64_t refused = 0;     // at once, for want of room
+  std::uint64_t refused = 0;     // at once, because too many waited
   std::uint64_t expired = 0;     // whose deadline passed before their round
   std::uint64_t given_back = 0;  // leases whose caller was gone
   std::size_t waiting = 0;

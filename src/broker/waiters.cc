@@ -22,9 +22,10 @@ Result<TimePoint> Waiters::add(TaskId id, CallerId caller, TimePoint until,
   if (count_ >= options_.most) {
     return std::unexpected(
         Error{ErrorCode::limited,
-              fmt::format("{} wait for tasks to finish already; ask again in a second, or without "
-                          "waiting",
-                          options_.most),
+              fmt::format(
+                  "{} callers wait for tasks to finish already; ask again in a second, or without "
+                  "waiting",
+                  options_.most),
               poll_every});
   }
   by_id_[id].push_back({caller, ends_.emplace(until, id), std::move(done)});

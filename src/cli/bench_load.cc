@@ -42,7 +42,7 @@ BenchLoad::BenchLoad(std::vector<std::unique_ptr<HttpBroker>> clients, const Ben
       task_{.queue = plan.queue, .type = "bench", .payload = payload_of(plan.payload)} {}
 
 void BenchLoad::listen(Duration at_most) {
-  if (signals_.wait(at_most) != Told::stop) return;
+  if (signals_.wait(at_most) != SignalKind::stop) return;
   stop_ = true;
   signals_.exit_on_the_next();  // a second Ctrl-C ends the process at once
 }

@@ -118,7 +118,7 @@ Result<TaskId> id_of(const std::string& text) {
 
 std::string outcome_of(const BulkOperation& operation) {
   const BulkProgress& progress = operation.progress;
-  if (operation.request.dry_run) return fmt::format("{} fit", grouped(progress.matched));
+  if (operation.request.dry_run) return fmt::format("{} match", grouped(progress.matched));
   return progress.refused == 0 ? fmt::format("{} done", grouped(progress.done))
                                : fmt::format("{} done, {} refused", grouped(progress.done),
                                              grouped(progress.refused));
@@ -223,7 +223,7 @@ Exit show(const Options& options, Session& session) {
   if (found->finished_at) sheet.add("ended", moment_and_age(*found->finished_at, now));
   sheet.add("looked at",
             fmt::format("{} of about {}", grouped(progress.looked_at), grouped(progress.about)));
-  sheet.add("fit", grouped(progress.matched));
+  sheet.add("matched", grouped(progress.matched));
   sheet.add("done", grouped(progress.done));
   if (progress.refused != 0) {
     sheet.add("refused",

@@ -77,7 +77,7 @@ Result<std::optional<BulkOperation>> followed(BulkOperation operation, Session& 
     session.console().progress(
         operation.request.dry_run ? "counting" : doing_of(operation.request.action),
         operation.progress.looked_at, operation.progress.about);
-    if (signals.wait(Duration{}) == Told::stop) return std::nullopt;
+    if (signals.wait(Duration{}) == SignalKind::stop) return std::nullopt;
     auto now = session.ask<BulkOperation>(&HttpBroker::bulk_operation, operation.id, look_again);
     if (!now) return std::unexpected(std::move(now.error()));
     operation = std::move(*now);
@@ -149,13 +149,13 @@ Exit watch_bulk(BulkOperation operation, Session& session) {
   if (!ended) {
     const Exit exit = session.fail(ended.error());
     session.console().say(
-        fmt::format("The operation goes on inside the server: millrace bulk show {}{}", id,
+        fmt::format("The operation continues inside the server: millrace bulk show {}{}", id,
                     session.server_flag()));
     return exit;
   }
   if (*ended) return tell_end(**ended, session);
   session.console().say(
-      fmt::format("It goes on inside the server.\n"
+      fmt::format("It continues inside the server.\n"
                   "  millrace bulk show {0}{1}    how far it is\n"
                   "  millrace bulk cancel {0}{1}  stops it",
                   id, session.server_flag()));

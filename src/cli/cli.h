@@ -40,7 +40,7 @@ using millrace::Progress;
 // The result of checking a store.
 struct Verified {
   std::vector<std::pair<std::string, std::uint64_t>> counts = {};  // what, and how many
-  std::vector<std::string> remarks = {};                            // worth knowing, not wrong
+  std::vector<std::string> remarks = {};                           // worth knowing, not wrong
   std::vector<std::string> damage = {};
 };
 
@@ -62,8 +62,8 @@ struct Surroundings {
   bool colours = false;   // on `err`
   Clock& clock;
   std::string version = {};
-  std::function<Result<std::unique_ptr<Store>>(const StoreUrl& url, Access access,
-                                               const Progress& progress, const OpeningWarning& warn)>
+  std::function<Result<std::unique_ptr<Store>>(
+      const StoreUrl& url, Access access, const Progress& progress, const OpeningWarning& warn)>
       open_store = nullptr;
   std::function<Result<Verified>(const StoreUrl& url, const Progress& progress)> verify = nullptr;
   // For a database: what is missing; `apply`: it is applied.

@@ -135,7 +135,7 @@ Exit remove(const Options& options, Session& session) {
 Command& add(Command& dead, const std::shared_ptr<Options>& options, const char* name,
              const char* about, Exit (*doing)(const Options&, Session&)) {
   auto& command = dead.add(name, about);
-  command.maybe_words("ID", options->ids, "These");
+  command.maybe_words("ID", options->ids, "The ids of dead letters");
   takes_dead_filter(command, options->filter);
   command.flag("--all", options->all, "All dead letters")
       .flag("-y,--yes", options->yes, "Do not ask");

@@ -99,7 +99,7 @@ class Follower {
       if (ended.error().code != ErrorCode::unavailable) return session_.fail(ended.error());
       session_.console().warn(fmt::format("{}; trying again", ended.error().message));
       Signals signals;
-      if (signals.wait(pause) == Told::stop) return Exit::ok;
+      if (signals.wait(pause) == SignalKind::stop) return Exit::ok;
       pause = std::min(pause * 2, longest_pause);
     }
   }

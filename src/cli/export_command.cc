@@ -200,7 +200,7 @@ void add_export(Command& millrace) {
       .explain(
           "Writes queues, schedules, memos and tasks in all states, the oldest task first. "
           "Changes\n"
-          "nothing. A store must not be in use by another process; a server goes on working.")
+          "nothing. A store must not be in use by another process; a server continues to work.")
       .example("millrace export ./data --output backup.jsonl")
       .example("millrace export http://127.0.0.1:7070 --output backup.jsonl", "of a running server")
       .example("millrace export ./data | gzip > backup.gz")

@@ -123,7 +123,7 @@ void takes_task(Command& command, TaskFlags& flags) {
       .value("--client", flags.client, "TEXT", "The client it is done for")
       .value("--timeout", flags.timeout, "DURATION", "How long a run may take")
       .value("--retries", flags.retries, "N|unlimited", "How often it is retried")
-      .value("--callback", flags.callback, "URL", "The URL that is told of its end")
+      .value("--callback", flags.callback, "URL", "Webhook URL, called when the task ends")
       .value("--keep-for", flags.keep_for, "DURATION", "How long it is kept after its end")
       .values("--meta", flags.meta, "KEY=VALUE", "Metadata beside the payload; may be repeated");
 }

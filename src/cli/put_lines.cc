@@ -41,7 +41,7 @@ class LinePutter {
     // Reading may block for ever, so another thread handles Ctrl-C.
     Signals signals;
     std::jthread listener([&] {
-      if (signals.wait(without_end) == Told::stop) leave();
+      if (signals.wait(without_end) == SignalKind::stop) leave();
     });
     const Exit exit = put_all();
     signals.wake();

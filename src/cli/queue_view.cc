@@ -68,11 +68,9 @@ void add_stats(Sheet& sheet, const QueueStats& stats, TimePoint now) {
   sheet.add("taken", grouped(stats.taken));
   sheet.add("completed", grouped(stats.completed));
   sheet.add("failed", Cell(grouped(stats.failed), stats.failed ? Paint::bad : Paint::none));
-  sheet.add("retried, lost",
-            fmt::format("{}, {}", grouped(stats.retried), grouped(stats.lost)));
-  sheet.add("per second",
-            fmt::format("{} put, {} taken, {} ended", rate_text(stats.put_rate),
-                        rate_text(stats.take_rate), rate_text(stats.finish_rate)));
+  sheet.add("retried, lost", fmt::format("{}, {}", grouped(stats.retried), grouped(stats.lost)));
+  sheet.add("per second", fmt::format("{} put, {} taken, {} ended", rate_text(stats.put_rate),
+                                      rate_text(stats.take_rate), rate_text(stats.finish_rate)));
   sheet.add("waited, ran", fmt::format("{}, {} (mean)", seconds_text(stats.mean_wait_seconds),
                                        seconds_text(stats.mean_run_seconds)));
   sheet.add("last asked for", stats.last_asked ? age(*stats.last_asked, now) : "never");
@@ -183,9 +181,8 @@ Table stats_table(const std::vector<QueueView>& queues) {
                {"WAITED", true},
                {"RAN", true}});
   const auto row = [&](const std::string& name, const QueueStats& stats, bool means) {
-    table.add({name, number_cell(stats.put), number_cell(stats.taken),
-               number_cell(stats.completed), number_cell(stats.failed, Paint::bad),
-               number_cell(stats.retried, Paint::warning),
+    table.add({name, number_cell(stats.put), number_cell(stats.taken), number_cell(stats.completed),
+               number_cell(stats.failed, Paint::bad), number_cell(stats.retried, Paint::warning),
                number_cell(stats.lost, Paint::warning),
                means ? seconds_text(stats.mean_wait_seconds) : "",
                means ? seconds_text(stats.mean_run_seconds) : ""});

@@ -107,8 +107,8 @@ class Live {
     const int ready = poll(files, 2, static_cast<int>(most.count()));
     const auto keys = ready == 0 ? terminal_->give_up_waiting() : terminal_->read_keys();
     for (const KeyPress& each : keys) obey(each);
-    const Told told = signals_.wait(Duration{});
-    if (told == Told::stop || told == Told::reload) quit_ = true;
+    const SignalKind signal = signals_.wait(Duration{});
+    if (signal == SignalKind::stop || signal == SignalKind::reload) quit_ = true;
     std::vector<Answer> answers;
     {
       const Lock lock(mailbox_->mutex);
@@ -159,7 +159,7 @@ class Live {
   void do_pause(const PauseQueue& wish) {
     const bool resume = wish.resume;
     const std::string said =
-        fmt::format("{} {}", in_quotes(wish.queue), resume ? "goes on" : "is paused");
+        fmt::format("{} {}", in_quotes(wish.queue), resume ? "is resumed" : "is paused");
     session_.broker().change_queue(
         {}, wish.queue,
         [resume](QueueSettings& settings) -> Result<void> {

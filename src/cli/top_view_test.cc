@@ -31,11 +31,11 @@ QueueView busy_queue() {
   set(view, TaskState::dead, 1), set(view, TaskState::failed, 1);
   view.counts.oldest = t0 - 95s;
   view.stats = {.mean_run_seconds = 0.25,
-                  .mean_wait_seconds = 12,
-                  .put_rate = 120.4,
-                  .take_rate = 98.26,
-                  .finish_rate = 97.5,
-                  .last_asked = t0 - 1s};
+                .mean_wait_seconds = 12,
+                .put_rate = 120.4,
+                .take_rate = 98.26,
+                .finish_rate = 97.5,
+                .last_asked = t0 - 1s};
   return view;
 }
 

@@ -137,7 +137,7 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
   worker.start();
   std::uint64_t handled = 0;
   auto last_busy = clock.steady();
-  while (signals.wait(look) != Told::stop) {
+  while (signals.wait(look) != SignalKind::stop) {
     if (busy(worker, handled)) last_busy = clock.steady();
     const bool rests = clock.steady() - last_busy >= empty_for;
     if (program.until_empty && rests && nothing_ready(broker, program.handlers)) break;

@@ -41,7 +41,7 @@ struct Need {
 // A processor of a worker, as a queue sees it.
 struct Spot {
   std::size_t worker = 0;
-  std::size_t line = 0;
+  std::size_t share = 0;
 };
 
 class Planner {
@@ -93,12 +93,12 @@ void Planner::look() {
   spots_.resize(queues_.size());
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     free_.push_back(workers_[w].processors);
-    given_.emplace_back(workers_[w].lines.size());
-    for (std::size_t l = 0; l < workers_[w].lines.size(); ++l) {
-      const auto& line = workers_[w].lines[l];
-      if (line.most == 0 || workers_[w].processors == 0) continue;
-      spots_[line.queue].push_back({w, l});
-      needs_[line.queue].limit += std::min(line.most, workers_[w].processors);
+    given_.emplace_back(workers_[w].shares.size());
+    for (std::size_t l = 0; l < workers_[w].shares.size(); ++l) {
+      const auto& share = workers_[w].shares[l];
+      if (share.most == 0 || workers_[w].processors == 0) continue;
+      spots_[share.queue].push_back({w, l});
+      needs_[share.queue].limit += std::min(share.most, workers_[w].processors);
     }
   }
   for (std::size_t q = 0; q < queues_.size(); ++q) {
@@ -125,10 +125,10 @@ bool Planner::give(std::size_t queue) {
   const Spot* best = nullptr;
   bool best_stays = false;
   for (const Spot& spot : spots_[queue]) {
-    const auto& line = workers_[spot.worker].lines[spot.line];
-    const std::uint32_t has = given_[spot.worker][spot.line];
-    if (free_[spot.worker] == 0 || has >= line.most) continue;
-    const bool stays = has < line.now;
+    const auto& share = workers_[spot.worker].shares[spot.share];
+    const std::uint32_t has = given_[spot.worker][spot.share];
+    if (free_[spot.worker] == 0 || has >= share.most) continue;
+    const bool stays = has < share.now;
     const bool better = best == nullptr || (stays && !best_stays) ||
                         (stays == best_stays && free_[spot.worker] > free_[best->worker]);
     if (!better) continue;
@@ -136,10 +136,10 @@ bool Planner::give(std::size_t queue) {
     best_stays = stays;
   }
   if (best == nullptr) return false;
-  const auto& line = workers_[best->worker].lines[best->line];
-  std::uint32_t& has = given_[best->worker][best->line];
+  const auto& share = workers_[best->worker].shares[best->share];
+  std::uint32_t& has = given_[best->worker][best->share];
   const auto more = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      {unit_, free_[best->worker], line.most - has, needs_[queue].limit - needs_[queue].given}));
+      {unit_, free_[best->worker], share.most - has, needs_[queue].limit - needs_[queue].given}));
   free_[best->worker] -= more;
   has += more;
   needs_[queue].given += more;
@@ -203,9 +203,9 @@ bool Planner::is_scarce() const {
 // Whether bounds are in force that only scarcity calls for.
 bool Planner::was_scarce() const {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
-    for (std::size_t l = 0; l < workers_[w].lines.size(); ++l) {
-      const auto& line = workers_[w].lines[l];
-      if (line.now < room_[w][l]) return true;
+    for (std::size_t l = 0; l < workers_[w].shares.size(); ++l) {
+      const auto& share = workers_[w].shares[l];
+      if (share.now < room_[w][l]) return true;
     }
   }
   return false;
@@ -215,22 +215,22 @@ bool Planner::was_scarce() const {
 void Planner::leave_room(std::size_t w) {
   const WorkerCapacity& worker = workers_[w];
   std::vector<std::pair<double, double>> shorter;  // service, processors
-  for (const auto& line : worker.lines) {
-    const Need& need = needs_[line.queue];
-    if (!need.active || line.most == 0) continue;
-    const auto sharers = static_cast<double>(spots_[line.queue].size());
+  for (const auto& share : worker.shares) {
+    const Need& need = needs_[share.queue];
+    if (!need.active || share.most == 0) continue;
+    const auto sharers = static_cast<double>(spots_[share.queue].size());
     shorter.emplace_back(need.service, std::max(1.0, std::ceil(need.load / sharers)));
   }
   std::ranges::sort(shorter);
   for (std::size_t i = 1; i < shorter.size(); ++i) shorter[i].second += shorter[i - 1].second;
-  for (const auto& line : worker.lines) {
-    const double service = needs_[line.queue].service / much_slower;
+  for (const auto& share : worker.shares) {
+    const double service = needs_[share.queue].service / much_slower;
     const auto behind =
         std::ranges::upper_bound(shorter, service, {}, &std::pair<double, double>::first);
     const double reserved = behind == shorter.begin() ? 0 : std::prev(behind)->second;
     const double left = std::max(worker.processors - reserved, std::ceil(worker.processors / 2.0));
     const bool all = left >= worker.processors;
-    room_[w].push_back(all ? line.most : std::min(line.most, static_cast<std::uint32_t>(left)));
+    room_[w].push_back(all ? share.most : std::min(share.most, static_cast<std::uint32_t>(left)));
   }
 }
 
@@ -240,13 +240,13 @@ std::optional<std::size_t> Planner::first_of(std::size_t w) const {
   const WorkerCapacity& worker = workers_[w];
   std::optional<std::size_t> first;
   double best = 0;
-  for (std::size_t l = 0; l < worker.lines.size(); ++l) {
-    const auto& line = worker.lines[l];
-    const Need& need = needs_[line.queue];
-    const double waiting = static_cast<double>(queues_[line.queue].ready) * need.service;
-    if (!must_wait(line.queue) || waiting < busy_for * static_cast<double>(need.given)) continue;
+  for (std::size_t l = 0; l < worker.shares.size(); ++l) {
+    const auto& share = worker.shares[l];
+    const Need& need = needs_[share.queue];
+    const double waiting = static_cast<double>(queues_[share.queue].ready) * need.service;
+    if (!must_wait(share.queue) || waiting < busy_for * static_cast<double>(need.given)) continue;
     // The present one stays while others are about as good.
-    const double rank = given_[w][l] * (line.now >= room_[w][l] ? 1.5 : 1.0);
+    const double rank = given_[w][l] * (share.now >= room_[w][l] ? 1.5 : 1.0);
     if (rank <= best) continue;
     best = rank;
     first = l;
@@ -258,15 +258,15 @@ std::vector<std::uint32_t> Planner::scarce_bounds(std::size_t w) const {
   const WorkerCapacity& worker = workers_[w];
   const auto first = first_of(w);
   const bool contested = std::ranges::any_of(
-      worker.lines, [&](const auto& line) { return line.most > 0 && must_wait(line.queue); });
+      worker.shares, [&](const auto& share) { return share.most > 0 && must_wait(share.queue); });
   // A queue gets the processors it was given as soon as it has waiting tasks.
   std::uint32_t unused = free_[w];
-  for (std::size_t l = 0; l < worker.lines.size(); ++l) {
-    if (queues_[worker.lines[l].queue].ready == 0) unused += given_[w][l];
+  for (std::size_t l = 0; l < worker.shares.size(); ++l) {
+    if (queues_[worker.shares[l].queue].ready == 0) unused += given_[w][l];
   }
   std::vector<std::uint32_t> bounds;
-  for (std::size_t l = 0; l < worker.lines.size(); ++l) {
-    const std::size_t queue = worker.lines[l].queue;
+  for (std::size_t l = 0; l < worker.shares.size(); ++l) {
+    const std::size_t queue = worker.shares[l].queue;
     const std::uint32_t given = given_[w][l];
     std::uint32_t bound = room_[w][l];
     if (needs_[queue].active && needs_[queue].given == 0) {
@@ -293,8 +293,8 @@ AssignmentPlan Planner::plan() {
     const std::uint32_t processors = workers_[w].processors;
     const std::uint32_t step = std::max(1U, (processors + 1) / 2);
     const std::uint32_t chance = std::max(1U, processors / 4);
-    for (std::size_t l = 0; l < workers_[w].lines.size(); ++l) {
-      const std::uint32_t now = std::min(workers_[w].lines[l].now, workers_[w].lines[l].most);
+    for (std::size_t l = 0; l < workers_[w].shares.size(); ++l) {
+      const std::uint32_t now = std::min(workers_[w].shares[l].now, workers_[w].shares[l].most);
       std::uint32_t then = bounds[l];
       // A small difference is chance, and not worth a change.
       const std::uint32_t off = then > now ? then - now : now - then;

@@ -32,13 +32,13 @@ struct QueueLoad {
 
 // What a worker can do.
 struct WorkerCapacity {
-  struct Line {
+  struct QueueShare {
     std::size_t queue = 0;   // its place among the loads
     std::uint32_t most = 0;  // processors that may ever work on it
     std::uint32_t now = 0;   // that may at present
   };
   std::uint32_t processors = 0;
-  std::vector<Line> lines = {};
+  std::vector<QueueShare> shares = {};
 };
 
 // The mean duration of tasks, with the past fading: a round counts half as much as the one six

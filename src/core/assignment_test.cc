@@ -20,7 +20,7 @@ using ::testing::Le;
 std::vector<WorkerCapacity> crew(std::size_t workers, std::uint32_t processors,
                                  std::size_t queues) {
   WorkerCapacity one{.processors = processors};
-  for (std::size_t q = 0; q < queues; ++q) one.lines.push_back({q, processors, processors});
+  for (std::size_t q = 0; q < queues; ++q) one.shares.push_back({q, processors, processors});
   return std::vector<WorkerCapacity>(workers, one);
 }
 
@@ -28,8 +28,8 @@ std::vector<std::uint64_t> by_queue(const std::vector<WorkerCapacity>& workers,
                                     const AssignmentPlan& plan, std::size_t queues) {
   std::vector<std::uint64_t> sums(queues);
   for (std::size_t w = 0; w < workers.size(); ++w) {
-    for (std::size_t l = 0; l < workers[w].lines.size(); ++l) {
-      sums[workers[w].lines[l].queue] += plan.most[w][l];
+    for (std::size_t l = 0; l < workers[w].shares.size(); ++l) {
+      sums[workers[w].shares[l].queue] += plan.most[w][l];
     }
   }
   return sums;
@@ -42,9 +42,9 @@ int settle(const std::vector<QueueLoad>& loads, std::vector<WorkerCapacity>& wor
     plan = plan_assignment(loads, workers);
     bool changed = false;
     for (std::size_t w = 0; w < workers.size(); ++w) {
-      for (std::size_t l = 0; l < workers[w].lines.size(); ++l) {
-        changed = changed || workers[w].lines[l].now != plan.most[w][l];
-        workers[w].lines[l].now = plan.most[w][l];
+      for (std::size_t l = 0; l < workers[w].shares.size(); ++l) {
+        changed = changed || workers[w].shares[l].now != plan.most[w][l];
+        workers[w].shares[l].now = plan.most[w][l];
       }
     }
     if (!changed) return round;
@@ -158,7 +158,7 @@ TEST(Assignment, chance_changes_nothing) {
     plan = plan_assignment(loads, workers);
     changes += plan.most != before ? 1 : 0;
     for (std::size_t w = 0; w < workers.size(); ++w) {
-      for (std::size_t l = 0; l < 3; ++l) workers[w].lines[l].now = plan.most[w][l];
+      for (std::size_t l = 0; l < 3; ++l) workers[w].shares[l].now = plan.most[w][l];
     }
   }
   EXPECT_LE(changes, 2);
@@ -233,20 +233,20 @@ TEST(Assignment, bounds_are_kept_and_no_queue_starves) {
       worker.processors = static_cast<std::uint32_t>(1 + random() % 9);
       for (std::size_t q = 0; q < queues; ++q) {
         const auto most = static_cast<std::uint32_t>(random() % 8);
-        worker.lines.push_back({q, most, static_cast<std::uint32_t>(random() % 9)});
+        worker.shares.push_back({q, most, static_cast<std::uint32_t>(random() % 9)});
       }
     }
     const auto plan = plan_assignment(loads, workers);
     ASSERT_EQ(plan.most, plan_assignment(loads, workers).most);
     for (std::size_t w = 0; w < workers.size(); ++w) {
       for (std::size_t q = 0; q < queues; ++q) {
-        ASSERT_LE(plan.most[w][q], workers[w].lines[q].most);
+        ASSERT_LE(plan.most[w][q], workers[w].shares[q].most);
       }
     }
     const auto sums = by_queue(workers, plan, queues);
     for (std::size_t q = 0; q < queues; ++q) {
       const bool can = std::ranges::any_of(
-          workers, [&](const WorkerCapacity& worker) { return worker.lines[q].most > 0; });
+          workers, [&](const WorkerCapacity& worker) { return worker.shares[q].most > 0; });
       if (can && !loads[q].paused && loads[q].ready > 0) {
         ASSERT_GE(sums[q], 1U) << "queue " << q << " of case " << i;
       }

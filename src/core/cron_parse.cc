@@ -294,7 +294,7 @@ class CronParser {
     value = {.at = at_};
     if (is_letter(peek()) && !shape_->names.empty()) return read_name(value);
     if (!is_digit(peek())) {
-      return refuse(at_, fmt::format("the {} field wants {}, found {}", shape_->name,
+      return refuse(at_, fmt::format("the {} field needs {}, found {}", shape_->name,
                                      shape_->allowed, here()));
     }
     value.number = read_number();
@@ -317,7 +317,7 @@ class CronParser {
       value.named = true;
       return true;
     }
-    return refuse(at_, fmt::format("the {} field wants {}, found {}", shape_->name, shape_->allowed,
+    return refuse(at_, fmt::format("the {} field needs {}, found {}", shape_->name, shape_->allowed,
                                    in_quotes(name)));
   }
 
@@ -329,7 +329,7 @@ class CronParser {
   }
 
   bool refuse_rest() {
-    return refuse(at_, fmt::format("the {} field cannot go on with {}", shape_->name, here()));
+    return refuse(at_, fmt::format("unexpected {} in the {} field", here(), shape_->name));
   }
 
   // A day that is in no month named, in any year: the Gregorian calendar repeats after 400.

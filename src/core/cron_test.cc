@@ -205,25 +205,25 @@ TEST(Cron, a_bad_expression_is_refused_with_the_column_what_is_there_and_what_ma
       {" \t ", R"(the rule is empty; write 5 fields)"},
       {"* * * *", R"(column 8: found 4 fields; write 5 fields)"},
       {"0 0 0 1 1 * 2026", R"(column 13: found 7 fields; write 5 fields)"},
-      {"x * * * *", R"(column 1: the minute field wants a number 0-59 or *, found "x")"},
+      {"x * * * *", R"(column 1: the minute field needs a number 0-59 or *, found "x")"},
       {"0 0 * FOO *",
-       R"(column 7: the month field wants a number 1-12, JAN-DEC or *, found "FOO")"},
-      {"0 0 * * MONDAY", R"(column 9: the weekday field wants a number 0-7, SUN-SAT, *, FRI#2 or )"
+       R"(column 7: the month field needs a number 1-12, JAN-DEC or *, found "FOO")"},
+      {"0 0 * * MONDAY", R"(column 9: the weekday field needs a number 0-7, SUN-SAT, *, FRI#2 or )"
                          R"(FRIL, found "MONDAY")"},
-      {"0 0 * * L", R"(column 9: the weekday field wants a number 0-7, SUN-SAT, *, FRI#2 or FRIL, )"
+      {"0 0 * * L", R"(column 9: the weekday field needs a number 0-7, SUN-SAT, *, FRI#2 or FRIL, )"
                     R"(found "L")"},
       {"0 0 W * *",
-       R"(column 5: the day field wants a number 1-31, *, L, L-n, LW or nW, found "W")"},
-      {"1,,2 * * * *", R"(column 3: the minute field wants a number 0-59 or *, found ",")"},
-      {"1, * * * *", R"(column 3: the minute field wants a number 0-59 or *, found the end of the )"
+       R"(column 5: the day field needs a number 1-31, *, L, L-n, LW or nW, found "W")"},
+      {"1,,2 * * * *", R"(column 3: the minute field needs a number 0-59 or *, found ",")"},
+      {"1, * * * *", R"(column 3: the minute field needs a number 0-59 or *, found the end of the )"
                      R"(field)"},
-      {"1-* * * * *", R"(column 3: the minute field wants a number 0-59 or *, found "*")"},
-      {"1-2-3 * * * *", R"(column 4: the minute field cannot go on with "-")"},
-      {"*5 * * * *", R"(column 2: the minute field cannot go on with "5")"},
-      {"*-5 * * * *", R"(column 2: the minute field cannot go on with "-")"},
-      {"0 0 1-5W * *", R"(column 8: the day field cannot go on with "W")"},
-      {"0 0 LL * *", R"(column 6: the day field cannot go on with "L")"},
-      {"0 0 * * 1-5#2", R"(column 12: the weekday field cannot go on with "#")"},
+      {"1-* * * * *", R"(column 3: the minute field needs a number 0-59 or *, found "*")"},
+      {"1-2-3 * * * *", R"(column 4: unexpected "-" in the minute field)"},
+      {"*5 * * * *", R"(column 2: unexpected "5" in the minute field)"},
+      {"*-5 * * * *", R"(column 2: unexpected "-" in the minute field)"},
+      {"0 0 1-5W * *", R"(column 8: unexpected "W" in the day field)"},
+      {"0 0 LL * *", R"(column 6: unexpected "L" in the day field)"},
+      {"0 0 * * 1-5#2", R"(column 12: unexpected "#" in the weekday field)"},
       {"0 0 1W-5 * *", R"(column 7: 1W is one day and takes no range or step)"},
       {"0 0 L-0 * *", R"(column 7: L-n takes a number 1-30, found "0")"},
       {"0 0 L-31 * *", R"(column 7: L-n takes a number 1-30, found "31")"},
@@ -242,7 +242,7 @@ TEST(Cron, a_bad_expression_is_refused_with_the_column_what_is_there_and_what_ma
       {"@reboot", R"(column 1: unknown name "@reboot"; there are @yearly,)"},
       {"@daily 5", R"(column 8: nothing may follow "@daily")"},
       {"0\n0 * * *", R"(cron "0\x0a0 * * *": column 10: found 4 fields)"},
-      {"0 0 \xd0\x94 * *", R"(cron "0 0 \xd0\x94 * *": column 5: the day field wants)"},
+      {"0 0 \xd0\x94 * *", R"(cron "0 0 \xd0\x94 * *": column 5: the day field needs)"},
   };
   for (const auto& [expression, message] : table) {
     const Result<Cron> parsed = Cron::parse(expression);

@@ -35,7 +35,7 @@ void check_lock_order(const void* mutex, LockRank rank) noexcept {
         static_cast<int>(rank), static_cast<int>(held.rank));
     violated(what.c_str(), std::source_location::current());
   }
-  ensure(held_count < most_held, "a thread holds more mutexes than can be right");
+  ensure(held_count < most_held, "a thread holds more than 16 mutexes");
   held_locks[held_count++] = {mutex, rank};
 }
 

@@ -18,7 +18,7 @@ using LogValue = std::variant<std::string, std::int64_t, double, bool>;
 
 struct LogEntry {
   LogLevel level = LogLevel::info;
-  std::string message = {};  // "retry #2 for task 0190... at 2026-01-02T03:04:05.678Z"
+  std::string message = {};  // "Scheduling retry #2 for task 0190... at 2026-01-02T03:04:05.678Z"
   std::vector<std::pair<std::string_view, LogValue>> facts = {};  // names are literals
 };
 

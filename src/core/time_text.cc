@@ -44,7 +44,7 @@ class TextReader {
     const std::size_t begin = at_;
     for (; at_ < begin + count; ++at_) {
       if (!is_digit(peek())) {
-        return refuse(fmt::format("the {} wants {} digits, found {}", name, count, here()));
+        return refuse(fmt::format("the {} needs {} digits, found {}", name, count, here()));
       }
       number = number * 10 + (peek() - '0');
     }

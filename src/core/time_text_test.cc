@@ -50,9 +50,9 @@ struct Bad {
 
 TEST(TimeText, a_bad_time_is_refused_with_its_column) {
   const Bad table[] = {
-      {"", R"(time "": column 1: the year wants 4 digits, found the end)"},
-      {"26-01-02T03:04:05Z", R"(column 3: the year wants 4 digits, found "-")"},
-      {"+2026-01-02T03:04:05Z", R"(column 1: the year wants 4 digits, found "+")"},
+      {"", R"(time "": column 1: the year needs 4 digits, found the end)"},
+      {"26-01-02T03:04:05Z", R"(column 3: the year needs 4 digits, found "-")"},
+      {"+2026-01-02T03:04:05Z", R"(column 1: the year needs 4 digits, found "+")"},
       {"2026/01/02T03:04:05Z", R"(column 5: expected '-', found "/")"},
       {"2026-13-02T03:04:05Z", R"(column 6: month 13 is out of range 1-12)"},
       {"2026-00-02T03:04:05Z", R"(column 6: month 00 is out of range 1-12)"},
@@ -65,7 +65,7 @@ TEST(TimeText, a_bad_time_is_refused_with_its_column) {
       {"2026-01-02T03:60:00Z", R"(column 15: minute 60 is out of range 0-59)"},
       {"2026-01-02T03:04:61Z", R"(column 18: second 61 is out of range 0-60)"},
       {"2026-01-02T03:04Z", R"(column 17: expected ':', found "Z")"},
-      {"2026-01-02T3:04:05Z", R"(column 13: the hour wants 2 digits, found ":")"},
+      {"2026-01-02T3:04:05Z", R"(column 13: the hour needs 2 digits, found ":")"},
       {"2026-01-02T03:04:05",
        R"(column 20: expected Z or an offset such as +02:00, found the end)"},
       {"2026-01-02T03:04:05,5Z", R"(column 20: expected Z or an offset such as +02:00, found ",")"},
@@ -74,7 +74,7 @@ TEST(TimeText, a_bad_time_is_refused_with_its_column) {
       {"2026-01-02T03:04:05+02:60", R"(column 24: offset minute 60 is out of range 0-59)"},
       {"2026-01-02T03:04:05+0200", R"(column 23: expected ':', found "0")"},
       {"2026-01-02T03:04:05Z ", R"(column 21: nothing may follow, found " ")"},
-      {" 2026-01-02T03:04:05Z", R"(column 1: the year wants 4 digits, found " ")"},
+      {" 2026-01-02T03:04:05Z", R"(column 1: the year needs 4 digits, found " ")"},
       {"2026-01-02T03:04:60Z", R"(second 60 is only a leap second at 23:59:60 UTC)"},
       {"2026-01-02T23:59:60+01:00", R"(second 60 is only a leap second at 23:59:60 UTC)"},
       {"0000-01-01T00:00:00+00:01", R"(the moment is outside the years 0000-9999 in UTC)"},

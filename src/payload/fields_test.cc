@@ -251,7 +251,7 @@ TEST(Fields, numbers_come_back_exactly) {
   EXPECT_EQ(encode(100000.0), "100000");
   EXPECT_EQ(decode<float>(encode(0.1F)), 0.1F);
   EXPECT_EQ(decode<double>("1E2"), 100);
-  // What is no number has no text; what reads it says so.
+  // What is not a number has no text; its reader says so.
   EXPECT_EQ(encode(std::nan("")), "null");
 }
 

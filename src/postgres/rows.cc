@@ -21,19 +21,19 @@ std::int64_t read_integer(std::string_view bytes, std::size_t widest) {
     case 8:
       return read_number<std::int64_t>(bytes.data());
     default:
-      violated("a column that is no integer is read as one", std::source_location::current());
+      violated("a column that is not an integer is read as one", std::source_location::current());
   }
 }
 
 double read_double(std::string_view bytes) {
   if (bytes.size() == 4) return std::bit_cast<float>(read_number<std::int32_t>(bytes.data()));
-  ensure(bytes.size() == 8, "a column that is no double precision is read as one");
+  ensure(bytes.size() == 8, "a column that is not double precision is read as one");
   return std::bit_cast<double>(read_number<std::int64_t>(bytes.data()));
 }
 
 Uuid read_uuid(std::string_view bytes) {
   Uuid id;
-  ensure(bytes.size() == id.bytes.size(), "a column that is no uuid is read as one");
+  ensure(bytes.size() == id.bytes.size(), "a column that is not a uuid is read as one");
   std::memcpy(id.bytes.data(), bytes.data(), id.bytes.size());
   return id;
 }

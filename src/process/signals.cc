@@ -31,22 +31,22 @@ extern "C" void leave_now(int number) {
   _exit(128 + number);
 }
 
-Told meaning(unsigned char word) {
+SignalKind meaning(unsigned char word) {
   switch (word) {
     case wake_word:
-      return Told::woken;
+      return SignalKind::woken;
     case SIGHUP:
-      return Told::reload;
+      return SignalKind::reload;
     case SIGTTIN:
-      return Told::more;
+      return SignalKind::more;
     case SIGTTOU:
-      return Told::fewer;
+      return SignalKind::fewer;
     case SIGCHLD:
-      return Told::child;
+      return SignalKind::child;
     case SIGWINCH:
-      return Told::resized;
+      return SignalKind::resized;
     default:
-      return Told::stop;
+      return SignalKind::stop;
   }
 }
 
@@ -85,13 +85,13 @@ Signals::~Signals() {
   close(writes_);
 }
 
-Told Signals::wait(Duration at_most) {
+SignalKind Signals::wait(Duration at_most) {
   pollfd file{.fd = reads_, .events = POLLIN, .revents = 0};
   const auto ms = std::clamp<Duration::rep>(at_most.count(), 0, std::numeric_limits<int>::max());
   // A signal that interrupts this poll has written to the pipe first.
   poll(&file, 1, static_cast<int>(ms));
   unsigned char word = wake_word;
-  if (read(reads_, &word, 1) != 1) return Told::nothing;
+  if (read(reads_, &word, 1) != 1) return SignalKind::nothing;
   if (word != wake_word) return meaning(word);
   // Many wakes count as one. A signal after them is reported at once.
   while (read(reads_, &word, 1) == 1) {
@@ -99,7 +99,7 @@ Told Signals::wait(Duration at_most) {
     wake();
     return meaning(word);
   }
-  return Told::woken;
+  return SignalKind::woken;
 }
 
 void Signals::wake() {

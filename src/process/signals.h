@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-enum class Told : std::uint8_t {
+enum class SignalKind : std::uint8_t {
   nothing,  // the time is over
   stop,     // SIGTERM or SIGINT
   reload,   // SIGHUP
@@ -30,7 +30,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
   ~Signals();  // restores the previous handlers
 
-  Told wait(Duration at_most);
+  SignalKind wait(Duration at_most);
   // Readable when wait() would return at once, for callers that poll other files, too.
   int file() const { return reads_; }
   // Ends a wait() now or later; from any thread.

@@ -13,33 +13,33 @@ using namespace std::chrono_literals;
 
 TEST(Signals, tell_to_stop_to_reload_and_nothing) {
   Signals signals({SIGHUP, SIGTTIN, SIGTTOU, SIGCHLD});
-  EXPECT_EQ(signals.wait(0ms), Told::nothing);
-  EXPECT_EQ(signals.wait(-1s), Told::nothing);
+  EXPECT_EQ(signals.wait(0ms), SignalKind::nothing);
+  EXPECT_EQ(signals.wait(-1s), SignalKind::nothing);
   raise(SIGHUP);
-  EXPECT_EQ(signals.wait(1min), Told::reload);
+  EXPECT_EQ(signals.wait(1min), SignalKind::reload);
   raise(SIGTERM);
-  EXPECT_EQ(signals.wait(1min), Told::stop);
+  EXPECT_EQ(signals.wait(1min), SignalKind::stop);
   raise(SIGINT);
-  EXPECT_EQ(signals.wait(1min), Told::stop);
+  EXPECT_EQ(signals.wait(1min), SignalKind::stop);
   raise(SIGTTIN);
   raise(SIGTTOU);
   raise(SIGCHLD);
-  EXPECT_EQ(signals.wait(1min), Told::more);
-  EXPECT_EQ(signals.wait(1min), Told::fewer);
-  EXPECT_EQ(signals.wait(1min), Told::child);
+  EXPECT_EQ(signals.wait(1min), SignalKind::more);
+  EXPECT_EQ(signals.wait(1min), SignalKind::fewer);
+  EXPECT_EQ(signals.wait(1min), SignalKind::child);
   raise(SIGPIPE);
-  EXPECT_EQ(signals.wait(0ms), Told::nothing);
+  EXPECT_EQ(signals.wait(0ms), SignalKind::nothing);
 }
 
 TEST(Signals, another_thread_ends_a_wait) {
   Signals signals({SIGHUP, SIGTTIN, SIGTTOU, SIGCHLD});
   std::thread other([&] { signals.wake(); });
-  EXPECT_EQ(signals.wait(1min), Told::woken);
+  EXPECT_EQ(signals.wait(1min), SignalKind::woken);
   other.join();
-  EXPECT_EQ(signals.wait(0ms), Told::nothing);
+  EXPECT_EQ(signals.wait(0ms), SignalKind::nothing);
   signals.wake();
   signals.wake();
-  EXPECT_EQ(signals.wait(1min), Told::woken) << "before the wait counts too";
+  EXPECT_EQ(signals.wait(1min), SignalKind::woken) << "before the wait counts too";
 }
 
 TEST(Signals, a_signal_is_heard_before_the_wakes_around_it_are_forgotten) {
@@ -47,9 +47,9 @@ TEST(Signals, a_signal_is_heard_before_the_wakes_around_it_are_forgotten) {
   signals.wake();
   raise(SIGTERM);
   signals.wake();
-  EXPECT_EQ(signals.wait(1min), Told::stop);
-  EXPECT_EQ(signals.wait(1min), Told::woken);
-  EXPECT_EQ(signals.wait(0ms), Told::nothing);
+  EXPECT_EQ(signals.wait(1min), SignalKind::stop);
+  EXPECT_EQ(signals.wait(1min), SignalKind::woken);
+  EXPECT_EQ(signals.wait(0ms), SignalKind::nothing);
 }
 
 TEST(Signals, are_heard_by_threads_that_were_there_before) {
@@ -63,7 +63,7 @@ TEST(Signals, are_heard_by_threads_that_were_there_before) {
   Signals signals;
   made.count_down();
   raised.wait();
-  EXPECT_EQ(signals.wait(1min), Told::stop);
+  EXPECT_EQ(signals.wait(1min), SignalKind::stop);
   older.join();
 }
 

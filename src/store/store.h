@@ -104,7 +104,7 @@ class Writer {
   // ---- Operate ---------------------------------------------------------------------------------
 
   // Waiting: cancelled now, with the follow-ups (which are checked in any case). Running: the
-  // request is noted, the holder learns of it when it extends; again is no error. Final:
+  // request is noted, the holder learns of it when it extends; a repeat is fine. Final:
   // `conflict`. The result is the state after.
   virtual Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
                                                         TimePoint now) = 0;
@@ -126,7 +126,7 @@ class Writer {
   // deliveries report at the same time. Returns the state after.
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
-  // a task that is already in it is no error. An unknown target: `not_found`; one that is inactive,
+  // a task that is already in it stays there. An unknown target: `not_found`; one that is inactive,
   // draining or being removed: `conflict`, as for a put. Skips depth and rate of the target, as
   // follow-ups do: it is an operator's act. Everything else stays: id, number, state, ready moment,
   // counters, outcome, and so its place among the tasks of the target. The unique key it holds goes

@@ -12,8 +12,8 @@
 namespace millrace::transfer {
 namespace {
 
-constexpr std::uint32_t tasks_a_page = 256;
-constexpr std::uint32_t memos_a_page = 64;
+constexpr std::uint32_t tasks_per_page = 256;
+constexpr std::uint32_t memos_per_page = 64;
 constexpr std::uint64_t widest_window = std::uint64_t{1} << 40U;
 // Operations on many tasks refer to task numbers of this store, so they are not exported.
 constexpr std::string_view operations = "$bulk";
@@ -124,11 +124,11 @@ Result<void> Exporter::read_schedules(Store& store) {
 }
 
 Result<void> Exporter::read_memos(Store& store, TimePoint now) {
-  recall_.limit = memos_a_page;
+  recall_.limit = memos_per_page;
   auto memos = store.recall(recall_, now);
   if (!memos) return std::unexpected(std::move(memos.error()));
   memos_ = std::move(*memos);
-  if (memos_.size() < memos_a_page) {
+  if (memos_.size() < memos_per_page) {
     step_ = Step::tasks;
   } else {
     recall_.after = memos_.back().key;
@@ -161,14 +161,14 @@ Result<void> Exporter::read_tasks(Store& store) {
     return {};
   }
   const TaskNumber end{std::min(next_.value + window_, last_.value + 1)};
-  auto page = store.list({.before = end, .from = next_, .limit = tasks_a_page, .full = true});
+  auto page = store.list({.before = end, .from = next_, .limit = tasks_per_page, .full = true});
   if (!page) return std::unexpected(std::move(page.error()));
   if (page->next) {
     window_ = std::max<std::uint64_t>(window_ / 4, 1);
     return {};
   }
   next_ = end;
-  if (page->tasks.size() < tasks_a_page / 2) window_ = std::min(window_ * 2, widest_window);
+  if (page->tasks.size() < tasks_per_page / 2) window_ = std::min(window_ * 2, widest_window);
   seen_ += page->tasks.size();
   for (Task& task : page->tasks) {
     const auto known = need_queue(store, task.queue);

@@ -168,7 +168,7 @@ Result<void> check(const std::vector<Task>& tasks) {
   for (const Task& task : tasks) {
     if (is_utf8(task.payload) && is_utf8(task.result)) continue;
     return fail(ErrorCode::invalid,
-                fmt::format("task {} holds bytes that are no text, for which a queue-state.json "
+                fmt::format("task {} holds bytes that are not text, for which a queue-state.json "
                             "has no place; export it as lines",
                             to_text(task.id.value)));
   }

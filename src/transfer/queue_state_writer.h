@@ -16,7 +16,7 @@ namespace millrace::transfer {
 //
 // Priorities 7 to 9 are high, 4 to 6 medium, 0 to 3 low. A queued task stands in its line as it
 // would be taken. A delayed task has the status `retrying` until `nextRetryAt`: the document has no
-// other way to say that it waits. What is no JSON becomes a string. Schedules, memos and settings
+// other way to say that it waits. What is not JSON becomes a string. Schedules, memos and settings
 // of queues find no place in it, and are left out.
 Result<ExportReport> write_queue_state(std::istream& lines, std::ostream& out,
                                        const std::string& queue);

@@ -26,7 +26,7 @@ std::vector<RunPtr> runs(std::size_t count) {
   return all;
 }
 
-TEST(Chunk, gives_one_task_a_call) {
+TEST(Chunk, gives_one_task_per_call) {
   Chunk chunk(0, runs(2), {}, Moment{});
   EXPECT_TRUE(chunk.has_several_calls());
   EXPECT_THAT(chunk.next_call(), SizeIs(1));

@@ -84,7 +84,7 @@ class Errors {
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
       const std::string_view part = text.substr(0, end);
-      // Of a very long line only the beginning is kept.
+      // Only the beginning of a very long line is kept.
       line_ += part.substr(0, most_line - std::min(most_line, line_.size()));
       if (end == std::string_view::npos) break;
       text.remove_prefix(end + 1);

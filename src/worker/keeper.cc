@@ -23,8 +23,8 @@ void Worker::Parts::keep() {
     auto answers = std::exchange(heartbeat_answers, {});
     for (Answer& answer : answers)
       core.heartbeats_answered(answer.request, answer.result, now, found);
-    if (const auto told = std::exchange(instructions, std::nullopt); told && told->assignments) {
-      core.assign(*told->assignments);
+    if (const auto given = std::exchange(instructions, std::nullopt); given && given->assignments) {
+      core.assign(*given->assignments);
     }
     if (std::exchange(beat_answered, false) && core.broker_answers()) news.notify_one();
     core.look(now, found);

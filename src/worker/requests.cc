@@ -106,12 +106,12 @@ std::optional<Request> Dispatcher::next_request(Moment now, bool take) {
          bytes < most_bytes) {
     RunPtr run = std::move(outbox_.front());
     outbox_.pop_front();
-    if (run->telling) {  // the end must not overtake progress and log lines
+    if (run->sending) {  // the end must not overtake progress and log lines
       later.push_back(std::move(run));
     } else if (run->has_signs()) {
       request.extensions.push_back(extension_of(*run, run->take_signs()));
       request.extended.push_back(run);
-      run->telling = true;
+      run->sending = true;
       later.push_back(std::move(run));
     } else {
       bytes += bytes_of(run->ending());
@@ -215,7 +215,7 @@ Arrived Dispatcher::arrived(const Request& request, Result<WorkResult>& result, 
       run->taken_in = request.is_poll() ? Moment::zero() : now - request.sent;
       run->length = length;
       run->extend_at = now + heartbeat_of(*run);
-      run->told_at = now;
+      run->sent_at = now;
       all.first_heartbeat = std::min(all.first_heartbeat, run->extend_at);
       all.by_queue[index].push_back(std::move(run));
     }
@@ -363,7 +363,7 @@ void Dispatcher::trim() {
 void Dispatcher::failed(Request& request, const Error& error, Moment now) {
   for (std::size_t i = 0; i < request.extended.size(); ++i) {
     Run& run = *request.extended[i];
-    run.telling = false;
+    run.sending = false;
     run.return_signs({request.extensions[i].progress, std::move(request.extensions[i].log)});
   }
   const bool senseless = !request.reports.empty() &&

@@ -74,8 +74,8 @@ class Run : public std::enable_shared_from_this<Run> {
   Moment taken_in{};       // how long its take took
   Moment length{};         // of its lease
   Moment extend_at{};      // when its next heartbeat is due
-  Moment told_at{};        // when its signs were last sent
-  bool telling = false;    // a heartbeat with its signs is on its way
+  Moment sent_at{};        // when its signs were last sent
+  bool sending = false;    // a heartbeat with its signs is on its way
   bool collected = false;  // its end is known to the dispatcher
   bool reported = false;   // its refusal was reported as a failure
 

@@ -109,8 +109,8 @@ std::optional<Request> Dispatcher::next_heartbeats(Moment now) {
   const auto extend = [&](const RunPtr& run) {
     if (heartbeats.extended.size() == limits::max_batch) return;
     Signs signs = run->take_signs();
-    run->telling = true;
-    run->told_at = now;
+    run->sending = true;
+    run->sent_at = now;
     heartbeats.extensions.push_back({.id = run->lease.id,
                                      .token = run->lease.token,
                                      .progress = signs.progress,
@@ -118,15 +118,15 @@ std::optional<Request> Dispatcher::next_heartbeats(Moment now) {
     heartbeats.extended.push_back(run);
   };
   const auto add = [&](const RunPtr& run) {
-    if (!run || run->telling || run->collected || run->settled()) return;
-    const bool tells = run->has_signs() && run->told_at + between_signs <= now;
+    if (!run || run->sending || run->collected || run->settled()) return;
+    const bool tells = run->has_signs() && run->sent_at + between_signs <= now;
     if (run->extend_at <= now || tells) extend(run);
   };
   for (const WorkerQueue& queue : queues_) std::ranges::for_each(queue.waiting, add);
   for (const ChunkPtr& chunk : chunks_) std::ranges::for_each(chunk->runs, add);
   if (ends_wait()) {
     for (const RunPtr& run : outbox_) {
-      if (!run->telling && run->extend_at <= now) extend(run);
+      if (!run->sending && run->extend_at <= now) extend(run);
     }
   }
   if (heartbeats.extended.empty()) return std::nullopt;
@@ -140,7 +140,7 @@ void Dispatcher::heartbeats_answered(Request& heartbeats, Result<WorkResult>& re
   if (result) return extended(heartbeats, result, now, &due);
   for (std::size_t i = 0; i < heartbeats.extended.size(); ++i) {
     Run& run = *heartbeats.extended[i];
-    run.telling = false;
+    run.sending = false;
     run.return_signs({heartbeats.extensions[i].progress, std::move(heartbeats.extensions[i].log)});
     run.extend_at = now + std::max<Moment>(run.length / 12, between_signs / 4);
   }
@@ -152,7 +152,7 @@ void Dispatcher::extended(Request& request, Result<WorkResult>& result, Moment n
   for (std::size_t i = 0; i < count; ++i) {
     const RunPtr& run = request.extended[i];
     const auto& answer = result->extended[i];
-    run->telling = false;
+    run->sending = false;
     run->extend_at = now + heartbeat_of(*run);
     if (answer && answer->cancel_requested) {
       if (run->started() == no_moment) {
@@ -195,15 +195,15 @@ Moment Dispatcher::next_upkeep(Moment now) const {
   Moment next = no_moment;
   const auto add = [&](const RunPtr& run) {
     if (!run || run->collected) return;
-    if (!heartbeats_out_ && !run->telling && !run->settled()) {
+    if (!heartbeats_out_ && !run->sending && !run->settled()) {
       next = std::min(next, run->extend_at);
-      if (run->has_signs()) next = std::min(next, std::max(now, run->told_at + between_signs));
+      if (run->has_signs()) next = std::min(next, std::max(now, run->sent_at + between_signs));
     }
     if (run->timeout && run->started() == no_moment) next = std::min(next, now + *run->timeout);
   };
   if (ends_wait() && !heartbeats_out_) {
     for (const RunPtr& run : outbox_) {
-      if (!run->telling) next = std::min(next, run->extend_at);
+      if (!run->sending) next = std::min(next, run->extend_at);
     }
   }
   for (const WorkerQueue& queue : queues_) {

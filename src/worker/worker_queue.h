@@ -35,10 +35,10 @@ struct WorkerQueue {
   double mean = 0;          // nanoseconds per task; 0: not known
   std::uint32_t ahead = 0;  // how many to prefetch, without a prefetch setting
 
-  // ---- Figures ----
+  // ---- Metrics ----
   HandlerStats stats = {};
   std::uint64_t handled = 0;  // tasks whose handler ended, well or not
-  Moment rest{};  // of its duration, what is left below a millisecond
+  Moment rest{};              // of its duration, what is left below a millisecond
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t timed_out = 0;

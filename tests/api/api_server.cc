@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>
 
-
 namespace millrace::test {
 
 std::string text_of(const Request& request) {
@@ -42,7 +41,7 @@ std::string by_key_text(std::string_view text) {
 }
 
 ApiServer::ApiServer(ServerOptions options)
-    : driver({.rules = {.history = options.history}, .watch = options.alerter},
+    : driver({.rules = {.history = options.history}, .alerter = options.alerter},
              std::move(options.store)),
       api(api_options(options)) {
   for (const NamedKey& key : options.keys) {

@@ -52,7 +52,7 @@ struct ServerOptions {
   bool actions = true;
   bool started = true;
   bool history = false;
-  std::optional<AlerterOptions> watch = std::nullopt;
+  std::optional<AlerterOptions> alerter = std::nullopt;
   std::unique_ptr<Store> store = open_memory();
 };
 

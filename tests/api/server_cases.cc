@@ -145,8 +145,8 @@ void add_alerts(std::vector<Case>& cases) {
                            : simple("getServer", 200, {.target = "/v1/server"}));
     cases.back().server = [] {
       return ServerOptions{
-          .watch = AlerterOptions{.limits = {.depth = 1, .disk_free = 50},
-                                .disk = [] { return DiskSpace{.free = 5, .total = 100}; }}};
+          .alerter = AlerterOptions{.limits = {.depth = 1, .disk_free = 50},
+                                  .disk = [] { return DiskSpace{.free = 5, .total = 100}; }}};
     };
     cases.back().prepare = [](ApiServer& server) {
       server.put();

@@ -129,7 +129,8 @@ void Ledger::recount(Store& store, TimePoint now) {
   const auto counts = store.counts(std::nullopt, now);
   if (!counts) return complain(counts.error().message);
   for (const auto& each : *counts) {
-    if (each.by != found[each.queue]) complain("the counters of " + each.queue + " are no recount");
+    if (each.by != found[each.queue])
+      complain("the counters of " + each.queue + " differ from a recount");
   }
 }
 

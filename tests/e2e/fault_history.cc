@@ -155,8 +155,8 @@ std::string FaultHistory::check(Store& store, const std::string& queue, TimePoin
   const auto counts = store.counts(QueueRef(queue), now);
   if (!counts) return counts.error().message;
   if (counts->front().by != recount) {
-    out.push_back(fmt::format("the counters of {} are no recount: {} in all, {} are there", queue,
-                              counts->front().total(), found->size()));
+    out.push_back(fmt::format("the counters of {} differ from a recount: {} in all, {} are there",
+                              queue, counts->front().total(), found->size()));
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(out.size(), most_complaints); ++i) text += out[i] + "\n";

@@ -21,7 +21,7 @@ std::unique_ptr<Store> open_data(const std::string& path) {
   return must(open_journal(must(open_directory(path, DirectoryMode::make)), {}));
 }
 
-// Tasks in every state, a schedule, a memo, bytes that are no text.
+// Tasks in every state, a schedule, a memo, bytes that are not text.
 std::vector<Task> fill(Store& store) {
   StoreDriver driver(store);
   driver.make_queue(queue("mail", {.number = QueueNumber{3}, .max_depth = 1000}));
@@ -147,7 +147,7 @@ TEST_F(MovingData, a_queue_state_that_cannot_be_is_refused) {
   const std::string data = directory_ / "data";
   const Ran bytes = run_program({"export", data, "--format", "queue-state"});
   EXPECT_EQ(bytes.exit, 1);
-  EXPECT_THAT(bytes.err, HasSubstr("bytes that are no text"));
+  EXPECT_THAT(bytes.err, HasSubstr("bytes that are not text"));
   EXPECT_EQ(bytes.out, "");
   EXPECT_EQ(run_program({"export", data, "--format", "xml"}).exit, 2);
   EXPECT_EQ(run_program({"export", data, "--queue", "mail"}).exit, 2);

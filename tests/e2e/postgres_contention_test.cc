@@ -503,7 +503,7 @@ TEST_F(PostgresContention, a_transaction_left_open_does_not_stop_the_work) {
             "1\n");
   churn.run(8s);
   const double after = churn.run(2s);
-  fmt::print("{:.0f} tasks a second, with an old snapshot {:.0f}\n", before, after);
+  fmt::print("{:.0f} tasks per second, with an old snapshot {:.0f}\n", before, after);
   EXPECT_GT(after, 0.4 * before);
   churn.finish();
   const QueueCounts counts = driver.counts("q");

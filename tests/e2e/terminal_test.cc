@@ -110,7 +110,7 @@ TEST_F(TerminalTest, a_bulk_operation_is_asked_about_shown_and_left_alone) {
   EXPECT_TRUE(left.says("^C"));
   server_.signal(SIGCONT);
   EXPECT_EQ(left.exit(), 130) << left.screen();
-  EXPECT_THAT(left.screen(), AllOf(HasSubstr("It goes on inside the server."),
+  EXPECT_THAT(left.screen(), AllOf(HasSubstr("It continues inside the server."),
                                    HasSubstr("millrace bulk cancel ")));
   const std::string list = shell_output(millrace("bulk"));
   const std::string id = list.substr(list.find('\n') + 1, 36);

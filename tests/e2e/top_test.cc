@@ -124,7 +124,7 @@ TEST_F(TopOnTerminal, pausing_pauses_and_resuming_resumes) {
     return screen.substr(row + 1, screen.find('\n', row + 1) - row).contains("  paused");
   })) << terminal.screen();
   terminal.press("p y");
-  ASSERT_TRUE(terminal.shows("\"invoices\" goes on"));
+  ASSERT_TRUE(terminal.shows("\"invoices\" is resumed"));
   EXPECT_THAT(queue("invoices"), Not(HasSubstr("paused_until")));
 }
 

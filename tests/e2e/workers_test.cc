@@ -184,7 +184,7 @@ TEST_F(Workers, in_python_and_node_need_nothing_but_http) {
     EXPECT_EQ(status, 0) << command;
     EXPECT_EQ(field(ended(server, good), "state"), "completed");
     EXPECT_THAT(ended(server, good), AllOf(HasSubstr(R"("sent")"), HasSubstr(R"("attempt")")));
-    EXPECT_THAT(ended(server, bad), HasSubstr("nobody is no address"));
+    EXPECT_THAT(ended(server, bad), HasSubstr("nobody is not an address"));
     EXPECT_EQ(field(ended(server, bad), "state"), "failed");
   }
   unsetenv("MILLRACE_URL");

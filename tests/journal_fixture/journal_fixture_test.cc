@@ -24,7 +24,7 @@ namespace millrace::test {
 namespace {
 
 constexpr std::string_view folder = "tests/journal_fixture";
-constexpr std::size_t bytes_a_line = 48;
+constexpr std::size_t bytes_per_line = 48;
 constexpr TimePoint later_on = t0 + 1h;
 
 std::string base(std::uint32_t format) {
@@ -99,9 +99,9 @@ void pack(const std::string& from, const std::string& to) {
     std::string bytes = read.str();
     out << path.filename().string() << ' ' << bytes.size() << '\n';
     bytes.resize(bytes.find_last_not_of('\0') + 1);
-    for (std::size_t at = 0; at < bytes.size(); at += bytes_a_line) {
+    for (std::size_t at = 0; at < bytes.size(); at += bytes_per_line) {
       out << "  ";
-      for (const char byte : bytes.substr(at, bytes_a_line)) {
+      for (const char byte : bytes.substr(at, bytes_per_line)) {
         out << fmt::format("{:02x}", static_cast<unsigned char>(byte));
       }
       out << '\n';

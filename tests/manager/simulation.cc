@@ -94,8 +94,8 @@ class World {
     std::uint32_t busy = 0;
     std::size_t last = 0;
     std::vector<std::uint32_t> running = {};
-    std::vector<std::uint32_t> most = {};  // in force
-    std::vector<std::uint32_t> told = {};  // with the next beat
+    std::vector<std::uint32_t> most = {};      // in force
+    std::vector<std::uint32_t> assigned = {};  // with the next beat
   };
   enum class Kind : std::uint8_t { ended, came_back, died, beat, round };
   struct Event {
@@ -199,7 +199,7 @@ void World::happen(const Event& event) {
     case Kind::beat: {
       Worker& worker = workers_[event.worker];
       if (worker.dead) return;
-      worker.most = worker.told;
+      worker.most = worker.assigned;
       fill(event.worker, event.at);
       if (busy()) add(event.at + beat_every, Kind::beat, event.worker);
       return;
@@ -233,7 +233,7 @@ void World::round(double now) {
     if (now > scenario_.workers[w].dies + lost_after) continue;
     WorkerCapacity capacity{.processors = scenario_.workers[w].processors};
     for (std::size_t q = 0; q < queues_.size(); ++q) {
-      capacity.lines.push_back({q, scenario_.workers[w].most[q], workers_[w].told[q]});
+      capacity.shares.push_back({q, scenario_.workers[w].most[q], workers_[w].assigned[q]});
     }
     capacities.push_back(std::move(capacity));
     who.push_back(w);
@@ -242,8 +242,8 @@ void World::round(double now) {
   ++result_.rounds;
   bool changed = false;
   for (std::size_t i = 0; i < who.size(); ++i) {
-    changed = changed || workers_[who[i]].told != plan.most[i];
-    workers_[who[i]].told = plan.most[i];
+    changed = changed || workers_[who[i]].assigned != plan.most[i];
+    workers_[who[i]].assigned = plan.most[i];
   }
   result_.changes += changed ? 1 : 0;
   if (now <= scenario_.seconds) result_.desired = plan.desired;
@@ -260,7 +260,7 @@ Simulated World::run() {
     workers_.push_back({.last = queues_.size() - 1,
                         .running = std::vector<std::uint32_t>(queues_.size()),
                         .most = worker.most,
-                        .told = worker.most});
+                        .assigned = worker.most});
   }
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     if (scenario_.workers[w].dies != no_end) add(scenario_.workers[w].dies, Kind::died, w);

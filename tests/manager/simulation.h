@@ -14,7 +14,7 @@ inline constexpr double no_end = std::numeric_limits<double>::infinity();
 
 struct SimulatedQueue {
   std::string name = {};
-  double rate = 0;     // tasks a second, at random
+  double rate = 0;     // tasks per second, at random
   double service = 0;  // mean seconds of a task, at random
   std::uint32_t weight = 1;
   std::optional<std::uint32_t> most = std::nullopt;
@@ -52,7 +52,7 @@ struct Simulated {
   double weighted = 0;              // mean of wait times weight
   double worst = 0;                 // the longest mean wait of a queue, times its weight
   std::uint64_t rounds = 0;         // of the manager
-  std::uint64_t changes = 0;        // rounds in which a worker was told something new
+  std::uint64_t changes = 0;        // rounds in which a worker was assigned something new
   std::uint64_t desired = 0;        // processors, at the end of the arrivals
 };
 

@@ -35,7 +35,7 @@ TEST(ManagerSimulation, even_loads_are_not_worse_off) {
 }
 
 TEST(ManagerSimulation, skewed_loads_are_better_off) {
-  // The same work in the same time: the mean cannot change, but nobody waits as long.
+  // The same work in the same time: the mean cannot change, but the longest waits get shorter.
   const auto skewed = compare("skewed");
   EXPECT_LE(skewed.with.all.mean, skewed.without.all.mean * 1.02);
   EXPECT_LT(skewed.with.all.p99, skewed.without.all.p99 * 0.98);
@@ -58,7 +58,7 @@ TEST(ManagerSimulation, weights_count) {
   EXPECT_LT(both.with.by[1].mean, both.with.by[2].mean);
 }
 
-TEST(ManagerSimulation, nobody_starves_and_nothing_is_lost) {
+TEST(ManagerSimulation, no_queue_starves_and_nothing_is_lost) {
   for (const auto& scenario : scenarios(300)) {
     const auto without = simulate(scenario, false, 3);
     const auto with = simulate(scenario, true, 3);

@@ -1,4 +1,4 @@
-// The rules that need no table: bans, limits, and files nobody builds.
+// The rules that need no table: bans, limits, and files that no target builds.
 #pragma once
 
 #include "tests/tidy/tree.h"

@@ -37,7 +37,7 @@ export interface Stats {
   states: Record<TaskState, number>;
   priorities: Record<string, number>;
   oldest?: Moment;
-  rates: { put: number; take: number; finish: number; fail: number; retry: number }; // a second, over the last minute
+  rates: { put: number; take: number; finish: number; fail: number; retry: number }; // per second, over the last minute
   totals: {
     since: Moment;
     put: number;

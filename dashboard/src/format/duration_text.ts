@@ -8,7 +8,7 @@ const units: [name: string, also: string[], ms: number][] = [
   ['ms', ['мс'], 1],
 ];
 
-// Milliseconds; null: it is no duration.
+// Milliseconds; null: it is not a duration.
 export function parse_duration(text: string): number | null {
   const clean = text.trim().toLowerCase().replace(',', '.');
   if (!/^(\d+(\.\d+)?\s*[a-zа-я]+\s*)+$/.test(clean)) return null;

@@ -17,7 +17,7 @@ function format(kind: Exclude<Kind, 'relative'>): Intl.DateTimeFormat {
   return found;
 }
 
-// Milliseconds since 1970; NaN for what is no moment (`never`).
+// Milliseconds since 1970; NaN for what is not a moment (`never`).
 export const moment = (iso: string): number => Date.parse(iso);
 
 // With everything, in the reader's zone.

@@ -15,14 +15,14 @@ class Clock {
     this.now = Date.now() + this.#ahead;
   }
 
-  // The header Date of an answer. It has whole seconds, so less than two are no difference.
+  // The header Date of an answer. It has whole seconds, so less than two seconds are not a difference.
   heard(date: string | null): void {
     const said = date ? Date.parse(date) : NaN;
     if (Number.isNaN(said)) return;
     const ahead = said + 500 - Date.now();
-    const told = Math.abs(ahead) < 2000 ? 0 : ahead;
-    if (Math.abs(told - this.#ahead) < 2000 && (told !== 0 || this.#ahead === 0)) return;
-    this.#ahead = told;
+    const offset = Math.abs(ahead) < 2000 ? 0 : ahead;
+    if (Math.abs(offset - this.#ahead) < 2000 && (offset !== 0 || this.#ahead === 0)) return;
+    this.#ahead = offset;
     this.tick();
   }
 }

@@ -13,7 +13,7 @@ export interface Watched {
   client_id?: string;
   id?: string;
   event?: string; // names, with commas between them
-  most?: number; // events a second
+  most?: number; // events per second
 }
 
 type Hear = (event: TaskEvent) => void;
@@ -84,8 +84,8 @@ class Live {
     for (const what of kinds) {
       source.addEventListener(what, (event) => {
         this.#last = event.lastEventId;
-        const told = JSON.parse(event.data as string) as Omit<TaskEvent, 'what' | 'number'>;
-        wanted.hear({ ...told, what, number: event.lastEventId });
+        const data = JSON.parse(event.data as string) as Omit<TaskEvent, 'what' | 'number'>;
+        wanted.hear({ ...data, what, number: event.lastEventId });
       });
     }
   }

@@ -1,4 +1,4 @@
-// The newest events, and no more than 500 of them. What comes is shown four times a second, so that a
+// The newest events, at most 500. New ones are shown four times per second, so that a
 // busy server neither flickers nor keeps the browser at work.
 import type { TaskEvent } from '../api/types';
 
@@ -15,7 +15,7 @@ export class Tail {
   rows = $state.raw<Row[]>([]); // newest first
   paused = $state(false);
   waiting = $state(0); // came while paused; at most `most`
-  rate = $state(0); // events a second, lately
+  rate = $state(0); // events per second, lately
   #fresh: Row[] = []; // oldest first
   #last = 0;
   #timer = 0;

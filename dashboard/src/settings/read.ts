@@ -12,7 +12,7 @@ export type Kind =
   | { is: 'rate' }
   | { is: 'text'; most: number }
   | { is: 'url' }
-  | { is: 'lines'; most: number; each: number } // texts, one a line
+  | { is: 'lines'; most: number; each: number } // texts, one per line
   | { is: 'moment' }
   | { is: 'flag'; optional?: boolean } // optional: it may be unsaid, and is chosen from a list
   | { is: 'choice'; of: readonly string[]; always?: boolean }; // always: one of them, never none

@@ -18,7 +18,7 @@ constexpr std::string_view prefix = "$action/";
 constexpr Duration kept_for = std::chrono::days(30);
 constexpr Duration patience = std::chrono::seconds(30);
 constexpr std::size_t most_waiting = 1000;
-constexpr std::uint32_t hours_a_page = 10;
+constexpr std::uint32_t hours_per_page = 10;
 constexpr int most_tries = 5;
 // Keys are listed in ascending order, and the newest are wanted first.
 constexpr std::int64_t end_of_time = 9'999'999'999;
@@ -97,7 +97,7 @@ ActionPage page_of(const std::vector<Memo>& hours, const Place& place, std::size
     take_hour(memo, place, limit, page);
   }
   // Every stored hour has been read to its end.
-  if (hours.size() < hours_a_page && page.next.ends_with(".0")) page.next.clear();
+  if (hours.size() < hours_per_page && page.next.ends_with(".0")) page.next.clear();
   return page;
 }
 
@@ -171,7 +171,7 @@ void ActionLog::read_then_write(LocalBroker& broker, std::int64_t hour, std::vec
         if (!found->empty()) {
           all = read_actions(found->front().value).value_or(std::vector<Action>());
         }
-        for (const Action& action : fresh) add_action(all, action, most_an_hour);
+        for (const Action& action : fresh) add_action(all, action, most_per_hour);
         Remember memo{.key = key_of(hour),
                       .value = text_of(all),
                       .expected = found->empty() ? 0 : found->front().version,
@@ -196,11 +196,11 @@ void ActionLog::list(LocalBroker& broker, std::string_view cursor, std::size_t l
                      Completion<ActionPage> done) {
   const auto place = place_of(cursor);
   if (!place) {
-    return done(fail(ErrorCode::invalid, fmt::format("cursor {} is none of ours; use the `next` of "
+    return done(fail(ErrorCode::invalid, fmt::format("cursor {} is not known; use the `next` of "
                                                      "the page before",
                                                      in_quotes(cursor))));
   }
-  Recall recall{.prefix = std::string(prefix), .limit = hours_a_page};
+  Recall recall{.prefix = std::string(prefix), .limit = hours_per_page};
   // An hour that has been read to its end is left out.
   if (place->hour) recall.after = key_of(*place->left > 0 ? *place->hour + 1 : *place->hour);
   broker.recall(

@@ -60,7 +60,7 @@ class ActionLog {
   static void list(LocalBroker& broker, std::string_view cursor, std::size_t limit,
                    Completion<ActionPage> done);
 
-  static constexpr std::size_t most_an_hour = 200;
+  static constexpr std::size_t most_per_hour = 200;
   static constexpr std::size_t most_bytes = 512;  // of a request
 
  private:

@@ -34,7 +34,7 @@ struct ApiOptions {
   const Pages* pages = nullptr;                        // nullptr: there is no dashboard
   std::string base_path = {};                          // in front of all paths: /admin/queues
   EventStreamsOptions streams = {};                    // of events
-  bool metrics_compat = false;                         // metrics of the source documents, too
+  bool metrics_compat = false;                         // with the metrics of other systems
   std::function<ListenerCounts()> traffic = {};        // of the listener; empty: not shown
   Clock* clock = nullptr;                              // nullptr: the system's
   Log log = {};

@@ -32,8 +32,8 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
         ring_(ring),
         request_(std::move(request)),
         position_(request_.after.value_or(ring.last())),
-        told_(all.clock_.steady()),
-        checked_(told_) {
+        last_sent_(all.clock_.steady()),
+        checked_(last_sent_) {
     if (request_.reset) position_ = ring.last();
   }
 
@@ -49,11 +49,11 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
       text = greeting();
     } else if (now >= resting_until_) {
       text = news(now);
-      if (text.empty() && now - told_ >= all_.options_.beat) {
+      if (text.empty() && now - last_sent_ >= all_.options_.beat) {
         text = fmt::format(":\nid: {}\n\n", id());
       }
     }
-    if (!text.empty()) told_ = now;
+    if (!text.empty()) last_sent_ = now;
     if (!text.empty() || (behind_ && now >= resting_until_)) return done(std::move(text), false);
     park(std::move(done), now);
   }
@@ -89,14 +89,14 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
     fmt::format_to(std::back_inserter(text), "id: {}\nevent: reset\ndata: {{}}\n\n", id());
   }
 
-  // What there is to tell now; may be nothing.
+  // What can be sent now; may be nothing.
   std::string news(std::chrono::nanoseconds now) {
     if (now - second_began_ >= second) second_began_ = now, looked_ = 0;
     std::string text;
     const std::uint64_t before = position_;
     const std::size_t room = window_.room(rate(), moment(now));
     const std::uint64_t last = ring_.last();
-    // If no event may be told now, none is looked at.
+    // If no event may be sent now, none is read.
     EventPage page{.next = std::max(position_, last)};
     if (room == 0) {
       pass_over(page.next - before);
@@ -126,8 +126,8 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   }
 
   Rate rate() const {
-    const std::uint32_t most = all_.options_.events_a_second;
-    const std::uint32_t wanted = request_.events_a_second;
+    const std::uint32_t most = all_.options_.events_per_second;
+    const std::uint32_t wanted = request_.events_per_second;
     return {.max = wanted == 0 ? most : std::min(wanted, most), .per = second};
   }
   static TimePoint moment(std::chrono::nanoseconds now) {
@@ -149,10 +149,10 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
 
   // Once a second is enough.
   void append_skipped(std::string& text, std::chrono::nanoseconds now) {
-    if (skipped_ == 0 || now - skipped_told_ < second) return;
+    if (skipped_ == 0 || now - skipped_sent_ < second) return;
     fmt::format_to(std::back_inserter(text), "id: {}\nevent: skipped\ndata: {{\"count\":{}}}\n\n",
                    id(), std::exchange(skipped_, 0));
-    skipped_told_ = now;
+    skipped_sent_ = now;
   }
 
   void park(PushStream::Done done, std::chrono::nanoseconds now) {
@@ -161,11 +161,11 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
       const Lock lock(mutex_);
       if (closed_) return;
       parked_ = std::move(done);
-      wake_at_ = told_ + all_.options_.beat;
+      wake_at_ = last_sent_ + all_.options_.beat;
       if (now < resting_until_)
         wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, resting_until_);
       if (skipped_ != 0)
-        wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, skipped_told_ + second);
+        wake_at_ = std::min<std::chrono::nanoseconds>(wake_at_, skipped_sent_ + second);
     }
     if (resting) return;
     // Not under the lock: it may be called before this returns.
@@ -201,13 +201,13 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   bool read_before_ = false;
   bool behind_ = false;  // there is more to look at
   std::chrono::nanoseconds resting_until_{0};
-  std::chrono::nanoseconds told_;     // when something was last told
-  std::chrono::nanoseconds checked_;  // when access was last checked
+  std::chrono::nanoseconds last_sent_;  // when something was last sent
+  std::chrono::nanoseconds checked_;    // when access was last checked
   std::chrono::nanoseconds second_began_{0};
   std::uint64_t looked_ = 0;  // events in that second
   RateWindow window_;
   std::uint64_t skipped_ = 0;  // events that were passed over and not yet reported
-  std::chrono::nanoseconds skipped_told_{-std::chrono::nanoseconds(second)};
+  std::chrono::nanoseconds skipped_sent_{-std::chrono::nanoseconds(second)};
 
   Mutex mutex_;
   PushStream::Done parked_ GUARDED_BY(mutex_);

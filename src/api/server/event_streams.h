@@ -29,8 +29,8 @@
 namespace millrace::api {
 
 struct EventStreamsOptions {
-  std::size_t most = 1000;              // streams at the same time
-  std::uint32_t events_a_second = 500;  // per stream
+  std::size_t most = 1000;                // streams at the same time
+  std::uint32_t events_per_second = 500;  // per stream
   Duration beat = std::chrono::seconds(15);
   Duration rest = std::chrono::milliseconds(50);
   bool keep_time = true;  // calls tick() by itself
@@ -39,8 +39,8 @@ struct EventStreamsOptions {
 struct EventRequest {
   EventFilter filter = {};
   std::optional<std::uint64_t> after = std::nullopt;  // nothing: what happens from now on
-  bool reset = false;                 // the reader's last event came from another broker
-  std::uint32_t events_a_second = 0;  // a lower limit for this stream; 0: the usual one
+  bool reset = false;                   // the reader's last event came from another broker
+  std::uint32_t events_per_second = 0;  // a lower limit for this stream; 0: the usual one
   // Called every 15 s; false ends the stream. Empty: always allowed.
   std::function<bool()> still_allowed = {};
 };

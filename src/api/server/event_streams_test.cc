@@ -167,8 +167,8 @@ TEST_F(EventStreamsTest, five_hundred_per_second_are_told_and_the_rest_is_counte
 }
 
 TEST_F(EventStreamsTest, a_stream_may_lower_its_limit_and_not_raise_it) {
-  const auto few = open({.events_a_second = 2});
-  const auto many = open({.events_a_second = 9999});
+  const auto few = open({.events_per_second = 2});
+  const auto many = open({.events_per_second = 9999});
   few->read();
   many->read();
   tell(800);

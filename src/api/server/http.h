@@ -76,7 +76,7 @@ struct HttpResponse {
 // For a response that cannot be sent any more.
 void undeliver(HttpResponse response);
 
-// Called once, from any thread. Calling it after the peer has left is no error.
+// Called once, from any thread. Calling it after the peer has left is not an error.
 using Respond = std::move_only_function<void(HttpResponse)>;
 
 // Called on the thread of the connection, with the right to answer, so that the thread that brings

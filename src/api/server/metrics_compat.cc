@@ -1,4 +1,5 @@
-// The families of the source documents, with exactly their names, labels and buckets.
+// The families of other systems (docs/coming-from-another-system.md), with exactly their names,
+// labels and buckets.
 #include <array>
 #include <map>
 #include <memory>

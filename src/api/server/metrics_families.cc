@@ -98,7 +98,7 @@ void add_workers(Families& to, const MetricsSnapshot& snapshot) {
 }  // namespace
 
 void add_server_families(Families& to, const Shown& shown) {
-  to.push_back({"millrace_build_info", gauge, "Always 1; the labels tell the version.", 1,
+  to.push_back({"millrace_build_info", gauge, "Always 1; the labels show the version.", 1,
                 [&shown](MetricsText& text, std::size_t) {
                   text.sample({{"version", shown.version}}, std::uint64_t{1});
                 }});
@@ -110,7 +110,7 @@ void add_server_families(Families& to, const Shown& shown) {
 
 void add_broker_families(Families& to, const Shown& shown) {
   const MetricsSnapshot& snapshot = *shown.snapshot;
-  to.push_back({"millrace_store_info", gauge, "Always 1; the labels tell what the store promises.",
+  to.push_back({"millrace_store_info", gauge, "Always 1; the labels show what the store promises.",
                 1, [&snapshot](MetricsText& text, std::size_t) {
                   text.sample({{"store", snapshot.traits.name},
                                {"durability", text_of(snapshot.traits.durability)}},
@@ -128,7 +128,7 @@ void add_broker_families(Families& to, const Shown& shown) {
       rounds.requests);
   add(to, "millrace_round_items_total", counter,
       "Tasks put, taken, extended and settled in rounds.", rounds.items);
-  add(to, "millrace_requests_refused_total", counter, "Requests refused for want of room.",
+  add(to, "millrace_requests_refused_total", counter, "Requests refused because too many waited.",
       rounds.refused);
   add(to, "millrace_requests_expired_total", counter,
       "Requests whose deadline passed before their round.", rounds.expired);
@@ -161,7 +161,7 @@ void add_queue_families(Families& to, const Shown& shown) {
                     text.sample({{"queue", view.counts.queue}}, figure(view));
                   }});
   };
-  to.push_back({"millrace_queue_tasks", gauge, "Tasks that are there, by state.",
+  to.push_back({"millrace_queue_tasks", gauge, "Tasks in the queue, by state.",
                 snapshot.queues.size(), [&snapshot](MetricsText& text, std::size_t row) {
                   const QueueCounts& counts = snapshot.queues[row].counts;
                   for (std::size_t i = 0; i < state_count; ++i) {

@@ -29,7 +29,7 @@ struct Shown {
   bool ready = false;
   // nullopt: there is no broker yet, or it could not answer.
   std::optional<MetricsSnapshot> snapshot = std::nullopt;
-  bool compat = false;  // the families of the source documents, too
+  bool compat = false;  // with the families of other systems (docs/coming-from-another-system.md)
   ListenerCounts traffic = {};
   ProcessMetrics process = {};
   std::vector<HttpMetrics::Latency> latencies = {};

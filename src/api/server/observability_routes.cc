@@ -188,7 +188,7 @@ void get_events(CallPtr call) {
   }
   set_kinds(call->query, request.filter);
   constexpr std::uint64_t most = 500;
-  request.events_a_second =
+  request.events_per_second =
       static_cast<std::uint32_t>(call->query.number("most", 1, most).value_or(0));
   set_place(*call, request, call->query.text("after"));
   if (!call->query_is_good()) return;

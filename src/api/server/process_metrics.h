@@ -14,7 +14,7 @@ struct ProcessMetrics {
   std::uint64_t threads = 0;
 };
 
-// Figures that are not available are 0.
+// Values that are not available are 0.
 ProcessMetrics process_metrics();
 
 }  // namespace millrace::api

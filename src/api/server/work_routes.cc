@@ -176,13 +176,13 @@ void beat(CallPtr call) {
       std::move(call), std::move(queues), [report = std::move(*report)](CallPtr back) mutable {
         Broker& broker = *back->broker;
         const Ask ask = back->ask();
-        broker.beat(
-            ask, std::move(report),
-            answered<Instructions>(std::move(back), [](CallPtr again, const Instructions& told) {
-              std::string out;
-              wire::append(out, told);
-              again->answer(std::move(out));
-            }));
+        broker.beat(ask, std::move(report),
+                    answered<Instructions>(std::move(back),
+                                           [](CallPtr again, const Instructions& instructions) {
+                                             std::string out;
+                                             wire::append(out, instructions);
+                                             again->answer(std::move(out));
+                                           }));
       });
 }
 

@@ -64,8 +64,7 @@ std::string text_of(const EventRecord& event) {
   return out;
 }
 
-Result<EventRecord> event_from(std::string_view id, std::string_view what,
-                                 std::string_view data) {
+Result<EventRecord> event_from(std::string_view id, std::string_view what, std::string_view data) {
   static constexpr auto all = names(EventKind{});
   auto event = read_answer<EventRecord>(data);
   if (!event) return event;
@@ -122,9 +121,9 @@ Result<std::optional<StreamedEvent>> EventReader::next() {
     } else if (!is_known(event)) {
       continue;  // sent by a newer server
     } else {
-      auto told = event_from(last_id_, event, data);
-      if (!told) return std::unexpected(std::move(told.error()));
-      news.event = std::move(*told);
+      auto read = event_from(last_id_, event, data);
+      if (!read) return std::unexpected(std::move(read.error()));
+      news.event = std::move(*read);
     }
     return news;
   }

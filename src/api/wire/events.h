@@ -29,10 +29,10 @@ Result<std::uint64_t> skipped_from(std::string_view data);
 
 // One item of a stream of events.
 struct StreamedEvent {
-  std::string id = {};                                // to continue after
+  std::string id = {};                              // to continue after
   std::optional<EventRecord> event = std::nullopt;  // or one of these:
-  bool reset = false;                                 // events may have been missed
-  std::uint64_t skipped = 0;                          // this many events were skipped
+  bool reset = false;                               // events may have been missed
+  std::uint64_t skipped = 0;                        // this many events were skipped
 };
 
 // Reads text/event-stream, however it is cut into pieces.

@@ -72,7 +72,7 @@ void fields(A<HistoryText> auto& of, auto& visit) {
 
 namespace {
 
-constexpr double ms_in_a_second = 1000;
+constexpr double ms_per_second = 1000;
 
 std::optional<double> scaled(const std::optional<double>& value, double by) {
   return value ? std::optional(*value * by) : std::nullopt;
@@ -81,10 +81,10 @@ std::optional<double> scaled(const std::optional<double>& value, double by) {
 template <class Text>
 void set_spreads(Text& text) {
   const HistoryPoint& point = text.point;
-  text.wait_ms = {scaled(point.wait_p50, ms_in_a_second), scaled(point.wait_p95, ms_in_a_second),
-                  scaled(point.wait_p99, ms_in_a_second)};
-  text.run_ms = {scaled(point.run_p50, ms_in_a_second), scaled(point.run_p95, ms_in_a_second),
-                 scaled(point.run_p99, ms_in_a_second)};
+  text.wait_ms = {scaled(point.wait_p50, ms_per_second), scaled(point.wait_p95, ms_per_second),
+                  scaled(point.wait_p99, ms_per_second)};
+  text.run_ms = {scaled(point.run_p50, ms_per_second), scaled(point.run_p95, ms_per_second),
+                 scaled(point.run_p99, ms_per_second)};
 }
 
 PointText as_sent(const HistoryPoint& point, bool depths) {
@@ -96,7 +96,7 @@ PointText as_sent(const HistoryPoint& point, bool depths) {
 
 template <class Text>
 HistoryPoint as_meant(const Text& text) {
-  constexpr double back = 1 / ms_in_a_second;
+  constexpr double back = 1 / ms_per_second;
   HistoryPoint point = text.point;
   point.wait_p50 = scaled(text.wait_ms.p50, back), point.wait_p95 = scaled(text.wait_ms.p95, back);
   point.wait_p99 = scaled(text.wait_ms.p99, back), point.run_p50 = scaled(text.run_ms.p50, back);

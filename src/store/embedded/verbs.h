@@ -76,7 +76,7 @@ std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
 Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t limit);
 Result<Advanced> advance(State& state, TimePoint now, std::size_t limit);
 // After a restart: workers inside this process died with the process before it, so their leases are
-// over. The broker decides how to settle them (C-11).
+// over. The broker decides how to settle them.
 void end_local_leases(State& state);
 // After a restart that no lease survives: tasks that were running are queued again at their old
 // places.

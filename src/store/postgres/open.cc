@@ -51,7 +51,7 @@ bool wait_for_server(const PostgresOptions& options, const Error& why) {
   if (options.wait == Duration::zero() || postgres::answers(connect)) return false;
   if (options.warn) {
     options.warn(fmt::format("{}; waiting for it for {} at most", why.message,
-                               format_duration(options.wait)));
+                             format_duration(options.wait)));
   }
   SystemClock real;  // a virtual clock would not move meanwhile
   const auto end = real.steady() + options.wait;

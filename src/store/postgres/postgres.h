@@ -23,7 +23,7 @@ struct PostgresOptions {
   bool read_only = false;
   std::size_t readers = 2;  // sessions beside the one that writes, which only read; at least one
   Duration wait = Duration::zero();  // for a server that does not answer yet
-  OpeningWarning warn = {};         // also about settings of the server that break the promise
+  OpeningWarning warn = {};          // also about settings of the server that break the promise
 };
 
 // `invalid` for options that make no sense, a server that is too old, or tables of a newer program;

@@ -75,11 +75,11 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
     return static_cast<std::uint64_t>(of.get<std::int64_t>(row, column));
   };
   TablesReport report{.counts = {{"migrations", migrations().size()},
-                                  {"queues", number((*rows)[0], 0, 0)},
-                                  {"unfinished", number((*rows)[0], 0, 1)},
-                                  {"finished", number((*rows)[0], 0, 2)},
-                                  {"schedules", number((*rows)[0], 0, 3)},
-                                  {"memos", number((*rows)[0], 0, 4)}},
+                                 {"queues", number((*rows)[0], 0, 0)},
+                                 {"unfinished", number((*rows)[0], 0, 1)},
+                                 {"finished", number((*rows)[0], 0, 2)},
+                                 {"schedules", number((*rows)[0], 0, 3)},
+                                 {"memos", number((*rows)[0], 0, 4)}},
                       .remarks = promise_of(*facts).warnings};
   const postgres::Rows& wrong = (*rows)[1];
   for (std::size_t i = 0; i < wrong.size(); ++i) {

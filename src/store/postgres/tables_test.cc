@@ -222,7 +222,7 @@ TEST_F(Tables, say_what_the_settings_of_their_server_cost) {
   auto store = open(options());
   ASSERT_THAT(store, test::IsOk());
   EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("synchronous_commit is off"),
-                                          HasSubstr("in the last 600 ms"))));
+                                           HasSubstr("in the last 600 ms"))));
   EXPECT_EQ((*store)->traits().durability, Durability::interval);
   EXPECT_EQ((*store)->traits().loss_window, 600ms);
   EXPECT_EQ(verify_postgres(options())->remarks, warnings_);

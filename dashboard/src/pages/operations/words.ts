@@ -41,7 +41,7 @@ export const words = dictionary({
     looked_at: (n: number, about: number) => `looked at ${count(n)} of ${count(about)}`,
     looked_at_all: (n: number) => `looked at ${count(n)}`,
     done: (n: number) => `${count(n)} done`,
-    would: (n: number) => `${count(n)} fit`,
+    would: (n: number) => `${count(n)} match`,
     refused: (n: number) => `${count(n)} refused`,
     took: (time: string) => `took ${time}`,
     show_tasks: 'Show tasks',

@@ -7,7 +7,7 @@ const minutes = 59;
 const seen = 60;
 
 interface Line {
-  done: number[]; // a second
+  done: number[]; // per second
   failed: number[];
 }
 
@@ -62,7 +62,7 @@ interface Counted {
   since: string;
 }
 
-// What went in and out between two answers, a second.
+// What went in and out per second between two answers.
 export class Flow {
   put = $state.raw<number[]>([]);
   done = $state.raw<number[]>([]);
@@ -96,7 +96,7 @@ export class Flow {
     };
     const last = this.#last;
     this.#last = now;
-    // A server that was started anew, or a queue that was removed, counts less than before.
+    // A server that was restarted, or a queue that was removed, counts less than before.
     if (!last || last.since !== now.since || at - last.at < 500) return;
     const seconds = (at - last.at) / 1000;
     this.own = Math.min(seen, this.own + 1);

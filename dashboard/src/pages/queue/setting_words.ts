@@ -17,7 +17,7 @@ export function shown({ kind }: Setting, text: string): string {
 export function usual(setting: Setting, form: Form): string {
   const { name, kind } = setting;
   if (name === 'weight') return String(Number(form.priority) + 1);
-  // Who retries for ever is not given up because its worker was lost.
+  // A queue that retries without limit does not give up a task because its worker was lost.
   if (name === 'max_lost' && form['retry.max_retries'] === 'unlimited') return about_settings.unlimited;
   if (setting.usual) return shown(setting, setting.usual);
   return kind.is === 'text' || name === 'ageing_ms' || name === 'timeout_ms' ? about_settings.not_set : about_settings.no_limit;

@@ -25,7 +25,7 @@ export const words = dictionary({
     no_worker_hint: 'Tasks wait, and no worker has asked for them for more than a minute.',
     pause: 'Pause…',
     resume: 'Resume',
-    resumed: (queue: string) => `${queue} goes on.`,
+    resumed: (queue: string) => `${queue} is resumed.`,
     drain: 'Drain…',
     stop_drain: 'Stop draining',
     drain_title: (queue: string) => `Drain ${queue}?`,

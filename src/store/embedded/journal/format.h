@@ -36,7 +36,7 @@ std::optional<std::uint64_t> spare_number(std::string_view name);
 
 std::string segment_head();
 
-// The format number in a head; nullopt: these bytes are no head.
+// The format number in a head; nullopt: these bytes are not a head.
 std::optional<std::uint32_t> format_of(std::string_view bytes);
 
 // ---- Groups ------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ struct BadGroup {
 };
 
 // Looks behind a bad group for a good one that was written when the bad one was known to be on
-// disk: then the bad one is no torn end but damage. `bytes` begin at `at`, where the bad one is.
+// disk: then the bad one is damage, not a torn end. `bytes` begin at `at`, where the bad one is.
 bool was_durable(std::string_view bytes, const Position& at, const BadGroup& bad);
 
 // ---- Records of the log itself -----------------------------------------------------------------

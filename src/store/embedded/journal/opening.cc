@@ -176,7 +176,7 @@ Result<std::uint64_t> Opening::last_mark(std::uint64_t number, const SegmentFile
 }
 
 // All segments from the first that counts to the last must be there and be readable. Before them
-// there may be some that were cleaned; if their files are already used again, they are no segments
+// there may be some that were cleaned; if their files are already used again, they are not segments
 // any more. After them there may be one that a crash left barely begun.
 Result<void> Opening::find_needed() {
   if (files_.empty()) return {};

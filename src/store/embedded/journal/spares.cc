@@ -47,7 +47,7 @@ void Spares::refill(std::uint64_t budget) {
   if (budget == 0) return;
   for (Spare& spare : spares_) {
     if (spare.filled == size_) continue;
-    // Failing to write zeros is no loss: the space is allocated all the same.
+    // Failing to write zeros is not a loss: the space is allocated all the same.
     if (!fill_locked(spare, budget)) spare.filled = size_;
     return;
   }

@@ -35,7 +35,7 @@ class Spares {
   bool is_short() const { return short_; }
 
   // Sees to it that enough spares are ready, and fills up to `budget` bytes with zeros. A spare
-  // that cannot be had is no failure of this call; shortage() tells.
+  // that cannot be had is not a failure of this call; shortage() tells.
   void refill(std::uint64_t budget);
 
   // Makes one more, now; the error says why not.

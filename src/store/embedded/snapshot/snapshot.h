@@ -15,7 +15,7 @@
 namespace millrace {
 
 struct SnapshotOptions {
-  // While something changes, the store is saved once per interval (S0-078). Not sooner, since the
+  // While something changes, the store is saved once per interval. Not sooner, since the
   // whole state is written; and not "after the last change", which a busy queue would put off for
   // ever.
   Duration interval{1000};
@@ -27,7 +27,7 @@ struct SnapshotOptions {
 
 // Opens the snapshot `name` on that disk, or an empty store if there is none. Tasks, queues,
 // schedules and memos are as they were when it was saved, but what was running is queued again. A
-// file that is damaged or is no snapshot is an error and stays as it is: an operator who loses
+// file that is damaged or not a snapshot is an error and stays as it is: an operator who loses
 // tasks must hear of it.
 //
 // advance() decides when to save, so it must be called about every second; flush() writes, and

@@ -64,7 +64,7 @@ Result<Snapshot> snapshot_from(std::string_view bytes) {
   read(in, format), read(in, snapshot.epoch), read(in, size), read(in, sum);
   if (!magic.starts_with(found.substr(0, magic.size())) || (!bytes.empty() && found.empty())) {
     return fail(ErrorCode::corrupt,
-                "is no snapshot of Millrace. A queue-state.json or an export comes in with "
+                "is not a snapshot of Millrace. Bring in a queue-state.json or an export with "
                 "`millrace import`");
   }
   if (in.good() && format != format_number) {

@@ -21,7 +21,7 @@ struct Snapshot {
   std::string records = {};
 };
 
-// The contents of a file. `corrupt` if they are no whole snapshot, with a message that follows a
+// The contents of a file. `corrupt` if they are not a whole snapshot, with a message that follows a
 // name: "has been cut off: ...".
 std::string snapshot_bytes(std::uint32_t epoch, std::string_view records);
 Result<Snapshot> snapshot_from(std::string_view bytes);

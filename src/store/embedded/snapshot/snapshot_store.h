@@ -46,7 +46,7 @@ class SnapshotStore final : public ForwardingStore {
   Mutex mutex_;
   std::optional<std::string> waiting_ GUARDED_BY(mutex_);  // bytes to be written
 
-  Mutex writing_;                           // one writer at a time
+  Mutex writing_;                               // one writer at a time
   bool reported_ GUARDED_BY(writing_) = false;  // the operator was told that nothing can be written
 };
 

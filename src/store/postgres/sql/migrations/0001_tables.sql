@@ -11,7 +11,7 @@ create table millrace.migrations (
 );
 
 -- Empty after a crash, since it is not logged, and on a standby that took over. Commits that were not
--- yet on disk may be lost then, and whoever waits for a flush must hear of it.
+-- yet on disk may be lost then, and a caller that waits for a flush must hear of it.
 create unlogged table millrace.boots (
   one boolean primary key default true check (one),
   id uuid not null
@@ -55,8 +55,8 @@ create table millrace.queues (
   updated_at timestamptz not null
 );
 
--- Grows with every change of a queue. Whoever decides by what it remembers of queues says by which
--- version, and nothing is done if that is an old one.
+-- Grows with every change of a queue. A server that decides by remembered queues says which version
+-- it remembers, and nothing is done if that is an old one.
 create table millrace.settings (version bigint not null);
 insert into millrace.settings values (1);
 
@@ -127,7 +127,7 @@ create table millrace.tasks (
   error_code bytea,
   error_message bytea,
   notes bytea                  -- progress, log, history and the like (row.cc)
-) with (fillfactor = 45,  -- so that a lease, which is written once a task, finds room in the same page
+) with (fillfactor = 45,  -- so that a lease, which is written once per task, finds room in the same page
         autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 -- True, or else fails as a conflict does: the transaction is to begin again.
@@ -253,7 +253,7 @@ create view millrace.final_heads as
 -- ---- Tables of a class and day ------------------------------------------------------------------
 
 -- Makes the table for what ends on a day (UTC) in a class, if it is not there. Attached rather than
--- created in place, so that nobody who works has to wait for it.
+-- created in place, so that no worker has to wait for it.
 create function millrace.make_partition(class integer, day date) returns void language plpgsql as $$
 declare
   parent text := 'finished_' || class;

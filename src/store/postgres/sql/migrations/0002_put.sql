@@ -1,5 +1,5 @@
 -- Putting tasks with SQL, inside of the transactions that they belong to. docs/postgres.md is the
--- manual. Whoever may call millrace.put() may nothing else: it runs with the rights of the owner.
+-- manual. A role that may call millrace.put() may do nothing else: put() runs with the rights of the owner.
 
 -- ---- Values -------------------------------------------------------------------------------------
 
@@ -78,9 +78,9 @@ end $$;
 
 -- ---- put ----------------------------------------------------------------------------------------
 
--- The queue by name, number or id, for somebody who puts into it. It will be there until this
+-- The queue by name, number or id, for a caller that puts into it. It will be there until this
 -- transaction ends: queues are erased under the lock that is shared here (close_queue.sql), which
--- nobody waits for. In a transaction that looks back at an old snapshot that is not enough, since the
+-- no transaction waits for. In a transaction that looks back at an old snapshot that is not enough, since the
 -- queue may be gone already; then its row is locked as a foreign key would do it.
 create function millrace.open_queue(its_name text) returns millrace.queues language plpgsql as $$
 declare
@@ -153,7 +153,7 @@ begin
 end $$;
 
 -- Tells the servers something once this commits (listener.cc). Transactions that do so commit one
--- after the other, so whoever puts much should not.
+-- after the other, so callers that put much should not do it.
 create function millrace.tell(words text) returns void language sql as $$
   select pg_notify('millrace_' || trim(both '"' from '"millrace"'), 'sql ' || words)
 $$;
@@ -347,7 +347,7 @@ begin
     perform millrace.check_room(its);
     its_number := nextval('millrace.task_numbers');
     if in_key is not null then
-      -- Whoever has put the same key and is not done yet is waited for, as long as lock_timeout allows.
+      -- Another transaction that holds the key is waited for, as long as lock_timeout allows.
       insert into millrace.holders as h (queue, key, task, number, until)
       values (its.queue, in_key, task, its_number,
               case when scope = 2 then moment + lasts * interval '1 millisecond' end)
@@ -445,5 +445,5 @@ begin
 end $$;
 
 revoke execute on all functions in schema "millrace" from public;
--- The default of views' columns is asked for by whoever inserts.
+-- The inserting role calls the defaults of the views' columns.
 grant execute on function millrace.uuid_v7() to public;

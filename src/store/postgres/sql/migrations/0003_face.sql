@@ -6,7 +6,7 @@
 
 -- ---- Values -------------------------------------------------------------------------------------
 
--- None of these is for parallel workers: whoever catches an error cannot be one.
+-- None of these runs in parallel workers: a function that catches errors is not parallel-safe.
 --
 -- Bytes as text. What is not text in UTF-8 is shown with escapes: \000, \377.
 create function millrace.as_text(bytes bytea) returns text
@@ -64,7 +64,7 @@ begin
 end $$;
 
 -- How often a task may be retried: as it says itself (tasks.more), as its queue says for its type, as
--- its queue says (queues.policies). Null: nobody says, and the server's retry.max_retries counts,
+-- its queue says (queues.policies). Null: nothing says, and the server's retry.max_retries counts,
 -- which no table knows. The largest integer stands for no limit.
 create function millrace.max_retries_of(more bytea, policies bytea, type text) returns integer
 language plpgsql immutable as $$
@@ -108,7 +108,7 @@ end $$;
 
 -- ---- Queues -------------------------------------------------------------------------------------
 
--- One that is being removed is gone for whoever looks here, and Millrace's own ($…) are not shown.
+-- Queues that are being removed, and Millrace's own ($…), are not shown.
 create view millrace.task_queues as
   select id, name::text as name, nullif(description, '') as description,
          case when max_concurrent is not null
@@ -147,7 +147,7 @@ begin
   end if;
 end $$;
 
--- Whoever changes queues does so alone, and stores read them anew.
+-- One process at a time changes queues, and stores read them again.
 create function millrace.new_queue_version() returns void language sql as $$
   update millrace.settings set version = version + 1;
   select millrace.tell('q');
@@ -185,7 +185,7 @@ begin
     raise exception using errcode = '53400',
       message = 'there are 10000 queues, the most a store keeps';
   end if;
-  -- Retries as the plan of these tables has them: 10, 20, 40 s, at most an hour, three of them.
+  -- Retries as the original design of these tables has them: 10, 20, 40 s, at most an hour, three of them.
   insert into millrace.queues
     (queue, name, number, id, description, active, max_concurrent, priority, keep_completed_for,
      keep_completed_last, keep_dead_for, keep_dead_last, completed_class, dead_class, policies,
@@ -492,7 +492,7 @@ create trigger delete_task instead of delete on millrace.queue_tasks
   for each row execute function millrace.delete_task();
 
 revoke execute on all functions in schema "millrace" from public;
--- Whoever looks at a view calls these.
+-- Queries on the views call these.
 grant execute on function millrace.uuid_v7(), millrace.as_text(bytea), millrace.as_json(bytea),
   millrace.max_retries_of(bytea, bytea, text), millrace.read_rules(bytea, integer),
   millrace.from_little_end(bytea, integer) to public;

@@ -1,8 +1,8 @@
 -- Filters of millrace.queue_tasks by a status or a priority alone, without a queue.
 --
--- Tasks that are as most are stand in none of these indexes, and cost nothing more: what is queued for
--- the first time, what is completed, what has the usual priority. Those are found by their queue;
--- and what runs or waits for its moment has an index already (tasks_leases, tasks_later).
+-- These indexes leave out the common cases: tasks queued for the first time, completed tasks, priority 5.
+-- Those are found by their queue and cost nothing more. Tasks that run or wait for their moment have an
+-- index already (tasks_leases, tasks_later).
 
 create index tasks_returned on millrace.tasks (number) where state = 1 and attempts > 0;
 create index finished_by_status on millrace.finished (state, number) where state <> 5;

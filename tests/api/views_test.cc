@@ -28,7 +28,7 @@ std::string schedule(const std::string& name, const std::string& queue) {
   return R"({"name":")" + name + R"(","rule":{"every_ms":60000},"task":{"queue":)" + queue + "}}";
 }
 
-TEST(Shown, types_of_a_queue_have_counts_rates_and_percentiles) {
+TEST(Views, types_of_a_queue_have_counts_rates_and_percentiles) {
   ServerOptions options;
   options.history = true;
   ApiServer server(std::move(options));
@@ -42,7 +42,7 @@ TEST(Shown, types_of_a_queue_have_counts_rates_and_percentiles) {
   EXPECT_THAT(reply.body, HasSubstr(R"("run_ms":{"p50":)"));
 }
 
-TEST(Shown, rates_of_a_queue_with_a_past_from_before_it_was_made_are_over_that_time) {
+TEST(Views, rates_of_a_queue_with_a_past_from_before_it_was_made_are_over_that_time) {
   ServerOptions options;
   options.history = true;
   ApiServer server(std::move(options));
@@ -56,10 +56,10 @@ TEST(Shown, rates_of_a_queue_with_a_past_from_before_it_was_made_are_over_that_t
   const Reply reply = server.ask({.target = "/v1/queues/emails/types"});
   ASSERT_EQ(reply.status, 200U) << reply.body;
   EXPECT_THAT(reply.body, HasSubstr(R"("completed":1)"));
-  EXPECT_THAT(reply.body, HasSubstr(R"("rates":{"put":0.003)"));  // not one a second
+  EXPECT_THAT(reply.body, HasSubstr(R"("rates":{"put":0.003)"));  // not one per second
 }
 
-TEST(Shown, types_are_for_keys_of_that_queue) {
+TEST(Views, types_are_for_keys_of_that_queue) {
   ApiServer server(with_shop_key());
   server.put();
   server.must_post("/v1/tasks", R"({"queue":"shop"})");
@@ -67,7 +67,7 @@ TEST(Shown, types_are_for_keys_of_that_queue) {
   EXPECT_EQ(server.ask({.target = "/v1/queues/shop/types", .headers = as_shop}).status, 200U);
 }
 
-TEST(Shown, schedules_of_a_queue_whatever_they_call_it) {
+TEST(Views, schedules_of_a_queue_whatever_they_call_it) {
   ApiServer server(with_shop_key());
   server.must_post("/v1/queues", R"({"name":"shop","number":7})");
   server.must_post("/v1/schedules", schedule("a", R"("shop")"));
@@ -85,7 +85,7 @@ TEST(Shown, schedules_of_a_queue_whatever_they_call_it) {
               Not(HasSubstr(R"("name":"c")")));
 }
 
-TEST(Shown, schedules_come_in_pages) {
+TEST(Views, schedules_come_in_pages) {
   ApiServer server;
   for (const auto* name : {"b", "c", "a"}) {
     server.must_post("/v1/schedules", schedule(name, R"("q")"));
@@ -100,7 +100,7 @@ TEST(Shown, schedules_come_in_pages) {
   EXPECT_THAT(second.body, Not(HasSubstr(R"("next":"c")")));
 }
 
-TEST(Shown, workers_tell_what_they_do_to_those_who_may_know) {
+TEST(Views, workers_show_their_tasks_to_keys_that_may_read_them) {
   ApiServer server(with_shop_key());
   server.must_post("/v1/tasks", R"({"queue":"emails","type":"letter"})");
   server.must_post("/v1/tasks", R"({"queue":"shop","type":"order"})");

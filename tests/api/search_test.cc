@@ -45,7 +45,7 @@ void put_many(ApiClient& server, std::size_t count) {
   }
 }
 
-TEST(Looking, a_text_is_found_wherever_it_stands) {
+TEST(Search, a_text_is_found_wherever_it_stands) {
   ApiServer server;
   const std::string tagged = server.put(R"(,"tags":["Needle"])");
   server.put(R"(,"type":"other")");
@@ -58,7 +58,7 @@ TEST(Looking, a_text_is_found_wherever_it_stands) {
   EXPECT_THAT(listed(server, "text=" + tagged.substr(20)), ElementsAre(tagged));
 }
 
-TEST(Looking, found_tasks_are_as_short_as_in_every_list) {
+TEST(Search, found_tasks_are_as_short_as_in_every_list) {
   ApiServer server;
   server.settled(R"("outcome":"done","result":"needle")");
   const auto page = got(server, "/v1/tasks?text=needle");
@@ -70,7 +70,7 @@ TEST(Looking, found_tasks_are_as_short_as_in_every_list) {
   EXPECT_EQ(full.at("tasks").at(0).at("result").as_string(), "needle");
 }
 
-TEST(Looking, a_search_goes_on_where_it_stopped) {
+TEST(Search, a_search_goes_on_where_it_stopped) {
   ApiServer server;
   const std::string first = server.put(R"(,"type":"needle")");
   put_many(server, 700);
@@ -84,7 +84,7 @@ TEST(Looking, a_search_goes_on_where_it_stopped) {
   EXPECT_FALSE(page.contains("next"));
 }
 
-TEST(Looking, a_full_page_says_where_the_next_begins) {
+TEST(Search, a_full_page_says_where_the_next_begins) {
   ApiServer server;
   std::vector<std::string> all;
   for (int i = 0; i < 5; ++i) all.push_back(server.put(R"(,"type":"needle")"));
@@ -100,7 +100,7 @@ TEST(Looking, a_full_page_says_where_the_next_begins) {
   EXPECT_EQ(found, all);
 }
 
-TEST(Looking, by_error_and_by_parent) {
+TEST(Search, by_error_and_by_parent) {
   ApiServer server;
   const std::string dead = server.settled(
       R"("outcome":"failed","retryable":false,"error":{"code":"smtp","message":"m"})");
@@ -110,7 +110,7 @@ TEST(Looking, by_error_and_by_parent) {
   EXPECT_THAT(listed(server, "parent=" + dead), ElementsAre(child));
 }
 
-TEST(Looking, by_the_group_of_an_error) {
+TEST(Search, by_the_group_of_an_error) {
   ApiServer server;
   const auto failed = [&](std::string_view message) {
     return server.settled(fmt::format(
@@ -138,7 +138,7 @@ TEST(Looking, by_the_group_of_an_error) {
   }
 }
 
-TEST(Looking, lines_of_a_log_from_a_moment_on) {
+TEST(Search, lines_of_a_log_from_a_moment_on) {
   ApiServer server;
   const auto [id, token] = server.taken();
   const std::string at = fmt::format("/v1/tasks/{}/log", id);
