@@ -19,7 +19,8 @@ using namespace millrace::test;
 using ::testing::SizeIs;
 
 MetricsSnapshot metrics_of(BrokerDriver& d) {
-  return must(d.wait<MetricsSnapshot>([&](auto done) { d.broker->metrics(d.ask(), std::move(done)); }));
+  return must(
+      d.wait<MetricsSnapshot>([&](auto done) { d.broker->metrics(d.ask(), std::move(done)); }));
 }
 
 TEST(LocalMetrics, a_scrape_sees_queues_workers_and_leases) {
@@ -50,7 +51,8 @@ void life(BrokerDriver& d, NewTask task, Duration waits, Duration runs, Outcome 
   d.settle(lease, std::move(outcome));
 }
 
-TypeMetrics type_in(const MetricsSnapshot& seen, const std::string& queue, const std::string& type) {
+TypeMetrics type_in(const MetricsSnapshot& seen, const std::string& queue,
+                    const std::string& type) {
   for (const TypeMetrics& metrics : seen.types) {
     if (metrics.queue == queue && metrics.type == type) return metrics;
   }
@@ -243,8 +245,8 @@ TEST(LocalMetrics, a_scrape_is_answered_where_the_store_has_failed) {
   must(put());
   store.gone = true;
   EXPECT_THAT(put(), FailsWith(ErrorCode::unavailable));
-  const MetricsSnapshot seen =
-      must(wait_for_answer<MetricsSnapshot>([&](auto done) { broker.metrics(ask, std::move(done)); }));
+  const MetricsSnapshot seen = must(
+      wait_for_answer<MetricsSnapshot>([&](auto done) { broker.metrics(ask, std::move(done)); }));
   ASSERT_TRUE(seen.failure);
   EXPECT_THAT(seen.failure->message, ::testing::HasSubstr("the disk is gone"));
   EXPECT_THAT(seen.queues, SizeIs(0));
@@ -252,12 +254,12 @@ TEST(LocalMetrics, a_scrape_is_answered_where_the_store_has_failed) {
   broker.stop();
 }
 
-TEST(LocalMetrics, code_in_the_process_may_call_the_store) {
+TEST(LocalMetrics, code_in_the_process_may_read_the_store) {
   BrokerDriver d;
   const Put put = d.put({.queue = "q"});
   const auto found = d.wait<Task>([&](auto done) {
-    d.broker->with_store<Task>(
-        d.ask(), [&](Store& store, TimePoint) { return find_task(store, put.id); },
+    d.broker->read<Task>(
+        d.ask(), [&](Reader& reader, TimePoint) { return find_task(reader, put.id); },
         std::move(done));
   });
   EXPECT_EQ(must(found).queue, "q");

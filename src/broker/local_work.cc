@@ -51,7 +51,7 @@ std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
 }
 
 std::unique_ptr<RecordedPuts> new_ones_of(const Settlement& settlement, const QueueBook& queues,
-                                     TimePoint now) {
+                                          TimePoint now) {
   if (settlement.follow_ups.empty()) return nullptr;
   return std::make_unique<RecordedPuts>(settlement.follow_ups, queues, now);
 }
@@ -190,6 +190,22 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
     return good;
   }
   return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
+}
+
+LocalBroker::LeaseQueues LocalBroker::queues_of_leases(const WorkOrder& order) {
+  LeaseQueues found;
+  const LeaseBook::Writing leases(books_.leases);
+  const auto look_up = [&](TaskId id, Token token) {
+    const LeaseNote* note = leases.find(id, token);
+    if (note != nullptr) {
+      found.queues.insert(note->queue);
+    } else {
+      found.unknown.push_back(id);
+    }
+  };
+  for (const Report& report : order.reports) look_up(report.id, report.token);
+  for (const Extension& extension : order.extensions) look_up(extension.id, extension.token);
+  return found;
 }
 
 // Whether all leases that are to be decided or reported on are known here, and the settings to
@@ -394,7 +410,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
       if (applied) {
         const bool has_code = gist && gist->error;
         recorder.ended(about(note), event, settled->state, now - note.started_at,
-                      has_code ? std::string_view(gist->error->code) : std::string_view());
+                       has_code ? std::string_view(gist->error->code) : std::string_view());
         if (follow_ups) follow_ups->record(recorder);
       }
       const bool gone = !settled && (settled.error().code == ErrorCode::lease_lost ||
