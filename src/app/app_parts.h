@@ -33,7 +33,10 @@ struct App::Parts {
   Result<void> prepare();
   Result<void> prepare_queue(const std::string& name, const PlannedQueue& planned,
                              std::vector<worker::QueueHandlers>& handlers);
-  Result<void> prepare_schedule(const Schedule& schedule);
+  // The queue as it is stored by now.
+  Result<Queue> store_queue(const std::string& name, const PlannedQueue& planned);
+  Result<void> prepare_schedule(const Schedule& planned);
+  Result<Schedule> store_schedule(const Schedule& planned);
   worker::WorkerOptions worker_options() const;
 
   // Delivers webhooks, if the store is in this process.

@@ -343,32 +343,6 @@ TEST(App, works_on_threads_until_it_is_stopped) {
   EXPECT_EQ(app.metrics("emails").completed, 50U);
 }
 
-TEST(App, stored_settings_hold_over_those_of_the_program_unless_it_says_otherwise) {
-  const test::TemporaryDirectory directory;
-  const std::string url = "journal:" + directory.path();
-  std::vector<std::string> lines;
-  const auto start = [&](Duration timeout, bool overwrite) {
-    AppOptions options = in_virtual_time();
-    options.overwrite_settings = overwrite;
-    options.log = [&](std::string_view line) { lines.emplace_back(line); };
-    App app(url, options);
-    app.handle<Email>("emails", {.timeout = timeout}, [](const Email&) {});
-    step_to(app, monday);
-    app.stop();
-  };
-  start(30s, false);
-  start(40s, false);
-  EXPECT_EQ(must(Client(url).settings("emails")).timeout, 30s);
-  EXPECT_THAT(lines, ::testing::Contains(HasSubstr("stored settings of queue emails")));
-  lines.clear();
-  start(30s, false);
-  EXPECT_THAT(lines, ::testing::Not(::testing::Contains(HasSubstr("stored settings"))));
-  start(40s, true);
-  lines.clear();
-  start(40s, false);
-  EXPECT_THAT(lines, ::testing::Not(::testing::Contains(HasSubstr("stored settings"))));
-}
-
 TEST(App, a_stop_from_elsewhere_ends_a_run) {
   App app("memory:", quiet());
   std::promise<void> running;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -93,6 +94,14 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
     return {.enabled = books_.options.manager, .desired = desired_processors()};
   }
 
+  // The queues of the leases that an order reports on and extends, as far as they are remembered
+  // here. Calls no store. A task keeps its queue while it is leased.
+  struct LeaseQueues {
+    std::set<std::string> queues = {};
+    std::vector<TaskId> unknown = {};  // tasks whose lease is not remembered
+  };
+  LeaseQueues queues_of_leases(const WorkOrder& order);
+
   // Tasks without payload and notes; each has its own result.
   void heads(Ask ask, std::vector<TaskId> tasks, Completion<std::vector<Result<Task>>> done);
   // A page of a list: tasks that match the search.
@@ -112,12 +121,12 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void history(Ask ask, HistoryRequest request, Completion<History> done);
   // What is not as it should be, as of the last look. Calls no store.
   CurrentAlerts current_alerts();
-  // Any call of the store, made where rounds are applied, so it must be quick and not throw.
-  // `bytes` is the size of what it carries, if that is large. Changes made this way add no events.
+  // Any read of the store, made beside the rounds on a thread for reads: bounded, and without
+  // exceptions. Answered there once everything is durable that it may have seen.
   template <class T>
-  void with_store(Ask ask, std::move_only_function<Result<T>(Store&, TimePoint)> with,
-                  Completion<T> done, std::size_t bytes = 0) {
-    call<T>(ask, std::move(with), std::move(done), bytes);
+  void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
+            Completion<T> done, ReadCost cost = ReadCost::quick) {
+    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done), cost);
   }
 
   TimePoint now() override { return clock_.now(); }
@@ -154,6 +163,13 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                        Completion<Schedule> done) override;
   void remove_schedule(Ask ask, std::string name, Completion<void> done) override;
   void run_schedule(Ask ask, std::string name, Completion<Put> done) override;
+  // The same for a caller that may not touch every schedule: `may` is asked about the stored one,
+  // if there is one, in the same step, and its error is the answer.
+  using MayTouch = std::move_only_function<Result<void>(const Schedule& stored)>;
+  void put_schedule(Ask ask, Schedule schedule, PutQueue mode, MayTouch may,
+                    Completion<Schedule> done);
+  void remove_schedule(Ask ask, std::string name, MayTouch may, Completion<void> done);
+  void run_schedule(Ask ask, std::string name, MayTouch may, Completion<Put> done);
 
   void act(Ask ask, BulkBatch batch, Completion<States> done) override;
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
@@ -169,13 +185,6 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   struct Rounds;    // work on many tasks, a bounded piece at a time
   struct Problems;  // with queues that a request needs and that cannot be had
   struct Walk;      // through the history
-
-  // Reads from the store beside the rounds.
-  template <class T>
-  void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-            Completion<T> done, ReadCost cost = ReadCost::quick) {
-    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done), cost);
-  }
 
   template <class T>
   using StoreCall = std::move_only_function<Result<T>(Store&, TimePoint)>;

@@ -32,7 +32,7 @@ std::vector<Turns::Queue> turn_takers(const std::vector<QueueHandlers>& queues) 
 }  // namespace
 
 Dispatcher::Dispatcher(const WorkerOptions& options, std::vector<QueueHandlers> queues,
-                       const RunHost& host)
+                       RunHost& host)
     : options_(options),
       host_(host),
       turns_(options.order, turn_takers(queues)),
