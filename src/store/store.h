@@ -10,7 +10,8 @@
 //   * A queue may be named by its name, its number or its UUID. An unknown one is `not_found`.
 //   * A value outside core/limits.h is `invalid` or `too_large`, with a message that says what is
 //     allowed.
-//   * Expected failures are returned, never thrown. `unavailable` on a call of the Writer means that
+//   * Expected failures are returned, never thrown. `unavailable` on a call of the Writer means
+//   that
 //     the store has failed; it stays so until it is reopened - unless traits() say `recovers`: then
 //     what became of that one call is unknown, and later ones may be good again.
 #pragma once
@@ -190,8 +191,8 @@ class Writer {
 //
 //   * May be called from several threads at once, and while a call of the Writer runs. A read goes
 //     by steps. A call of the Writer waits for one step at most, never for a disk. A step waits for
-//     the call of the Writer that is under way, and where calls follow each other without pause lets
-//     8 more go first, for each step of another read that waits before it.
+//     the call of the Writer that is under way, and where calls follow each other without pause
+//     lets 8 more go first, for each step of another read that waits before it.
 //   * Sees everything that was applied before it began. What it saw may not be durable yet: its
 //     caller is answered after a flush() that began when the read was over.
 //   * Is bounded in entries walked, in bytes read and in reads of a disk, and so in time; a step in
@@ -208,8 +209,8 @@ class Reader {
   // for at once.
   virtual Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) = 0;
 
-  // Tasks by number, newest first, filtered. A page ends after 20,000 entries walked, 16 MiB read or
-  // 512 separate reads of a disk, whatever of that it returns; it may be short, even empty, and
+  // Tasks by number, newest first, filtered. A page ends after 20,000 entries walked, 16 MiB read
+  // or 512 separate reads of a disk, whatever of that it returns; it may be short, even empty, and
   // still have a `next`. A task that matches all the while is on one page, once, whatever changes
   // meanwhile.
   virtual Result<TaskPage> list(const ListRequest& request) = 0;

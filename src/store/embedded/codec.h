@@ -75,7 +75,8 @@ Notes decode_notes(std::string_view bytes);
 // progress, delivery), within longest_brief bytes. Notes without a result are these bytes behind an
 // empty result.
 inline constexpr std::size_t longest_brief = 36U << 10U;
-// How many bytes the result takes with its length, of notes of `size` bytes that begin with `begin`.
+// How many bytes the result takes with its length, of notes of `size` bytes that begin with
+// `begin`.
 std::size_t result_end(std::string_view begin, std::size_t size);
 // `behind` is what follows the result.
 std::string behind_empty_result(std::string_view behind);

@@ -115,8 +115,7 @@ Result<std::vector<TaskCopy>> ListWalk::step(const State& state) {
 
 void ListWalk::end_step(std::uint64_t next, std::size_t copies) {
   page_.next = TaskNumber{next + 1};
-  const bool will_be_full =
-      matches_for_sure() && page_.tasks.size() + copies == request_.limit;
+  const bool will_be_full = matches_for_sure() && page_.tasks.size() + copies == request_.limit;
   ended_ = page_.looked_at == limits::max_walk || will_be_full;
 }
 

@@ -28,6 +28,10 @@ bool NewestFirst::begin_turn(const State& state) {
 bool NewestFirst::gather(const State& state) {
   if (gathered_all_) return true;
   const std::size_t end = only_ ? *only_ + std::size_t{1} : state.queue_places();
+  if (gathered_ == 0) {
+    bounds_.reserve((end - first_queue_) * state_count);
+    heap_.reserve(end - first_queue_);
+  }
   for (std::size_t at = first_queue_ + gathered_; at < end; ++at, ++gathered_) {
     if (tired()) return false;
     ++work_;
@@ -38,7 +42,7 @@ bool NewestFirst::gather(const State& state) {
     for (std::size_t of_state = 0; of_state < state_count; ++of_state) {
       const ByNumber& tasks = queue.by_state[of_state];
       if (!wanted_[of_state] || tasks.empty()) continue;
-      ++work_;
+      work_ += lookup;
       auto newest = tasks.lower_bound(before_);
       if (newest == tasks.begin()) continue;
       push((*--newest).first, set_of(index, of_state));
@@ -83,7 +87,7 @@ const NewestFirst::Cursor* NewestFirst::locate(const State& state, const Entry& 
   if (cursor && cursor->set == entry.set) return &*cursor;
   const ByNumber* tasks = tasks_of(state, entry.set);
   if (tasks == nullptr) return nullptr;
-  ++work_;
+  work_ += lookup;
   auto at = tasks->lower_bound(entry.number + 1);
   if (at == tasks->begin()) return nullptr;
   --at;

@@ -5,7 +5,8 @@
 //
 //   * A change waits for one step at most, the one that it finds under way or the one that is owed:
 //     steps that come while a change waits let it go first.
-//   * A step lets most_passes changes go first at most, for each step that waits before it; then the
+//   * A step lets most_passes changes go first at most, for each step that waits before it; then
+//   the
 //     next turn is its own. Steps are served in order of arrival.
 //
 // Changes may pass a waiting step at all because a thread that sleeps needs a while to get going,

@@ -20,7 +20,8 @@ constexpr std::uint64_t most_unwritten_segments = Place::max_segments / 64;
 Unreadable unreadable(const Position& at, const Error& cause) {
   return {{.code = ErrorCode::unavailable,
            .message = fmt::format("{} at offset {}: {}", segment_name(at.segment), at.offset,
-                                  cause.message)}};
+                                  cause.message),
+           .retry_after = std::chrono::seconds(1)}};
 }
 
 Unreadable damaged(const Position& at, std::uint64_t number) {

@@ -115,8 +115,8 @@ void LogLoader::load_without_result(const Lack& lack) {
   const std::size_t from = result_end(bytes, size);
   const std::size_t to = std::min<std::size_t>(size, from + longest_brief);
   const Position rest_at{lack.at.segment, lack.at.offset + blob_head + from};
-  lack.copy->notes = behind_empty_result(
-      to <= bytes.size() ? bytes.substr(from, to - from) : read(rest_at, to - from));
+  lack.copy->notes = behind_empty_result(to <= bytes.size() ? bytes.substr(from, to - from)
+                                                            : read(rest_at, to - from));
 }
 
 Result<std::string> LogLoader::try_read(const Position& at, std::size_t size) {

@@ -76,10 +76,10 @@ class ReadBounds : public ::testing::Test {
 
   test::TemporaryDirectory directory_;
   test::DiskCounts counts_;
-  JournalStore store_{std::make_unique<test::CountingDisk>(
-                          open_directory(directory_.path(), DirectoryMode::existing).value(),
-                          counts_),
-                      {.sync = SyncMode::none, .segment_size = 8 * mib, .cache_size = 2000}};
+  JournalStore store_{
+      std::make_unique<test::CountingDisk>(
+          open_directory(directory_.path(), DirectoryMode::existing).value(), counts_),
+      {.sync = SyncMode::none, .segment_size = 8 * mib, .cache_size = 2000}};
   StoreDriver driver_{store_};
 };
 
@@ -214,6 +214,7 @@ TEST_F(ReadBounds, a_read_that_fails_fails_alone) {
   EXPECT_EQ(found.error().code, ErrorCode::unavailable);
   EXPECT_THAT(found.error().message, HasSubstr(".journal at offset "));
   EXPECT_THAT(found.error().message, HasSubstr("bad sector"));
+  EXPECT_TRUE(found.error().retry_after) << "that tells it from a store that has failed";
   EXPECT_FALSE(store_.list({.queue = "q"}));
   counts_.on_read = nullptr;
   EXPECT_THAT(driver_.list({.queue = "q"}), SizeIs(20));
@@ -261,6 +262,7 @@ TEST_F(ReadBounds, a_change_that_cannot_read_what_it_needs_fails_the_store) {
   ASSERT_FALSE(taken);
   counts_.on_read = nullptr;
   EXPECT_EQ(store_.queues({}).error().code, ErrorCode::unavailable);
+  EXPECT_FALSE(store_.queues({}).error().retry_after);
   EXPECT_EQ(store_.flush().error().code, ErrorCode::unavailable);
 }
 
