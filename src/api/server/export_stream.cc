@@ -43,7 +43,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
     call_->broker->read<bool>(
         call_->ask(),
         [self](Reader& reader, TimePoint now) { return self->exporter_.read(reader, now); },
-        [self](const Result<bool>& more) { self->piece_read(more); });
+        [self](const Result<bool>& more) { self->piece_read(more); }, ReadCost::walk);
   }
 
   void piece_read(const Result<bool>& more) {
