@@ -48,8 +48,7 @@ struct Wanted {
       postgres::Array<std::int64_t> some;
       const std::size_t end = std::min(begin + numbers_at_once, numbers.size());
       for (std::size_t i = begin; i < end; ++i) some.push(numbers[i]);
-      batch.add(
-          sql::FindNumbers{.numbers = some, .payload = parts.payload, .notes = parts.notes});
+      batch.add(sql::FindNumbers{.numbers = some, .payload = parts.payload, .notes = parts.notes});
     }
   }
 
@@ -66,9 +65,9 @@ std::vector<Result<Task>> all_unknown(std::span<const TaskRef> tasks) {
     if (const auto* id = std::get_if<TaskId>(&ref)) {
       unknown.emplace_back(embedded::unknown_task(*id));
     } else {
-      unknown.emplace_back(fail(
-          ErrorCode::not_found,
-          fmt::format("there is no task number {}", std::get<TaskNumber>(ref).value)));
+      unknown.emplace_back(
+          fail(ErrorCode::not_found,
+               fmt::format("there is no task number {}", std::get<TaskNumber>(ref).value)));
     }
   }
   return unknown;

@@ -78,9 +78,9 @@ struct PostgresStore::Walk {
   const postgres::Array<std::int32_t>& queues;
   const postgres::Array<std::int16_t> states = states_of(request);
   TaskPage page = {};
-  std::size_t bytes = 0;     // read for the page
+  std::size_t bytes = 0;            // read for the page
   std::int64_t before = INT64_MAX;  // the walk goes on below this number
-  std::uint32_t step = 0;    // entries to walk at once
+  std::uint32_t step = 0;           // entries to walk at once
 
   bool is_full() const {
     return page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||

@@ -22,7 +22,8 @@ StoreWithReaders::StoreWithReaders(std::unique_ptr<PostgresStore> writer, Postgr
                                    Clock& clock)
     : writer_(std::move(writer)), options_(std::move(options)), clock_(clock) {}
 
-// ---- Sessions that read ---------------------------------------------------------------------------
+// ---- Sessions that read
+// ---------------------------------------------------------------------------
 
 std::vector<StoreWithReaders::Session> StoreWithReaders::take_outdated() {
   const auto is_current = [epoch = writer_->server_epoch()](const Session& session) {
@@ -69,7 +70,8 @@ void StoreWithReaders::give_back(Session session) {
   given_back_.notify_one();
 }
 
-// ---- Who reads with which -------------------------------------------------------------------------
+// ---- Who reads with which
+// -------------------------------------------------------------------------
 
 template <class Call>
 auto StoreWithReaders::apply(const Call& call) -> decltype(call(std::declval<PostgresStore&>())) {
@@ -92,7 +94,8 @@ auto StoreWithReaders::read(const Call& call) -> decltype(call(std::declval<Post
   return answer;
 }
 
-// ---- The calls ------------------------------------------------------------------------------------
+// ---- The calls
+// ------------------------------------------------------------------------------------
 
 Result<std::vector<Result<Put>>> StoreWithReaders::put(std::span<const NewTask> tasks,
                                                        TimePoint now) {
@@ -102,9 +105,8 @@ Result<std::vector<Result<Put>>> StoreWithReaders::put(std::span<const NewTask> 
 Result<WorkResult> StoreWithReaders::work(std::span<const Settlement> settlements,
                                           std::span<const Extension> extensions,
                                           std::span<const TakeRequest> takes, TimePoint now) {
-  return apply([&](PostgresStore& writer) {
-    return writer.work(settlements, extensions, takes, now);
-  });
+  return apply(
+      [&](PostgresStore& writer) { return writer.work(settlements, extensions, takes, now); });
 }
 
 // Has a session of its own, and often a thread of its own.

@@ -29,13 +29,12 @@ using ::testing::SizeIs;
 class Reading : public SqlSession {
  protected:
   static std::unique_ptr<Store> open(Clock& clock, std::uint16_t port) {
-    return must(open_postgres(
-        {.url = fmt::format("postgres://postgres@127.0.0.1:{}/"
-                            "postgres?options=-clog_statement%3Dall",
-                            port),
-         .application_name = "counted",
-         .vacuum = false},
-        clock));
+    return must(open_postgres({.url = fmt::format("postgres://postgres@127.0.0.1:{}/"
+                                                  "postgres?options=-clog_statement%3Dall",
+                                                  port),
+                               .application_name = "counted",
+                               .vacuum = false},
+                              clock));
   }
 
   // Bytes that the server sends for a call that was made once before.
@@ -217,8 +216,7 @@ TEST_F(Reading, a_filter_by_moments_may_be_open_at_both_ends) {
 class StoppedReading : public Reading {
  protected:
   void stop_at(const Put& task) {
-    sql(
-        fmt::format("create function stop_at(number bigint) returns boolean language plpgsql as $$ "
+    sql(fmt::format("create function stop_at(number bigint) returns boolean language plpgsql as $$ "
                     "begin if number = {} then perform pg_advisory_xact_lock_shared(4712); end if; "
                     "return true; end $$;",
                     task.number.value) +

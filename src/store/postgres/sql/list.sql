@@ -35,7 +35,7 @@ with walks as (
    where w.state in ({{final_states}})
 ), newest as (
   select {{row}} from found order by number desc limit :most + 1
-), tested as (
+), tested as materialized (
   select {{row}},
          (:type::bytea is null or convert_to(type, 'UTF8') = :type)
          and (:client_id::bytea is null or convert_to(coalesce(client_id, ''), 'UTF8') = :client_id)
