@@ -252,7 +252,7 @@ PROOFS = [
     Proof("fuzz", "random input to everything that parses", 14, ("fuzz",), fuzz),
     Proof("sim", "random histories with crashes, torn writes and full disks", 10, ("release",), simulate),
     Proof("crash", "a process under load, killed again and again", 8, ("release",), crash),
-    Proof("random", "random calls, stores in memory and on disk against each other", 6, ("release",),
+    Proof("random", "random calls, memory against a model, the journal against memory", 6, ("release",),
           compare("random_test")),
     Proof("postgres", "random calls, PostgreSQL against memory", 6, ("release",), compare("random_postgres_test")),
     Proof("soak", "a server under load with a ledger; memory and files", 10, ("release",), soak),
