@@ -102,7 +102,7 @@ class Reads {
   Coalescer& coalescer_;
   const ReadsOptions options_;
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   Condition work_;
   Jobs waiting_ GUARDED_BY(mutex_);  // to be read
   Jobs answers_ GUARDED_BY(mutex_);  // stored, or refused: to be answered

@@ -82,7 +82,7 @@ class Turns {
     mutex_.unlock();
   }
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::turn};
   std::atomic<int> waiting_ = 0;             // changes that wait for their turn
   std::atomic<std::thread::id> owner_ = {};  // the thread that changes now
   int depth_ = 0;                            // guarded by being the owner
