@@ -1,15 +1,22 @@
 // The shop with real threads: how many work at once, and how it stops.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -108,7 +115,7 @@ class StoppingTest : public ::testing::Test {
   }
 };
 
-// S3-018, S3-019, S3-020, S3-021, S3-022, S3-049
+// S3-018, S3-019, S3-020, S3-021, S3-022
 TEST_F(StoppingTest, each_queue_has_its_processors) {
   App app("memory:", options_);
   const Partizap shop(app, services_);
@@ -136,6 +143,67 @@ TEST_F(StoppingTest, five_notifications_are_on_their_way_at_once) {
   post_.open();
   ASSERT_TRUE(post_.wait_for_sent(8));
   EXPECT_EQ(post_.most(), 5);
+  EXPECT_EQ(app.stop(), 0);
+}
+
+// A picture whose bytes come when the test sends them. Its handler waits for them.
+class SlowPicture {
+ public:
+  explicit SlowPicture(std::string path) : path_(std::move(path)) {
+    if (mkfifo(path_.c_str(), 0600) != 0) throw std::runtime_error("cannot make " + path_);
+  }
+  SlowPicture(const SlowPicture&) = delete;
+  SlowPicture& operator=(const SlowPicture&) = delete;
+  ~SlowPicture() {  // lets a handler go on that waits for it
+    if (pipe_ < 0) pipe_ = open(path_.c_str(), O_RDWR | O_NONBLOCK);
+    close(pipe_);
+  }
+
+  // Whether a handler reads it, or has.
+  bool is_read() {
+    if (pipe_ < 0 && !sent_) pipe_ = open(path_.c_str(), O_WRONLY | O_NONBLOCK);
+    return pipe_ >= 0 || sent_;
+  }
+  void send() {
+    if (std::exchange(sent_, true)) return;
+    const std::string_view file("P6 1 1 255\nabc");
+    EXPECT_EQ(write(pipe_, file.data(), file.size()), static_cast<ssize_t>(file.size()));
+    close(std::exchange(pipe_, -1));
+  }
+
+ private:
+  const std::string path_;
+  int pipe_ = -1;
+  bool sent_ = false;
+};
+
+// S3-019, S3-049
+TEST_F(StoppingTest, three_pictures_are_made_at_once_and_not_four) {
+  std::filesystem::create_directories(directory_ / "pictures");
+  App app("memory:", options_);
+  const Partizap shop(app, services_);
+  std::deque<SlowPicture> pictures;  // goes before the app, which waits for its handlers
+  for (int i = 0; i < 4; ++i) {
+    pictures.emplace_back(directory_ / fmt::format("pictures/{}.ppm", i));
+    shop.process_image({std::to_string(i), "7", fmt::format("{}.ppm", i)});
+  }
+  const auto read = [&] { return std::ranges::count_if(pictures, &SlowPicture::is_read); };
+  const auto wait_for = [&](std::ptrdiff_t count) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (read() < count && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return read();
+  };
+  ASSERT_THAT(app.start(), IsOk());
+  EXPECT_EQ(wait_for(3), 3);
+  // The worker goes on with other queues meanwhile, and begins no fourth.
+  post_.open();
+  put_emails(shop, 20);
+  ASSERT_TRUE(post_.wait_for_sent(20));
+  EXPECT_EQ(read(), 3);
+
+  std::ranges::find_if(pictures, &SlowPicture::is_read)->send();
+  ASSERT_EQ(wait_for(4), 4);
+  for (SlowPicture& picture : pictures) picture.send();
   EXPECT_EQ(app.stop(), 0);
 }
 
