@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -16,7 +15,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -146,34 +144,33 @@ TEST_F(StoppingTest, five_notifications_are_on_their_way_at_once) {
   EXPECT_EQ(app.stop(), 0);
 }
 
-// A picture whose bytes come when the test sends them. Its handler waits for them.
+// A picture whose bytes come when the test sends them: a pipe, which its handler opens and reads.
 class SlowPicture {
  public:
-  explicit SlowPicture(std::string path) : path_(std::move(path)) {
+  explicit SlowPicture(const std::string& path) : path_(path) {
     if (mkfifo(path_.c_str(), 0600) != 0) throw std::runtime_error("cannot make " + path_);
+    pipe_ = std::async(std::launch::async, [path] { return open(path.c_str(), O_WRONLY); }).share();
   }
   SlowPicture(const SlowPicture&) = delete;
   SlowPicture& operator=(const SlowPicture&) = delete;
-  ~SlowPicture() {  // lets a handler go on that waits for it
-    if (pipe_ < 0) pipe_ = open(path_.c_str(), O_RDWR | O_NONBLOCK);
-    close(pipe_);
+  ~SlowPicture() {  // neither end waits for the other any longer
+    const int both = open(path_.c_str(), O_RDWR | O_NONBLOCK);
+    if (!sent_) close(pipe_.get());
+    close(both);
   }
 
-  // Whether a handler reads it, or has.
-  bool is_read() {
-    if (pipe_ < 0 && !sent_) pipe_ = open(path_.c_str(), O_WRONLY | O_NONBLOCK);
-    return pipe_ >= 0 || sent_;
+  bool is_read(std::chrono::milliseconds within = 0ms) {
+    return pipe_.wait_for(within) == std::future_status::ready;
   }
   void send() {
-    if (std::exchange(sent_, true)) return;
     const std::string_view file("P6 1 1 255\nabc");
-    EXPECT_EQ(write(pipe_, file.data(), file.size()), static_cast<ssize_t>(file.size()));
-    close(std::exchange(pipe_, -1));
+    EXPECT_EQ(write(pipe_.get(), file.data(), file.size()), static_cast<ssize_t>(file.size()));
+    sent_ = close(pipe_.get()) == 0;
   }
 
  private:
   const std::string path_;
-  int pipe_ = -1;
+  std::shared_future<int> pipe_;
   bool sent_ = false;
 };
 
@@ -187,23 +184,17 @@ TEST_F(StoppingTest, three_pictures_are_made_at_once_and_not_four) {
     pictures.emplace_back(directory_ / fmt::format("pictures/{}.ppm", i));
     shop.process_image({std::to_string(i), "7", fmt::format("{}.ppm", i)});
   }
-  const auto read = [&] { return std::ranges::count_if(pictures, &SlowPicture::is_read); };
-  const auto wait_for = [&](std::ptrdiff_t count) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (read() < count && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    return read();
-  };
   ASSERT_THAT(app.start(), IsOk());
-  EXPECT_EQ(wait_for(3), 3);
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(pictures[i].is_read(patience)) << i;
   // The worker goes on with other queues meanwhile, and begins no fourth.
   post_.open();
   put_emails(shop, 20);
   ASSERT_TRUE(post_.wait_for_sent(20));
-  EXPECT_EQ(read(), 3);
+  EXPECT_FALSE(pictures[3].is_read());
 
-  std::ranges::find_if(pictures, &SlowPicture::is_read)->send();
-  ASSERT_EQ(wait_for(4), 4);
-  for (SlowPicture& picture : pictures) picture.send();
+  pictures[0].send();
+  ASSERT_TRUE(pictures[3].is_read(patience));
+  for (std::size_t i = 1; i < 4; ++i) pictures[i].send();
   EXPECT_EQ(app.stop(), 0);
 }
 

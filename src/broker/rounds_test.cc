@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/embedded/memory.h"
 #include "store/faulty.h"
 #include "store/forwarding.h"
 #include "tests/support/rounds_driver.h"
@@ -142,8 +141,8 @@ TEST(RoundsDeathTest, a_store_that_does_not_answer_each_item_ends_the_process) {
       return ForwardingStore::put(tasks.first(tasks.size() - 1), now);
     }
   };
-  const auto memory = open_memory();
-  Forgetful store(*memory);
+  RoundsDriver d;
+  Forgetful store(d.store);
   RoundRunner runner(store, {.items = 10, .batch = 10});
   Request request{.part = PutPart{.tasks = tasks(2)}};
   Round round{.requests = {&request}};
