@@ -49,7 +49,7 @@ class OnDisk final : public ForwardingStore {
       : OnDisk(opened(directory->path()), std::move(directory)) {}
 
  private:
-  OnDisk(std::unique_ptr<Store> journal, std::unique_ptr<TemporaryDirectory> directory)
+  OnDisk(std::unique_ptr<Store> journal, std::unique_ptr<TemporaryDirectory>&& directory)
       : ForwardingStore(*journal), directory_(std::move(directory)), journal_(std::move(journal)) {}
 
   static std::unique_ptr<Store> opened(const std::string& path) {
