@@ -308,6 +308,7 @@ TEST(App, reports_its_metrics) {
   EXPECT_DOUBLE_EQ(metrics.avg_seconds, 2.0);
   const std::string text = app.metrics_text();
   EXPECT_THAT(text, HasSubstr("millrace_worker_completed_total{queue=\"emails\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("millrace_worker_handled_total{queue=\"emails\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("queue_tasks_in_progress{queue_num=\"emails\"} 0\n"));
   EXPECT_THAT(
       text,
@@ -393,7 +394,10 @@ TEST(App, a_task_that_backs_off_is_stored_and_tried_on_time_after_a_restart) {
   later_on.virtual_time = monday + 5s;
   App app(url, later_on);
   std::vector<Duration> runs;
-  app.handle<Email>("emails", [&](const Email&, Context& task) {
+  app.handle<Email>("emails", [&](const Email& email, Context& task) {
+    EXPECT_EQ(task.id(), id);
+    EXPECT_EQ(email.to, "a");
+    EXPECT_EQ(email.subject, "b");
     EXPECT_EQ(task.attempt(), 2U);
     EXPECT_EQ(task.previous_start(), monday);
     runs.push_back(task.now() - monday);

@@ -117,7 +117,7 @@ class Reads {
   Coalescer& coalescer_;
   const ReadsOptions options_;
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   Condition work_;
   std::array<Jobs, 2> waiting_ GUARDED_BY(mutex_);      // to be read, by cost
   std::uint32_t quick_in_turn_ GUARDED_BY(mutex_) = 0;  // quick reads since the last walk

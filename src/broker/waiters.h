@@ -82,7 +82,7 @@ class Waiters final : public Service {
 
   const WaitersOptions options_;
   std::atomic<std::size_t> count_ = 0;
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   std::unordered_map<TaskId, std::vector<Waiter>, UuidHash> by_id_ GUARDED_BY(mutex_);
   Ends ends_ GUARDED_BY(mutex_);
   // How often each caller waits.

@@ -91,8 +91,8 @@ struct Worker::Parts : RunHost, std::enable_shared_from_this<Worker::Parts> {
   std::atomic<bool> stirred = false;  // a run has ended while its call goes on
   std::atomic<Moment> keeper_next = Moment::zero();
 
-  Mutex stop_mutex;  // one stop at a time; locked before `mutex`
-  Mutex mutex;
+  Mutex stop_mutex{LockRank::worker_stop};  // one stop at a time; locked before `mutex`
+  Mutex mutex{LockRank::worker};
   Dispatcher core;       // says itself what of it needs no lock
   bool started = false;  // set under the lock before there are threads, so that these may read it
   bool shutting_down GUARDED_BY(mutex) = false;

@@ -140,7 +140,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::atomic<StopReason> reason_ = StopReason::none;
   std::atomic<bool> signs_waiting_ = false;
 
-  mutable Mutex mutex_;
+  mutable Mutex mutex_{LockRank::run};
   Condition changed_;
   std::optional<std::stop_source> stop_ GUARDED_BY(mutex_);
   bool closed_ GUARDED_BY(mutex_) = false;

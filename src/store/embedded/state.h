@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ensure.h"
 #include "core/rate_window.h"
 #include "core/uuid.h"
 #include "store/embedded/blob_cache.h"
@@ -150,7 +151,10 @@ class State {
   Lease lease(const Slot& slot) const;
   void fill_lease(const Slot& slot, Lease& lease) const;
 
-  std::uint64_t next_token() { return (std::uint64_t{options_.epoch} << 40) | ++token_; }
+  std::uint64_t next_token() {
+    ensure(token_ + 1 < std::uint64_t{1} << 40, "the tokens of an epoch are used up");
+    return (std::uint64_t{options_.epoch} << 40) | ++token_;
+  }
 
   // ---- Queues ----------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ class Turns {
 
   bool owes_step() const REQUIRES(mutex_) { return passes_ >= most_passes; }
 
-  Mutex mutex_;  // of what follows; held for a few instructions
+  Mutex mutex_{LockRank::leaf};  // of what follows; held for a few instructions
   Condition may_change_;
   Condition may_step_;
   bool taken_ GUARDED_BY(mutex_) = false;

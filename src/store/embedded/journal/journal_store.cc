@@ -23,6 +23,8 @@ constexpr std::uint64_t most_cleaned = 2U << 20U;  // a few milliseconds
 constexpr std::uint64_t record_cost = 90;
 
 constexpr std::size_t most_unwritten = 32U << 20U;
+// Blobs stay in memory until they are written: a smaller cache would hold nothing else.
+static_assert(JournalOptions::usual_cache > most_unwritten);
 
 constexpr std::size_t least_segment = 4U << 10U;
 constexpr std::size_t most_segment = 64U << 20U;

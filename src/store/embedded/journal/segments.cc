@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/ensure.h"
 #include "store/embedded/journal/format.h"
 
 namespace millrace::embedded {
@@ -74,7 +75,9 @@ Segments::Pin::Pin(Segments& segments, std::uint64_t first) : segments_(segments
 
 Segments::Pin::~Pin() {
   const Lock lock(segments_.mutex_);
-  segments_.pins_.erase(segments_.pins_.find(first_));
+  const auto pin = segments_.pins_.find(first_);
+  ensure(pin != segments_.pins_.end(), "a segment was unpinned more often than it was pinned");
+  segments_.pins_.erase(pin);
 }
 
 std::uint64_t Segments::first_pinned() {

@@ -63,7 +63,7 @@ class Segments {
   std::shared_ptr<Open> push_out() REQUIRES(mutex_);
 
   Disk& disk_;
-  Mutex mutex_;
+  Mutex mutex_{LockRank::store_files};
   std::map<std::uint64_t, std::shared_ptr<Open>> open_
       GUARDED_BY(mutex_);  // closed once no thread reads it
   std::multiset<std::uint64_t> pins_ GUARDED_BY(mutex_);

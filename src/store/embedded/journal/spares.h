@@ -59,7 +59,7 @@ class Spares {
 
   Disk& disk_;
   std::uint64_t size_;
-  Mutex mutex_;  // held while files are made, filled and renamed
+  Mutex mutex_{LockRank::store_files};  // held while files are made, filled and renamed
   std::deque<Spare> spares_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> ready_ = 0;  // their number, for callers that must not wait
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
