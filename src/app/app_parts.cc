@@ -205,7 +205,7 @@ Result<void> App::Parts::prepare() {
   }
   auto made =
       std::make_unique<worker::Worker>(clock(), broker(), worker_options(), std::move(handlers));
-  const Lock lock(told_mutex);
+  const Lock lock(signals_mutex);
   worker = std::move(made);
   return {};
 }

@@ -77,8 +77,8 @@ struct App::Parts {
   Mutex end_mutex{LockRank::app_end};
   std::optional<int> ended GUARDED_BY(end_mutex);     // the code to exit with
   std::atomic<bool> stuck = false;                    // handlers have not returned
-  Mutex told_mutex{LockRank::app_told};               // guards the search for signals to wake
-  Signals* signals GUARDED_BY(told_mutex) = nullptr;  // of run(), woken by shutdown()
+  Mutex signals_mutex{LockRank::app_signals};               // guards the search for signals to wake
+  Signals* signals GUARDED_BY(signals_mutex) = nullptr;  // of run(), woken by shutdown()
   std::atomic<bool> told_to_stop = false;
 };
 

@@ -12,7 +12,7 @@ enum class LockRank : std::uint8_t {
   none = 0,
   // An app and its worker (app/app_parts.h, worker/parts.h, worker/run.h).
   app_end = 10,
-  app_told = 12,
+  app_signals = 12,
   worker_stop = 14,
   worker = 16,
   run = 18,
