@@ -192,15 +192,15 @@ class Writer {
 //
 //   * May be called from several threads at once, and while a call of the Writer runs. A read goes
 //     by steps. A call of the Writer waits for one step at most, never for a disk. A step waits for
-//     the call of the Writer that is under way, and where calls follow each other without pause
-//     lets 8 more go first, for each step of another read that waits before it.
+//     the call of the Writer that is under way, and where calls and steps follow each other without
+//     pause lets 8 more go first, for each step that waits before it.
 //   * Sees everything that was applied before it began. What it saw may not be durable yet: its
 //     caller is answered after a flush() that began when the read was over.
 //   * Is bounded in entries walked, in bytes read and in reads of a disk, and so in time; a step in
-//     memory takes well under a millisecond. A page may be short and says how far it looked.
-//   * Fails alone: `corrupt` or `unavailable`, with the place, say that the bytes for this answer
-//     are damaged or cannot be read now. Others may be good. A store that has failed answers
-//     `unavailable` to every call.
+//     memory takes about a millisecond at most. A page may be short and says how far it looked.
+//   * Fails alone: `corrupt`, or `unavailable` with a retry_after, say that the bytes for this
+//     answer are damaged or cannot be read now, and where they are. Others may be good. A store
+//     that has failed answers `unavailable` without one, to every call.
 class Reader {
  public:
   virtual ~Reader() = default;

@@ -5,12 +5,11 @@
 //
 //   * A change waits for one step at most, the one that it finds under way or the one that is owed:
 //     steps that come while a change waits let it go first.
-//   * A step lets most_passes changes go first at most, for each step that waits before it; then
-//   the
-//     next turn is its own. Steps are served in order of arrival.
+//   * A step that has to wait lets at most most_passes turns that come later go first, for each
+//     step that waits before it; then the next turn is its own.
 //
-// Changes may pass a waiting step at all because a thread that sleeps needs a while to get going,
-// and every put would wait for that.
+// Turns may pass a waiting step at all because a thread that sleeps needs a while to get going, and
+// every put would wait for that.
 //
 // Readers hold a turn for microseconds and load what is on disk between two turns.
 #pragma once
@@ -49,10 +48,10 @@ class Turns {
     Turns& turns_;
   };
 
-  // For tests: steps that were given so far, and what waits now.
+  // For tests: steps that were asked for so far, and what waits now.
   std::uint64_t steps() {
     const Lock lock(mutex_);
-    return served_;
+    return steps_;
   }
   std::uint64_t steps_waiting() {
     const Lock lock(mutex_);
@@ -95,15 +94,20 @@ class Turns {
       return;
     }
     const Lock lock(mutex_);
-    const std::uint64_t place = arrived_++;
-    if (taken_ || changes_waiting_ != 0 || place != served_) {
+    ++steps_;
+    // The last of the turns that may pass is left to a change: else a change that comes now would
+    // wait for this step and for the one that is owed.
+    if (!taken_ && changes_waiting_ == 0 && passes_ + 1 < most_passes) {
+      if (served_ != arrived_) ++passes_;
+    } else {
+      const std::uint64_t place = arrived_++;
       may_step_.wait(mutex_, [&]() REQUIRES(mutex_) {
         return !taken_ && place == served_ && (changes_waiting_ == 0 || owes_step());
       });
+      ++served_;
+      passes_ = 0;
     }
     taken_ = true;
-    ++served_;
-    passes_ = 0;
   }
 
   void end() {
@@ -127,9 +131,10 @@ class Turns {
   Condition may_step_;
   bool taken_ GUARDED_BY(mutex_) = false;
   int changes_waiting_ GUARDED_BY(mutex_) = 0;
-  std::uint64_t arrived_ GUARDED_BY(mutex_) = 0;  // steps that asked for a turn
-  std::uint64_t served_ GUARDED_BY(mutex_) = 0;   // those that were given one
-  unsigned passes_ GUARDED_BY(mutex_) = 0;        // changes since then, while a step waited
+  std::uint64_t steps_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t arrived_ GUARDED_BY(mutex_) = 0;  // steps that had to wait
+  std::uint64_t served_ GUARDED_BY(mutex_) = 0;   // those of them that were given their turn
+  unsigned passes_ GUARDED_BY(mutex_) = 0;        // turns since then, while a step waited
 
   std::atomic<std::thread::id> owner_ = {};  // the thread that changes now
   int depth_ = 0;                            // guarded by being the owner

@@ -67,6 +67,30 @@ TEST(Turns, after_so_many_changes_the_turn_is_given_to_the_step_that_waits) {
   }
 }
 
+// Readers that never wait long must not keep one waiting that did.
+TEST(Turns, a_step_that_waits_is_passed_by_few_steps) {
+  Turns turns;
+  for (int round = 0; round < 50; ++round) {
+    std::uint64_t passed = 0;  // in turns, as the next
+    std::uint64_t before_step = 0;
+    std::jthread reader;
+    {
+      const Turns::Step step(turns);
+      reader = std::jthread([&] {
+        const Turns::Step waiting(turns);
+        before_step = passed;
+      });
+      while (turns.steps_waiting() == 0) std::this_thread::yield();
+    }
+    for (int i = 0; i < 1000; ++i) {
+      const Turns::Step step(turns);
+      ++passed;
+    }
+    reader.join();
+    EXPECT_LE(before_step, Turns::most_passes);
+  }
+}
+
 TEST(Turns, a_change_waits_for_one_step_however_many_wait_before_it) {
   Turns turns;
   std::string order;  // in turns
