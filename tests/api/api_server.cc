@@ -42,7 +42,7 @@ std::string by_key_text(std::string_view text) {
 }
 
 ApiServer::ApiServer(ServerOptions options)
-    : driver({.rules = {.history = options.history}, .watch = options.alerter},
+    : driver({.rules = {.history = options.history}, .alerter = options.watch},
              std::move(options.store)),
       api(api_options(options)) {
   for (const NamedKey& key : options.keys) {

@@ -115,7 +115,7 @@ TEST(Observability, a_key_for_some_queues_sees_those_only) {
 
 TEST(Observability, a_key_for_some_queues_sees_what_is_wrong_with_those_only) {
   ServerOptions options = for_shop_only();
-  options.alerter = AlerterOptions{.limits = {.depth = 1, .disk_free = 50},
+  options.watch = AlerterOptions{.limits = {.depth = 1, .disk_free = 50},
                                .disk = [] { return DiskSpace{.free = 5, .total = 100}; }};
   ApiServer server(std::move(options));
   for (const auto* queue : {"shop", "shop", "emails", "emails"}) {
