@@ -37,8 +37,9 @@ class HttpConflict : public ::testing::Test {
         must(HttpBroker::open(clock, {.url = fmt::format("http://127.0.0.1:{}", peer->port())}));
   }
   std::string queue_text() const {
-    return wire::view_of(
-        QueueView{.queue = {.settings = test::queue("q", {.max_depth = depth.load()})}});
+    QueueView view{.queue = {.settings = settings}};
+    view.queue.settings.max_depth = depth.load();
+    return wire::view_of(view);
   }
   Result<Queue> change() {
     auto changed = wait_for_answer<Queue>([&](auto done) {
@@ -52,6 +53,7 @@ class HttpConflict : public ::testing::Test {
     return changed;
   }
 
+  const QueueSettings settings = test::queue("q");
   std::atomic<std::uint64_t> depth = 10;
   std::vector<std::string> patches;
   SystemClock clock;
