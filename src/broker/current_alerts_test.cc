@@ -74,16 +74,16 @@ TEST(Growing, what_was_there_at_the_first_look_is_no_news_but_what_comes_is) {
 TEST(CurrentAlerts, the_gravest_come_first_and_then_the_oldest) {
   CurrentAlerts current_alerts;
   for (int i = 0; i < 150; ++i) {
-    current_alerts.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
+    current.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
   }
-  current_alerts.alerts.push_back(
+  current.alerts.push_back(
       {.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
   current_alerts.arrange();
   EXPECT_EQ(current_alerts.total, 151U);
-  ASSERT_THAT(current_alerts.alerts, SizeIs(CurrentAlerts::most));
-  EXPECT_EQ(current_alerts.alerts[0].kind, AlertKind::disk_low);
-  EXPECT_EQ(current_alerts.alerts[1].queue, "149");
-  EXPECT_EQ(current_alerts.alerts[2].queue, "148");
+  ASSERT_THAT(current.alerts, SizeIs(CurrentAlerts::most));
+  EXPECT_EQ(current.alerts[0].kind, AlertKind::disk_low);
+  EXPECT_EQ(current.alerts[1].queue, "149");
+  EXPECT_EQ(current.alerts[2].queue, "148");
 }
 
 TEST(CurrentAlerts, is_shown_by_a_broker_that_sends_no_alerts) {
@@ -98,12 +98,12 @@ TEST(CurrentAlerts, is_shown_by_a_broker_that_sends_no_alerts) {
   d.settle(d.take_one("bad"), Failed{error("no"), false});
   d.live(10s);
   const CurrentAlerts current = d.broker->current_alerts();
-  EXPECT_THAT(briefly(current_alerts.alerts),
+  EXPECT_THAT(briefly(current.alerts),
               ElementsAre("disk_low  5", "dead_growing bad 1", "queue_deep deep 1001"));
-  EXPECT_THAT(current_alerts.alerts[2].message, HasSubstr("1001 tasks wait in queue deep"));
-  EXPECT_FALSE(current_alerts.alerts_sent);
-  EXPECT_EQ(current_alerts.disk->total, 100U);
-  EXPECT_GT(current_alerts.looked_at, t0 + 10s);
+  EXPECT_THAT(current.alerts[2].message, HasSubstr("1001 tasks wait in queue deep"));
+  EXPECT_FALSE(current.alerts_sent);
+  EXPECT_EQ(current.disk->total, 100U);
+  EXPECT_GT(current.looked_at, t0 + 10s);
   d.live(5min, 10s);  // no task was taken for that long, and no more have died
   EXPECT_THAT(briefly(d.broker->current_alerts().alerts),
               ElementsAre("disk_low  5", "queue_deep deep 1001", "no_take deep 1001"));
