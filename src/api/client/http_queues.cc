@@ -28,8 +28,8 @@ void HttpBroker::queues(Ask ask, std::optional<QueueRef> queue,
          const auto read = one ? wire::queue_view_from : wire::queue_views_from;
          call<std::vector<QueueView>>(
              ask, std::move(stats),
-             [read, text = std::move(shown->body)](std::string_view stats) {
-               return read(text, stats);
+             [read, text = std::move(shown->body)](std::string_view body) {
+               return read(text, body);
              },
              std::move(done));
        });
