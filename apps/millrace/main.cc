@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "apps/millrace/work.h"
 #include "cli/cli.h"
 #include "cli/console.h"
+#include "cli/host.h"
 #include "config/find_file.h"
 #include "core/clock.h"
 
@@ -32,26 +35,52 @@ std::vector<std::pair<std::string, std::string>> environment() {
   return variables;
 }
 
-// The width of the terminal on standard output; 0: it is not a terminal.
-std::size_t columns() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
+class Process final : public millrace::cli::Host {
+ public:
+  Process(millrace::Clock& clock, bool colours) : clock_(clock), colours_(colours) {}
 
-// Whether the reader of standard output has closed it.
-bool out_gone() {
-  pollfd file{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
-  return poll(&file, 1, 0) == 1 && (file.revents & (POLLERR | POLLHUP)) != 0;
-}
+  millrace::Result<std::unique_ptr<millrace::Store>> open_store(
+      const millrace::StoreUrl& url, millrace::Access access, const millrace::Progress& progress,
+      const millrace::OpeningWarning& warn) override {
+    return millrace::open_store(clock_, url, access, progress, warn);
+  }
+  millrace::Result<millrace::cli::Verified> verify(const millrace::StoreUrl& url,
+                                                   const millrace::Progress& progress) override {
+    return millrace::verify_store(url, progress);
+  }
+  millrace::Result<millrace::cli::Migrated> migrate(const millrace::StoreUrl& url,
+                                                    bool apply) override {
+    return millrace::migrate_store(url, apply);
+  }
+  millrace::cli::Exit serve(const millrace::config::Config& config) override {
+    return millrace::serve(config,
+                           {.clock = clock_, .version = MILLRACE_VERSION, .colours = colours_});
+  }
+  millrace::cli::Exit work(const millrace::cli::WorkerProgram& program) override {
+    return millrace::work(program,
+                          {.clock = clock_, .version = MILLRACE_VERSION, .colours = colours_});
+  }
 
-// Whether standard input, a pipe or a file, has data now; does not wait.
-bool in_waits() {
-  struct stat file{};
-  if (fstat(STDIN_FILENO, &file) != 0) return false;
-  if (S_ISREG(file.st_mode)) return lseek(STDIN_FILENO, 0, SEEK_CUR) < file.st_size;
-  int bytes = 0;
-  return S_ISFIFO(file.st_mode) && ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
-}
+  std::size_t columns() override {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  }
+  bool out_gone() override {
+    pollfd file{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+    return poll(&file, 1, 0) == 1 && (file.revents & (POLLERR | POLLHUP)) != 0;
+  }
+  bool in_waits() override {
+    struct stat file{};
+    if (fstat(STDIN_FILENO, &file) != 0) return false;
+    if (S_ISREG(file.st_mode)) return lseek(STDIN_FILENO, 0, SEEK_CUR) < file.st_size;
+    int bytes = 0;
+    return S_ISFIFO(file.st_mode) && ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
+  }
+
+ private:
+  millrace::Clock& clock_;
+  const bool colours_;  // on standard error
+};
 
 }  // namespace
 
@@ -62,37 +91,22 @@ int main(int argc, char** argv) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const bool out_terminal = isatty(STDOUT_FILENO) != 0;
   const auto places = millrace::config::usual_places();
+  const bool colours = millrace::cli::wants_colours(variables, terminal);
+  Process process(clock, colours);
   millrace::cli::Surroundings with{
       .in = std::cin,
       .out = std::cout,
       .err = std::cerr,
       .terminal = terminal,
-      .colours = millrace::cli::wants_colours(variables, terminal),
-      .clock = clock,
-      .version = MILLRACE_VERSION,
-      .open_store =
-          [&clock](const millrace::StoreUrl& url, millrace::Access access,
-                   const millrace::Progress& progress, const millrace::OpeningWarning& warn) {
-            return millrace::open_store(clock, url, access, progress, warn);
-          },
-      .verify = millrace::verify_store,
-      .migrate = millrace::migrate_store,
-      .environment = variables,
-      .config_places = {places.begin(), places.end()},
+      .colours = colours,
       .out_terminal = out_terminal,
       .out_colours = millrace::cli::wants_colours(variables, out_terminal),
-      .columns = columns,
       .in_terminal = isatty(STDIN_FILENO) != 0,
-      .out_gone = out_gone,
-      .in_waits = in_waits};
-  with.serve = [&](const millrace::config::Config& config) {
-    return millrace::serve(config,
-                           {.clock = clock, .version = with.version, .colours = with.colours});
-  };
-  with.work = [&](const millrace::cli::WorkerProgram& program) {
-    return millrace::work(program,
-                          {.clock = clock, .version = with.version, .colours = with.colours});
-  };
+      .clock = clock,
+      .host = process,
+      .version = MILLRACE_VERSION,
+      .environment = variables,
+      .config_places = {places.begin(), places.end()}};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   return static_cast<int>(millrace::cli::run(arguments, with));
 }

@@ -70,8 +70,8 @@ async function begin_work(server: Server, hero_id: string): Promise<void> {
 
 // A worker tells how it fares.
 export async function beat(server: Server): Promise<void> {
-  const report = (queue: string, busy: number, most: number, processed: number, errors = 0, last_error = '') => ({
-    ...{ queue, processors: most, most, busy, processed, errors, busy_ms: processed * 240, ...(last_error && { last_error }) },
+  const report = (queue: string, busy: number, most: number, handled: number, errors = 0, last_error = '') => ({
+    ...{ queue, processors: most, most, busy, handled, errors, busy_ms: handled * 240, ...(last_error && { last_error }) },
   });
   const of = (name: string, processors: number, all: object[]) => server.must('POST', `/v1/workers/${name}/beat`, { processors, queues: all });
   await of('mail-1', 12, [report('emails', 7, 10, 18_240, 12, '550 5.1.1 mailbox unavailable'), report('analytics', 1, 2, 90_112)]);

@@ -4,7 +4,7 @@ import { expect, expect_accessible, test, themes, use_language, use_theme } from
 const row = (name: string) => `[data-worker="${name}"]`;
 const report = (queue: string, more: Record<string, unknown> = {}) => ({
   processors: 8,
-  queues: [{ queue, processors: 4, most: 8, busy: 3, processed: 200, errors: 2, retried: 1, busy_ms: 9000, last_error: '<i>no route</i>\u001b[31m', ...more }],
+  queues: [{ queue, processors: 4, most: 8, busy: 3, handled: 200, errors: 2, retried: 1, busy_ms: 9000, last_error: '<i>no route</i>\u001b[31m', ...more }],
 });
 
 test('no worker yet: how to start one; the first is shown as it comes', async ({ server, page }) => {

@@ -23,7 +23,9 @@ using millrace::TimePoint;
 using millrace::test::FailsWith;
 using millrace::test::IsLimited;
 using millrace::test::IsOk;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -167,10 +169,14 @@ TEST_F(PartizapTest, a_dead_letter_has_the_stack_that_its_handler_gave) {
   s_.provider = [](millrace::Context&) {
     throw millrace::TaskFailure({.message = "no route", .stack = "send_email\ndeliver"});
   };
-  s_.shop().send_welcome_email("ann@example.com", "Ann");
+  const Put put = s_.shop().send_welcome_email("ann@example.com", "Ann");
+  const std::string original = s_.find(put.id).payload;
   s_.step(1h);
   const auto letters = s_.dead("notifications");
   ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters[0].id, put.id);
+  EXPECT_EQ(letters[0].type, "send-email");
+  EXPECT_THAT(letters[0].payload, AllOf(HasSubstr("ann@example.com"), Eq(original)));
   EXPECT_EQ(letters[0].error->message, "no route");
   EXPECT_EQ(letters[0].error->stack, "send_email\ndeliver");
   EXPECT_EQ(letters[0].error->failed_at, t0 + 35s);
@@ -330,7 +336,7 @@ TEST_F(PartizapTest, a_picture_that_is_not_there_yet_is_looked_for_again) {
   EXPECT_EQ(s_.find(put.id).state, TaskState::completed);
 }
 
-// S3-058, S3-060, S3-062, D-22
+// S3-058, S3-060, S3-062, C-08, D-22
 TEST_F(PartizapTest, a_picture_has_two_attempts) {
   const Put put = s_.shop().process_image({"42", "7", "never.ppm"});
   s_.step(1h);

@@ -1,15 +1,20 @@
 // The shop with real threads: how many work at once, and how it stops.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,7 +113,7 @@ class StoppingTest : public ::testing::Test {
   }
 };
 
-// S3-018, S3-019, S3-020, S3-021, S3-022, S3-049
+// S3-018, S3-019, S3-020, S3-021, S3-022
 TEST_F(StoppingTest, each_queue_has_its_processors) {
   App app("memory:", options_);
   const Partizap shop(app, services_);
@@ -136,6 +141,60 @@ TEST_F(StoppingTest, five_notifications_are_on_their_way_at_once) {
   post_.open();
   ASSERT_TRUE(post_.wait_for_sent(8));
   EXPECT_EQ(post_.most(), 5);
+  EXPECT_EQ(app.stop(), 0);
+}
+
+// A picture whose bytes come when the test sends them: a pipe, which its handler opens and reads.
+class SlowPicture {
+ public:
+  explicit SlowPicture(const std::string& path) : path_(path) {
+    if (mkfifo(path_.c_str(), 0600) != 0) throw std::runtime_error("cannot make " + path_);
+    pipe_ = std::async(std::launch::async, [path] { return open(path.c_str(), O_WRONLY); }).share();
+  }
+  SlowPicture(const SlowPicture&) = delete;
+  SlowPicture& operator=(const SlowPicture&) = delete;
+  ~SlowPicture() {  // neither end waits for the other any longer
+    const int both = open(path_.c_str(), O_RDWR | O_NONBLOCK);
+    if (!sent_) close(pipe_.get());
+    close(both);
+  }
+
+  bool is_read(std::chrono::milliseconds within = 0ms) {
+    return pipe_.wait_for(within) == std::future_status::ready;
+  }
+  void send() {
+    const std::string_view file("P6 1 1 255\nabc");
+    EXPECT_EQ(write(pipe_.get(), file.data(), file.size()), static_cast<ssize_t>(file.size()));
+    sent_ = close(pipe_.get()) == 0;
+  }
+
+ private:
+  const std::string path_;
+  std::shared_future<int> pipe_;
+  bool sent_ = false;
+};
+
+// S3-019, S3-049
+TEST_F(StoppingTest, three_pictures_are_made_at_once_and_not_four) {
+  std::filesystem::create_directories(directory_ / "pictures");
+  App app("memory:", options_);
+  const Partizap shop(app, services_);
+  std::deque<SlowPicture> pictures;  // goes before the app, which waits for its handlers
+  for (int i = 0; i < 4; ++i) {
+    pictures.emplace_back(directory_ / fmt::format("pictures/{}.ppm", i));
+    shop.process_image({std::to_string(i), "7", fmt::format("{}.ppm", i)});
+  }
+  ASSERT_THAT(app.start(), IsOk());
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(pictures[i].is_read(patience)) << i;
+  // The worker goes on with other queues meanwhile, and begins no fourth.
+  post_.open();
+  put_emails(shop, 20);
+  ASSERT_TRUE(post_.wait_for_sent(20));
+  EXPECT_FALSE(pictures[3].is_read());
+
+  pictures[0].send();
+  ASSERT_TRUE(pictures[3].is_read(patience));
+  for (std::size_t i = 1; i < 4; ++i) pictures[i].send();
   EXPECT_EQ(app.stop(), 0);
 }
 

@@ -91,7 +91,7 @@ class KeyBook {
  private:
   struct Entry {
     std::shared_ptr<const Key> key;
-    Mutex mutex;
+    Mutex mutex{LockRank::key};
     RateWindow window GUARDED_BY(mutex);
   };
 
@@ -106,7 +106,7 @@ class KeyBook {
   const bool open_without_keys_;
   const std::shared_ptr<Entry> admin_;  // null: none
   const std::shared_ptr<Entry> own_;    // null: none
-  mutable SharedMutex mutex_;
+  mutable SharedMutex mutex_{LockRank::keys};
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_ GUARDED_BY(mutex_);
   std::uint64_t begun_ GUARDED_BY(mutex_) = 0;     // readings
   std::uint64_t replaced_ GUARDED_BY(mutex_) = 0;  // the latest of them that has arrived

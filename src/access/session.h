@@ -78,7 +78,7 @@ class SessionBook {
 
  private:
   const SessionLimits limits_;
-  mutable SharedMutex mutex_;
+  mutable SharedMutex mutex_{LockRank::leaf};
   std::map<std::string, std::shared_ptr<const Session>, std::less<>> sessions_ GUARDED_BY(mutex_);
   std::uint64_t begun_ GUARDED_BY(mutex_) = 0;
   std::uint64_t replaced_ GUARDED_BY(mutex_) = 0;

@@ -73,7 +73,7 @@ Result<void> App::start() {
 
 void App::shutdown() {
   parts_->told_to_stop = true;
-  const Lock lock(parts_->told_mutex);
+  const Lock lock(parts_->signals_mutex);
   if (parts_->worker) parts_->worker->shutdown();
   if (parts_->signals != nullptr) parts_->signals->wake();
 }
@@ -86,7 +86,7 @@ int App::stop() {
 int App::run() {
   Signals signals;
   {
-    const Lock lock(parts_->told_mutex);
+    const Lock lock(parts_->signals_mutex);
     parts_->signals = &signals;
   }
   int code = EXIT_SUCCESS;
@@ -105,7 +105,7 @@ int App::run() {
   signals.exit_on_the_next();
   const int ended = parts_->end();
   {
-    const Lock lock(parts_->told_mutex);
+    const Lock lock(parts_->signals_mutex);
     parts_->signals = nullptr;
   }
   if (code == EXIT_SUCCESS) code = ended;

@@ -39,12 +39,6 @@ std::string key_of(const AppOptions& options) {
   return set == nullptr ? std::string() : std::string(set);
 }
 
-// Whether the queue has only defaults: its first put, perhaps our own, has created it.
-bool as_a_put_made_it(const QueueSettings& settings) {
-  return settings ==
-         QueueSettings{.name = settings.name, .number = settings.number, .id = settings.id};
-}
-
 LogWriter::Sink sink_of(const AppOptions& options) {
   if (!options.log) return write_to_standard_error;
   return [log = options.log](std::string_view lines) {
@@ -106,39 +100,7 @@ worker::WorkerOptions App::Parts::worker_options() const {
 
 Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQueue& planned,
                                        std::vector<worker::QueueHandlers>& handlers) {
-  auto views = shared->call<std::vector<QueueView>>(
-      [&](Broker& to, Ask ask, auto done) { to.queues(ask, name, std::move(done)); });
-  if (!views && views.error().code != ErrorCode::not_found) {
-    return std::unexpected(std::move(views.error()));
-  }
-  const bool known = views.has_value();
-  QueueSettings settings = known ? views->front().queue.settings : QueueSettings{.name = name};
-  apply(planned, settings);
-  Result<Queue> queue = known ? std::move(views->front().queue) : Queue{};
-  if (!known) {
-    queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
-      to.put_queue(ask, settings, PutQueue::create, std::move(done));
-    });
-    // Another program created it a moment earlier: its settings stay.
-    if (!queue && queue.error().code == ErrorCode::conflict) {
-      return prepare_queue(name, planned, handlers);
-    }
-  } else if (settings != queue->settings &&
-             (options.overwrite_settings || as_a_put_made_it(queue->settings))) {
-    queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
-      const auto change = [&planned](QueueSettings& stored) -> Result<void> {
-        apply(planned, stored);
-        return {};
-      };
-      to.change_queue(ask, name, change, std::move(done));
-    });
-  } else if (settings != queue->settings) {
-    log(LogLevel::warning,
-        fmt::format("the stored settings of queue {} differ from those of the program, and the "
-                    "stored ones apply; change the queue, or start once with overwrite_settings",
-                    name),
-        {{"queue", name}});
-  }
+  auto queue = store_queue(name, planned);
   if (!queue) {
     queue.error().message = fmt::format("queue {}: {}", name, queue.error().message);
     return std::unexpected(std::move(queue.error()));
@@ -148,13 +110,89 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
   return {};
 }
 
-Result<void> App::Parts::prepare_schedule(const Schedule& schedule) {
-  auto put = shared->call<Schedule>([&](Broker&, Ask ask, auto done) {
-    shared->opened.schedules().put_schedule(ask, schedule, PutQueue::replace, std::move(done));
+Result<Queue> App::Parts::store_queue(const std::string& name, const PlannedQueue& planned) {
+  auto views = shared->call<std::vector<QueueView>>(
+      [&](Broker& to, Ask ask, auto done) { to.queues(ask, name, std::move(done)); });
+  if (!views && views.error().code == ErrorCode::not_found) {
+    QueueSettings settings{.name = name};
+    apply(planned, settings);
+    auto made = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
+      to.put_queue(ask, settings, PutQueue::create, std::move(done));
+    });
+    // Another program created it a moment earlier: its settings stay.
+    if (!made && made.error().code == ErrorCode::conflict) return store_queue(name, planned);
+    return made;
+  }
+  if (!views) return std::unexpected(std::move(views.error()));
+  // Only a program that has something to write needs the right to. What it finds then may be newer
+  // than what was read, so that is decided again, inside the change.
+  Result<Queue> queue = std::move(views->front().queue);
+  QueueSettings settings = queue->settings;
+  Applied applied = apply_unless_configured(planned, options.overwrite_settings, settings);
+  if (applied == Applied::all) {
+    queue = shared->call<Queue>([&](Broker& to, Ask ask, auto done) {
+      const auto change = [&](QueueSettings& stored) -> Result<void> {
+        applied = apply_unless_configured(planned, options.overwrite_settings, stored);
+        return {};
+      };
+      to.change_queue(ask, name, change, std::move(done));
+    });
+  }
+  if (queue && applied == Applied::none) {
+    log(LogLevel::warning,
+        fmt::format("the stored settings of queue {} differ from those of the program, and the "
+                    "stored ones apply; change the queue, or start once with overwrite_settings",
+                    name),
+        {{"queue", name}});
+  }
+  return queue;
+}
+
+Result<void> App::Parts::prepare_schedule(const Schedule& planned) {
+  auto stored = store_schedule(planned);
+  if (!stored) {
+    stored.error().message = fmt::format("schedule {}: {}", planned.name, stored.error().message);
+    return std::unexpected(std::move(stored.error()));
+  }
+  if (stored->paused) {
+    log(LogLevel::warning,
+        fmt::format("schedule {} is paused and stays so until it is resumed", planned.name),
+        {{"schedule", planned.name}});
+  }
+  return {};
+}
+
+Result<Schedule> App::Parts::store_schedule(const Schedule& planned) {
+  Schedules& schedules = shared->opened.schedules();
+  auto found = shared->call<std::vector<Schedule>>([&](Broker&, Ask ask, auto done) {
+    schedules.schedules(ask, planned.name, std::move(done));
   });
-  if (put) return {};
-  put.error().message = fmt::format("schedule {}: {}", schedule.name, put.error().message);
-  return std::unexpected(std::move(put.error()));
+  if (!found && found.error().code == ErrorCode::not_found) {
+    auto made = shared->call<Schedule>([&](Broker&, Ask ask, auto done) {
+      schedules.put_schedule(ask, planned, PutQueue::create, std::move(done));
+    });
+    // Another program created it a moment earlier.
+    if (!made && made.error().code == ErrorCode::conflict) return store_schedule(planned);
+    return made;
+  }
+  if (!found) return std::unexpected(std::move(found.error()));
+  Schedule wanted = found->front();
+  apply(planned, wanted);
+  if (wanted == found->front()) return wanted;
+  auto changed = shared->call<Schedule>([&](Broker&, Ask ask, auto done) {
+    const auto change = [&](Schedule& stored) -> Result<void> {
+      apply(planned, stored);
+      return {};
+    };
+    schedules.change_schedule(ask, planned.name, change, std::move(done));
+  });
+  if (changed) {
+    log(LogLevel::info,
+        fmt::format("schedule {} differed from the program and is now as the program says",
+                    planned.name),
+        {{"schedule", planned.name}});
+  }
+  return changed;
 }
 
 Result<void> App::Parts::prepare() {
@@ -167,7 +205,7 @@ Result<void> App::Parts::prepare() {
   }
   auto made =
       std::make_unique<worker::Worker>(clock(), broker(), worker_options(), std::move(handlers));
-  const Lock lock(told_mutex);
+  const Lock lock(signals_mutex);
   worker = std::move(made);
   return {};
 }

@@ -33,7 +33,10 @@ struct App::Parts {
   Result<void> prepare();
   Result<void> prepare_queue(const std::string& name, const PlannedQueue& planned,
                              std::vector<worker::QueueHandlers>& handlers);
-  Result<void> prepare_schedule(const Schedule& schedule);
+  // The queue as it is stored by now.
+  Result<Queue> store_queue(const std::string& name, const PlannedQueue& planned);
+  Result<void> prepare_schedule(const Schedule& planned);
+  Result<Schedule> store_schedule(const Schedule& planned);
   worker::WorkerOptions worker_options() const;
 
   // Delivers webhooks, if the store is in this process.
@@ -71,11 +74,11 @@ struct App::Parts {
   std::unique_ptr<api::Listener> listener;
   Client client;
   bool begun = false;
-  Mutex end_mutex;
+  Mutex end_mutex{LockRank::app_end};
   std::optional<int> ended GUARDED_BY(end_mutex);     // the code to exit with
   std::atomic<bool> stuck = false;                    // handlers have not returned
-  Mutex told_mutex;                                   // guards the search for signals to wake
-  Signals* signals GUARDED_BY(told_mutex) = nullptr;  // of run(), woken by shutdown()
+  Mutex signals_mutex{LockRank::app_signals};               // guards the search for signals to wake
+  Signals* signals GUARDED_BY(signals_mutex) = nullptr;  // of run(), woken by shutdown()
   std::atomic<bool> told_to_stop = false;
 };
 

@@ -308,6 +308,7 @@ TEST(App, reports_its_metrics) {
   EXPECT_DOUBLE_EQ(metrics.avg_seconds, 2.0);
   const std::string text = app.metrics_text();
   EXPECT_THAT(text, HasSubstr("millrace_worker_completed_total{queue=\"emails\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("millrace_worker_handled_total{queue=\"emails\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("queue_tasks_in_progress{queue_num=\"emails\"} 0\n"));
   EXPECT_THAT(
       text,
@@ -341,32 +342,6 @@ TEST(App, works_on_threads_until_it_is_stopped) {
   EXPECT_LE(most.load(), 3);
   EXPECT_EQ(done.load(), 50);
   EXPECT_EQ(app.metrics("emails").completed, 50U);
-}
-
-TEST(App, stored_settings_hold_over_those_of_the_program_unless_it_says_otherwise) {
-  const test::TemporaryDirectory directory;
-  const std::string url = "journal:" + directory.path();
-  std::vector<std::string> lines;
-  const auto start = [&](Duration timeout, bool overwrite) {
-    AppOptions options = in_virtual_time();
-    options.overwrite_settings = overwrite;
-    options.log = [&](std::string_view line) { lines.emplace_back(line); };
-    App app(url, options);
-    app.handle<Email>("emails", {.timeout = timeout}, [](const Email&) {});
-    step_to(app, monday);
-    app.stop();
-  };
-  start(30s, false);
-  start(40s, false);
-  EXPECT_EQ(must(Client(url).settings("emails")).timeout, 30s);
-  EXPECT_THAT(lines, ::testing::Contains(HasSubstr("stored settings of queue emails")));
-  lines.clear();
-  start(30s, false);
-  EXPECT_THAT(lines, ::testing::Not(::testing::Contains(HasSubstr("stored settings"))));
-  start(40s, true);
-  lines.clear();
-  start(40s, false);
-  EXPECT_THAT(lines, ::testing::Not(::testing::Contains(HasSubstr("stored settings"))));
 }
 
 TEST(App, a_stop_from_elsewhere_ends_a_run) {
@@ -419,7 +394,10 @@ TEST(App, a_task_that_backs_off_is_stored_and_tried_on_time_after_a_restart) {
   later_on.virtual_time = monday + 5s;
   App app(url, later_on);
   std::vector<Duration> runs;
-  app.handle<Email>("emails", [&](const Email&, Context& task) {
+  app.handle<Email>("emails", [&](const Email& email, Context& task) {
+    EXPECT_EQ(task.id(), id);
+    EXPECT_EQ(email.to, "a");
+    EXPECT_EQ(email.subject, "b");
     EXPECT_EQ(task.attempt(), 2U);
     EXPECT_EQ(task.previous_start(), monday);
     runs.push_back(task.now() - monday);

@@ -84,8 +84,8 @@ std::string App::Parts::metrics_text() const {
   };
   using Of = worker::RunMetrics;
   const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
-  family("millrace_worker_processed_total", MetricKind::counter, "Tasks whose handler ended.",
-         [](const Of& of) { return of.handled; });
+  family("millrace_worker_handled_total", MetricKind::counter,
+         "Tasks whose handler ended, well or not.", [](const Of& of) { return of.handled; });
   family("millrace_worker_completed_total", MetricKind::counter, "Tasks completed.",
          [](const Of& of) { return of.completed; });
   family("millrace_worker_errors_total", MetricKind::counter, "Runs that did not succeed.",

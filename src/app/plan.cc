@@ -92,6 +92,26 @@ void apply(const PlannedQueue& planned, QueueSettings& settings) {
   }
 }
 
+Applied apply_unless_configured(const PlannedQueue& planned, bool overwrite,
+                                QueueSettings& settings) {
+  QueueSettings wanted = settings;
+  apply(planned, wanted);
+  if (wanted == settings) return Applied::nothing;
+  const QueueSettings defaults{.name = settings.name, .number = settings.number, .id = settings.id};
+  if (!overwrite && settings != defaults) return Applied::none;
+  settings = std::move(wanted);
+  return Applied::all;
+}
+
+void apply(const Schedule& planned, Schedule& stored) {
+  stored.rule = planned.rule;
+  stored.task = planned.task;
+  stored.overlap = planned.overlap;
+  stored.missed = planned.missed;
+  stored.missed_most = planned.missed_most;
+  stored.jitter = planned.jitter;
+}
+
 worker::QueueHandlers handlers_of(const PlannedQueue& planned, const QueueSettings& settings) {
   const HandlerOptions& options = planned.options;
   return {.queue = settings.name,

@@ -5,6 +5,7 @@
 #include <millrace/handler.h>
 #include <millrace/queue.h>
 #include <millrace/schedule.h>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,6 +42,20 @@ struct Plan {
 
 // Applies what the plan sets, and leaves the other settings alone.
 void apply(const PlannedQueue& planned, QueueSettings& settings);
+
+enum class Applied : std::uint8_t {
+  all,      // and that changed something
+  nothing,  // there is nothing to change
+  none,     // the queue was configured otherwise, which holds
+};
+// The same, unless the queue was configured: its settings are then more than the defaults, with
+// which a put creates a queue, perhaps our own. `overwrite`: whatever they are.
+Applied apply_unless_configured(const PlannedQueue& planned, bool overwrite,
+                                QueueSettings& settings);
+
+// Applies what a program says of a schedule: everything but whether it is paused, which is the
+// operator's.
+void apply(const Schedule& planned, Schedule& stored);
 
 // `settings` are those that the queue has by now.
 worker::QueueHandlers handlers_of(const PlannedQueue& planned, const QueueSettings& settings);

@@ -54,7 +54,7 @@ class AlertBook {
 
   const Duration window_;
   const std::size_t most_;
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   std::map<AlertKey, Entry> entries_ GUARDED_BY(mutex_);
 };
 

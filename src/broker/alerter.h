@@ -159,7 +159,7 @@ class Alerter final : public Service {
   std::deque<NewTask> sent_;    // in the last run; perhaps not stored yet
 
   Growing growing_;
-  mutable Mutex mutex_;
+  mutable Mutex mutex_{LockRank::leaf};
   CurrentAlerts current_ GUARDED_BY(mutex_);
 };
 

@@ -116,7 +116,7 @@ struct QueueReport {
   std::uint32_t processors = 0;  // that may work on it now
   std::uint32_t most = 0;        // the most that may ever work on it: its concurrency
   std::uint32_t busy = 0;        // that run a handler now
-  std::uint64_t processed = 0;   // tasks whose handler ended, well or not
+  std::uint64_t handled = 0;     // tasks whose handler ended, well or not
   std::uint64_t errors = 0;
   std::uint64_t retried = 0;
   Duration busy_time{};  // spent in handlers

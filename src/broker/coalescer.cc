@@ -16,7 +16,11 @@ constexpr std::chrono::milliseconds flush_again{100};
 }  // namespace
 
 Coalescer::Coalescer(Clock& clock, Store& store, const CoalescerOptions& options)
-    : clock_(clock), store_(store), options_(options), rounds_(store, options.rounds) {
+    : clock_(clock),
+      store_(store),
+      options_(options),
+      shared_(store.traits().several_processes),
+      rounds_(store, options.rounds) {
   applier_ = std::thread([this] { apply_rounds(); });
   syncer_ = std::thread([this] { flush_rounds(); });
 }
@@ -78,12 +82,20 @@ void Coalescer::on_store(std::function<void(const std::optional<Error>&)> tell) 
   on_store_ = std::move(tell);
 }
 
+// Of changes that other processes have applied, nothing is known here. Only a flush that begins now
+// or later covers them.
 void Coalescer::when_stored(Stored then) {
   Lock lock(mutex_);
   const std::uint64_t round = rounds_.applied() + (applying_ ? 1 : 0);
-  const auto failure = rounds_.failure();
-  if (!failure && round > rounds_.durable()) {
-    waiting_stored_.emplace_back(round, std::move(then));
+  const std::uint64_t flush = shared_ ? flushes_begun_ + 1 : 0;
+  auto failure = rounds_.failure();
+  if (!failure && shared_ && syncer_done_) {
+    failure = Error{ErrorCode::unavailable, "the broker is stopping; nothing was changed"};
+  }
+  if (!failure && (round > rounds_.durable() || shared_)) {
+    waiting_stored_.push_back({round, flush, std::move(then)});
+    flush_wanted_ = std::max(flush_wanted_, flush);
+    if (shared_) applied_.notify_one();
     return;
   }
   lock.unlock();
@@ -94,11 +106,11 @@ void Coalescer::when_stored(Stored then) {
 std::vector<Coalescer::Stored> Coalescer::take_stored() {
   std::vector<Stored> taken;
   const bool failed = rounds_.failure().has_value();
-  std::erase_if(waiting_stored_, [&](auto& waiting) REQUIRES(mutex_) {
+  std::erase_if(waiting_stored_, [&](WaitingStored& waiting) REQUIRES(mutex_) {
     const std::uint64_t round =
-        applying_ ? waiting.first : std::min(waiting.first, rounds_.applied());
-    if (!failed && round > rounds_.durable()) return false;
-    taken.push_back(std::move(waiting.second));
+        applying_ ? waiting.round : std::min(waiting.round, rounds_.applied());
+    if (!failed && (round > rounds_.durable() || waiting.flush > flushes_over_)) return false;
+    taken.push_back(std::move(waiting.then));
     return true;
   });
   return taken;
@@ -162,19 +174,25 @@ void Coalescer::apply_rounds() {
 void Coalescer::flush_rounds() {
   Lock lock(mutex_);
   for (;;) {
-    applied_.wait(mutex_,
-                  [this]() REQUIRES(mutex_) { return rounds_.needs_flush() || applier_done_; });
-    if (!rounds_.needs_flush()) return;
+    applied_.wait(mutex_, [this]() REQUIRES(mutex_) { return needs_flush() || applier_done_; });
+    if (!needs_flush()) {
+      syncer_done_ = true;
+      return;
+    }
     const std::uint64_t applied = rounds_.applied();
-    syncer_busy_ = true;
+    const std::uint64_t flush = ++flushes_begun_;
+    // Requests need not wait for a flush that is made for reads alone.
+    syncer_busy_ = rounds_.needs_flush();
     lock.unlock();
     const auto before = clock_.steady();
     const Result<void> result = store_.flush();
     flush_seconds_.observe(std::chrono::duration<double>(clock_.steady() - before).count());
     lock.lock();
     Answers answers = rounds_.flushed(applied, result);
+    const bool full = !result && result.error().code == ErrorCode::limited;
+    if (!full) flushes_over_ = flush;
     tell_of_store();
-    if (!result && rounds_.needs_flush()) {
+    if (!result && needs_flush()) {
       // Requests that free space must not wait for company meanwhile.
       syncer_busy_ = false;
       work_.notify_one();

@@ -86,8 +86,9 @@ class Coalescer {
   // Another process may have made work for parked takes. From any thread.
   void hint(const Hint& hint);
   // Calls `then` once everything is durable that was applied before this call or is being applied
-  // during it: with nullopt, or with the error because of which it may not be durable. `then` runs
-  // on a thread of the Coalescer, or before this returns; it may only post.
+  // during it, by other processes too if they share the store: with nullopt, or with the error
+  // because of which it may not be durable. `then` runs on a thread of the Coalescer, or before
+  // this returns; it may only post.
   using Stored = std::move_only_function<void(const std::optional<Error>& failure)>;
   void when_stored(Stored then);
   // `tell` is called when the store goes away, with the reason, and with nullopt when the store is
@@ -118,13 +119,19 @@ class Coalescer {
   // The callbacks of waiting_stored_ that may be called now.
   std::vector<Stored> take_stored() REQUIRES(mutex_);
 
+  // Whether there is anything to flush.
+  bool needs_flush() const REQUIRES(mutex_) {
+    return rounds_.needs_flush() || flush_wanted_ > flushes_over_;
+  }
+
   Clock& clock_;
   Store& store_;
   const CoalescerOptions options_;
+  const bool shared_;  // other processes change the store, too
   std::atomic<std::uint64_t> last_caller_ = 0;
   Histogram flush_seconds_;
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   Rounds rounds_ GUARDED_BY(mutex_);  // except during Rounds::run()
   std::function<void(const std::optional<Error>&)> on_store_ GUARDED_BY(mutex_);
   bool away_ GUARDED_BY(mutex_) = false;  // as last reported to on_store()
@@ -132,8 +139,16 @@ class Coalescer {
   bool applier_waits_ GUARDED_BY(mutex_) = false;  // for requests
   bool applier_done_ GUARDED_BY(mutex_) = false;
   bool applying_ GUARDED_BY(mutex_) = false;  // a round is
-  // By the round that they wait for.
-  std::vector<std::pair<std::uint64_t, Stored>> waiting_stored_ GUARDED_BY(mutex_);
+  struct WaitingStored {
+    std::uint64_t round = 0;  // that must be durable
+    std::uint64_t flush = 0;  // that must be over; only if other processes share the store
+    Stored then;
+  };
+  std::vector<WaitingStored> waiting_stored_ GUARDED_BY(mutex_);
+  std::uint64_t flushes_begun_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t flushes_over_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t flush_wanted_ GUARDED_BY(mutex_) = 0;  // by waiting_stored_
+  bool syncer_done_ GUARDED_BY(mutex_) = false;
   // Flushes, or answers: completions may ask for more.
   bool syncer_busy_ GUARDED_BY(mutex_) = false;
   Condition work_;     // for the applier

@@ -30,7 +30,7 @@ class Ids {
   }
 
  private:
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   UuidSource source_ GUARDED_BY(mutex_);
 };
 

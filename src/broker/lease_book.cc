@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ensure.h"
 #include "core/mutex.h"
 
 namespace millrace {
@@ -131,6 +132,7 @@ void LeaseBook::Writing::ended(Token token, bool settled, TimePoint now) {
 
 void LeaseBook::drop_report(Worker& worker) {
   if (!worker.report) return;
+  ensure(reports_ >= worker.report->queues.size(), "more reports are dropped than were counted");
   reports_ -= worker.report->queues.size();
   worker.report.reset();
 }
@@ -138,6 +140,7 @@ void LeaseBook::drop_report(Worker& worker) {
 void LeaseBook::erase(std::unordered_map<std::uint64_t, Entry>::iterator at) {
   const Entry& entry = at->second;
   if (entry.worker != nullptr) {
+    ensure(entry.worker->holding > 0, "a lease ended of a worker that holds none");
     --entry.worker->holding;
     if (entry.before != nullptr) entry.before->after = entry.after;
     if (entry.after != nullptr) entry.after->before = entry.before;
@@ -148,6 +151,7 @@ void LeaseBook::erase(std::unordered_map<std::uint64_t, Entry>::iterator at) {
 
 void LeaseBook::make_room() {
   while (notes_.size() > options_.notes) {
+    ensure(!ages_.empty(), "a lease is noted that has no age");
     const auto oldest = notes_.find(ages_.front());
     ages_.pop_front();
     if (oldest != notes_.end()) erase(oldest);

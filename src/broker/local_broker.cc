@@ -40,6 +40,9 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       time_jumps_(options.time_jumps) {
   const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
   sweeper_.on_awaited = wake_waiters;
+  books_.waiters.answer = [this](std::vector<Waiters::Over> over) {
+    answer_waiters(std::move(over));
+  };
   if (options.upkeep) {
     runner_.add("upkeep", sweeper_);
     runner_.add("schedules", scheduler_);
@@ -186,14 +189,19 @@ Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& 
 Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& book,
                                      const NewTask& task, TimePoint now,
                                      std::vector<QueueRef>& unknown) const {
-  if (auto good = validate(task, now); !good) return good;
   if (!ask.internal && is_internal(task.type)) {
     return validate_name("task type", task.type, false);
   }
   if (task.callback && !books_.deliveries.can_call_back()) {
     return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
   }
-  return check_queue(ask, book, task.queue, unknown);
+  const std::size_t known = unknown.size();
+  if (auto good = check_queue(ask, book, task.queue, unknown); !good) return good;
+  if (unknown.size() == known && book.find(task.queue) != nullptr) return {};
+  // No queue is created for a task that the store will refuse.
+  auto good = validate(task, now);
+  if (!good) unknown.resize(known);
+  return good;
 }
 
 std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,

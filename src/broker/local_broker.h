@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -93,6 +94,14 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
     return {.enabled = books_.options.manager, .desired = desired_processors()};
   }
 
+  // The queues of the leases that an order reports on and extends, as far as they are remembered
+  // here. Calls no store. A task keeps its queue while it is leased.
+  struct LeaseQueues {
+    std::set<std::string> queues = {};
+    std::vector<TaskId> unknown = {};  // tasks whose lease is not remembered
+  };
+  LeaseQueues queues_of_leases(const WorkOrder& order);
+
   // Tasks without payload and notes; each has its own result.
   void heads(Ask ask, std::vector<TaskId> tasks, Completion<std::vector<Result<Task>>> done);
   // A page of a list: tasks that match the search.
@@ -112,12 +121,12 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void history(Ask ask, HistoryRequest request, Completion<History> done);
   // What is not as it should be, as of the last look. Calls no store.
   CurrentAlerts current_alerts();
-  // Any call of the store, made where rounds are applied, so it must be quick and not throw.
-  // `bytes` is the size of what it carries, if that is large. Changes made this way add no events.
+  // Any read of the store, made beside the rounds on a thread for reads: bounded, and without
+  // exceptions. Answered there once everything is durable that it may have seen.
   template <class T>
-  void with_store(Ask ask, std::move_only_function<Result<T>(Store&, TimePoint)> with,
-                  Completion<T> done, std::size_t bytes = 0) {
-    call<T>(ask, std::move(with), std::move(done), bytes);
+  void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
+            Completion<T> done, ReadCost cost = ReadCost::quick) {
+    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done), cost);
   }
 
   TimePoint now() override { return clock_.now(); }
@@ -154,6 +163,13 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                        Completion<Schedule> done) override;
   void remove_schedule(Ask ask, std::string name, Completion<void> done) override;
   void run_schedule(Ask ask, std::string name, Completion<Put> done) override;
+  // The same for a caller that may not touch every schedule: `may` is asked about the stored one,
+  // if there is one, in the same step, and its error is the answer.
+  using MayTouch = std::move_only_function<Result<void>(const Schedule& stored)>;
+  void put_schedule(Ask ask, Schedule schedule, PutQueue mode, MayTouch may,
+                    Completion<Schedule> done);
+  void remove_schedule(Ask ask, std::string name, MayTouch may, Completion<void> done);
+  void run_schedule(Ask ask, std::string name, MayTouch may, Completion<Put> done);
 
   void act(Ask ask, BulkBatch batch, Completion<States> done) override;
   void remember(Ask ask, Remember request, Completion<Memo> done) override;
@@ -170,19 +186,19 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   struct Problems;  // with queues that a request needs and that cannot be had
   struct Walk;      // through the history
 
-  // Reads from the store beside the rounds.
-  template <class T>
-  void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-            Completion<T> done) {
-    reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done));
-  }
-
   template <class T>
   using StoreCall = std::move_only_function<Result<T>(Store&, TimePoint)>;
   template <class T>
   void call(const Ask& ask, StoreCall<T> call, Completion<T> done, std::size_t bytes = 0) {
     coalescer_.call<T>(ask.caller, std::move(call), ask.deadline, std::move(done), bytes);
   }
+
+  template <class T>
+  using ActOnTasks =
+      std::move_only_function<Result<T>(Store&, const std::vector<Result<Task>>& tasks, TimePoint)>;
+  template <class T>
+  void call_with_tasks(const Ask& ask, std::vector<TaskId> ids, ActOnTasks<T> act,
+                       Completion<T> done, Parts parts = head_only);
 
   // ---- Checks (local_broker.cc) ----
   // A queue that is not known here is added to `unknown`.
@@ -218,32 +234,26 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                             TimePoint now);
   Result<Queue> store_change(Store& store, const Queue& old, QueueChange& change, TimePoint now);
   void note_queue(const Queue& stored, std::string_view what);
-  Result<void> pick_dead(Store& store, Rounds& rounds);
   void next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
+  void act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
   void next_clear(const std::shared_ptr<Rounds>& rounds);
   void finished(const TaskId& id);
-  Result<States> cancel_now(Store& store, const std::vector<TaskId>& ids, const std::string& reason,
+  // Reads the tasks and answers the callers that waited for them.
+  void answer_waiters(std::vector<Waiters::Over> over);
+  Result<States> cancel_now(Store& store, std::span<const TaskId> ids,
+                            std::span<const Result<Task>> tasks, const std::string& reason,
                             std::vector<Cancelled>& cancelled, TimePoint now);
-  Result<void> look_up_changes(Store& store, const std::vector<TaskUpdate>& updates,
-                               std::vector<Changed>& changed) const;
   // Updates of which some move tasks.
   void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
   Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
-                          const std::vector<QueueRef>& unknown, std::vector<Changed>& changed,
-                          TimePoint now);
+                          std::span<const Result<Task>> tasks, const std::vector<QueueRef>& unknown,
+                          std::vector<Changed>& changed, TimePoint now);
   void moved(const States& states, const std::vector<QueueRef>& queues,
              std::vector<Changed>& changed);
   // For a batch (local_bulk.cc).
   struct Acting;
-  struct Looked {
-    std::vector<TaskId> ids = {};  // to be acted on
-    std::size_t bytes = 0;         // that were read
-  };
-  Result<Looked> look_at(Store& store, Acting& acting, std::span<const BulkSeen> tasks,
-                         std::vector<std::optional<Error>>& refused);
   Result<States> act_now(Store& store, Acting& acting, TimePoint now);
-  Result<States> act_on(Store& store, Acting& acting, const std::vector<TaskId>& ids,
-                        TimePoint now);
+  Result<States> act_on(Store& store, Acting& acting, TimePoint now);
   void acted(Acting& acting, const States& states);
 
   // ---- Schedules ----
@@ -253,7 +263,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   Result<Schedule> store_change(Store& store, const Ask& ask, const Schedule& old,
                                 ScheduleChange& change, TimePoint now);
 
-  // ---- Eyes (local_metrics.cc) ----
+  // ---- History (local_history.cc) ----
   static Result<std::vector<Memo>> recall_page(Reader& reader, Walk& walk, TimePoint now);
   Result<std::vector<Memo>> read_page(Store& store, Walk& walk, TimePoint now);
   void next_page(const std::shared_ptr<Walk>& walk);

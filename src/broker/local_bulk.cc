@@ -21,8 +21,9 @@ namespace {
 
 // So that no round waits long for one that acts: a move writes whole tasks again.
 constexpr std::size_t most_bytes = 4 * limits::mib;
-// Tasks that are read together; one by one if whole tasks will be written again.
+// Tasks that are read together; fewer if whole tasks will be written again.
 constexpr std::size_t looked_at_once = 100;
+constexpr std::size_t moved_at_once = 8;
 
 std::size_t bytes_of(const Task& task) {
   return task.payload.size() + task.result.size();
@@ -33,22 +34,67 @@ Error changed(const Task& task) {
                                            to_text(task.id.value), name_of(task.state))};
 }
 
+// Reads tasks of a batch as far as deciding needs them. A task that changed since it was seen must
+// still match, and checking that may need the whole task; for the others the head is enough, unless
+// whole tasks will be written again.
+Result<FoundTasks> look_at(Reader& reader, std::span<const BulkSeen> tasks, bool moves,
+                           std::size_t batch) {
+  std::vector<TaskId> ids;
+  for (const BulkSeen& seen : tasks) ids.push_back(seen.id);
+  auto found = find_all(reader, ids, moves ? Parts{} : head_only, batch);
+  if (!found || moves) return found;
+  std::vector<TaskId> changed;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto& task = (*found)[i];
+    if (!task || task->version == tasks[i].version) continue;
+    changed.push_back(ids[i]);
+    places.push_back(i);
+  }
+  auto whole = find_all(reader, changed, Parts{}, batch);
+  if (!whole) return whole;
+  for (std::size_t i = 0; i < places.size(); ++i) (*found)[places[i]] = std::move((*whole)[i]);
+  return found;
+}
+
+// The first tasks of a batch, as many as one round may act on.
+Result<FoundTasks> look_at_first(Reader& reader, const BulkBatch& batch, std::size_t store_batch) {
+  const bool moves = batch.request.action == BulkAction::move;
+  FoundTasks all;
+  std::size_t bytes = 0;
+  std::span<const BulkSeen> rest = batch.tasks;
+  while (!rest.empty() && bytes < most_bytes) {
+    const auto part = rest.first(std::min(rest.size(), moves ? moved_at_once : looked_at_once));
+    rest = rest.subspan(part.size());
+    auto found = look_at(reader, part, moves, store_batch);
+    if (!found) return found;
+    for (auto& task : *found) {
+      if (task) bytes += bytes_of(*task);
+      all.push_back(std::move(task));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 // A batch in progress.
 struct LocalBroker::Acting {
   const BulkBatch batch;
   const std::optional<QueueRef> new_queue;  // to be created if there is anything for it
+  FoundTasks tasks = {};                    // the first of the batch, as they were read
   RecordedTasks recorded = {};              // those that are acted on, by place
+  std::vector<TaskId> ids = {};             // the same, without gaps
+  FoundTasks acted_on = {};                 // the same tasks
   std::vector<Cancelled> cancelled = {};    // the same, of a cancel
 };
 
-Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting,
-                                           const std::vector<TaskId>& ids, TimePoint now) {
+Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting, TimePoint now) {
   const BulkRequest& request = acting.batch.request;
+  const std::vector<TaskId>& ids = acting.ids;
   switch (request.action) {
     case BulkAction::cancel:
-      return cancel_now(store, ids, request.reason, acting.cancelled, now);
+      return cancel_now(store, ids, acting.acted_on, request.reason, acting.cancelled, now);
     case BulkAction::retry:
       return in_batches(ids, books_.traits.batch,
                         [&](auto part) { return store.retry(part, now); });
@@ -69,65 +115,36 @@ Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting,
                     [&](auto part) { return store.update(part, now); });
 }
 
-// Which of these tasks are to be acted on. A task that changed since it was seen must still match,
-// and checking that may need the whole task; for the others the head is enough, unless whole tasks
-// will be written again.
-Result<LocalBroker::Looked> LocalBroker::look_at(Store& store, Acting& acting,
-                                                 std::span<const BulkSeen> tasks,
-                                                 std::vector<std::optional<Error>>& refused) {
+// Checks and acts in one step, so that nothing comes between.
+Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePoint now) {
   const BulkBatch& batch = acting.batch;
-  const bool moves = batch.request.action == BulkAction::move;
-  std::vector<TaskId> ids;
-  for (const BulkSeen& seen : tasks) ids.push_back(seen.id);
-  auto found = find_all(store, ids, moves ? Parts{} : head_only, books_.traits.batch);
-  if (!found) return std::unexpected(std::move(found.error()));
-  Looked looked;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    auto& task = (*found)[i];
-    if (task && task->version != tasks[i].version && !moves) {
-      task = find_task(store, tasks[i].id);
-      if (!task && task.error().code != ErrorCode::not_found) {
-        return std::unexpected(std::move(task.error()));
-      }
-    }
+  std::vector<TaskId> looked_at;
+  for (std::size_t i = 0; i < acting.tasks.size(); ++i) looked_at.push_back(batch.tasks[i].id);
+  auto good = bring_up_to_date(store, looked_at, acting.tasks, Parts{}, books_.traits.batch);
+  if (!good) return std::unexpected(std::move(good.error()));
+  std::vector<std::optional<Error>> refused;
+  for (std::size_t i = 0; i < acting.tasks.size(); ++i) {
+    auto& task = acting.tasks[i];
+    const BulkSeen& seen = batch.tasks[i];
     std::optional<Error>& error = refused.emplace_back();
     std::optional<RecordedTask>& recorded = acting.recorded.emplace_back();
-    if (task) looked.bytes += bytes_of(*task);  // reading costs as well
     if (!task) {
       error = task.error();
-    } else if (task->version != tasks[i].version &&
-               ((batch.not_twice && task->finished_at != tasks[i].finished_at) ||
+    } else if (task->version != seen.version &&
+               ((batch.not_twice && task->finished_at != seen.finished_at) ||
                 !fits(batch.request, *task))) {
       error = changed(*task);
     } else {
-      looked.ids.push_back(tasks[i].id);
       recorded = recorded_task(*task);
+      acting.ids.push_back(seen.id);
+      acting.acted_on.push_back(std::move(task));
     }
   }
-  return looked;
-}
-
-// Reads and acts in one step, so that nothing comes between.
-Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePoint now) {
-  std::vector<std::optional<Error>> refused;
-  std::vector<TaskId> ids;
-  std::size_t bytes = 0;
-  const bool moves = acting.batch.request.action == BulkAction::move;
-  const std::size_t at_once = moves ? 1 : looked_at_once;
-  std::span<const BulkSeen> rest = acting.batch.tasks;
-  while (!rest.empty() && bytes < most_bytes) {
-    const auto part = rest.first(std::min(rest.size(), at_once));
-    rest = rest.subspan(part.size());
-    auto looked = look_at(store, acting, part, refused);
-    if (!looked) return std::unexpected(std::move(looked.error()));
-    bytes += looked->bytes;
-    std::ranges::move(looked->ids, std::back_inserter(ids));
+  if (acting.new_queue && !acting.ids.empty()) {
+    auto made = books_.need_queue(store, *acting.new_queue, now);
+    if (!made) return std::unexpected(std::move(made.error()));
   }
-  if (acting.new_queue && !ids.empty()) {
-    auto good = books_.need_queue(store, *acting.new_queue, now);
-    if (!good) return std::unexpected(std::move(good.error()));
-  }
-  auto states = act_on(store, acting, ids, now);
+  auto states = act_on(store, acting, now);
   if (!states) return states;
   return with_refused(std::move(*states), std::move(refused));
 }
@@ -183,12 +200,23 @@ void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
   std::optional<QueueRef> new_queue;
   if (!unknown.empty()) new_queue = std::move(unknown.front());
   const auto acting = std::make_shared<Acting>(std::move(batch), std::move(new_queue));
-  call<States>(
-      ask, [this, acting](Store& store, TimePoint now) { return act_now(store, *acting, now); },
-      [this, acting, done = std::move(done)](Result<States> states) mutable {
-        if (states) acted(*acting, *states);
-        done(std::move(states));
-      });
+  read<FoundTasks>(
+      ask,
+      [this, acting](Reader& reader, TimePoint) {
+        return look_at_first(reader, acting->batch, books_.traits.batch);
+      },
+      [this, ask, acting, done = std::move(done)](Result<FoundTasks> found) mutable {
+        if (!found) return done(std::unexpected(std::move(found.error())));
+        acting->tasks = std::move(*found);
+        call<States>(
+            ask,
+            [this, acting](Store& store, TimePoint now) { return act_now(store, *acting, now); },
+            [this, acting, done = std::move(done)](Result<States> states) mutable {
+              if (states) acted(*acting, *states);
+              done(std::move(states));
+            });
+      },
+      ReadCost::walk);
 }
 
 }  // namespace millrace

@@ -254,12 +254,12 @@ TEST(LocalMetrics, a_scrape_is_answered_where_the_store_has_failed) {
   broker.stop();
 }
 
-TEST(LocalMetrics, code_in_the_process_may_call_the_store) {
+TEST(LocalMetrics, code_in_the_process_may_read_the_store) {
   BrokerDriver d;
   const Put put = d.put({.queue = "q"});
   const auto found = d.wait<Task>([&](auto done) {
-    d.broker->with_store<Task>(
-        d.ask(), [&](Store& store, TimePoint) { return find_task(store, put.id); },
+    d.broker->read<Task>(
+        d.ask(), [&](Reader& reader, TimePoint) { return find_task(reader, put.id); },
         std::move(done));
   });
   EXPECT_EQ(must(found).queue, "q");

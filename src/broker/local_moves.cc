@@ -17,15 +17,12 @@ namespace millrace {
 // does.
 Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
                                              std::vector<TaskUpdate> updates,
+                                             std::span<const Result<Task>> tasks,
                                              const std::vector<QueueRef>& unknown,
                                              std::vector<Changed>& changed, TimePoint now) {
   std::vector<std::optional<Error>> refused(updates.size());
-  std::vector<TaskId> ids;
-  for (const TaskUpdate& update : updates) ids.push_back(update.id);
-  const auto tasks = find_all(store, ids, head_only, books_.traits.batch);
-  if (!tasks) return std::unexpected(tasks.error());
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    const auto& task = (*tasks)[i];
+    const auto& task = tasks[i];
     if (!task) continue;  // the store will say so
     if (auto change = change_of(i, updates[i], *task)) changed.push_back(std::move(*change));
     const auto& queue = updates[i].queue;
@@ -65,12 +62,14 @@ void LocalBroker::move(Ask ask, std::vector<TaskUpdate> updates, Completion<Stat
   drop_refused(updates, refused);
   std::vector<QueueRef> queues;
   for (const TaskUpdate& update : updates) queues.push_back(update.queue.value_or(QueueRef{}));
+  std::vector<TaskId> ids;
+  for (const TaskUpdate& update : updates) ids.push_back(update.id);
   const auto changed = std::make_shared<std::vector<Changed>>();
-  call<States>(
-      ask,
+  call_with_tasks<States>(
+      ask, std::move(ids),
       [this, ask, changed, updates = std::move(updates), unknown = std::move(unknown)](
-          Store& store, TimePoint now) mutable {
-        return move_now(store, ask, std::move(updates), unknown, *changed, now);
+          Store& store, const FoundTasks& found, TimePoint now) mutable {
+        return move_now(store, ask, std::move(updates), found, unknown, *changed, now);
       },
       [this, changed, queues = std::move(queues), refused = std::move(refused),
        done = std::move(done)](Result<States> states) mutable {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "broker/local_broker.h"
 
 namespace millrace {
+
+using FoundTasks = std::vector<Result<Task>>;
 
 struct LocalBroker::Problems {
   std::vector<QueueRef> asked = {};
@@ -76,9 +79,9 @@ Result<Broker::States> in_batches(const std::vector<T>& items, std::size_t batch
 }
 
 // Reads the tasks, in as many calls as the store's batch limit demands.
-inline Result<std::vector<Result<Task>>> find_all(Reader& reader, std::span<const TaskId> ids,
-                                                  Parts parts, std::size_t batch) {
-  std::vector<Result<Task>> tasks;
+inline Result<FoundTasks> find_all(Reader& reader, std::span<const TaskId> ids, Parts parts,
+                                   std::size_t batch) {
+  FoundTasks tasks;
   tasks.reserve(ids.size());
   while (!ids.empty()) {
     const auto part = ids.first(std::min(batch, ids.size()));
@@ -88,6 +91,28 @@ inline Result<std::vector<Result<Task>>> find_all(Reader& reader, std::span<cons
     std::ranges::move(*found, std::back_inserter(tasks));
   }
   return tasks;
+}
+
+// Brings tasks that were read beside the rounds up to date, where rounds are applied: what may have
+// changed is compared by version, and only tasks that have changed are read again.
+inline Result<void> bring_up_to_date(Store& store, std::span<const TaskId> ids, FoundTasks& tasks,
+                                     Parts parts, std::size_t batch) {
+  const auto now = find_all(store, ids, state_only, batch);
+  if (!now) return std::unexpected(now.error());
+  std::vector<TaskId> changed;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto& task = (*now)[i];
+    const bool same = task && tasks[i] && task->version == tasks[i]->version;
+    if (same || (!task && !tasks[i])) continue;
+    changed.push_back(ids[i]);
+    places.push_back(i);
+  }
+  if (changed.empty()) return {};
+  auto again = find_all(store, changed, parts, batch);
+  if (!again) return std::unexpected(std::move(again.error()));
+  for (std::size_t i = 0; i < places.size(); ++i) tasks[places[i]] = std::move((*again)[i]);
+  return {};
 }
 
 // Says why a queue is missing where the broker knows more than the store. `queues` by result.
@@ -101,6 +126,33 @@ void explain_missing(std::vector<Result<T>>& results, const std::vector<QueueRef
       if (queue == queues[i]) results[i] = std::unexpected(error);
     }
   }
+}
+
+// Acts on tasks. What must be known of them is read beside the rounds, so that the applier does not
+// wait for a disk; there it is only brought up to date.
+template <class T>
+void LocalBroker::call_with_tasks(const Ask& ask, std::vector<TaskId> ids, ActOnTasks<T> act,
+                                  Completion<T> done, Parts parts) {
+  const auto shared = std::make_shared<const std::vector<TaskId>>(std::move(ids));
+  const std::size_t batch = books_.traits.batch;
+  read<FoundTasks>(
+      ask,
+      [shared, parts, batch](Reader& reader, TimePoint) {
+        return find_all(reader, *shared, parts, batch);
+      },
+      [this, ask, shared, parts, batch, act = std::move(act),
+       done = std::move(done)](Result<FoundTasks> found) mutable {
+        if (!found) return done(std::unexpected(std::move(found.error())));
+        call<T>(
+            ask,
+            [shared, parts, batch, tasks = std::move(*found), act = std::move(act)](
+                Store& store, TimePoint now) mutable -> Result<T> {
+              auto good = bring_up_to_date(store, *shared, tasks, parts, batch);
+              if (!good) return std::unexpected(std::move(good.error()));
+              return act(store, tasks, now);
+            },
+            std::move(done));
+      });
 }
 
 }  // namespace millrace

@@ -23,6 +23,10 @@ TimePoint first_after(const Schedule* old, TimePoint now) {
   return std::max(now, *old->last);
 }
 
+Result<void> any_schedule(const Schedule&) {
+  return {};
+}
+
 }  // namespace
 
 // The checks that need no store.
@@ -77,13 +81,18 @@ void LocalBroker::schedules(Ask ask, std::optional<std::string> name,
 
 void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode,
                                Completion<Schedule> done) {
+  put_schedule(ask, std::move(schedule), mode, any_schedule, std::move(done));
+}
+
+void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode, MayTouch may,
+                               Completion<Schedule> done) {
   if (auto good = check_schedule(ask, schedule, clock_.now()); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
   call<Schedule>(
       ask,
-      [this, mode, schedule = std::move(schedule)](Store& store,
-                                                   TimePoint now) -> Result<Schedule> {
+      [this, mode, schedule = std::move(schedule), may = std::move(may)](
+          Store& store, TimePoint now) mutable -> Result<Schedule> {
         return compare_and_set<Schedule>(
             fmt::format("schedule {}", schedule.name),
             [&] { return none_if_unknown(store.schedules(schedule.name)); },
@@ -91,6 +100,9 @@ void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode,
               if (old != nullptr && !mode.replaces) {
                 return fail(ErrorCode::conflict,
                             fmt::format("there is a schedule \"{}\" already", schedule.name));
+              }
+              if (old != nullptr) {
+                if (auto good = may(*old); !good) return std::unexpected(std::move(good.error()));
               }
               return store_schedule(store, schedule, old, now);
             });
@@ -132,9 +144,17 @@ Result<Schedule> LocalBroker::store_change(Store& store, const Ask& ask, const S
 }
 
 void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> done) {
+  remove_schedule(ask, std::move(name), any_schedule, std::move(done));
+}
+
+void LocalBroker::remove_schedule(Ask ask, std::string name, MayTouch may, Completion<void> done) {
   call<void>(
       ask,
-      [this, name = std::move(name)](Store& store, TimePoint now) {
+      [this, name = std::move(name), may = std::move(may)](Store& store,
+                                                           TimePoint now) mutable -> Result<void> {
+        const auto found = store.schedules(name);
+        if (!found) return std::unexpected(found.error());
+        if (auto good = may(found->front()); !good) return good;
         auto removed = store.remove_schedule(name, now);
         if (removed) scheduler_.changed();
         return removed;
@@ -146,12 +166,18 @@ void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> do
 }
 
 void LocalBroker::run_schedule(Ask ask, std::string name, Completion<Put> done) {
+  run_schedule(ask, std::move(name), any_schedule, std::move(done));
+}
+
+void LocalBroker::run_schedule(Ask ask, std::string name, MayTouch may, Completion<Put> done) {
   const auto pending = std::make_shared<PendingRecords>();
   call<Put>(
       ask,
-      [this, pending, name = std::move(name)](Store& store, TimePoint now) -> Result<Put> {
+      [this, pending, name = std::move(name), may = std::move(may)](
+          Store& store, TimePoint now) mutable -> Result<Put> {
         const auto found = store.schedules(name);
         if (!found) return std::unexpected(found.error());
+        if (auto good = may(found->front()); !good) return std::unexpected(std::move(good.error()));
         auto task = task_of_tick(found->front(), now, {books_.ids.next(now)});
         if (!task) return std::unexpected(std::move(task.error()));
         if (auto good = books_.need_queue(store, task->queue, now); !good) {

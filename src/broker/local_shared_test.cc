@@ -129,6 +129,53 @@ TEST_P(LocalShared, a_schedule_ticks_once) {
   EXPECT_EQ(logged(one_, "cannot fire") + logged(two_, "cannot fire"), 0U);
 }
 
+// The edit leaves the next tick where it is, so only the schedule's version tells.
+TEST_P(LocalShared, a_tick_that_was_edited_just_before_it_fires_by_the_new_rule) {
+  one_.put_queue(queue("q"));
+  Schedule schedule{.name = "s",
+                    .rule = {.every = 10s},
+                    .task = NewTask{.queue = "q", .payload = "old"},
+                    .overlap = Overlap::allow};
+  one_.put_schedule(schedule);
+  live(9s);
+  schedule = two_.schedule("s");
+  schedule.rule.every = 1h;
+  schedule.task.payload = "new";
+  const TimePoint next = schedule.next;
+  must(two_.wait<Schedule>([&](auto done) {
+    two_.broker->change_schedule(
+        two_.ask(), "s",
+        [&](Schedule& stored) -> Result<void> {
+          stored = schedule;
+          stored.next = next;
+          return {};
+        },
+        std::move(done));
+  }));
+  ASSERT_EQ(server_.direct().schedules("s")->front().next, next);
+  // Only the first broker runs, and it has not read the schedule again.
+  one_.clock.advance(1s);
+  one_.broker->run_services();
+  live(10s);
+  EXPECT_THAT(one_.payloads("q"), ::testing::ElementsAre("new"));
+}
+
+TEST_P(LocalShared, a_schedule_and_a_queue_that_are_removed_do_not_come_back) {
+  one_.put_queue(queue("q"));
+  one_.put_schedule({.name = "s", .rule = {.every = 10s}, .task = NewTask{.queue = "q"}});
+  live(6s);
+  EXPECT_THAT(two_.wait<void>([&](auto done) {
+    two_.broker->remove_schedule(two_.ask(), "s", std::move(done));
+  }),
+              IsOk());
+  EXPECT_THAT(two_.wait<void>([&](auto done) {
+    two_.broker->remove_queue(two_.ask(), "q", true, std::move(done));
+  }),
+              IsOk());
+  live(10s);
+  EXPECT_THAT(server_.direct().queues("q"), FailsWith(ErrorCode::not_found));
+}
+
 TEST_P(LocalShared, a_schedule_that_one_changes_the_other_does_not_fire_as_it_was) {
   one_.put_queue(queue("q"));
   Schedule schedule{

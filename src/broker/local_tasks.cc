@@ -22,15 +22,19 @@ namespace {
 
 using States = Broker::States;
 
-constexpr std::size_t round_step = 1000;
+// How many tasks are read together for callers that waited for them: each may have 32 MiB.
+constexpr std::size_t read_together = 16;
 
-// Reads which tasks they are, before they are changed.
-Result<RecordedTasks> look_up(Store& store, std::span<const TaskId> ids, std::size_t batch) {
-  auto found = find_all(store, ids, head_only, batch);
-  if (!found) return std::unexpected(std::move(found.error()));
+// A delivery attempt is not an event, so nothing has to be known of its task.
+bool is_an_event(const TaskUpdate& update) {
+  return update.release || update.priority || update.start || update.queue;
+}
+
+// Which tasks these are, for their events.
+RecordedTasks recorded_of(const FoundTasks& found) {
   RecordedTasks tasks;
-  tasks.reserve(ids.size());
-  for (const auto& task : *found) {
+  tasks.reserve(found.size());
+  for (const auto& task : found) {
     tasks.push_back(task ? std::optional(recorded_task(*task)) : std::nullopt);
   }
   return tasks;
@@ -46,7 +50,7 @@ void LocalBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) 
   read<TaskPage>(
       ask,
       [request = std::move(request)](Reader& reader, TimePoint) { return reader.list(request); },
-      std::move(done));
+      std::move(done), ReadCost::walk);
 }
 
 void LocalBroker::heads(Ask ask, std::vector<TaskId> tasks,
@@ -67,7 +71,7 @@ void LocalBroker::search(Ask ask, ListRequest request, TaskSearch search,
       [request = std::move(request), search = std::move(search)](Reader& reader, TimePoint) {
         return search_tasks(reader, request, search);
       },
-      std::move(done));
+      std::move(done), ReadCost::walk);
 }
 
 void LocalBroker::family(Ask ask, TaskRef task, MaySee may_see, Completion<Family> done) {
@@ -76,7 +80,7 @@ void LocalBroker::family(Ask ask, TaskRef task, MaySee may_see, Completion<Famil
       [task, may_see = std::move(may_see)](Reader& reader, TimePoint) {
         return find_family(reader, task, may_see);
       },
-      std::move(done));
+      std::move(done), ReadCost::walk);
 }
 
 // Looks at the task once, and again after its waiter is registered: it may end in between.
@@ -93,6 +97,31 @@ void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> d
         runner_.wake_at(books_.waiters, *next);
         finished(found->id);
       });
+}
+
+void LocalBroker::answer_waiters(std::vector<Waiters::Over> over) {
+  const auto next = [this](std::vector<Waiters::Over> part) {
+    std::vector<TaskId> ids;
+    for (const Waiters::Over& each : part) ids.push_back(each.id);
+    read<FoundTasks>(
+        {.caller = self_},
+        [ids = std::move(ids)](Reader& reader, TimePoint) {
+          return reader.find(std::vector<TaskRef>(ids.begin(), ids.end()), {});
+        },
+        [part = std::move(part)](Result<FoundTasks> found) mutable {
+          for (std::size_t i = 0; i < part.size(); ++i) {
+            for (auto& done : part[i].done) {
+              done(found ? (*found)[i] : Result<Task>(std::unexpected(found.error())));
+            }
+          }
+        });
+  };
+  std::vector<Waiters::Over> part;
+  for (Waiters::Over& each : over) {
+    part.push_back(std::move(each));
+    if (part.size() == read_together) next(std::exchange(part, {}));
+  }
+  if (!part.empty()) next(std::move(part));
 }
 
 void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
@@ -115,14 +144,13 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
       std::move(done));
 }
 
-Result<Broker::States> LocalBroker::cancel_now(Store& store, const std::vector<TaskId>& ids,
+Result<Broker::States> LocalBroker::cancel_now(Store& store, std::span<const TaskId> ids,
+                                               std::span<const Result<Task>> tasks,
                                                const std::string& reason,
                                                std::vector<Cancelled>& cancelled, TimePoint now) {
-  const auto tasks = find_all(store, ids, head_only, books_.traits.batch);
-  if (!tasks) return std::unexpected(tasks.error());
   std::vector<CancelRequest> requests;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto& task = (*tasks)[i];
+    const auto& task = tasks[i];
     CancelRequest& request = requests.emplace_back(CancelRequest{.id = ids[i], .reason = reason});
     Cancelled& recorded = cancelled.emplace_back();
     if (task) recorded.task = recorded_task(*task);
@@ -144,12 +172,13 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
   if (auto good = check::size("reason", reason.size(), limits::max_error_text); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
-  const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
+  const auto ids = std::make_shared<const std::vector<TaskId>>(tasks);
   const auto cancelled = std::make_shared<std::vector<Cancelled>>();
-  call<States>(
-      ask,
-      [this, ids, cancelled, reason = std::move(reason)](Store& store, TimePoint now) {
-        return cancel_now(store, *ids, reason, *cancelled, now);
+  call_with_tasks<States>(
+      ask, std::move(tasks),
+      [this, ids, cancelled, reason = std::move(reason)](Store& store, const FoundTasks& found,
+                                                         TimePoint now) {
+        return cancel_now(store, *ids, found, reason, *cancelled, now);
       },
       [this, ids, cancelled, done = std::move(done)](Result<States> states) mutable {
         if (states) record_cancelled(books_, *cancelled, *states, clock_.now());
@@ -165,12 +194,12 @@ void LocalBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> d
     return done(std::unexpected(std::move(good.error())));
   }
   const auto recorded = std::make_shared<RecordedTasks>();
-  call<States>(
-      ask,
-      [this, recorded, tasks = std::move(tasks)](Store& store, TimePoint now) -> Result<States> {
-        auto found = look_up(store, tasks, books_.traits.batch);
-        if (!found) return std::unexpected(std::move(found.error()));
-        *recorded = std::move(*found);
+  auto ids = tasks;
+  call_with_tasks<States>(
+      ask, std::move(ids),
+      [this, recorded, tasks = std::move(tasks)](Store& store, const FoundTasks& found,
+                                                 TimePoint now) {
+        *recorded = recorded_of(found);
         return in_batches(tasks, books_.traits.batch,
                           [&](auto part) { return store.retry(part, now); });
       },
@@ -184,14 +213,12 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
   if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
-  const auto ids = std::make_shared<const std::vector<TaskId>>(std::move(tasks));
+  const auto ids = std::make_shared<const std::vector<TaskId>>(tasks);
   const auto recorded = std::make_shared<RecordedTasks>();
-  call<States>(
-      ask,
-      [this, ids, recorded](Store& store, TimePoint now) -> Result<States> {
-        auto found = look_up(store, *ids, books_.traits.batch);
-        if (!found) return std::unexpected(std::move(found.error()));
-        *recorded = std::move(*found);
+  call_with_tasks<States>(
+      ask, std::move(tasks),
+      [this, ids, recorded](Store& store, const FoundTasks& found, TimePoint now) {
+        *recorded = recorded_of(found);
         return in_batches(*ids, books_.traits.batch,
                           [&](auto part) { return store.remove(part, now); });
       },
@@ -204,159 +231,46 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
       });
 }
 
-// What the updates change, for the events.
-Result<void> LocalBroker::look_up_changes(Store& store, const std::vector<TaskUpdate>& updates,
-                                          std::vector<Changed>& changed) const {
-  std::vector<TaskId> ids;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < updates.size(); ++i) {
-    // A delivery attempt is not an event.
-    if (!updates[i].release && !updates[i].priority && !updates[i].start) continue;
-    ids.push_back(updates[i].id);
-    places.push_back(i);
-  }
-  const auto tasks = find_all(store, ids, head_only, books_.traits.batch);
-  if (!tasks) return std::unexpected(tasks.error());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!(*tasks)[i]) continue;
-    if (auto change = change_of(places[i], updates[places[i]], *(*tasks)[i])) {
-      changed.push_back(std::move(*change));
-    }
-  }
-  return {};
-}
-
 void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) {
   if (auto good = check::count("updates", updates.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
   TimePoint first_start = never;
   bool moves = false;
-  for (const TaskUpdate& update : updates) {
-    if (update.start) first_start = std::min(first_start, *update.start);
-    moves = moves || update.queue;
+  std::vector<TaskId> ids;  // whose changes are events
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    if (updates[i].start) first_start = std::min(first_start, *updates[i].start);
+    moves = moves || updates[i].queue;
+    if (!is_an_event(updates[i])) continue;
+    ids.push_back(updates[i].id);
+    places.push_back(i);
   }
   if (moves) return move(ask, std::move(updates), std::move(done));
   const auto changed = std::make_shared<std::vector<Changed>>();
+  auto act = [this, changed, places = std::move(places), updates = std::move(updates)](
+                 Store& store, const FoundTasks& found, TimePoint now) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!found[i]) continue;
+      if (auto change = change_of(places[i], updates[places[i]], *found[i])) {
+        changed->push_back(std::move(*change));
+      }
+    }
+    return in_batches(updates, books_.traits.batch,
+                      [&](auto part) { return store.update(part, now); });
+  };
+  auto then = [this, first_start, changed, done = std::move(done)](Result<States> states) mutable {
+    if (states) record_changed(books_, *changed, *states, clock_.now());
+    if (states && first_start != never) runner_.wake_at(sweeper_, first_start);
+    done(std::move(states));
+  };
+  if (!ids.empty()) {
+    return call_with_tasks<States>(ask, std::move(ids), std::move(act), std::move(then));
+  }
   call<States>(
       ask,
-      [this, changed, updates = std::move(updates)](Store& store, TimePoint now) -> Result<States> {
-        if (auto good = look_up_changes(store, updates, *changed); !good) {
-          return std::unexpected(std::move(good.error()));
-        }
-        return in_batches(updates, books_.traits.batch,
-                          [&](auto part) { return store.update(part, now); });
-      },
-      [this, first_start, changed, done = std::move(done)](Result<States> states) mutable {
-        if (states) record_changed(books_, *changed, *states, clock_.now());
-        if (states && first_start != never) runner_.wake_at(sweeper_, first_start);
-        done(std::move(states));
-      });
-}
-
-// ---- Many tasks, a bounded piece at a time ------------------------------------------------------
-
-struct LocalBroker::Rounds {
-  Ask ask = {};
-  Completion<Handled> handled = {};
-  Completion<std::uint64_t> cleared = {};
-  ListRequest list = {};
-  QueueRef queue = {};
-  Handled sum = {};
-  std::vector<TaskId> ids = {};  // of the last piece
-  RecordedTasks recorded = {};   // of the same piece
-  bool more = true;
-};
-
-void LocalBroker::handle_dead(Ask ask, DeadLetters which, DeadAction action,
-                              Completion<Handled> done) {
-  if (auto good = check::count("tasks", which.ids.size(), limits::max_batch); !good) {
-    return done(std::unexpected(std::move(good.error())));
-  }
-  const auto rounds = std::make_shared<Rounds>(Rounds{.ask = ask, .handled = std::move(done)});
-  rounds->ids = std::move(which.ids);
-  rounds->more = rounds->ids.empty();
-  rounds->list = {
-      .queue = std::move(which.queue),
-      .states = {TaskState::failed, TaskState::dead},
-      .type = std::move(which.type),
-      .limit = static_cast<std::uint32_t>(std::min<std::size_t>(round_step, limits::max_page))};
-  next_dead(rounds, action);
-}
-
-// Only dead letters: a cancelled task, even if it is named, is not one.
-Result<void> LocalBroker::pick_dead(Store& store, Rounds& rounds) {
-  if (!rounds.more) {
-    std::vector<TaskId> dead;
-    rounds.recorded.clear();
-    const auto tasks = find_all(store, rounds.ids, head_only, books_.traits.batch);
-    if (!tasks) return std::unexpected(tasks.error());
-    for (const auto& task : *tasks) {
-      const bool is_dead =
-          task && (task->state == TaskState::failed || task->state == TaskState::dead);
-      if (is_dead) dead.push_back(task->id);
-      if (is_dead) rounds.recorded.emplace_back(recorded_task(*task));
-      rounds.sum.refused += is_dead ? 0 : 1;
-    }
-    rounds.ids = std::move(dead);
-    return {};
-  }
-  const auto page = store.list(rounds.list);
-  if (!page) return std::unexpected(page.error());
-  rounds.ids.clear();
-  rounds.recorded.clear();
-  for (const Task& task : page->tasks) {
-    rounds.ids.push_back(task.id);
-    rounds.recorded.emplace_back(recorded_task(task));
-  }
-  rounds.list.before = page->next;
-  rounds.more = page->next.has_value();
-  return {};
-}
-
-void LocalBroker::next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action) {
-  const bool retry = action == DeadAction::retry;
-  call<States>(
-      rounds->ask,
-      [this, rounds, retry](Store& store, TimePoint now) -> Result<States> {
-        if (auto good = pick_dead(store, *rounds); !good) return std::unexpected(good.error());
-        return in_batches(rounds->ids, books_.traits.batch, [&](auto part) {
-          return retry ? store.retry(part, now) : store.remove(part, now);
-        });
-      },
-      [this, rounds, action, retry](Result<States> states) {
-        if (!states) return rounds->handled(std::unexpected(std::move(states.error())));
-        record(books_, rounds->recorded, *states, retry ? EventKind::retried : EventKind::removed,
-               clock_.now());
-        for (std::size_t i = 0; i < states->size(); ++i) {
-          ++((*states)[i] ? rounds->sum.done : rounds->sum.refused);
-        }
-        if (!rounds->more) return rounds->handled(rounds->sum);
-        rounds->ask.deadline = never;  // it has begun
-        next_dead(rounds, action);
-      });
-}
-
-// No events: the store does not say which tasks it removed.
-void LocalBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) {
-  next_clear(std::make_shared<Rounds>(
-      Rounds{.ask = ask, .cleared = std::move(done), .queue = std::move(queue)}));
-}
-
-void LocalBroker::next_clear(const std::shared_ptr<Rounds>& rounds) {
-  call<std::size_t>(
-      rounds->ask,
-      [rounds](Store& store, TimePoint now) { return store.clear(rounds->queue, round_step, now); },
-      [this, rounds](Result<std::size_t> removed) {
-        if (!removed) return rounds->cleared(std::unexpected(std::move(removed.error())));
-        rounds->sum.done += *removed;
-        if (*removed == round_step) {
-          rounds->ask.deadline = never;
-          return next_clear(rounds);
-        }
-        if (books_.waiters.look_at_all()) runner_.wake_at(books_.waiters, TimePoint::min());
-        rounds->cleared(rounds->sum.done);
-      });
+      [act = std::move(act)](Store& store, TimePoint now) mutable { return act(store, {}, now); },
+      std::move(then));
 }
 
 }  // namespace millrace

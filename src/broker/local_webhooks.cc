@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "broker/local_broker.h"
+#include "broker/local_parts.h"
 #include "broker/queue_book.h"
 #include "broker/recorder.h"
 
@@ -10,10 +11,10 @@ namespace millrace {
 // Sends what is stored now, so a receiver that gets the webhook twice gets the same content.
 void LocalBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
   const auto pending = std::make_shared<PendingRecords>();
-  call<Put>(
-      ask,
-      [this, pending, task](Store& store, TimePoint now) -> Result<Put> {
-        const auto found = find_task(store, task);
+  call_with_tasks<Put>(
+      ask, {task},
+      [this, pending](Store& store, const FoundTasks& tasks, TimePoint now) -> Result<Put> {
+        const Result<Task>& found = tasks.front();
         if (!found) return std::unexpected(found.error());
         const auto webhook = books_.deliveries.again(*found, now);
         if (!webhook) return std::unexpected(webhook.error());
@@ -25,7 +26,8 @@ void LocalBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
       [this, pending, done = std::move(done)](Result<Put> put) mutable {
         if (put) pending->record(books_);
         done(std::move(put));
-      });
+      },
+      Parts{});
 }
 
 }  // namespace millrace

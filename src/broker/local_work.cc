@@ -193,6 +193,22 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
   return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
 }
 
+LocalBroker::LeaseQueues LocalBroker::queues_of_leases(const WorkOrder& order) {
+  LeaseQueues found;
+  const LeaseBook::Writing leases(books_.leases);
+  const auto look_up = [&](TaskId id, Token token) {
+    const LeaseNote* note = leases.find(id, token);
+    if (note != nullptr) {
+      found.queues.insert(note->queue);
+    } else {
+      found.unknown.push_back(id);
+    }
+  };
+  for (const Report& report : order.reports) look_up(report.id, report.token);
+  for (const Extension& extension : order.extensions) look_up(extension.id, extension.token);
+  return found;
+}
+
 // Whether all leases that are to be decided or reported on are known here, and the settings to
 // decide by.
 bool LocalBroker::look_up_notes(Job& job) {

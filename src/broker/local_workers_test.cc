@@ -26,10 +26,9 @@ TEST(LocalWorkers, the_last_report_of_a_worker_is_shown) {
   BrokerDriver driver;
   ASSERT_TRUE(beat(driver, {.worker = "w", .processors = 4}));
   driver.pass(5s);
-  ASSERT_TRUE(
-      beat(driver, {.worker = "w",
-                    .processors = 8,
-                    .queues = {{.queue = "emails", .most = 5, .busy = 2, .processed = 7}}}));
+  ASSERT_TRUE(beat(driver, {.worker = "w",
+                            .processors = 8,
+                            .queues = {{.queue = "emails", .most = 5, .busy = 2, .handled = 7}}}));
   const auto seen = workers(driver);
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].name, "w");
@@ -37,7 +36,7 @@ TEST(LocalWorkers, the_last_report_of_a_worker_is_shown) {
   EXPECT_EQ(seen[0].last_seen, t0 + 5s);
   ASSERT_TRUE(seen[0].report);
   EXPECT_EQ(seen[0].report->processors, 8U);
-  EXPECT_EQ(seen[0].report->queues[0].processed, 7U);
+  EXPECT_EQ(seen[0].report->queues[0].handled, 7U);
 }
 
 TEST(LocalWorkers, long_errors_are_cut) {

@@ -36,11 +36,11 @@ void Manager::learn(const std::vector<WorkerReport>& reports) {
       const auto before = sums.find(queue.queue);
       Sum last = before == sums.end() ? Sum{} : before->second;
       // The worker was restarted.
-      if (last.processed > queue.processed || last.busy_time > queue.busy_time) last = {};
+      if (last.handled > queue.handled || last.busy_time > queue.busy_time) last = {};
       auto& [seconds, tasks] = done[queue.queue];
       seconds += std::chrono::duration<double>(queue.busy_time - last.busy_time).count();
-      tasks += queue.processed - last.processed;
-      now[queue.queue] = {queue.processed, queue.busy_time};
+      tasks += queue.handled - last.handled;
+      now[queue.queue] = {queue.handled, queue.busy_time};
     }
     sums = std::move(now);
   }

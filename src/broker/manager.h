@@ -41,7 +41,7 @@ class Manager final : public Service {
  private:
   // What a worker had done of a queue when it last reported.
   struct Sum {
-    std::uint64_t processed = 0;
+    std::uint64_t handled = 0;
     Duration busy_time{};
   };
   // What is known of a queue from round to round.
@@ -67,7 +67,7 @@ class Manager final : public Service {
   TimePoint last_round_{};
   bool scarce_ = false;
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   std::map<std::string, std::vector<Assignment>> assigned_ GUARDED_BY(mutex_);  // by worker
   std::uint64_t desired_ GUARDED_BY(mutex_) = 0;
 };

@@ -42,7 +42,7 @@ struct Obedient {
     return *std::ranges::find(report.queues, queue, &QueueReport::queue);
   }
   void did(std::string_view queue, std::uint64_t tasks, Duration time) {
-    of(queue).processed += tasks;
+    of(queue).handled += tasks;
     of(queue).busy_time += time;
   }
 };

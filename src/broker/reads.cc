@@ -11,6 +11,9 @@ namespace {
 // How long a waiting thread may take to notice a deadline, or a clock that was set.
 constexpr std::chrono::milliseconds longest_wait{250};
 
+// How many quick reads may overtake a walk that waits.
+constexpr std::uint32_t most_quick_in_turn = 16;
+
 Error stopping() {
   return {ErrorCode::unavailable, "the broker is stopping; nothing was changed"};
 }
@@ -31,7 +34,7 @@ void Reads::submit(Job job) {
     lock.unlock();
     return job.done(stopping());
   }
-  if (waiting_.size() >= options_.waiting) {
+  if (waiting() >= options_.waiting) {
     ++stats_.refused;
     lock.unlock();
     return job.done(Error{ErrorCode::limited,
@@ -39,7 +42,7 @@ void Reads::submit(Job job) {
                                       options_.retry_after.count()),
                           options_.retry_after});
   }
-  waiting_.push_back(std::move(job));
+  waiting_for(job.cost).push_back(std::move(job));
   lock.unlock();
   work_.notify_one();
 }
@@ -50,48 +53,63 @@ void Reads::leave(CallerId caller) {
   if (const auto found = under_way_.find(caller.value); found != under_way_.end()) {
     found->second.gone = true;
   }
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
-    const auto here = at++;
-    if (here->caller == caller) gone.splice(gone.end(), waiting_, here);
+  for (Jobs& waiting : waiting_) {
+    for (auto at = waiting.begin(); at != waiting.end();) {
+      const auto here = at++;
+      if (here->caller == caller) gone.splice(gone.end(), waiting, here);
+    }
   }
 }
 
 void Reads::expire(TimePoint now) {
   if (now < next_expiry_ && next_expiry_ - now <= longest_wait) return;
   next_expiry_ = now + longest_wait;
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
-    const auto here = at++;
-    if (here->deadline <= now) expire(here);
+  for (Jobs& waiting : waiting_) {
+    for (auto at = waiting.begin(); at != waiting.end();) {
+      const auto here = at++;
+      if (here->deadline <= now) expire(waiting, here);
+    }
   }
 }
 
-void Reads::expire(Jobs::iterator job) {
+Reads::Jobs& Reads::next_waiting() {
+  Jobs& quick = waiting_for(ReadCost::quick);
+  Jobs& walks = waiting_for(ReadCost::walk);
+  if (walks.empty()) return quick;
+  return quick.empty() || quick_in_turn_ >= most_quick_in_turn ? walks : quick;
+}
+
+void Reads::expire(Jobs& waiting, Jobs::iterator job) {
   job->instead = Error{ErrorCode::unavailable,
                        "the read waited for its turn until its deadline; nothing was changed"};
   ++stats_.expired;
   ++under_way_[job->caller.value].jobs;
-  answers_.splice(answers_.end(), waiting_, job);
+  answers_.splice(answers_.end(), waiting, job);
 }
 
 Reads::Jobs Reads::next(bool& looked_at) {
   for (;;) {
     const TimePoint now = clock_.now();
     expire(now);
-    if (!waiting_.empty() && waiting_.front().deadline <= now) expire(waiting_.begin());
+    for (Jobs& waiting : waiting_) {
+      if (!waiting.empty() && waiting.front().deadline <= now) expire(waiting, waiting.begin());
+    }
     Jobs job;
     if (!answers_.empty()) {
       job.splice(job.end(), answers_, answers_.begin());
       looked_at = true;
       return job;
     }
-    if (!waiting_.empty() && held_ < options_.held) {
-      job.splice(job.end(), waiting_, waiting_.begin());
+    if (waiting() != 0 && held_ < options_.held) {
+      Jobs& from = next_waiting();
+      job.splice(job.end(), from, from.begin());
+      quick_in_turn_ = job.front().cost == ReadCost::quick ? quick_in_turn_ + 1 : 0;
       ++under_way_[job.front().caller.value].jobs;
       looked_at = false;
       return job;
     }
     if (stopping_ && held_ == 0) return job;
-    if (waiting_.empty()) {
+    if (waiting() == 0) {
       work_.wait(mutex_);
     } else {
       work_.wait_for(mutex_, longest_wait);
@@ -153,11 +171,13 @@ void Reads::begin_stop() {
   {
     const Lock lock(mutex_);
     stopping_ = true;
-    for (Job& job : waiting_) {
-      job.instead = stopping();
-      ++under_way_[job.caller.value].jobs;
+    for (Jobs& waiting : waiting_) {
+      for (Job& job : waiting) {
+        job.instead = stopping();
+        ++under_way_[job.caller.value].jobs;
+      }
+      answers_.splice(answers_.end(), waiting);
     }
-    answers_.splice(answers_.end(), waiting_);
   }
   work_.notify_all();
 }
@@ -173,7 +193,7 @@ void Reads::stop() {
 ReadsStats Reads::stats() {
   const Lock lock(mutex_);
   ReadsStats stats = stats_;
-  stats.waiting = waiting_.size();
+  stats.waiting = waiting();
   return stats;
 }
 

@@ -2,11 +2,13 @@
 //
 // A read is answered when everything it may have seen is durable. It is answered on one of these
 // threads, never on the one that flushes, so that using the answer takes no time from other
-// callers. Reads are served in order of arrival; their number is bounded; each has a deadline.
+// callers. Reads are served in order of arrival, but quick ones do not wait for walks that wait,
+// too; their number is bounded; each has a deadline.
 #pragma once
 
 #include <millrace/result.h>
 #include <millrace/time.h>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +27,12 @@
 #include "store/store.h"
 
 namespace millrace {
+
+// What a read costs: heartbeats and cancellations must not wait for lists.
+enum class ReadCost : std::uint8_t {
+  quick,  // looks up a few things by their names
+  walk,   // may take as long as a page of a list does
+};
 
 struct ReadsOptions {
   std::size_t threads = 0;       // 0: as many as the store can serve at once
@@ -55,7 +63,7 @@ class Reads {
   // but must be bounded, and must not throw.
   template <class T>
   void read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-            TimePoint deadline, Completion<T> done);
+            TimePoint deadline, Completion<T> done, ReadCost cost = ReadCost::quick);
 
   // The caller has left: its reads are dropped unanswered.
   void leave(CallerId caller);
@@ -71,6 +79,7 @@ class Reads {
   struct Job {
     CallerId caller = {};
     TimePoint deadline = never;
+    ReadCost cost = ReadCost::quick;
     // Reads and keeps what it found; true if the store could not be asked.
     std::move_only_function<bool(Reader&, TimePoint)> look;
     // Answers with that, or with this error instead.
@@ -89,7 +98,13 @@ class Reads {
   void run();
   // Checks all deadlines now and then, since those behind the first may pass earlier.
   void expire(TimePoint now) REQUIRES(mutex_);
-  void expire(Jobs::iterator job) REQUIRES(mutex_);
+  void expire(Jobs& waiting, Jobs::iterator job) REQUIRES(mutex_);
+  Jobs& waiting_for(ReadCost cost) REQUIRES(mutex_) {
+    return waiting_[static_cast<std::size_t>(cost)];
+  }
+  std::size_t waiting() const REQUIRES(mutex_) { return waiting_[0].size() + waiting_[1].size(); }
+  // The list that has its turn: quick reads, but a walk after so many of them. REQUIRES: one waits.
+  Jobs& next_waiting() REQUIRES(mutex_);
   // The next thing to do; empty: there will be none.
   Jobs next(bool& looked_at) REQUIRES(mutex_);
   void look(Jobs job);
@@ -102,10 +117,11 @@ class Reads {
   Coalescer& coalescer_;
   const ReadsOptions options_;
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   Condition work_;
-  Jobs waiting_ GUARDED_BY(mutex_);  // to be read
-  Jobs answers_ GUARDED_BY(mutex_);  // stored, or refused: to be answered
+  std::array<Jobs, 2> waiting_ GUARDED_BY(mutex_);      // to be read, by cost
+  std::uint32_t quick_in_turn_ GUARDED_BY(mutex_) = 0;  // quick reads since the last walk
+  Jobs answers_ GUARDED_BY(mutex_);                     // stored, or refused: to be answered
   std::unordered_map<std::uint64_t, UnderWay> under_way_ GUARDED_BY(mutex_);  // by caller
   std::size_t held_ GUARDED_BY(mutex_) = 0;     // read, but what they saw is not durable yet
   TimePoint next_expiry_ GUARDED_BY(mutex_){};  // when deadlines are checked again
@@ -118,9 +134,9 @@ class Reads {
 
 template <class T>
 void Reads::read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-                 TimePoint deadline, Completion<T> done) {
+                 TimePoint deadline, Completion<T> done, ReadCost cost) {
   const auto result = std::make_shared<std::optional<Result<T>>>();
-  Job job{.caller = caller, .deadline = deadline};
+  Job job{.caller = caller, .deadline = deadline, .cost = cost};
   job.look = [result, look = std::move(look)](Reader& reader, TimePoint now) mutable {
     *result = look(reader, now);
     return !**result && (*result)->error().code == ErrorCode::unavailable;

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "core/clock.h"
 #include "tests/support/builders.h"
@@ -76,6 +78,60 @@ TEST_F(ReadsTest, what_a_read_saw_is_durable_before_it_is_answered) {
   EXPECT_FALSE(is_answered(stored));
   store_.let_go();
   EXPECT_EQ(found.get()->id, id);
+}
+
+// What another process has applied may not be on the disk yet, and no round here says so.
+TEST_F(ReadsTest, a_read_of_a_shared_store_is_answered_after_a_flush_that_began_after_it) {
+  reads_.reset(), coalescer_.reset();
+  store_.shared = true;
+  store_.may_end = false;
+  coalescer_.emplace(clock_, store_);
+  reads_.emplace(clock_, store_, *coalescer_);
+  auto first = find(fresh_id());
+  wait_until([&] { return store_.begun == 1; });
+  auto second = find(fresh_id());
+  wait_until([&] { return reads_->stats().reads == 2; });
+  EXPECT_FALSE(is_answered(first));
+  store_.let_go();
+  EXPECT_THAT(first.get(), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(second.get(), FailsWith(ErrorCode::not_found));
+  EXPECT_EQ(store_.begun, 2) << "the first flush began before the second read was over";
+}
+
+TEST_F(ReadsTest, the_reads_of_a_shared_store_are_ended_when_it_stops) {
+  reads_.reset(), coalescer_.reset();
+  store_.shared = true;
+  coalescer_.emplace(clock_, store_);
+  reads_.emplace(clock_, store_, *coalescer_);
+  coalescer_->stop();
+  EXPECT_THAT(find(fresh_id()).get(), FailsWith(ErrorCode::unavailable));
+}
+
+// A heartbeat must not wait for lists, nor a list for ever for heartbeats.
+TEST_F(ReadsTest, quick_reads_overtake_walks_and_walks_get_their_turn) {
+  std::latch begun(1);
+  std::latch may_end(1);
+  std::mutex mutex;
+  std::string order;
+  std::latch all(23);
+  const auto ask = [&](char name, ReadCost cost, bool first = false) {
+    reads_->read<void>(
+        {1},
+        [&, name, first](Reader&, TimePoint) -> Result<void> {
+          if (first) begun.count_down(), may_end.wait();
+          const std::scoped_lock lock(mutex);
+          order += name;
+          return {};
+        },
+        never, [&](const Result<void>&) { all.count_down(); }, cost);
+  };
+  ask('f', ReadCost::walk, true);
+  begun.wait();
+  for (int i = 0; i < 2; ++i) ask('w', ReadCost::walk);
+  for (int i = 0; i < 20; ++i) ask('q', ReadCost::quick);
+  may_end.count_down();
+  all.wait();
+  EXPECT_EQ(order, "f" + std::string(16, 'q') + "w" + std::string(4, 'q') + "w");
 }
 
 TEST_F(ReadsTest, a_read_of_what_was_lost_is_not_answered_with_it) {

@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/ensure.h"
+
 namespace millrace {
 namespace {
 
@@ -92,6 +94,7 @@ bool RoundRunner::put(Round& round) {
     const auto batch = cut(rest, room);
     auto puts = store_.put(batch, round.now);
     if (puts) {
+      ensure(puts->size() == batch.size(), "the store did not answer each task of a put");
       append(results, *puts);
     } else if (failed(round, puts.error())) {
       return false;
@@ -130,6 +133,9 @@ bool RoundRunner::work_in_batches(Round& round, std::span<const Settlement> sett
     const auto take = cut(takes, room);
     auto answer = store_.work(settle, extend, take, round.now);
     if (answer) {
+      ensure(answer->settled.size() == settle.size() && answer->extended.size() == extend.size() &&
+                 answer->taken.size() == take.size(),
+             "the store did not answer each part of its work");
       append(result.settled, answer->settled);
       append(result.extended, answer->extended);
       append(result.taken, answer->taken);

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/ensure.h"
+
 namespace millrace {
 namespace {
 
@@ -175,6 +177,7 @@ void Rounds::hold(Round& round, Answers& out) {
       out.add(callers_.remove(*request));
       continue;
     }
+    ensure(request->stage != Request::Stage::held, "a request was answered twice in its rounds");
     request->stage = Request::Stage::held;
     held.requests.push_back(request);
     held.items += request->items;
@@ -230,6 +233,7 @@ Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
     next_touch_ = touch_every_ ? TimePoint::min() : never;
     hint_all();
   }
+  ensure(round <= applied_, "a round was flushed that was never applied");
   flushed_ = std::max(flushed_, round);
   while (!held_.empty() && held_.front().round <= round) {
     for (Request* request : held_.front().requests) {
@@ -239,6 +243,8 @@ Answers Rounds::flushed(std::uint64_t round, const Result<void>& result) {
         answer_unknown(*request, answers);
       }
     }
+    ensure(stats_.held >= held_.front().requests.size(),
+           "more requests are answered than were held");
     stats_.held -= held_.front().requests.size();
     stats_.held_items -= held_.front().items;
     held_.pop_front();

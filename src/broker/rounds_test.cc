@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "store/faulty.h"
+#include "store/forwarding.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {
@@ -123,6 +124,29 @@ TEST(Rounds, a_round_applied_during_a_flush_waits_for_the_next_one) {
   d.flush();
   EXPECT_TRUE(second.answered());
   EXPECT_FALSE(d.rounds->needs_flush());
+}
+
+TEST(RoundsDeathTest, a_flush_of_a_round_that_was_never_applied_ends_the_process) {
+  RoundsDriver d;
+  const auto put = d.put(1);
+  d.apply();
+  EXPECT_DEATH(d.rounds->flushed(d.rounds->applied() + 1, {}).deliver(), "never applied");
+}
+
+TEST(RoundsDeathTest, a_store_that_does_not_answer_each_item_ends_the_process) {
+  class Forgetful final : public ForwardingStore {
+   public:
+    using ForwardingStore::ForwardingStore;
+    Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
+      return ForwardingStore::put(tasks.first(tasks.size() - 1), now);
+    }
+  };
+  RoundsDriver d;
+  Forgetful store(d.store);
+  RoundRunner runner(store, {.items = 10, .batch = 10});
+  Request request{.part = PutPart{.tasks = tasks(2)}};
+  Round round{.requests = {&request}};
+  EXPECT_DEATH(runner.run(round), "did not answer each task of a put");
 }
 
 TEST(Rounds, one_flush_answers_every_round_applied_before_it) {

@@ -180,11 +180,16 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   auto task = task_of_tick(schedule, tick, {books_.ids.next(now)});
   if (!task) return std::unexpected(std::move(task.error()));
   const QueueRef queue = task->queue;
-  Fire request{
-      .schedule = schedule.name, .nominal = schedule.next, .next = next, .task = std::move(*task)};
+  Fire request{.schedule = schedule.name,
+               .nominal = schedule.next,
+               .tick = tick,
+               .next = next,
+               .seen = schedule.updated_at,
+               .task = std::move(*task)};
   auto fired = store.fire(request, now);
-  if (!fired && fired.error().code == ErrorCode::not_found && !books_.queues.find(queue)) {
-    // The queue of its task may be gone; so may the schedule, which the next reading shows.
+  // The queue of its task may be gone; but a schedule that is gone itself must not bring it back.
+  const bool missing = !fired && fired.error().code == ErrorCode::not_found;
+  if (missing && !books_.queues.find(queue) && store.schedules(schedule.name)) {
     if (auto good = books_.need_queue(store, queue, now); !good) return good;
     fired = store.fire(request, now);
   }

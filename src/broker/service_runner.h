@@ -75,7 +75,7 @@ class ServiceRunner {
   const CallerId caller_;
   const bool recovers_;
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   Condition changed_;
   std::deque<Entry> entries_;  // complete before start()
   TimePoint last_now_ GUARDED_BY(mutex_){};

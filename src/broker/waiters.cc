@@ -11,9 +11,8 @@ namespace {
 
 constexpr Duration poll_every{1000};
 
-// How many tasks one run looks at, in one call of the store, and how many of these it reads whole.
-constexpr std::size_t most_heads = 1000;
-constexpr std::size_t most_whole = 200;
+// How many tasks one run looks at, in one call of the store.
+constexpr std::size_t most_looked_at = 1000;
 
 }  // namespace
 
@@ -84,7 +83,7 @@ std::vector<TaskId> Waiters::pick(TimePoint now, TimePoint& next) {
   for (; end != ends_.end() && end->first <= now; ++end) marked_.insert(end->second);
   if (end != ends_.end()) next = std::min(next, end->first);
   std::vector<TaskId> picked;
-  while (!marked_.empty() && picked.size() < most_heads) {
+  while (!marked_.empty() && picked.size() < most_looked_at) {
     picked.push_back(*marked_.begin());
     marked_.erase(marked_.begin());
   }
@@ -97,68 +96,51 @@ Result<TimePoint> Waiters::run_once(Store& store, TimePoint now) {
   TimePoint next = never;
   if (count_ == 0) return next;
   const std::vector<TaskId> ids = pick(now, next);
-  const auto heads = store.find(std::vector<TaskRef>(ids.begin(), ids.end()), head_only);
-  if (!heads) return std::unexpected(heads.error());
-  std::size_t whole = 0;
+  const auto states = store.find(std::vector<TaskRef>(ids.begin(), ids.end()), state_only);
+  if (!states) return std::unexpected(states.error());
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto& head = (*heads)[i];
-    if (head && !is_final(head->state) && !is_over(ids[i], now)) continue;
-    if (++whole > most_whole) {
-      mark(ids[i]);
-      next = now;
-      continue;
-    }
-    auto task = find_task(store, ids[i]);
-    if (!task && task.error().code == ErrorCode::unavailable) {
-      return std::unexpected(std::move(task.error()));
-    }
-    found(ids[i], std::move(task), now);
+    const auto& task = (*states)[i];
+    end(ids[i], !task || is_final(task->state), now);
   }
   return next;
 }
 
-// Whether one of the callers that wait for it has waited long enough.
-bool Waiters::is_over(const TaskId& id, TimePoint now) {
-  const Lock lock(mutex_);
-  const auto at = by_id_.find(id);
-  return at != by_id_.end() && std::ranges::any_of(at->second, [&](const Waiter& waiter) {
-           return waiter.until->first <= now;
-         });
-}
-
-void Waiters::found(const TaskId& id, Result<Task> task, TimePoint now) {
+void Waiters::end(const TaskId& id, bool is_final, TimePoint now) {
   const Lock lock(mutex_);
   const auto at = by_id_.find(id);
   if (at == by_id_.end()) return;
-  const bool over = !task || is_final(task->state);
+  Over over{.id = id};
   std::erase_if(at->second, [&](Waiter& waiter) REQUIRES(mutex_) {
-    if (!over && waiter.until->first > now) return false;
+    if (!is_final && waiter.until->first > now) return false;
     forget(waiter);
-    answers_.emplace_back(std::move(waiter.done), task);
+    over.done.push_back(std::move(waiter.done));
     return true;
   });
+  if (!over.done.empty()) over_.push_back(std::move(over));
   if (at->second.empty()) by_id_.erase(at);
 }
 
 void Waiters::stored() {
   Lock lock(mutex_);
-  auto answers = std::exchange(answers_, {});
+  auto over = std::exchange(over_, {});
   lock.unlock();
-  for (auto& [done, task] : answers) done(std::move(task));
+  if (!over.empty()) answer(std::move(over));
 }
 
 void Waiters::unsure(const Error& why) {
   Lock lock(mutex_);
-  auto answers = std::exchange(answers_, {});
+  auto over = std::exchange(over_, {});
   lock.unlock();
-  for (auto& [done, task] : answers) done(std::unexpected(why));
+  for (Over& each : over) {
+    for (auto& done : each.done) done(std::unexpected(why));
+  }
 }
 
 void Waiters::failed(const Error& why) {
   Lock lock(mutex_);
   auto all = std::exchange(by_id_, {});
   // What these were about to be answered is not stored.
-  auto answers = std::exchange(answers_, {});
+  auto over = std::exchange(over_, {});
   ends_.clear();
   callers_.clear();
   marked_.clear();
@@ -167,7 +149,9 @@ void Waiters::failed(const Error& why) {
   for (auto& [id, waiters] : all) {
     for (Waiter& waiter : waiters) waiter.done(std::unexpected(why));
   }
-  for (auto& [done, task] : answers) done(std::unexpected(why));
+  for (Over& each : over) {
+    for (auto& done : each.done) done(std::unexpected(why));
+  }
 }
 
 }  // namespace millrace

@@ -1,5 +1,8 @@
 // Callers that wait for a task to be final. Every way in which the broker ends a task calls
-// finished(); if other processes may end tasks, too, each task is read once per second.
+// finished(); if other processes may end tasks, too, the states of all are read once per second.
+//
+// The applier only finds out which tasks are final, which no embedded store needs its disk for.
+// What the callers get is read on the threads for reads.
 #pragma once
 
 #include <millrace/ids.h>
@@ -32,6 +35,15 @@ class Waiters final : public Service {
  public:
   explicit Waiters(const WaitersOptions& options = {}) : options_(options) {}
 
+  // A task that is final, and the callers that wait for it; or whose wait is over.
+  struct Over {
+    TaskId id = {};
+    std::vector<Completion<Task>> done = {};
+  };
+  // Reads the tasks and answers the callers. Called without a lock, when the states that were seen
+  // are durable. Set before the first run.
+  std::function<void(std::vector<Over> over)> answer = {};
+
   // From a call of the store that saw the task unfinished. Returns when run_once() has to run;
   // `limited` if too many callers wait, and then `done` is left as it was.
   Result<TimePoint> add(TaskId id, CallerId caller, TimePoint until, Completion<Task>& done);
@@ -44,7 +56,7 @@ class Waiters final : public Service {
   // Many tasks were removed at once: every task that is waited for must be read. Like finished().
   bool look_at_all();
 
-  // Finds the tasks that are due to be answered; stored() answers them.
+  // Finds the tasks that are due to be answered; stored() has them answered.
   Result<TimePoint> run_once(Store& store, TimePoint now) override;
   void stored() override;
   // Answers the callers whose task was found with the error; the others go on waiting.
@@ -65,20 +77,19 @@ class Waiters final : public Service {
   bool mark(const TaskId& id);
   void forget(const Waiter& waiter) REQUIRES(mutex_);
   std::vector<TaskId> pick(TimePoint now, TimePoint& next);
-  bool is_over(const TaskId& id, TimePoint now);
-  void found(const TaskId& id, Result<Task> task, TimePoint now);
+  // Picks the callers of the task that are to be answered.
+  void end(const TaskId& id, bool is_final, TimePoint now);
 
   const WaitersOptions options_;
   std::atomic<std::size_t> count_ = 0;
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   std::unordered_map<TaskId, std::vector<Waiter>, UuidHash> by_id_ GUARDED_BY(mutex_);
   Ends ends_ GUARDED_BY(mutex_);
   // How often each caller waits.
   std::unordered_map<std::uint64_t, std::size_t> callers_ GUARDED_BY(mutex_);
   std::unordered_set<TaskId, UuidHash> marked_ GUARDED_BY(mutex_);  // to be looked at now
   TimePoint next_poll_ GUARDED_BY(mutex_){};
-  // Wait for stored().
-  std::vector<std::pair<Completion<Task>, Result<Task>>> answers_ GUARDED_BY(mutex_);
+  std::vector<Over> over_ GUARDED_BY(mutex_);  // wait for stored()
 };
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ constexpr Exit reader_gone =
 // A command has succeeded only if its output was written.
 Exit checked(Exit exit, Surroundings& with) {
   if (with.out.flush()) return exit;
-  if (with.out_gone && with.out_gone()) return reader_gone;
+  if (with.host.out_gone()) return reader_gone;
   Console(with).fail({ErrorCode::unavailable,
                       "cannot write to standard output; is the disk full, or is it closed?"});
   return exit == Exit::ok ? Exit::failed : exit;

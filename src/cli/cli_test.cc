@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/bare_host.h"
 #include "tests/support/driver.h"
 #include "tests/support/model_store.h"
 #include "tests/support/temporary_directory.h"
@@ -27,24 +28,34 @@ class CliTest : public ::testing::Test {
     return cli::run(arguments, with_);
   }
 
-  test::ModelStore store_;         // commands get a copy
-  std::optional<Error> no_store_;  // instead of it
-  Result<Verified> verified_ = Verified{};
+  class TestHost : public test::BareHost {
+   public:
+    Result<std::unique_ptr<Store>> open_store(const StoreUrl&, Access, const Progress&,
+                                              const OpeningWarning&) override {
+      if (no_store) return std::unexpected(*no_store);
+      if (other) return std::move(other);
+      return std::make_unique<test::ModelStore>(store);
+    }
+    Result<Verified> verify(const StoreUrl&, const Progress&) override { return verified; }
+    bool out_gone() override { return gone; }
+
+    test::ModelStore store;         // commands get a copy
+    std::optional<Error> no_store;  // instead of it
+    std::unique_ptr<Store> other;   // instead of it, once
+    Result<Verified> verified = Verified{};
+    bool gone = false;
+  };
+
+  TestHost host_;
+  test::ModelStore& store_ = host_.store;
+  std::optional<Error>& no_store_ = host_.no_store;
+  Result<Verified>& verified_ = host_.verified;
   ManualClock clock_{test::t0};
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;
-  Surroundings with_{.in = in_,
-                     .out = out_,
-                     .err = err_,
-                     .clock = clock_,
-                     .version = "1.2.3",
-                     .open_store = [this](const StoreUrl&, Access, const Progress&,
-                                          const OpeningWarning&) -> Result<std::unique_ptr<Store>> {
-                       if (no_store_) return std::unexpected(*no_store_);
-                       return std::make_unique<test::ModelStore>(store_);
-                     },
-                     .verify = [this](const StoreUrl&, const Progress&) { return verified_; }};
+  Surroundings with_{
+      .in = in_, .out = out_, .err = err_, .clock = clock_, .host = host_, .version = "1.2.3"};
 };
 
 TEST_F(CliTest, help_teaches_with_examples_and_succeeds) {
@@ -141,7 +152,7 @@ TEST_F(CliTest, what_cannot_be_printed_is_a_failure) {
   out_.setstate(std::ios::badbit);
   EXPECT_EQ(run({"--help"}), Exit::failed);
   EXPECT_THAT(err_.str(), HasSubstr("error: cannot write to standard output"));
-  with_.out_gone = [] { return true; };
+  host_.gone = true;
   EXPECT_EQ(static_cast<int>(run({"--help"})), 141);
   EXPECT_THAT(err_.str(), IsEmpty());
 }
@@ -174,7 +185,7 @@ class ForgetfulStore : public test::ModelStore {
 };
 
 TEST_F(CliTest, an_import_that_is_not_saved_has_not_worked) {
-  with_.open_store = [](const auto&...) { return std::make_unique<ForgetfulStore>(); };
+  host_.other = std::make_unique<ForgetfulStore>();
   in_.str("{\"millrace_export\":{\"format\":1}}\n{\"end\":{}}\n");
   EXPECT_EQ(run({"import", "-", "--into", "somewhere"}), Exit::failed);
   EXPECT_THAT(err_.str(), HasSubstr("error: the disk is full\nWhat was added is lost"));

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "core/clock.h"
+#include "tests/support/bare_host.h"
 
 namespace millrace::cli {
 namespace {
@@ -88,7 +89,8 @@ TEST(CommandTree, every_command_has_help_and_help_has_its_examples) {
   std::istringstream in;
   std::ostringstream out;
   std::ostringstream err;
-  Surroundings with{.in = in, .out = out, .err = err, .clock = clock, .version = "1"};
+  test::BareHost host;
+  Surroundings with{.in = in, .out = out, .err = err, .clock = clock, .host = host, .version = "1"};
   walk(*all_commands(), {}, [&](const std::vector<const Command*>& path) {
     std::vector<std::string> words;
     for (const Command* each : path) words.push_back(each->name());

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/session.h"
+#include "tests/support/bare_host.h"
 
 namespace millrace::cli {
 namespace {
@@ -24,7 +25,8 @@ class ConsoleTest : public ::testing::Test {
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;
-  Surroundings with_{.in = in_, .out = out_, .err = err_, .clock = clock_};
+  test::BareHost host_;
+  Surroundings with_{.in = in_, .out = out_, .err = err_, .clock = clock_, .host = host_};
 };
 
 TEST_F(ConsoleTest, is_plain_text_without_a_terminal) {

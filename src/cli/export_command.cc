@@ -79,7 +79,7 @@ Exit export_store(const Options& options, Surroundings& with, Console& console) 
     console.fail(url.error());
     return Exit::usage;
   }
-  auto store = with.open_store(
+  auto store = with.host.open_store(
       *url, Access::read,
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
       [&](std::string_view warning) { console.warn(warning); });

@@ -141,7 +141,7 @@ Exit import_into_store(std::istream& in, std::uint64_t size, const Options& opti
     console.fail(url.error());
     return Exit::usage;
   }
-  auto store = with.open_store(
+  auto store = with.host.open_store(
       *url, Access::write,
       [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
       [&](std::string_view warning) { console.warn(warning); });

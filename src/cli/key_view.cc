@@ -10,35 +10,23 @@
 namespace millrace::cli {
 namespace {
 
-Cell expiry_of(const wire::KeyInfo& key, TimePoint now) {
-  if (!key.expires) return "-";
-  if (*key.expires <= now) return {"expired", Paint::bad};
-  return moment_and_age(*key.expires, now);
+Cell expiry_of(const access::Key& key, TimePoint now) {
+  if (!key.about.expires) return "-";
+  if (key.expired(now)) return {"expired", Paint::bad};
+  return moment_and_age(*key.about.expires, now);
 }
 
 }  // namespace
 
-wire::KeyInfo info_of(const access::Key& key) {
-  wire::KeyInfo info{.id = key.id,
-                     .name = key.about.name,
-                     .queues = key.about.queues,
-                     .created_at = key.created_at,
-                     .expires = key.about.expires,
-                     .rate = key.about.rate};
-  for (const access::Scope each : key.about.scopes.list()) {
-    info.scopes.emplace_back(access::name_of(each));
-  }
-  return info;
+void print_new_key(const access::MadeKey& made, Surroundings& with, Console& console) {
+  const access::KeyRequest& about = made.key.about;
+  with.out << made.text << '\n' << std::flush;
+  console.say(fmt::format("created the key {} ({}) with {}{}; it is shown only once", made.key.id,
+                          about.name, access::to_text(about.scopes),
+                          about.expires ? " until " + format_time(*about.expires) : ""));
 }
 
-void print_new_key(const wire::KeyInfo& key, Surroundings& with, Console& console) {
-  with.out << key.secret << '\n' << std::flush;
-  console.say(fmt::format("created the key {} ({}) with {}{}; it is shown only once", key.id,
-                          key.name, fmt::join(key.scopes, ", "),
-                          key.expires ? " until " + format_time(*key.expires) : ""));
-}
-
-void print_keys(const std::vector<wire::KeyInfo>& keys, Surroundings& with, Console& console) {
+void print_keys(const std::vector<access::Key>& keys, Surroundings& with, Console& console) {
   Table table({{"ID"},
                {"SCOPES"},
                {"QUEUES", false, 8},
@@ -46,10 +34,11 @@ void print_keys(const std::vector<wire::KeyInfo>& keys, Surroundings& with, Cons
                {"EXPIRES", false, 8},
                {"NAME", false, 8}});
   const TimePoint now = with.clock.now();
-  for (const wire::KeyInfo& key : keys) {
-    table.add({key.id, fmt::format("{}", fmt::join(key.scopes, ", ")),
-               key.queues.empty() ? "*" : fmt::format("{}", fmt::join(key.queues, " ")),
-               key.rate ? access::to_text(*key.rate) : "-", expiry_of(key, now), key.name});
+  for (const access::Key& key : keys) {
+    const access::KeyRequest& about = key.about;
+    table.add({key.id, access::to_text(about.scopes),
+               about.queues.empty() ? "*" : fmt::format("{}", fmt::join(about.queues, " ")),
+               about.rate ? access::to_text(*about.rate) : "-", expiry_of(key, now), about.name});
   }
   if (!keys.empty()) with.out << table.text(look_of(with));
   console.say(counted(keys.size(), "key", "keys"));

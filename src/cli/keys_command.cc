@@ -1,6 +1,7 @@
 // `millrace keys`: keys of a server, or of a store that no server has open.
 #include <fmt/format.h>
 
+#include "access/key_text.h"
 #include "cli/commands.h"
 #include "cli/flag_values.h"
 #include "cli/key_view.h"
@@ -84,14 +85,12 @@ Exit tell(const Error& error, Session& session) {
 }
 
 Exit create_on(const Options& options, Session& session) {
-  wire::KeyInfo wanted{.name = options.name, .scopes = options.scopes, .queues = options.queues};
-  const auto request = request_of(options, session.now());  // checked before
+  const auto request = request_of(options, session.now());
   if (!request) return misused(request.error(), session.console(), "keys create");
-  wanted.expires = request->expires, wanted.rate = request->rate;
-  const auto key = session.ask<wire::KeyInfo>(&HttpBroker::create_key, wanted);
+  const auto key = session.ask<access::MadeKey>(&HttpBroker::create_key, *request);
   if (!key) return tell(key.error(), session);
   if (session.json()) {
-    session.print_json(wire::view_of(*key));
+    session.print_json(access::text_of(*key));
   } else {
     print_new_key(*key, session.with(), session.console());
   }
@@ -99,10 +98,10 @@ Exit create_on(const Options& options, Session& session) {
 }
 
 Exit list_on(const Options&, Session& session) {
-  const auto keys = session.ask<std::vector<wire::KeyInfo>>(&HttpBroker::keys);
+  const auto keys = session.ask<std::vector<access::Key>>(&HttpBroker::keys);
   if (!keys) return tell(keys.error(), session);
   if (session.json()) {
-    session.print_json(wire::view_of(*keys));
+    session.print_json(access::text_of(*keys));
   } else {
     print_keys(*keys, session.with(), session.console());
   }

@@ -28,7 +28,7 @@ std::string variable(const Surroundings& with, std::string_view name) {
 Look look_of(const Surroundings& with) {
   return {.colours = with.out_colours,
           .unicode = shows_unicode(with),
-          .width = with.out_terminal && with.columns ? with.columns() : 0};
+          .width = with.out_terminal ? with.host.columns() : 0};
 }
 
 }  // namespace millrace::cli

@@ -30,7 +30,7 @@ Exit migrate(const Options& options, Surroundings& with, Console& console) {
         "Name it: millrace migrate --store postgres://millrace@localhost/app");
     return Exit::usage;
   }
-  const auto done = with.migrate(*url, !options.dry_run && !options.sql);
+  const auto done = with.host.migrate(*url, !options.dry_run && !options.sql);
   if (!done) return console.fail(done.error());
   if (done->migrations.empty()) {
     console.say(fmt::format("the tables in schema {} are up to date", done->schema));

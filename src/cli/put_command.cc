@@ -61,7 +61,7 @@ Exit put_one(const Options& options, NewTask task, Session& session) {
 
 // A payload that was forgotten must not become a task without one.
 Result<void> check_payload(const Options& options, const Surroundings& with) {
-  if (!options.payload && with.in_waits && with.in_waits()) {
+  if (!options.payload && with.host.in_waits()) {
     return fail(ErrorCode::invalid,
                 "there is data on standard input, which is only read with -: millrace put QUEUE -; "
                 "to put a task without a payload, add </dev/null");

@@ -210,10 +210,20 @@ Exit create(const Options& options, Session& session) {
   return tell(made, "created the schedule", options, session);
 }
 
-Exit change_with(const Options& options, Session& session, std::string_view done,
-                 ScheduleChange change) {
-  return tell(session.ask<Schedule>(&HttpBroker::change_schedule, options.name, std::move(change)),
-              done, options, session);
+// What is not given does not change.
+void apply_task(const Options& options, const NewTask& fresh, NewTask& task) {
+  if (options.queue) task.queue = *options.queue;
+  if (options.payload) task.payload = fresh.payload, task.content_type = fresh.content_type;
+  if (options.task.type) task.type = fresh.type;
+  if (options.task.priority) task.priority = fresh.priority;
+  if (options.task.timeout) task.timeout = fresh.timeout;
+  if (options.task.retries) task.retry = fresh.retry;
+  if (!options.task.tags.empty()) task.tags = fresh.tags;
+  if (options.task.group) task.group = fresh.group;
+  if (options.task.client) task.client_id = fresh.client_id;
+  if (options.task.callback) task.callback = fresh.callback;
+  if (options.task.keep_for) task.keep_for = fresh.keep_for;
+  if (!options.task.meta.empty()) task.metadata = fresh.metadata;
 }
 
 Exit change(const Options& options, Session& session) {
@@ -236,38 +246,22 @@ Exit change(const Options& options, Session& session) {
   if (auto good = apply_rule(options, trial); !good) {
     return misused(good.error(), session.console(), "schedules change");
   }
-  return change_with(options, session, "changed the schedule",
-                     [&](Schedule& schedule) -> Result<void> {
-                       NewTask& task = schedule.task;
-                       if (options.queue) task.queue = *options.queue;
-                       if (options.payload)
-                         task.payload = fresh->payload, task.content_type = fresh->content_type;
-                       if (options.task.type) task.type = fresh->type;
-                       if (options.task.priority) task.priority = fresh->priority;
-                       if (options.task.timeout) task.timeout = fresh->timeout;
-                       if (options.task.retries) task.retry = fresh->retry;
-                       if (!options.task.tags.empty()) task.tags = fresh->tags;
-                       if (options.task.group) task.group = fresh->group;
-                       if (options.task.client) task.client_id = fresh->client_id;
-                       if (options.task.callback) task.callback = fresh->callback;
-                       if (options.task.keep_for) task.keep_for = fresh->keep_for;
-                       if (!options.task.meta.empty()) task.metadata = fresh->metadata;
-                       return apply_rule(options, schedule);
-                     });
+  ScheduleChange apply = [&](Schedule& schedule) -> Result<void> {
+    apply_task(options, *fresh, schedule.task);
+    return apply_rule(options, schedule);
+  };
+  return tell(session.ask<Schedule>(&HttpBroker::change_schedule, options.name, std::move(apply)),
+              "changed the schedule", options, session);
 }
 
 Exit pause(const Options& options, Session& session) {
-  return change_with(options, session, "paused", [](Schedule& schedule) -> Result<void> {
-    schedule.paused = true;
-    return {};
-  });
+  return tell(session.ask<Schedule>(&HttpBroker::pause_schedule, options.name, true), "paused",
+              options, session);
 }
 
 Exit resume(const Options& options, Session& session) {
-  return change_with(options, session, "resumed", [](Schedule& schedule) -> Result<void> {
-    schedule.paused = false;
-    return {};
-  });
+  return tell(session.ask<Schedule>(&HttpBroker::pause_schedule, options.name, false), "resumed",
+              options, session);
 }
 
 Exit run_now(const Options& options, Session& session) {

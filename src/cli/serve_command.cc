@@ -28,7 +28,7 @@ void add_serve(Command& millrace) {
           "    --tls-certificate fullchain.pem --tls-key key.pem --log-format json")
       .does([options](Surroundings& with, Console& console) {
         const auto config = load_config(*options, with, console);
-        return config ? with.serve(*config) : Exit::usage;
+        return config ? with.host.serve(*config) : Exit::usage;
       });
 }
 

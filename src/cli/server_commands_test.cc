@@ -6,6 +6,7 @@
 
 #include "access/key_book.h"
 #include "cli/cli.h"
+#include "tests/support/bare_host.h"
 #include "tests/support/driver.h"
 #include "tests/support/model_store.h"
 #include "tests/support/temporary_directory.h"
@@ -59,28 +60,33 @@ class ServerCommands : public ::testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  test::ModelStore store_;
-  std::optional<Error> no_store_;
-  std::optional<config::Config> served_;
+  class TestHost : public test::BareHost {
+   public:
+    Result<std::unique_ptr<Store>> open_store(const StoreUrl&, Access, const Progress&,
+                                              const OpeningWarning&) override {
+      if (no_store) return std::unexpected(*no_store);
+      return std::make_unique<Borrowed>(store);
+    }
+    Exit serve(const config::Config& config) override {
+      served = config;
+      return Exit::store;
+    }
+
+    test::ModelStore store;
+    std::optional<Error> no_store;
+    std::optional<config::Config> served;
+  };
+
+  TestHost host_;
+  test::ModelStore& store_ = host_.store;
+  std::optional<Error>& no_store_ = host_.no_store;
+  std::optional<config::Config>& served_ = host_.served;
   ManualClock clock_{test::t0};
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;
-  Surroundings with_{.in = in_,
-                     .out = out_,
-                     .err = err_,
-                     .clock = clock_,
-                     .version = "1.2.3",
-                     .open_store = [this](const StoreUrl&, Access, const Progress&,
-                                          const OpeningWarning&) -> Result<std::unique_ptr<Store>> {
-                       if (no_store_) return std::unexpected(*no_store_);
-                       return std::make_unique<Borrowed>(store_);
-                     },
-                     .serve =
-                         [this](const config::Config& config) {
-                           served_ = config;
-                           return Exit::store;
-                         }};
+  Surroundings with_{
+      .in = in_, .out = out_, .err = err_, .clock = clock_, .host = host_, .version = "1.2.3"};
 };
 
 TEST_F(ServerCommands, help_teaches_with_examples) {

@@ -38,7 +38,7 @@ class Opened {
       exit = console.fail(url.error());
       return std::nullopt;
     }
-    auto store = with.open_store(
+    auto store = with.host.open_store(
         *url, access,
         [&](std::uint64_t done, std::uint64_t total) { console.progress("opening", done, total); },
         [&](std::string_view warning) { console.warn(warning); });
@@ -95,9 +95,7 @@ Exit create_stored_key(const StoredKeys& where, const access::KeyRequest& reques
   if (auto written = store->write(access::to_memo(made->key), now); !written) {
     return console.fail(written.error());
   }
-  wire::KeyInfo key = info_of(made->key);
-  key.secret = made->text;
-  print_new_key(key, with, console);
+  print_new_key(*made, with, console);
   warn_without_admin(*store, now, console);
   return Exit::ok;
 }
@@ -110,9 +108,7 @@ Exit list_stored_keys(const StoredKeys& where, Surroundings& with, Console& cons
   if (!memos) return console.fail(memos.error());
   access::KeyBook book({});
   for (const Error& error : book.replace(*memos)) console.warn(error.message);
-  std::vector<wire::KeyInfo> keys;
-  for (const access::Key& key : book.list()) keys.push_back(info_of(key));
-  print_keys(keys, with, console);
+  print_keys(book.list(), with, console);
   return Exit::ok;
 }
 

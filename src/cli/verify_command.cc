@@ -15,7 +15,7 @@ Exit verify(const std::string& store, Surroundings& with, Console& console) {
             : url.error());
     return Exit::usage;
   }
-  const auto found = with.verify(*url, [&](std::uint64_t done, std::uint64_t total) {
+  const auto found = with.host.verify(*url, [&](std::uint64_t done, std::uint64_t total) {
     console.progress("verifying", done, total);
   });
   if (!found) return console.fail(found.error());

@@ -86,7 +86,7 @@ Exit work(const Options& options, Surroundings& with, Console& console) {
   auto handler = handler_of(options);
   if (!handler) return misused(handler.error(), console, "work");
   program.handlers.push_back(std::move(*handler));
-  return with.work(program);
+  return with.host.work(program);
 }
 
 }  // namespace

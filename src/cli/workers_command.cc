@@ -88,7 +88,7 @@ Exit show(const WorkerView& worker, Session& session) {
                  {"LAST ERROR", false, 12}});
     for (const QueueReport& each : worker.report->queues) {
       table.add({each.queue, fmt::format("{}/{}", each.busy, each.processors), grouped(each.most),
-                 number_cell(each.processed), number_cell(each.errors, Paint::bad),
+                 number_cell(each.handled), number_cell(each.errors, Paint::bad),
                  number_cell(each.retried, Paint::warning), each.last_error});
     }
     session.print(table);

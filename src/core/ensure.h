@@ -1,8 +1,8 @@
 // Checks of the program against itself. They stay on in release builds: a process that has found
 // itself wrong ends at once with a message, before it stores or answers something wrong.
 //
-// For invariants only. What comes from outside (callers, files, the network, the database's data)
-// is refused with an Error instead.
+// For invariants only. What comes from outside (callers, files, the network, what a database's
+// tables hold) is refused with an Error instead.
 #pragma once
 
 #include <source_location>

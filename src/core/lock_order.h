@@ -10,11 +10,29 @@ namespace millrace {
 // without a rank whatever else they hold; the only check is that no thread locks it twice.
 enum class LockRank : std::uint8_t {
   none = 0,
+  // An app and its worker (app/app_parts.h, worker/parts.h, worker/run.h).
+  app_end = 10,
+  app_signals = 12,
+  worker_stop = 14,
+  worker = 16,
+  run = 18,
+  // The broker hears of changes by other servers (store/postgres/listener.h).
+  hints = 30,
   // The books of a broker (broker/books.h): a thread that locks several goes down this list.
-  queues = 10,
-  events = 20,
-  metrics = 30,
-  leases = 40,
+  queues = 40,
+  events = 50,
+  metrics = 60,
+  leases = 70,
+  // The embedded stores: a flush, and what waits for it; files.
+  store_flush = 110,
+  store_pending = 120,
+  store_files = 130,
+  // The book of API keys and what one of them has used (access/key_book.h).
+  keys = 150,
+  key = 160,
+  // Held for a few lines that lock nothing else but the log.
+  leaf = 200,
+  log = 250,
 };
 
 // Called before a mutex is locked and after it was unlocked; ends the process if the order is

@@ -85,7 +85,7 @@ using SharedMutex = BasicSharedMutex<lock_order_is_checked>;
 
 // Holds a mutex while it lives, but for the time between unlock() and lock().
 template <class Locked>
-class SCOPED_CAPABILITY Lock {
+class [[nodiscard]] SCOPED_CAPABILITY Lock {
  public:
   explicit Lock(Locked& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
   Lock(const Lock&) = delete;
@@ -110,7 +110,7 @@ class SCOPED_CAPABILITY Lock {
 
 // Holds a mutex together with other readers.
 template <class Locked>
-class SCOPED_CAPABILITY SharedLock {
+class [[nodiscard]] SCOPED_CAPABILITY SharedLock {
  public:
   explicit SharedLock(Locked& mutex) ACQUIRE_SHARED(mutex) : mutex_(mutex) { mutex_.lock_shared(); }
   SharedLock(const SharedLock&) = delete;
@@ -124,7 +124,7 @@ class SCOPED_CAPABILITY SharedLock {
 // Gives up a mutex that the caller holds, and locks it again at its end: for a function that is
 // called with the mutex held and must let other threads go on for a while.
 template <class Locked>
-class SCOPED_CAPABILITY Unlocked {
+class [[nodiscard]] SCOPED_CAPABILITY Unlocked {
  public:
   explicit Unlocked(Locked& mutex) RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
   Unlocked(const Unlocked&) = delete;

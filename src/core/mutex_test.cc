@@ -94,7 +94,7 @@ TEST(MutexDeathTest, going_down_in_rank_ends_the_process) {
         const Lock first(leases);
         const Lock second(events);
       },
-      "rank 20 is locked under one of rank 40, against their order");
+      "rank 50 is locked under one of rank 70, against their order");
 }
 
 TEST(MutexDeathTest, readers_keep_the_order) {

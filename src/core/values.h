@@ -63,15 +63,18 @@ struct ListRequest {
   bool full = false;                                // with payload, result, log and history
 };
 
-// What find() reads of a task besides its head. The head is what was put without the payload, its
-// state, counters and moments.
+// What find() reads of a task besides what changes: its number, version, queue, state, priority,
+// counters and moments. Parts that are not wanted may be there all the same.
 struct Parts {
   bool payload = true;
   bool notes = true;  // result, error, progress, delivery, log and history
+  bool head = true;   // what was put, without the payload; needed for the other two
 
   friend bool operator==(const Parts&, const Parts&) = default;
 };
 inline constexpr Parts head_only{.payload = false, .notes = false};
+// The embedded stores read nothing from the disk for it.
+inline constexpr Parts state_only{.payload = false, .notes = false, .head = false};
 
 struct TaskPage {
   std::vector<Task> tasks = {};  // newest number first
@@ -146,9 +149,13 @@ inline constexpr PutSchedule PutSchedule::replace{.replaces = true};
 
 struct Fire {
   std::string schedule = {};
-  TimePoint nominal{};  // the tick; must equal the schedule's `next`
-  TimePoint next{};     // the tick after it
-  NewTask task = {};    // stored in the same commit unless the overlap rule forbids it
+  TimePoint nominal{};  // must equal the schedule's `next`
+  // The tick that fires; later than `nominal` if missed ticks are skipped. Nullopt: `nominal`.
+  std::optional<TimePoint> tick = std::nullopt;
+  TimePoint next{};  // the tick after it
+  // The `updated_at` of the schedule that this was decided by; nullopt: whatever it is.
+  std::optional<TimePoint> seen = std::nullopt;
+  NewTask task = {};  // stored in the same commit unless the overlap rule forbids it
 };
 
 struct Fired {

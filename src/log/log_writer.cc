@@ -58,7 +58,7 @@ struct LogWriter::Shared {
   Clock& clock;
   const LogOptions options;
   const Sink sink;
-  Mutex mutex;
+  Mutex mutex{LockRank::log};
   Condition changed;
   std::string waiting GUARDED_BY(mutex);
   std::uint64_t dropped GUARDED_BY(mutex) = 0;

@@ -229,7 +229,7 @@ struct HttpClient::Parts {
   const HttpClientOptions options;
   CURLM* multi = nullptr;
 
-  Mutex mutex;
+  Mutex mutex{LockRank::leaf};
   std::vector<Waiting> inbox GUARDED_BY(mutex);
   std::vector<std::uint64_t> cancelled GUARDED_BY(mutex);
   bool stopping GUARDED_BY(mutex) = false;

@@ -124,6 +124,12 @@ Answer<std::vector<Rows>> Connection::go_on(std::span<const Statement> statement
   if (stage_ == Stage::none) {
     return std::unexpected(Failure{.message = "there is no transaction; begin() comes first"});
   }
+  if (const char* what = take_misread()) {
+    rollback();
+    failure_ = Failure{.state = std::string(unreadable_state), .message = what};
+    stage_ = Stage::failed;
+    return std::unexpected(failure_);
+  }
   std::vector<Statement> all;
   const bool whole = stage_ == Stage::wanted;
   if (whole) add_begin(all);

@@ -14,6 +14,9 @@ struct Failure {
   bool lost = false;  // the connection is gone, and what became of the transaction is unknown
 };
 
+// A Failure's state where what the tables hold cannot be read.
+inline constexpr std::string_view unreadable_state = "MR002";
+
 template <class T>
 using Answer = std::expected<T, Failure>;
 

@@ -4,13 +4,29 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "core/ensure.h"
 
 namespace millrace::postgres {
 
+namespace {
+
+thread_local const char* first_misread = nullptr;
+
+}  // namespace
+
+void note_misread(const char* what) noexcept {
+  if (first_misread == nullptr) first_misread = what;
+}
+
+const char* take_misread() noexcept {
+  return std::exchange(first_misread, nullptr);
+}
+
 std::int64_t read_integer(std::string_view bytes, std::size_t widest) {
-  ensure(bytes.size() <= widest, "a column is wider than what it is read as");
+  if (bytes.size() > widest)
+    return misread<std::int64_t>("a column is wider than what it is read as");
   switch (bytes.size()) {
     case 1:
       return static_cast<signed char>(bytes[0]);
@@ -21,19 +37,21 @@ std::int64_t read_integer(std::string_view bytes, std::size_t widest) {
     case 8:
       return read_number<std::int64_t>(bytes.data());
     default:
-      violated("a column that is not an integer is read as one", std::source_location::current());
+      return misread<std::int64_t>("a column that is not an integer is read as one");
   }
 }
 
 double read_double(std::string_view bytes) {
   if (bytes.size() == 4) return std::bit_cast<float>(read_number<std::int32_t>(bytes.data()));
-  ensure(bytes.size() == 8, "a column that is not double precision is read as one");
+  if (bytes.size() != 8) return misread<double>("a column that is not a number is read as one");
   return std::bit_cast<double>(read_number<std::int64_t>(bytes.data()));
 }
 
 Uuid read_uuid(std::string_view bytes) {
   Uuid id;
-  ensure(bytes.size() == id.bytes.size(), "a column that is not a uuid is read as one");
+  if (bytes.size() != id.bytes.size()) {
+    return misread<Uuid>("a column that is not a uuid is read as one");
+  }
   std::memcpy(id.bytes.data(), bytes.data(), id.bytes.size());
   return id;
 }
@@ -42,7 +60,9 @@ std::vector<Field> read_array(std::string_view bytes) {
   constexpr std::size_t head = 20;
   std::vector<Field> elements;
   if (bytes.size() < head) return elements;  // an empty array has no dimension
-  ensure(read_number<std::int32_t>(bytes.data()) == 1, "an array has more than one dimension");
+  if (read_number<std::int32_t>(bytes.data()) != 1) {
+    return misread<std::vector<Field>>("an array has more than one dimension");
+  }
   const auto count = static_cast<std::size_t>(read_number<std::int32_t>(bytes.data() + 12));
   std::size_t at = head;
   while (elements.size() < count && at + 4 <= bytes.size()) {

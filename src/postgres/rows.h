@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/ensure.h"
 #include "postgres/binary.h"
 
 struct pg_result;
@@ -29,6 +28,19 @@ struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
 
+// What tables hold is input. A field that does not fit what it is read as (a NULL where none is
+// expected, a column of another kind) is noted, for the calling thread, and read as nothing: 0, "".
+// The connection sends no more after that, so nothing is stored that follows from it.
+void note_misread(const char* what) noexcept;
+// The first that was noted, and forgets it; null: all fields fitted.
+const char* take_misread() noexcept;
+
+template <class T>
+T misread(const char* what) {
+  note_misread(what);
+  return T();
+}
+
 // Of a bigint, integer, smallint or "char"; wider is not read as narrower.
 std::int64_t read_integer(std::string_view bytes, std::size_t widest);
 double read_double(std::string_view bytes);
@@ -36,15 +48,14 @@ Uuid read_uuid(std::string_view bytes);
 // The elements of a one-dimensional array; they point into it.
 std::vector<Field> read_array(std::string_view bytes);
 
-// Reading a NULL, or a column of another kind, as T is a bug of the program and ends it: the tables
-// allow no NULL where none is expected.
 template <class T>
 T read_field(Field field) {
   if constexpr (IsOptional<T>::value) {
     if (!field) return std::nullopt;
     return read_field<typename T::value_type>(field);
   } else {
-    const std::string_view bytes = ensured(field, "NULL in a column that was to have none");
+    if (!field) return misread<T>("a column that must not be NULL is NULL");
+    const std::string_view bytes = *field;
     if constexpr (IsVector<T>::value) {
       T read;
       for (const Field element : read_array(bytes)) {

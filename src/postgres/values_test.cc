@@ -93,11 +93,29 @@ TEST_F(Values, nulls_go_both_ways) {
   EXPECT_EQ(rows.get<std::optional<TimePoint>>(0, 8), std::nullopt);
 }
 
-TEST(ValuesDeathTest, an_unexpected_null_is_not_read_as_nothing) {
-  EXPECT_DEATH(read_field<std::int64_t>(std::nullopt), "NULL in a column that was to have none");
-  EXPECT_DEATH(read_field<std::string>(std::nullopt), "NULL in a column");
-  EXPECT_DEATH(read_field<std::int16_t>("1234"), "wider than what it is read as");
-  EXPECT_DEATH(read_field<Uuid>("1234"), "no uuid");
+TEST(Misread, a_field_that_does_not_fit_is_noted) {
+  EXPECT_EQ(take_misread(), nullptr);
+  EXPECT_EQ(read_field<std::int64_t>(std::nullopt), 0);
+  EXPECT_STREQ(take_misread(), "a column that must not be NULL is NULL");
+  EXPECT_EQ(take_misread(), nullptr);
+  EXPECT_EQ(read_field<std::string>(std::nullopt), "");
+  EXPECT_EQ(read_field<std::int16_t>("1234"), 0);
+  EXPECT_STREQ(take_misread(), "a column that must not be NULL is NULL") << "the first";
+  EXPECT_EQ(read_field<Uuid>("1234"), Uuid());
+  EXPECT_STREQ(take_misread(), "a column that is no uuid is read as one");
+}
+
+TEST_F(Values, what_follows_from_a_field_that_does_not_fit_is_not_stored) {
+  static constexpr Sql null_sql{"null", "select null::int8"};
+  connection_->begin({});
+  const auto rows = connection_->send(null_sql);
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->get<std::int64_t>(0, 0), 0);
+  const auto committed = connection_->commit();
+  ASSERT_FALSE(committed);
+  EXPECT_EQ(committed.error().state, unreadable_state);
+  EXPECT_FALSE(connection_->in_transaction());
+  EXPECT_TRUE(connection_->transact(null_sql)) << "the connection goes on";
 }
 
 TEST_F(Values, empty_is_not_null) {

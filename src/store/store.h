@@ -10,8 +10,9 @@
 //   * A queue may be named by its name, its number or its UUID. An unknown one is `not_found`.
 //   * A value outside core/limits.h is `invalid` or `too_large`, with a message that says what is
 //     allowed.
-//   * Expected failures are returned, never thrown. `unavailable` on any call means that the
-//     store has failed; it stays so until it is reopened - unless traits() say `recovers`: then
+//   * Expected failures are returned, never thrown. `unavailable` on a call of the Writer means
+//   that
+//     the store has failed; it stays so until it is reopened - unless traits() say `recovers`: then
 //     what became of that one call is unknown, and later ones may be good again.
 #pragma once
 
@@ -173,7 +174,8 @@ class Writer {
   virtual Result<void> remove_schedule(std::string_view name, TimePoint now) = 0;
 
   // Fires one tick: if the schedule's `next` is `nominal`, moves it on and puts the task, in one
-  // commit. Another `next`: `conflict`, since another server fired it; so is a paused schedule. The
+  // commit. Another `next`: `conflict`, since another server fired it; so are a paused schedule and
+  // one that has changed since it was seen, whose rule or task may be another by now. The
   // overlap rule may skip the put. The put skips depth and rate, as follow-ups do.
   virtual Result<Fired> fire(const Fire& tick, TimePoint now) = 0;
 
@@ -188,13 +190,17 @@ class Writer {
 
 // The calls that read a store and change nothing.
 //
-//   * May be called from several threads at once, and while a call of the Writer runs. A read waits
-//     for a change at most as long as one call of the Writer takes, and a call of the Writer for a
-//     read at most as long as one bounded step of it, never for a disk.
+//   * May be called from several threads at once, and while a call of the Writer runs. A read goes
+//     by steps. A call of the Writer waits for one step at most, never for a disk. A step waits for
+//     the call of the Writer that is under way, and where calls follow each other without pause
+//     lets 8 more go first, for each step of another read that waits before it.
 //   * Sees everything that was applied before it began. What it saw may not be durable yet: its
 //     caller is answered after a flush() that began when the read was over.
-//   * Is bounded in entries walked, in bytes read and so in time. A page may be short and says how
-//     far it looked.
+//   * Is bounded in entries walked, in bytes read and in reads of a disk, and so in time; a step in
+//     memory takes well under a millisecond. A page may be short and says how far it looked.
+//   * Fails alone: `corrupt` or `unavailable`, with the place, say that the bytes for this answer
+//     are damaged or cannot be read now. Others may be good. A store that has failed answers
+//     `unavailable` to every call.
 class Reader {
  public:
   virtual ~Reader() = default;
@@ -204,8 +210,10 @@ class Reader {
   // for at once.
   virtual Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) = 0;
 
-  // Tasks by number, newest first, filtered. A page ends after 20,000 entries walked or 16 MiB read
-  // and may be short, and still have a `next`.
+  // Tasks by number, newest first, filtered. A page ends after 20,000 entries walked, 16 MiB read
+  // or 512 separate reads of a disk, whatever of that it returns; it may be short, even empty, and
+  // still have a `next`. A task that matches all the while is on one page, once, whatever changes
+  // meanwhile.
   virtual Result<TaskPage> list(const ListRequest& request) = 0;
 
   // Counters of one queue or of all, by name. Exact where traits() say so, and O(1) per queue.

@@ -7,13 +7,13 @@
 
 namespace millrace::transfer {
 
-Result<ExportReport> export_store(Store& store, std::ostream& out, TimePoint now,
+Result<ExportReport> export_store(Reader& reader, std::ostream& out, TimePoint now,
                                   const ExportProgress& progress) {
   Exporter exporter;
   std::string text;
   std::uint64_t told = 0;
   while (true) {
-    const auto more = exporter.read(store, now);
+    const auto more = exporter.read(reader, now);
     if (!more) return std::unexpected(more.error());
     if (!*more) break;
     exporter.write(text);

@@ -26,7 +26,7 @@ using ExportProgress = std::function<void(std::uint64_t done, std::uint64_t tota
 // Writes queues, schedules, memos and tasks in all states, tasks in the order of their arrival.
 // Needs memory for 64 tasks at a time and eight bytes per 64 tasks. Changes nothing. Tasks put
 // after the start are not part of the export.
-Result<ExportReport> export_store(Store& store, std::ostream& out, TimePoint now,
+Result<ExportReport> export_store(Reader& reader, std::ostream& out, TimePoint now,
                                   const ExportProgress& progress = nullptr);
 
 }  // namespace millrace::transfer

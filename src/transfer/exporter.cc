@@ -29,20 +29,20 @@ void write_all(std::string& out, std::string_view kind, std::vector<T>& values,
 
 }  // namespace
 
-Result<bool> Exporter::read(Store& store, TimePoint now) {
+Result<bool> Exporter::read(Reader& reader, TimePoint now) {
   Result<void> done;
   switch (step_) {
     case Step::begin:
-      done = begin(store, now);
+      done = begin(reader, now);
       break;
     case Step::schedules:
-      done = read_schedules(store);
+      done = read_schedules(reader);
       break;
     case Step::memos:
-      done = read_memos(store, now);
+      done = read_memos(reader, now);
       break;
     case Step::tasks:
-      done = read_tasks(store);
+      done = read_tasks(reader);
       break;
     case Step::end:
       ended_ = true;
@@ -71,51 +71,41 @@ void Exporter::leave_out(std::string what) {
   if (report_.left_out.size() < most) report_.left_out.push_back(std::move(what));
 }
 
-Result<void> Exporter::begin(Store& store, TimePoint now) {
+Result<void> Exporter::begin(Reader& reader, TimePoint now) {
   // Tasks put from now on have greater numbers and are not part of this export.
-  const auto newest = store.list({.limit = 1});
+  const auto newest = reader.list({.limit = 1});
   if (!newest) return std::unexpected(newest.error());
   if (!newest->tasks.empty()) last_ = newest->tasks.front().number;
-  const auto counts = store.counts(std::nullopt, now);
+  const auto counts = reader.counts(std::nullopt, now);
   if (!counts) return std::unexpected(counts.error());
   for (const QueueCounts& each : *counts) total_ += each.total();
-  auto queues = store.queues(std::nullopt);
+  auto queues = reader.queues(std::nullopt);
   if (!queues) return std::unexpected(std::move(queues.error()));
   for (Queue& queue : *queues) {
-    const std::string& name = queue.settings.name;
-    if (name == operations) {
-      leaving_.insert(name);
-    } else if (queue.removing) {
-      leave_out(fmt::format("queue \"{}\" and its tasks: it is being removed", name));
-      leaving_.insert(name);
+    if (queue.settings.name == operations) {
+      note_names(leaving_, queue);
     } else {
-      known_.insert(name);
-      queues_.push_back(std::move(queue));
+      note_queue(std::move(queue));
     }
   }
   wire::append_line(header_, header_key,
                     wire::HeaderFields{.format = format_number,
                                        .minor = minor_number,
-                                       .store = store.traits().name,
+                                       .store = reader.traits().name,
                                        .exported_at = format_time(now)});
   step_ = Step::schedules;
   return {};
 }
 
-Result<void> Exporter::read_schedules(Store& store) {
-  auto schedules = store.schedules(std::nullopt);
+Result<void> Exporter::read_schedules(Reader& reader) {
+  auto schedules = reader.schedules(std::nullopt);
   if (!schedules) return std::unexpected(std::move(schedules.error()));
   for (Schedule& schedule : *schedules) {
-    const auto queue = store.queues(schedule.task.queue);
-    if (!queue && queue.error().code != ErrorCode::not_found) {
-      return std::unexpected(queue.error());
-    }
-    if (!queue || queue->front().removing) {
+    const auto known = need_queue(reader, schedule.task.queue);
+    if (!known) return std::unexpected(known.error());
+    if (!*known) {
       leave_out(fmt::format("schedule \"{}\": its queue is gone", schedule.name));
       continue;
-    }
-    if (auto known = need_queue(store, queue->front().settings.name); !known) {
-      return std::unexpected(std::move(known.error()));
     }
     schedules_.push_back(std::move(schedule));
   }
@@ -123,9 +113,9 @@ Result<void> Exporter::read_schedules(Store& store) {
   return {};
 }
 
-Result<void> Exporter::read_memos(Store& store, TimePoint now) {
+Result<void> Exporter::read_memos(Reader& reader, TimePoint now) {
   recall_.limit = memos_per_page;
-  auto memos = store.recall(recall_, now);
+  auto memos = reader.recall(recall_, now);
   if (!memos) return std::unexpected(std::move(memos.error()));
   memos_ = std::move(*memos);
   if (memos_.size() < memos_per_page) {
@@ -137,31 +127,46 @@ Result<void> Exporter::read_memos(Store& store, TimePoint now) {
   return {};
 }
 
-// A queue that was created after the export began, and to which tasks were moved.
-Result<bool> Exporter::need_queue(Store& store, const std::string& queue) {
-  if (known_.contains(queue)) return true;
-  if (leaving_.contains(queue)) return false;
-  auto found = store.queues(QueueRef(queue));
-  if (!found && found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
-  if (!found || found->front().removing) {
-    leave_out(fmt::format("queue \"{}\" and its tasks: it is being removed", queue));
-    leaving_.insert(queue);
+void Exporter::note_names(Names& names, const Queue& queue) {
+  names.insert(queue.settings.name);
+  names.insert(queue.settings.id);
+  if (queue.settings.number) names.insert(*queue.settings.number);
+}
+
+bool Exporter::note_queue(Queue queue) {
+  if (queue.removing) {
+    leave_out(fmt::format("queue \"{}\" and its tasks: it is being removed", queue.settings.name));
+    note_names(leaving_, queue);
     return false;
   }
-  known_.insert(queue);
-  queues_.push_back(std::move(found->front()));
+  note_names(known_, queue);
+  queues_.push_back(std::move(queue));
   return true;
+}
+
+// Reads only a queue that was not there when the export began, and each of those once.
+Result<bool> Exporter::need_queue(Reader& reader, const QueueRef& queue) {
+  if (known_.contains(queue)) return true;
+  if (leaving_.contains(queue)) return false;
+  auto found = reader.queues(queue);
+  if (found) return note_queue(std::move(found->front()));
+  if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
+  leaving_.insert(queue);
+  if (const auto* name = std::get_if<std::string>(&queue)) {
+    leave_out(fmt::format("queue \"{}\" and its tasks: it was removed", *name));
+  }
+  return false;
 }
 
 // Lists give the newest first, but tasks must be exported in the order of their arrival, or equal
 // ones would change places. So a window of numbers moves upwards, as wide as fits into one page.
-Result<void> Exporter::read_tasks(Store& store) {
+Result<void> Exporter::read_tasks(Reader& reader) {
   if (next_ > last_) {
     step_ = Step::end;
     return {};
   }
   const TaskNumber end{std::min(next_.value + window_, last_.value + 1)};
-  auto page = store.list({.before = end, .from = next_, .limit = tasks_per_page, .full = true});
+  auto page = reader.list({.before = end, .from = next_, .limit = tasks_per_page, .full = true});
   if (!page) return std::unexpected(std::move(page.error()));
   if (page->next) {
     window_ = std::max<std::uint64_t>(window_ / 4, 1);
@@ -171,7 +176,7 @@ Result<void> Exporter::read_tasks(Store& store) {
   if (page->tasks.size() < tasks_per_page / 2) window_ = std::min(window_ * 2, widest_window);
   seen_ += page->tasks.size();
   for (Task& task : page->tasks) {
-    const auto known = need_queue(store, task.queue);
+    const auto known = need_queue(reader, task.queue);
     if (!known) return std::unexpected(known.error());
     if (*known) tasks_.push_back(std::move(task));
   }

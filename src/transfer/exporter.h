@@ -2,6 +2,7 @@
 // between the pieces.
 #pragma once
 
+#include <millrace/ids.h>
 #include <millrace/queue.h>
 #include <millrace/result.h>
 #include <millrace/schedule.h>
@@ -23,8 +24,8 @@ namespace millrace::transfer {
 class Exporter {
  public:
   // Reads the next piece: one page of something. False: there is nothing more.
-  Result<bool> read(Store& store, TimePoint now);
-  // Appends what was read as lines. Needs no store, and takes longer than reading.
+  Result<bool> read(Reader& reader, TimePoint now);
+  // Appends what was read as lines. Needs no reader, and takes longer than reading.
   void write(std::string& out);
 
   const ExportReport& report() const { return report_; }
@@ -35,13 +36,16 @@ class Exporter {
  private:
   enum class Step : std::uint8_t { begin, schedules, memos, tasks, end, over };
 
-  Result<void> begin(Store& store, TimePoint now);
-  Result<void> read_schedules(Store& store);
-  Result<void> read_memos(Store& store, TimePoint now);
-  Result<void> read_tasks(Store& store);
-  // Notes the queue of a task for writing. False: the queue is being removed, so the task is left
-  // out.
-  Result<bool> need_queue(Store& store, const std::string& queue);
+  Result<void> begin(Reader& reader, TimePoint now);
+  Result<void> read_schedules(Reader& reader);
+  Result<void> read_memos(Reader& reader, TimePoint now);
+  Result<void> read_tasks(Reader& reader);
+  using Names = std::set<QueueRef>;  // all by which queues may be named: name, number and UUID
+  static void note_names(Names& names, const Queue& queue);
+  // Notes a queue for writing. False: it is being removed, so it is left out.
+  bool note_queue(Queue queue);
+  // Notes the queue of a task or a schedule. False: it is left out, so what needs it is, too.
+  Result<bool> need_queue(Reader& reader, const QueueRef& queue);
   void leave_out(std::string what);
 
   Step step_ = Step::begin;
@@ -54,9 +58,8 @@ class Exporter {
   std::vector<Task> tasks_;
   bool ended_ = false;
 
-  std::set<std::string, std::less<>> known_;  // queues that were read
-  std::set<std::string, std::less<>>
-      leaving_;                // queues that are left out: being removed, or internal
+  Names known_;                // queues that were read
+  Names leaving_;              // queues that are left out: gone, being removed, or internal
   Recall recall_ = {};         // the next page of memos
   TaskNumber next_ = {1};      // tasks with smaller numbers have been read
   TaskNumber last_ = {};       // the newest task when the export began

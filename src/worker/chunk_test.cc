@@ -9,13 +9,15 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/quiet_host.h"
+
 namespace millrace::worker {
 namespace {
 
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const RunHost no_host;
+test::QuietHost no_host;
 
 std::vector<RunPtr> runs(std::size_t count) {
   std::vector<RunPtr> all;

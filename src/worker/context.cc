@@ -12,7 +12,7 @@ std::optional<TimePoint> Context::deadline() const {
   return run_->deadline();
 }
 TimePoint Context::now() const {
-  return run_->host().now();
+  return run_->host().wall_time();
 }
 StopReason Context::stop_reason() const {
   return run_->stop_reason();

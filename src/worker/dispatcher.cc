@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ensure.h"
 #include "core/uuid.h"
 
 namespace millrace::worker {
@@ -32,7 +33,7 @@ std::vector<Turns::Queue> turn_takers(const std::vector<QueueHandlers>& queues) 
 }  // namespace
 
 Dispatcher::Dispatcher(const WorkerOptions& options, std::vector<QueueHandlers> queues,
-                       const RunHost& host)
+                       RunHost& host)
     : options_(options),
       host_(host),
       turns_(options.order, turn_takers(queues)),
@@ -123,6 +124,8 @@ ChunkPtr Dispatcher::next_chunk(Moment now, bool one_call) {
 void Dispatcher::remove_chunk(const ChunkPtr& chunk) {
   const auto place = std::ranges::find(chunks_, chunk);
   if (place == chunks_.end()) return;
+  ensure(busy_ > 0 && queues_[chunk->queue_index].busy > 0,
+         "a chunk ended on a processor that had none");
   *place = std::move(chunks_.back());
   chunks_.pop_back();
   --queues_[chunk->queue_index].busy;
@@ -155,6 +158,7 @@ void Dispatcher::finished(const ChunkPtr& chunk) {
 
 void Dispatcher::came_back(const Chunk& chunk) {
   WorkerQueue& queue = queues_[chunk.queue_index];
+  ensure(queue.abandoned > 0, "a handler returned that was not given up");
   --queue.abandoned;
   if (!queue.stuck || queue.abandoned >= queue.how.concurrency) return;
   queue.stuck = false;
@@ -207,6 +211,7 @@ Moment Dispatcher::next_collect() const {
 
 void Dispatcher::collect(const RunPtr& run) {
   if (run->collected) return;
+  ensure(run->has_ending(), "a run was collected that has not ended");
   run->collected = true;
   count(queues_[run->queue_index], *run);
   outbox_.push_back(run);

@@ -68,7 +68,7 @@ struct Due {
 
 class Dispatcher {
  public:
-  Dispatcher(const WorkerOptions& options, std::vector<QueueHandlers> queues, const RunHost& host);
+  Dispatcher(const WorkerOptions& options, std::vector<QueueHandlers> queues, RunHost& host);
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -185,7 +185,7 @@ class Dispatcher {
   Moment heartbeat_of(const Run& run) const;
 
   const WorkerOptions& options_;
-  const RunHost& host_;
+  RunHost& host_;
   std::deque<WorkerQueue> queues_;
   Turns turns_;
   std::uint32_t processors_ = 0;

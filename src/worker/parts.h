@@ -24,7 +24,7 @@
 
 namespace millrace::worker {
 
-struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
+struct Worker::Parts : RunHost, std::enable_shared_from_this<Worker::Parts> {
   Parts(Clock& its_clock, Broker& its_broker, WorkerOptions its_options,
         std::vector<QueueHandlers> queues);
 
@@ -35,10 +35,16 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void wait_until(Moment end, const std::function<bool()>& condition) REQUIRES(mutex);
   void ask_all_to_stop() REQUIRES(mutex);
   void end_threads() REQUIRES(mutex);
-  RunHost host_functions();
+
+  // ---- What runs need (worker.cc, processors.cc) ----
   // From the clock; handlers that outlive the worker get the last known time.
-  TimePoint wall_time();
-  Moment steady_time();
+  TimePoint wall_time() override;
+  Moment steady_time() override;
+  bool let_time_pass(Run& run, Duration time) override;
+  void run_ended(Run& run) override;
+  void run_has_signs(Run& run) override;
+  Result<void> send_ended() override;
+
   Ask ask(CallerId caller) const { return {.caller = caller, .internal = options.internal}; }
 
   // ---- processors.cc ----
@@ -50,7 +56,6 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   void process(Processor& own);
   // False: a call was abandoned, and the thread with it.
   bool work_through(Chunk& chunk);
-  void run_ended(Run& run);
 
   // ---- feeder.cc ----
   struct Answer {
@@ -82,13 +87,12 @@ struct Worker::Parts : std::enable_shared_from_this<Worker::Parts> {
   Clock* clock;
   Broker* broker;
   const WorkerOptions options;
-  const RunHost host;
   TimePoint last_time{};              // the time to report once the clock is gone
   std::atomic<bool> stirred = false;  // a run has ended while its call goes on
   std::atomic<Moment> keeper_next = Moment::zero();
 
-  Mutex stop_mutex;  // one stop at a time; locked before `mutex`
-  Mutex mutex;
+  Mutex stop_mutex{LockRank::worker_stop};  // one stop at a time; locked before `mutex`
+  Mutex mutex{LockRank::worker};
   Dispatcher core;       // says itself what of it needs no lock
   bool started = false;  // set under the lock before there are threads, so that these may read it
   bool shutting_down GUARDED_BY(mutex) = false;

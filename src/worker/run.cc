@@ -39,7 +39,7 @@ std::string printable(std::string line) {
 
 }  // namespace
 
-Run::Run(Lease what, std::size_t of_queue, const RunHost& host, std::optional<Duration> limit,
+Run::Run(Lease what, std::size_t of_queue, RunHost& host, std::optional<Duration> limit,
          Acknowledge acknowledge)
     : lease(std::move(what)),
       queue_index(of_queue),
@@ -58,7 +58,7 @@ Moment Run::time_up() const {
 std::optional<TimePoint> Run::deadline() const {
   const Moment end = time_up();
   if (end == no_moment) return std::nullopt;
-  return later(host_.now(), std::chrono::ceil<Duration>(end - host_.steady()));
+  return later(host_.wall_time(), std::chrono::ceil<Duration>(end - host_.steady_time()));
 }
 
 bool Run::ask_to_stop(StopReason reason) {
@@ -89,9 +89,9 @@ std::stop_token Run::stop_token() {
 
 bool Run::wait_for(Duration time) {
   time = std::clamp(time, Duration::zero(), for_ever);
-  const Moment until = host_.steady() + time;
+  const Moment until = host_.steady_time() + time;
   if (stop_reason() != StopReason::none) return false;
-  if (host_.pass_time && host_.pass_time(*this, time)) return stop_reason() == StopReason::none;
+  if (host_.let_time_pass(*this, time)) return stop_reason() == StopReason::none;
   return wait_until(until);
 }
 
@@ -99,7 +99,7 @@ bool Run::wait_until(Moment until) {
   const Lock lock(mutex_);
   for (;;) {
     if (stop_reason() != StopReason::none) return false;
-    const Moment left = until - host_.steady();
+    const Moment left = until - host_.steady_time();
     if (left <= Moment::zero()) return true;
     changed_.wait_for(mutex_, std::min<Moment>(left, longest_wait));
   }
@@ -115,7 +115,7 @@ void Run::progress(double percent) {
     signs_.progress = std::clamp(percent, 0.0, 100.0);
     if (signs_waiting_.exchange(true)) return;
   }
-  if (host_.has_signs) host_.has_signs(*this);
+  host_.run_has_signs(*this);
 }
 
 void Run::log(std::string text) {
@@ -128,7 +128,7 @@ void Run::log(std::string text) {
     signs_.log.push_back(std::move(text));
     if (signs_waiting_.exchange(true)) return;
   }
-  if (host_.has_signs) host_.has_signs(*this);
+  host_.run_has_signs(*this);
 }
 
 Signs Run::take_signs() {
@@ -154,7 +154,7 @@ void Run::return_signs(Signs signs) {
 // ---- The end ----
 
 Result<void> Run::put(NewTask task) {
-  TimePoint now = host_.now();
+  TimePoint now = host_.wall_time();
   const bool named = !task.id.value.is_nil();
   if (!named) task.id.value.bytes[0] = 1;  // the broker makes one
   if (auto good = validate(task, now); !good) return good;
@@ -206,12 +206,10 @@ Result<TaskState> Run::settle(Outcome outcome) {
   close(heard(std::move(outcome)), follows, true);
   answer_.reset();
   lock.unlock();
-  if (host_.ended) host_.ended(*this);
+  host_.run_ended(*this);
   if (acknowledge_ == Acknowledge::automatic) return TaskState::processing;
-  if (host_.send) {
-    // The next step sends it again; nothing waits for it here.
-    if (auto sent = host_.send(); !sent) return std::unexpected(std::move(sent.error()));
-  }
+  // The next step sends it again; nothing waits for it here.
+  if (auto sent = host_.send_ended(); !sent) return std::unexpected(std::move(sent.error()));
   lock.lock();
   return wait_until_stored();
 }

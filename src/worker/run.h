@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -30,18 +29,23 @@ inline constexpr Moment no_moment = Moment::max();
 
 class Run;
 
-// What runs need from their worker. Empty functions are not called.
-struct RunHost {
-  std::function<TimePoint()> now = {};
-  std::function<Moment()> steady = {};
+// What runs need from their worker. Called on the threads of handlers, also of handlers that
+// outlive the worker.
+class RunHost {
+ public:
+  virtual ~RunHost() = default;
+
+  virtual TimePoint wall_time() = 0;
+  virtual Moment steady_time() = 0;
   // Lets time pass in step(), where no other thread does; returns early when the run is to stop.
   // False: time passes by itself.
-  std::function<bool(Run&, Duration)> pass_time = {};
-  // The run has ended, or has progress or log lines to send.
-  std::function<void(Run&)> ended = {};
-  std::function<void(Run&)> has_signs = {};
+  virtual bool let_time_pass(Run& run, Duration time) = 0;
+  // The run has ended while its call goes on.
+  virtual void run_ended(Run& run) = 0;
+  // The run has progress or log lines to send.
+  virtual void run_has_signs(Run& run) = 0;
   // Sends what has ended, in step(), where no other thread does.
-  std::function<Result<void>()> send = {};
+  virtual Result<void> send_ended() = 0;
 };
 
 // How a run ended, as it is sent to the broker.
@@ -60,7 +64,7 @@ struct Signs {
 
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(Lease lease, std::size_t queue_index, const RunHost& host, std::optional<Duration> timeout,
+  Run(Lease lease, std::size_t queue_index, RunHost& host, std::optional<Duration> timeout,
       Acknowledge acknowledge);
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -80,7 +84,7 @@ class Run : public std::enable_shared_from_this<Run> {
   bool reported = false;   // its refusal was reported as a failure
 
   // ---- Its handler, through Context ----
-  const RunHost& host() const { return host_; }
+  RunHost& host() const { return host_; }
   std::optional<TimePoint> deadline() const;
   StopReason stop_reason() const { return reason_.load(std::memory_order_acquire); }
   std::stop_token stop_token();
@@ -130,13 +134,13 @@ class Run : public std::enable_shared_from_this<Run> {
   Outcome heard(Outcome outcome) const;
   Result<TaskState> wait_until_stored() REQUIRES(mutex_);
 
-  const RunHost& host_;
+  RunHost& host_;
   const Acknowledge acknowledge_;
   std::atomic<Moment> started_ = no_moment;
   std::atomic<StopReason> reason_ = StopReason::none;
   std::atomic<bool> signs_waiting_ = false;
 
-  mutable Mutex mutex_;
+  mutable Mutex mutex_{LockRank::run};
   Condition changed_;
   std::optional<std::stop_source> stop_ GUARDED_BY(mutex_);
   bool closed_ GUARDED_BY(mutex_) = false;

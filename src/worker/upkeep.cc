@@ -248,7 +248,7 @@ WorkerReport Dispatcher::report() const {
                              .processors = queue.limit(),
                              .most = queue.how.concurrency,
                              .busy = queue.busy,
-                             .processed = queue.handled,
+                             .handled = queue.handled,
                              .errors = queue.stats.errors,
                              .retried = queue.stats.retried,
                              .busy_time = queue.stats.duration,

@@ -86,33 +86,29 @@ Worker::Parts::Parts(Clock& its_clock, Broker& its_broker, WorkerOptions its_opt
     : clock(&its_clock),
       broker(&its_broker),
       options(with_name(std::move(its_options))),
-      host(host_functions()),
-      core(options, std::move(queues), host),
+      core(options, std::move(queues), *this),
       request_caller(broker->new_caller()),
       poll_caller(broker->new_caller()),
       keeper_caller(broker->new_caller()),
       beat_caller(broker->new_caller()) {}
 
-// `started`, read when a handler calls, decides which functions apply: a stepped worker passes time
-// itself and sends what was settled; one with threads leaves both to them.
-RunHost Worker::Parts::host_functions() {
-  return {.now = [this] { return wall_time(); },
-          .steady = [this] { return steady_time(); },
-          .pass_time =
-              [this](Run& run, Duration time) {
-                if (started) return false;
-                pass_time(run, time);
-                return true;
-              },
-          .ended = [this](Run& run) { run_ended(run); },
-          .has_signs =
-              [this](Run&) {
-                if (started) wake_keeper_by(steady_time() + std::chrono::seconds(1));
-              },
-          .send = [this]() -> Result<void> {
-            if (started) return {};
-            return send_now(false);
-          }};
+// ---- What runs need ----
+
+// `started`, read when a handler calls, decides: a stepped worker passes time itself and sends what
+// was settled; one with threads leaves both to them.
+bool Worker::Parts::let_time_pass(Run& run, Duration time) {
+  if (started) return false;
+  pass_time(run, time);
+  return true;
+}
+
+void Worker::Parts::run_has_signs(Run&) {
+  if (started) wake_keeper_by(steady_time() + std::chrono::seconds(1));
+}
+
+Result<void> Worker::Parts::send_ended() {
+  if (started) return {};
+  return send_now(false);
 }
 
 TimePoint Worker::Parts::wall_time() {

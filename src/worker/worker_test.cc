@@ -293,7 +293,7 @@ TEST_F(WorkerTest, beats_report_and_bring_instructions) {
   start();
   EXPECT_EQ(end_of(put("a", 1).front()), TaskState::completed);
   ASSERT_TRUE(seen_.eventually([&] {
-    return !door_.last_report.queues.empty() && door_.last_report.queues[0].processed == 1;
+    return !door_.last_report.queues.empty() && door_.last_report.queues[0].handled == 1;
   }));
   EXPECT_EQ(door_.last_report.worker, "$local-test");
   EXPECT_EQ(door_.last_report.processors, 4U);

@@ -386,7 +386,7 @@ TEST_F(HttpTwins, workers_report_and_are_told) {
   take();
   WorkerReport report{.worker = "w", .processors = 8};
   report.queues = {{.queue = "emails", .processors = 3, .most = 4, .busy = 1}};
-  report.queues[0].processed = 7, report.queues[0].busy_time = 5s;
+  report.queues[0].handled = 7, report.queues[0].busy_time = 5s;
   report.queues[0].last_error = "m";
   const auto beat = [&](const WorkerReport& what) {
     return both<Instructions>(

@@ -164,5 +164,52 @@ TEST_F(HttpTwins, schedules_live_the_same_life) {
   EXPECT_EQ(run("nightly").error().code, ErrorCode::not_found);
 }
 
+TEST_F(HttpTwins, a_change_keeps_what_others_changed_meanwhile) {
+  Schedule hourly{.name = "hourly", .rule = {.every = 1h}};
+  hourly.task = {.queue = std::string("emails"), .payload = "old", .content_type = "text/plain"};
+  must(both<Schedule>([&](Schedules& broker, auto done) {
+    broker.put_schedule(me, hourly, PutQueue::create, std::move(done));
+  }));
+  LocalBroker& server_side = *server.driver.broker;
+  const auto pause = [&] {
+    return ask<Schedule>(server_side, [&](Schedules& broker, auto done) {
+      ScheduleChange change = [](Schedule& to) -> Result<void> {
+        to.paused = true, to.task.tags = {"by an operator"};
+        return {};
+      };
+      broker.change_schedule(me, "hourly", std::move(change), std::move(done));
+    });
+  };
+  const Schedule changed = must(ask<Schedule>(*http, [&](Schedules& broker, auto done) {
+    ScheduleChange change = [&](Schedule& to) -> Result<void> {
+      must(pause());  // after the schedule was read
+      to.rule = {.cron = "0 3 * * *", .zone = "Europe/Berlin"}, to.task.payload = "new";
+      return {};
+    };
+    broker.change_schedule(me, "hourly", std::move(change), std::move(done));
+  }));
+  EXPECT_TRUE(changed.paused);
+  EXPECT_THAT(changed.task.tags, ::testing::ElementsAre("by an operator"));
+  EXPECT_EQ(changed.rule, (TickRule{.cron = "0 3 * * *", .zone = "Europe/Berlin"}));
+  EXPECT_EQ(changed.task.payload, "new");
+  EXPECT_EQ(changed.task.content_type, "text/plain");
+}
+
+TEST_F(HttpTwins, a_schedule_is_paused_and_resumed_in_one_request) {
+  put_one();
+  Schedule hourly{.name = "hourly", .rule = {.every = 1h}, .task = {.queue = "emails"}};
+  must(both<Schedule>([&](Schedules& broker, auto done) {
+    broker.put_schedule(me, hourly, PutQueue::create, std::move(done));
+  }));
+  const auto pause = [&](const std::string& name, bool paused) {
+    return ask<Schedule>(*http, [&](HttpBroker& broker, auto done) {
+      broker.pause_schedule(me, name, paused, std::move(done));
+    });
+  };
+  EXPECT_TRUE(must(pause("hourly", true)).paused);
+  EXPECT_FALSE(must(pause("hourly", false)).paused);
+  EXPECT_EQ(pause("never", true).error().code, ErrorCode::not_found);
+}
+
 }  // namespace
 }  // namespace millrace::test

@@ -39,7 +39,7 @@ void add_beat_cases(std::vector<Case>& cases) {
                       body = std::move(body)](ApiClient&) { return posted(target, body); }});
   };
   beat(200, "w1", R"({"processors":4,"queues":[{"queue":"emails","processors":2,"most":4,"busy":1,
-                      "processed":7,"errors":1,"retried":1,"busy_ms":700,"last_error":"x"}]})");
+                      "handled":7,"errors":1,"retried":1,"busy_ms":700,"last_error":"x"}]})");
   beat(200, "w1", R"({"processors":4,"stopping":true})");
   beat(422, "w1", R"({"processors":4,"queues":[{"queue":"no spaces"}]})");
   beat(422, "w1", R"({"processors":4,"queues":[{"queue":"a"},{"queue":"a"}]})");

@@ -1,7 +1,9 @@
 // Lists: newest first, page by page, filtered.
 #include <gmock/gmock.h>
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <thread>
 
 #include "core/transition.h"
 #include "tests/conformance/conformance.h"
@@ -175,6 +177,54 @@ TEST_P(StoreConformance, a_page_looks_at_20000_entries_at_most_and_may_be_short)
   EXPECT_THAT(page.tasks, IsEmpty());
   EXPECT_TRUE(page.next.has_value());
   EXPECT_THAT(ids_of(list({.type = "needle"})), ElementsAre(needle));
+}
+
+TEST_P(StoreConformance, a_page_of_whole_tasks_is_bounded_in_bytes) {
+  std::vector<TaskId> ids;
+  for (int i = 0; i < 24; ++i) {
+    ids.push_back(put(task("q", {.payload = std::string(900'000, 'x')})).id);
+    must(store().flush());
+  }
+  std::ranges::reverse(ids);
+  const TaskPage page = must(store().list({.limit = 1000, .full = true}));
+  EXPECT_LE(page.tasks.size(), 20U) << "a page ends after 16 MiB";
+  EXPECT_TRUE(page.next.has_value());
+  EXPECT_THAT(ids_of(list({.limit = 1000, .full = true})), ElementsAreArray(ids));
+}
+
+// ---- Beside changes ----------------------------------------------------------------------------
+
+TEST_P(StoreConformance, a_list_beside_changes_shows_every_task_once) {
+  make_queue("other");
+  std::vector<NewTask> batch;
+  for (int i = 0; i < 150; ++i) batch.push_back(task(i % 3 == 0 ? "other" : "q"));
+  auto ids = ids_of(put_all(batch));
+  std::ranges::reverse(ids);
+  std::atomic<bool> over = false;
+  std::atomic<int> lists = 0;
+  std::vector<std::string> wrong;
+  std::jthread reader([&] {
+    while (wrong.empty() && (!over || lists == 0)) {
+      std::vector<TaskId> listed;
+      ListRequest request{.limit = 40};
+      do {
+        const auto page = store().list(request);
+        if (!page) return wrong.push_back(page.error().message);
+        for (const Task& each : page->tasks) listed.push_back(each.id);
+        request.before = page->next;
+      } while (request.before);
+      if (listed != ids) wrong.push_back(::testing::PrintToString(listed));
+      ++lists;
+    }
+  });
+  for (const char* queue : {"q", "other"}) {
+    for (auto leases = take(queue, 5); !leases.empty(); leases = take(queue, 5)) {
+      for (const Lease& lease : leases) settle(done(lease));
+    }
+  }
+  over = true;
+  reader.join();
+  EXPECT_THAT(wrong, IsEmpty());
 }
 
 }  // namespace

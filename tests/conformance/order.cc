@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-// S0-006, S0-011, S0-019, S2-006, S2-007
+// S0-006, S0-011, S0-019, S0-071, S2-006, S2-007
 TEST_P(StoreConformance, priority_nine_comes_first_and_zero_last) {
   NEEDS_TRAIT(exact_order);
   std::vector<TaskId> expected(10);

@@ -211,6 +211,44 @@ TEST_P(StoreConformance, a_tick_whose_task_cannot_be_put_changes_nothing) {
   });
 }
 
+// An edit that leaves `next` as it was would otherwise be overtaken by a tick of the old rule.
+TEST_P(StoreConformance, a_tick_that_was_decided_by_an_older_schedule_does_not_fire) {
+  Ticking ticking(store());
+  const Schedule seen = ticking.make();
+  Schedule edited = seen;
+  edited.rule.every = 1h;
+  edited = must(store().put_schedule(edited, PutSchedule::changed(seen), t0));
+  Fire tick{.schedule = "tick",
+            .nominal = t0,
+            .next = t0 + 1min,
+            .seen = seen.updated_at,
+            .task = task("q", {})};
+  expect_unchanged([&] { EXPECT_THAT(store().fire(tick, t0), FailsWith(ErrorCode::conflict)); });
+  tick.seen = edited.updated_at;
+  tick.next = t0 + 1h;
+  EXPECT_THAT(store().fire(tick, t0), IsOk());
+}
+
+TEST_P(StoreConformance, a_tick_after_missed_ones_is_the_last_that_fired) {
+  Ticking ticking(store());
+  ticking.make();
+  Fire tick{.schedule = "tick",
+            .nominal = t0,
+            .tick = t0 + 5min,
+            .next = t0 + 6min,
+            .task = task("q", {})};
+  const Fired fired = must(store().fire(tick, t0 + 5min));
+  EXPECT_EQ(fired.schedule.last, t0 + 5min);
+  EXPECT_EQ(fired.schedule.next, t0 + 6min);
+  tick = {.schedule = "tick", .nominal = t0 + 6min, .next = t0 + 8min, .task = task("q", {})};
+  expect_unchanged([&] {
+    for (const TimePoint wrong : {t0 + 5min, t0 + 8min}) {
+      tick.tick = wrong;
+      EXPECT_THAT(store().fire(tick, t0 + 6min), FailsWith(ErrorCode::invalid));
+    }
+  });
+}
+
 TEST_P(StoreConformance, a_paused_schedule_does_not_fire) {
   Ticking ticking(store());
   Schedule schedule = ticking.make();

@@ -26,6 +26,8 @@ LEASE_MS = 45_000  # for tasks whose answer got lost on the way: they come back
 KEEP_MS = 3000  # then a finished task is forgotten, so that a server that is sound grows no more
 GROWTH_BYTES = 96 << 20  # what caches may still take after the first half
 GROWTH_FILES = 32
+STOP_SECONDS = 120  # then a server that was told to stop hangs
+DRAIN_SECONDS = 120  # for what is still open at the end
 
 
 class Ledger:
@@ -85,6 +87,10 @@ class Ledger:
             return len(self.open)
 
 
+class ServerFailed(Exception):
+    """The server did not start or stop as it should."""
+
+
 class Client:
     """One connection that comes again when it is lost."""
 
@@ -133,12 +139,21 @@ class Server:
             if self.process.poll() is not None:
                 break
             time.sleep(0.1)
-        raise SystemExit("the server does not start:\n" + self.said())
+        raise ServerFailed("the server does not start")
 
     def stop(self):
-        """Its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
+        try:
+            code = self.process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise ServerFailed(f"the server still runs {STOP_SECONDS} s after it was told to stop") from None
+        if code != 0:
+            raise ServerFailed(f"the server ended with {code} when it was told to stop")
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     def said(self):
         with open(os.path.join(self.folder, "server.log"), errors="replace") as file:
@@ -230,37 +245,47 @@ class Watch:
         return None
 
 
-def soak(program, seconds, folder):
-    server, ledger, watch, over = Server(program, folder), Ledger(), Watch(), threading.Event()
-    server.start()
-    producers = [threading.Thread(target=produce, args=(server, ledger, over)) for _ in range(3)]
-    workers = [threading.Thread(target=work, args=(server, ledger, over, f"soak-{i}")) for i in range(3)]
-    for thread in producers + workers:
+def load(server, ledger, watch, seconds):
+    """Producers and workers for so long, and the server restarted early on; then until nothing is open."""
+    over = threading.Event()
+    # Daemons: a thread that waits for a server which is gone does not keep this program alive.
+    threads = [threading.Thread(target=produce, args=(server, ledger, over), daemon=True) for _ in range(3)]
+    threads += [threading.Thread(target=work, args=(server, ledger, over, f"soak-{i}"), daemon=True)
+                for i in range(3)]
+    for thread in threads:
         thread.start()
     begin, restarted = time.monotonic(), False
     while time.monotonic() - begin < seconds and not ledger.wrong:
         time.sleep(1)
         if not restarted and time.monotonic() - begin > seconds / 5:
             restarted = True
-            if (code := server.stop()) != 0:
-                ledger.complain(f"the server ended with {code} when it was told to stop")
-                break
+            server.stop()
             server.start()
         if server.process.poll() is not None:
-            ledger.complain(f"the server has ended with {server.process.returncode}")
-            break
+            raise ServerFailed(f"the server has ended with {server.process.returncode}")
         if restarted:
             watch.look(server)
     over.set()
-    for thread in producers + workers:
-        thread.join(timeout=120)
+    end = time.monotonic() + DRAIN_SECONDS
+    for thread in threads:
+        thread.join(timeout=max(0.0, end - time.monotonic()))
         if thread.is_alive():
-            ledger.complain("what was put is not all worked off two minutes after the end")
+            ledger.complain(f"what was put is not all worked off {DRAIN_SECONDS} s after the end")
     if not ledger.wrong and ledger.backlog() != 0:
         ledger.complain(f"{ledger.backlog()} tasks were acknowledged and never given to a worker")
-    ledger.wrong = ledger.wrong or watch.complaint()
-    if server.process.poll() is None and (code := server.stop()) != 0:
-        ledger.complain(f"the server ended with {code} when it was told to stop")
+
+
+def soak(program, seconds, folder):
+    server, ledger, watch = Server(program, folder), Ledger(), Watch()
+    try:
+        server.start()
+        load(server, ledger, watch, seconds)
+        ledger.wrong = ledger.wrong or watch.complaint()
+        server.stop()
+    except ServerFailed as failure:
+        ledger.complain(str(failure))
+    finally:
+        server.kill()
     memory = max(watch.memory, default=0) / 2**20
     print(f"{ledger.put} tasks put, {ledger.done} done, one restart, "
           f"at most {memory:.0f} MiB and {max(watch.files, default=0)} open files")

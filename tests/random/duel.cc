@@ -15,6 +15,9 @@ std::optional<Defeat> fight(const Duel& duel, const Sequence& sequence) {
   Witness witness(subject);
   for (std::size_t step = 0; step < sequence.size(); ++step) {
     const auto& operation = sequence[step];
+    if (duel.reopen && std::holds_alternative<LookStep>(operation.call)) {
+      subject.reopen(duel.reopen);
+    }
     const auto got = subject.run(operation);
     if (auto what = disagreement(reference.run(operation), got)) {
       return Defeat{step, std::move(*what)};

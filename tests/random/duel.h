@@ -17,6 +17,8 @@ using StoreFactory = std::function<std::unique_ptr<Store>()>;
 struct Duel {
   StoreFactory reference;
   StoreFactory subject;
+  // Closes the subject and opens it again: called before it is looked at as a whole.
+  std::function<std::unique_ptr<Store>(std::unique_ptr<Store>)> reopen = nullptr;
 };
 
 struct Defeat {

@@ -22,6 +22,7 @@ class Side {
   Answer run(const Operation& operation);
 
   Store& store() { return *store_; }
+  void reopen(const auto& reopened) { store_ = reopened(std::move(store_)); }
   TaskNumber number_of(const TaskId& id) const;
   // The last lease given for the task, as the store gave it; null if there was none.
   const Lease* last_lease(const TaskId& id) const;

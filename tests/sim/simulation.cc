@@ -54,10 +54,12 @@ std::optional<SimFailure> Simulation::run() {
 
 void Simulation::at(const Operation& operation) {
   now_ = operation.now;
+  const auto failed_reads = watched_.failed_reads();
   const auto answer = side_.run(operation);
   for (const auto& note : side_.complaints()) complain(note.text);
   // A read that failed says nothing.
-  const bool whole = !watched_.failed() || !std::holds_alternative<LookStep>(operation.call);
+  const bool readable = !watched_.failed() && watched_.failed_reads() == failed_reads;
+  const bool whole = readable || !std::holds_alternative<LookStep>(operation.call);
   if (whole) witness_.saw(operation, answer);
   const auto* put = std::get_if<PutStep>(&operation.call);
   const auto* first = answer.empty() ? nullptr : std::get_if<Failure>(&answer.front());

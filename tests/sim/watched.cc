@@ -133,7 +133,15 @@ auto Watched::change(const char* name, TimePoint now, Call call)
 template <class Call>
 auto Watched::ask(const char* name, const Call& call) -> decltype(call(std::declval<Store&>())) {
   auto got = call(*subject_.store);
+  const bool had_failed = failed_;
   const auto what = meaning(name, error_of(got));
+  if (what == Meaning::failure) ++failed_reads_;
+  // A read that cannot get its bytes fails alone: the store has failed only if it says so when
+  // nothing has to be read.
+  if (failed_ && !had_failed && !machine_.down()) {
+    const auto queues = subject_.store->queues(std::nullopt);
+    failed_ = !queues && queues.error().code == ErrorCode::unavailable;
+  }
   // No caller receives what a store answers on a machine that is down.
   if (what == Meaning::failure && got) return fail(ErrorCode::unavailable, "the machine is down");
   if (what != Meaning::answer) return got;

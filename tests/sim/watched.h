@@ -26,6 +26,8 @@ class Watched final : public Store {
 
   // The store answered `unavailable` and has to be opened again.
   bool failed() const { return failed_; }
+  // Reads that were answered `unavailable` or `corrupt`, whether the store has failed or goes on.
+  std::uint64_t failed_reads() const { return failed_reads_; }
   // The first thing that was wrong; empty: nothing so far.
   const std::string& complaint() const { return complaint_; }
 
@@ -99,6 +101,7 @@ class Watched final : public Store {
   std::set<std::uint32_t> told_epochs_;
   TimePoint moment_{};  // of the last change
   bool failed_ = false;
+  std::uint64_t failed_reads_ = 0;
   bool refusals_ = false;
   bool corruption_ = false;
 };

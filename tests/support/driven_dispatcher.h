@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/broker_driver.h"
+#include "tests/support/quiet_host.h"
 #include "worker/dispatcher.h"
 
 namespace millrace::worker {
@@ -23,11 +24,13 @@ class DispatcherTest : public ::testing::Test {
  protected:
   using Counts = std::map<std::string, std::size_t>;
 
-  Moment now_ = 1000s;
+  DispatcherTest() { now_ = 1000s; }
+
+  test::QuietHost host_;
+  Moment& now_ = host_.steady;
   test::LogLines logged_;
   WorkerOptions options_{.name = "w", .log = logged_.log()};
   std::vector<QueueHandlers> queues_;
-  RunHost host_{.now = [] { return test::t0; }, .steady = [this] { return now_; }};
   std::unique_ptr<Dispatcher> core_;
   std::vector<StoredEnd> stored_;
   std::uint64_t last_ = 0;

@@ -124,7 +124,11 @@ Result<Fired> ModelStore::fire(const Fire& tick, TimePoint now) {
   auto& schedule = found->second;
   if (schedule.paused) return fail(ErrorCode::conflict, "the schedule is paused");
   if (schedule.next != tick.nominal) return fail(ErrorCode::conflict, "fired already");
-  if (tick.next <= tick.nominal) return fail(ErrorCode::invalid, "the next tick must be later");
+  if (tick.seen && *tick.seen != schedule.updated_at) return fail(ErrorCode::conflict, "changed");
+  const TimePoint fires = tick.tick.value_or(tick.nominal);
+  if (fires < tick.nominal || tick.next <= fires) {
+    return fail(ErrorCode::invalid, "the next tick must be later");
+  }
   if (auto valid = validate(tick.task, now); !valid) return std::unexpected(valid.error());
   if (auto open = check_queue(tick.task.queue); !open) return std::unexpected(open.error());
 
@@ -134,7 +138,7 @@ Result<Fired> ModelStore::fire(const Fire& tick, TimePoint now) {
                           (schedule.overlap == Overlap::queue && is_waiting(last->task.state)));
   Fired fired;
   schedule.next = tick.next;
-  schedule.last = tick.nominal;
+  schedule.last = fires;
   if (skip) {
     ++schedule.skipped;
   } else {

@@ -18,12 +18,18 @@ class SlowFlushStore final : public ForwardingStore {
   std::atomic<int> begun = 0;  // flushes
   std::atomic<bool> may_end = true;
   std::optional<Error> failure = std::nullopt;  // of the next flush that ends
+  bool shared = false;                          // other processes change it, too
 
   void let_go() {
     may_end = true;
     may_end.notify_all();
   }
 
+  Traits traits() const override {
+    Traits traits = ForwardingStore::traits();
+    traits.several_processes = shared;
+    return traits;
+  }
   Result<void> flush() override {
     ++begun;
     may_end.wait(false);

@@ -20,10 +20,11 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-// Carries the available bytes to the other side; false: there will be no more.
-bool pump(int from, int to) {
+// Carries the available bytes to the other side, and counts them; false: there will be no more.
+bool pump(int from, int to, std::atomic<std::uint64_t>& count) {
   std::array<char, 16384> buffer;
   const ssize_t got = recv(from, buffer.data(), buffer.size(), 0);
+  if (got > 0) count += static_cast<std::uint64_t>(got);
   for (ssize_t sent = 0; sent < got;) {
     const ssize_t step =
         send(to, buffer.data() + sent, static_cast<std::size_t>(got - sent), MSG_NOSIGNAL);
@@ -89,9 +90,10 @@ void TcpProxy::carry(int client) {
   bool good = connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   std::array<pollfd, 2> ends = {pollfd{.fd = client, .events = POLLIN, .revents = 0},
                                 pollfd{.fd = server, .events = POLLIN, .revents = 0}};
+  std::atomic<std::uint64_t> sent = 0;
   while (good && !cut_ && poll(ends.data(), ends.size(), 1000) >= 0) {
-    if (ends[0].revents != 0) good = pump(client, server);
-    if (good && ends[1].revents != 0) good = pump(server, client);
+    if (ends[0].revents != 0) good = pump(client, server, sent);
+    if (good && ends[1].revents != 0) good = pump(server, client, sent_back_);
   }
   const std::scoped_lock lock(mutex_);
   open_.erase(place);

@@ -23,6 +23,9 @@ class TcpProxy {
   void cut();
   void heal() { cut_ = false; }
 
+  // Bytes that the port has sent to all clients so far.
+  std::uint64_t sent_back() const { return sent_back_; }
+
  private:
   void accept_all();
   void carry(int client);
@@ -32,6 +35,7 @@ class TcpProxy {
   std::uint16_t port_ = 0;
   std::atomic<bool> cut_ = false;
   std::atomic<bool> stopping_ = false;
+  std::atomic<std::uint64_t> sent_back_ = 0;
   std::mutex mutex_;
   std::list<std::pair<int, int>> open_;  // the two ends of each connection
   std::list<std::thread> carriers_;

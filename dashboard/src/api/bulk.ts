@@ -1,5 +1,5 @@
 import { get, part, post } from './client';
-import type { Moment, TaskError, TaskState } from './types';
+import { is_final, type Moment, type TaskError, type TaskState } from './types';
 
 export type BulkAction = 'cancel' | 'retry' | 'remove' | 'priority' | 'move';
 
@@ -49,5 +49,4 @@ export const bulks = (cursor?: string, signal?: AbortSignal) =>
   get<{ operations: BulkOperation[]; next?: string }>('v1/bulk', { cursor }, signal);
 export const cancel_bulk = (id: string, reason = '') => post<BulkOperation>(`v1/bulk/${part(id)}/cancel`, reason ? { reason } : {});
 
-export const bulk_ended = (operation: BulkOperation): boolean =>
-  ['completed', 'failed', 'dead', 'cancelled'].includes(operation.state);
+export const bulk_ended = (operation: BulkOperation): boolean => is_final(operation.state);

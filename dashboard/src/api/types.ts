@@ -16,6 +16,10 @@ export const states = [
 ] as const;
 export type TaskState = (typeof states)[number];
 
+// Nothing happens to a task in that state unless an operator acts.
+export const is_final = (state: TaskState): boolean =>
+  state === 'completed' || state === 'failed' || state === 'dead' || state === 'cancelled';
+
 export const scopes = ['put', 'work', 'read', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 

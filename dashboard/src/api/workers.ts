@@ -6,7 +6,7 @@ export interface QueueReport {
   processors: number; // that may work on it now
   most: number; // that ever may
   busy: number;
-  processed?: number;
+  handled?: number;
   errors?: number;
   retried?: number;
   busy_ms?: number;

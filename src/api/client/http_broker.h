@@ -5,15 +5,17 @@
 //     ids, so they are repeated automatically when the connection is lost, and a caller may repeat
 //     them; settling twice is answered `already`.
 //   * Concurrent requests of one caller may overtake each other.
-//   * Ask::deadline is checked before a request is sent. Ask::internal, memos, delivery notes and
-//     names that begin with $ are not available over HTTP: `invalid`.
+//   * Ask::deadline is checked before a request is sent. Ask::internal, names that begin with $ and
+//     TaskUpdate::delivery_attempt are for the process that owns the store, whose worker delivers
+//     webhooks: `invalid` here, since a client that wrote attempts would forge their record.
 //   * A refused key, and an answer that does not come from a Millrace server, are `invalid`; but
 //     `unavailable` if results or heartbeats were sent, because those stay valid.
 //   * A poll whose caller has left runs to its end; its tasks are given back.
 //   * A take waits for at most a minute. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
-//   * change_queue and change_schedule read and write in two steps. Only the changed fields of a
-//     queue are written; a schedule is replaced.
+//   * change_queue and change_schedule read and write in two requests. Only the fields that change
+//     are written, so edits of other fields in between stay. They are decided again if the server
+//     answers 409 and has another value by then.
 //   * Counters by state and priority: see wire/answers.h.
 #pragma once
 
@@ -31,11 +33,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "access/key.h"
 #include "api/wire/answers.h"
 #include "api/wire/bulk.h"
 #include "api/wire/events.h"
 #include "api/wire/history.h"
-#include "api/wire/keys.h"
 #include "broker/broker.h"
 #include "broker/events.h"
 #include "broker/history.h"
@@ -141,8 +143,10 @@ class HttpBroker final : public Broker, public Schedules {
   Traits traits() override;
 
   // ---- What only a server has ----
-  void keys(Ask ask, Completion<std::vector<wire::KeyInfo>> done);
-  void create_key(Ask ask, wire::KeyInfo wanted, Completion<wire::KeyInfo> done);
+  // Pauses or resumes a schedule in one request, whatever else is changed meanwhile.
+  void pause_schedule(Ask ask, std::string name, bool paused, Completion<Schedule> done);
+  void keys(Ask ask, Completion<std::vector<access::Key>> done);
+  void create_key(Ask ask, access::KeyRequest wanted, Completion<access::MadeKey> done);
   void revoke_key(Ask ask, std::string id, bool force, Completion<void> done);
 
   // The HTTP status of the last answer; 0: there was none. Lets a caller tell a server that is away
@@ -169,6 +173,8 @@ class HttpBroker final : public Broker, public Schedules {
   struct PutJob;    // a put under way
   struct WorkJob;   // a WorkOrder under way
   struct StateJob;  // one request per task, for many tasks
+  template <class T>
+  struct Edit;  // a change of a queue or a schedule under way
   using Reply = outgoing::HttpReply;
   using OneState = std::move_only_function<void(std::size_t, Completion<TaskState>)>;
 
@@ -199,6 +205,10 @@ class HttpBroker final : public Broker, public Schedules {
   void next_work(std::shared_ptr<WorkJob> job);
   // Gives back the tasks of an answer that came too late.
   void give_back_unread(std::string_view answer);
+
+  // ---- Queues and schedules (http_queues.cc) ----
+  template <class T>
+  void try_edit(std::shared_ptr<Edit<T>> edit);
 
   // ---- Tasks (http_tasks.cc) ----
   void await_more(Ask ask, TaskRef task, Duration left, Completion<Task> done);

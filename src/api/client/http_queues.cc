@@ -1,5 +1,7 @@
 // Queues and schedules.
 #include <fmt/format.h>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "api/client/http_broker.h"
@@ -12,6 +14,57 @@ namespace millrace {
 
 using client::queue_target;
 using client::schedule_target;
+
+namespace {
+
+Result<std::string> patch_of(std::string_view from, std::string_view to) {
+  auto patch = wire::difference(from, to);
+  if (!patch) return std::unexpected(std::move(patch.error().error));
+  return std::move(*patch);
+}
+
+}  // namespace
+
+// ---- Changes ----
+
+// Read, decided on, and written as a patch of what changes.
+template <class T>
+struct HttpBroker::Edit {
+  Ask ask = {};
+  std::string target = {};
+  Result<T> (*read)(std::string_view) = nullptr;
+  // Decides: what to change of this.
+  std::move_only_function<Result<std::string>(const T&)> patch = {};
+  Completion<T> done = {};
+  std::optional<T> seen = std::nullopt;         // what was last decided on
+  std::optional<Error> refusal = std::nullopt;  // the conflict that the last try met
+  int tries = 0;
+};
+
+// A conflict although nothing has changed has another reason, and trying again would not help.
+template <class T>
+void HttpBroker::try_edit(std::shared_ptr<Edit<T>> edit) {
+  constexpr int most_tries = 5;  // the server itself has tried ten times by then
+  if (edit->tries++ == most_tries) return edit->done(std::unexpected(std::move(*edit->refusal)));
+  auto written = [this, edit](Result<T> result) {
+    if (result || result.error().code != ErrorCode::conflict) return edit->done(std::move(result));
+    edit->refusal = std::move(result.error());
+    try_edit(edit);
+  };
+  auto found = [this, edit, written = std::move(written)](Result<T> result) mutable {
+    if (!result) return edit->done(std::move(result));
+    if (edit->refusal && edit->seen == *result) {
+      return edit->done(std::unexpected(std::move(*edit->refusal)));
+    }
+    auto patch = edit->patch(*result);
+    if (!patch) return edit->done(std::unexpected(std::move(patch.error())));
+    if (*patch == "{}") return edit->done(std::move(result));  // nothing is written
+    edit->seen = std::move(*result);
+    call<T>(edit->ask, {.method = "PATCH", .target = edit->target, .body = std::move(*patch)},
+            edit->read, std::move(written));
+  };
+  call<T>(edit->ask, {.target = edit->target}, edit->read, std::move(found));
+}
 
 // ---- Queues ----
 
@@ -28,8 +81,8 @@ void HttpBroker::queues(Ask ask, std::optional<QueueRef> queue,
          const auto read = one ? wire::queue_view_from : wire::queue_views_from;
          call<std::vector<QueueView>>(
              ask, std::move(stats),
-             [read, text = std::move(shown->body)](std::string_view body) {
-               return read(text, body);
+             [read, text = std::move(shown->body)](std::string_view counted) {
+               return read(text, counted);
              },
              std::move(done));
        });
@@ -45,18 +98,16 @@ void HttpBroker::put_queue(Ask ask, QueueSettings settings, PutQueue mode, Compl
 }
 
 void HttpBroker::change_queue(Ask ask, QueueRef queue, QueueChange change, Completion<Queue> done) {
-  Request read{.target = queue_target(queue)};
-  auto then = [this, ask, queue, change = std::move(change),
-               done = std::move(done)](Result<Queue> found) mutable {
-    if (!found) return done(std::move(found));
-    QueueSettings settings = found->settings;
-    if (auto good = change(settings); !good) return done(std::unexpected(std::move(good.error())));
-    auto patch = wire::difference(wire::queue_text(found->settings), wire::queue_text(settings));
-    if (!patch) return done(std::unexpected(std::move(patch.error().error)));
-    call<Queue>(ask, {.method = "PATCH", .target = queue_target(queue), .body = std::move(*patch)},
-                wire::queue_from, std::move(done));
+  auto edit = std::make_shared<Edit<Queue>>();
+  edit->ask = ask, edit->target = queue_target(queue);
+  edit->read = wire::queue_from;
+  edit->patch = [change = std::move(change)](const Queue& found) mutable -> Result<std::string> {
+    QueueSettings settings = found.settings;
+    if (auto good = change(settings); !good) return std::unexpected(std::move(good.error()));
+    return patch_of(wire::queue_text(found.settings), wire::queue_text(settings));
   };
-  call<Queue>(ask, std::move(read), wire::queue_from, std::move(then));
+  edit->done = std::move(done);
+  try_edit(std::move(edit));
 }
 
 void HttpBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) {
@@ -98,19 +149,27 @@ void HttpBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode,
 
 void HttpBroker::change_schedule(Ask ask, std::string name, ScheduleChange change,
                                  Completion<Schedule> done) {
-  Request read{.target = schedule_target(name)};
-  auto then = [this, ask, name = std::move(name), change = std::move(change),
-               done = std::move(done)](Result<Schedule> found) mutable {
-    if (!found) return done(std::move(found));
-    if (auto good = change(*found); !good) return done(std::unexpected(std::move(good.error())));
-    if (found->name != name) {
-      return done(fail(
-          ErrorCode::invalid,
-          fmt::format("schedule {} cannot get another name; create a new one", in_quotes(name))));
+  auto edit = std::make_shared<Edit<Schedule>>();
+  edit->ask = ask, edit->target = schedule_target(name);
+  edit->read = wire::schedule_from;
+  edit->patch = [change = std::move(change)](const Schedule& found) mutable -> Result<std::string> {
+    Schedule schedule = found;
+    if (auto good = change(schedule); !good) return std::unexpected(std::move(good.error()));
+    if (schedule.name != found.name) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("schedule {} cannot get another name; create a new one",
+                              in_quotes(found.name)));
     }
-    put_schedule(ask, std::move(*found), PutQueue::replace, std::move(done));
+    return patch_of(wire::schedule_text(found), wire::schedule_text(schedule));
   };
-  call<Schedule>(ask, std::move(read), wire::schedule_from, std::move(then));
+  edit->done = std::move(done);
+  try_edit(std::move(edit));
+}
+
+void HttpBroker::pause_schedule(Ask ask, std::string name, bool paused, Completion<Schedule> done) {
+  call<Schedule>(ask,
+                 {.method = "POST", .target = schedule_target(name, paused ? "/pause" : "/resume")},
+                 wire::schedule_from, std::move(done));
 }
 
 void HttpBroker::remove_schedule(Ask ask, std::string name, Completion<void> done) {

@@ -10,6 +10,8 @@
 #include <exception>
 #include <utility>
 
+#include "core/ensure.h"
+
 namespace millrace::api {
 
 namespace {
@@ -318,6 +320,7 @@ void Connection::shake_hands() {
 // Writes what the socket takes now and keeps the rest. Ends the connection if the peer is gone.
 void Connection::transmit(std::string_view text, std::string body) {
   if (writing_) {
+    ensure(tail_.empty(), "a body was to be sent behind another one that waits");
     out_.append(text);
     tail_ = std::move(body);
     return;

@@ -10,8 +10,8 @@
 namespace millrace::api {
 namespace {
 
-// Pieces are read on the thread that applies rounds, and written as text on the listener's thread;
-// the next piece is read while the last one is being sent.
+// Pieces are read on a thread for reads, beside the rounds, and written as text on the listener's
+// thread; the next piece is read while the last one is being sent.
 class ExportStream : public std::enable_shared_from_this<ExportStream> {
  public:
   explicit ExportStream(CallPtr call) : call_(std::move(call)) {}
@@ -40,10 +40,10 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
 
   void read() {
     const auto self = shared_from_this();
-    call_->broker->with_store<bool>(
+    call_->broker->read<bool>(
         call_->ask(),
-        [self](Store& store, TimePoint now) { return self->exporter_.read(store, now); },
-        [self](const Result<bool>& more) { self->piece_read(more); });
+        [self](Reader& reader, TimePoint now) { return self->exporter_.read(reader, now); },
+        [self](const Result<bool>& more) { self->piece_read(more); }, ReadCost::walk);
   }
 
   void piece_read(const Result<bool>& more) {

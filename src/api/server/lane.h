@@ -112,10 +112,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // catches what the handler throws.
   template <class Call>
   void dispatch(Call&& call) {
-    ++dispatching_;
+    const Dispatching until_it_returns(*this);
     call();
-    --dispatching_;
-    deliver();
   }
 
   // Lets a connection read a little later; ends the process if there is no memory for that. Asio
@@ -130,6 +128,22 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::string& scratch() { return scratch_; }  // where a response is put together
 
  private:
+  // A call into the handler. What it answered is delivered even if it throws: no other thread wakes
+  // the lane for that.
+  class Dispatching {
+   public:
+    explicit Dispatching(Lane& lane) : lane_(lane) { ++lane_.dispatching_; }
+    Dispatching(const Dispatching&) = delete;
+    Dispatching& operator=(const Dispatching&) = delete;
+    ~Dispatching() {
+      --lane_.dispatching_;
+      lane_.deliver();
+    }
+
+   private:
+    Lane& lane_;
+  };
+
   using Timer = boost::asio::basic_waitable_timer<
       std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
 

@@ -40,8 +40,21 @@ std::string write_view(const QueueView& view) {
   return wire::view_of(view);
 }
 
-void show_named(CallPtr call, const Queue& queue, unsigned status) {
-  show_queue(std::move(call), queue.settings.name, status, write_view);
+// Shows a queue as it was stored, with its counters of now. The change is stored, so whatever
+// becomes of reading the counters, that is the answer: without them they are zero, as those of a
+// new queue are.
+void show_stored(CallPtr call, Queue queue, unsigned status) {
+  QueueView stored{.queue = std::move(queue)};
+  if (status == 201) return call->answer(write_view(stored), status);
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  const std::string name = stored.queue.settings.name;
+  auto then = [call = std::move(call), stored = std::move(stored),
+               status](Result<std::vector<QueueView>> now) mutable {
+    if (now && !now->empty()) stored.counts = std::move(now->front().counts);
+    call->answer(write_view(stored), status);
+  };
+  broker.queues(ask, name, std::move(then));
 }
 
 void list_all(CallPtr call, bool stats) {
@@ -63,8 +76,8 @@ void store_queue(CallPtr call, QueueSettings settings, PutQueue mode, unsigned s
               [settings = std::move(settings), mode, status](CallPtr back) mutable {
                 Broker& broker = *back->broker;
                 const Ask ask = back->ask();
-                auto then = [status](CallPtr again, const Queue& queue) {
-                  show_named(std::move(again), queue, status);
+                auto then = [status](CallPtr again, Queue queue) {
+                  show_stored(std::move(again), std::move(queue), status);
                 };
                 broker.put_queue(ask, std::move(settings), mode,
                                  answered<Queue>(std::move(back), std::move(then)));
@@ -77,8 +90,8 @@ void change(CallPtr call, Change change) {
   with_queue(std::move(call), [change = std::move(change)](CallPtr back, QueueRef queue) mutable {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
-    auto then = [](CallPtr again, const Queue& changed) {
-      show_named(std::move(again), changed, 200);
+    auto then = [](CallPtr again, Queue changed) {
+      show_stored(std::move(again), std::move(changed), 200);
     };
     broker.change_queue(ask, std::move(queue), std::move(change),
                         answered<Queue>(std::move(back), std::move(then)));
@@ -160,7 +173,9 @@ void change_queue(CallPtr call) {
     };
     broker.change_queue(ask, std::move(queue), std::move(change),
                         [refused, call = std::move(back)](Result<Queue> result) mutable {
-                          if (result) return show_named(std::move(call), *result, 200);
+                          if (result) {
+                            return show_stored(std::move(call), std::move(*result), 200);
+                          }
                           if (*refused) return call->refuse(**refused);
                           call->refuse(result.error());
                         });

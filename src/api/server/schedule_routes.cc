@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <expected>
 #include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "api/server/handlers.h"
 #include "api/wire/put.h"
@@ -36,46 +40,109 @@ void with_schedule(CallPtr call, Then then) {
                    answered<std::vector<Schedule>>(std::move(call), std::move(found)));
 }
 
-// The same, but looks the schedule up only if the key is restricted.
+// Whether the key may touch a schedule, asked in the same step as the change: the schedule may have
+// got another queue since it was found.
+class Guard {
+ public:
+  // `seen`: the queue that was checked when the schedule was found.
+  explicit Guard(const Call& call, std::optional<QueueRef> seen = std::nullopt)
+      : principal_(call.principal), seen_(std::move(seen)) {}
+
+  Result<void> operator()(const Schedule& stored) const {
+    if (may_touch(stored.task.queue)) return {};
+    return refuse({.status = 403,
+                   .code = "forbidden",
+                   .detail = "this key may not touch the queue of the schedule's task"});
+  }
+  bool may_touch(const QueueRef& queue) const {
+    if (!principal_.restricted() || queue == seen_) return true;
+    const auto* name = std::get_if<std::string>(&queue);
+    return name != nullptr && principal_.may_touch(*name);
+  }
+  // The broker's errors have no status and no field, so the problem is kept beside them.
+  std::unexpected<Error> refuse(Problem problem) const {
+    *refused_ = std::move(problem);
+    return fail(ErrorCode::invalid, (*refused_)->detail);
+  }
+  // Handles the broker's answer, on the thread of the connection.
+  template <class T, class Then>
+  Completion<T> answered(CallPtr call, Then then) const {
+    auto next = [refused = refused_, then = std::move(then)](CallPtr back,
+                                                             Result<T> result) mutable {
+      if (!result && *refused) return back->refuse(std::move(**refused));
+      if (!result) return back->refuse(result.error());
+      if constexpr (std::is_void_v<T>) {
+        then(std::move(back));
+      } else {
+        then(std::move(back), std::move(*result));
+      }
+    };
+    return [done = api::answered<Result<T>>(std::move(call), std::move(next))](
+               Result<T> result) mutable {
+      done(Result<Result<T>>(std::in_place, std::move(result)));
+    };
+  }
+
+ private:
+  Principal principal_;
+  std::optional<QueueRef> seen_;
+  std::shared_ptr<std::optional<Problem>> refused_ = std::make_shared<std::optional<Problem>>();
+};
+
+// Goes on with the name of the schedule in the path and a Guard for it. Looks the schedule up only
+// if the key is restricted.
 template <class Then>
-void with_schedule_name(CallPtr call, Then then) {
+void with_guard(CallPtr call, Then then) {
   if (!call->query_is_good()) return;
   if (!call->restricted()) {
+    Guard guard(*call);
     std::string name = call->path[0];
-    return then(std::move(call), std::move(name));
+    return then(std::move(call), std::move(name), std::move(guard));
   }
   with_schedule(std::move(call), [then = std::move(then)](CallPtr back, Schedule schedule) mutable {
-    then(std::move(back), std::move(schedule.name));
+    Guard guard(*back, std::move(schedule.task.queue));
+    then(std::move(back), std::move(schedule.name), std::move(guard));
   });
 }
 
-void store_schedule(CallPtr call, Schedule schedule, PutQueue mode, unsigned status) {
+void store_schedule(CallPtr call, Schedule schedule, PutQueue mode, Guard guard, unsigned status) {
   std::vector<QueueRef> queues{schedule.task.queue};
   with_queues(std::move(call), std::move(queues),
-              [schedule = std::move(schedule), mode, status](CallPtr back) mutable {
+              [schedule = std::move(schedule), mode, guard = std::move(guard),
+               status](CallPtr back) mutable {
                 LocalBroker& broker = *back->broker;
                 const Ask ask = back->ask();
                 auto then = [status](CallPtr again, const Schedule& stored) {
                   answer_schedule(std::move(again), stored, status);
                 };
-                broker.put_schedule(ask, std::move(schedule), mode,
-                                    answered<Schedule>(std::move(back), std::move(then)));
+                broker.put_schedule(ask, std::move(schedule), mode, guard,
+                                    guard.answered<Schedule>(std::move(back), std::move(then)));
               });
 }
 
-void set_paused(CallPtr call, bool paused) {
-  with_schedule_name(std::move(call), [paused](CallPtr back, std::string name) {
+// Changes the schedule of the path in one step and shows what became of it.
+template <class Change>
+void change(CallPtr call, Change change) {
+  with_guard(std::move(call), [change = std::move(change)](CallPtr back, std::string name,
+                                                           Guard guard) mutable {
     LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
-    ScheduleChange change = [paused](Schedule& schedule) -> Result<void> {
-      schedule.paused = paused;
-      return {};
+    ScheduleChange guarded = [guard, change = std::move(change)](Schedule& schedule) mutable {
+      auto good = guard(schedule);
+      return good ? change(schedule, guard) : good;
     };
     auto then = [](CallPtr again, const Schedule& stored) {
       answer_schedule(std::move(again), stored, 200);
     };
-    broker.change_schedule(ask, std::move(name), std::move(change),
-                           answered<Schedule>(std::move(back), std::move(then)));
+    broker.change_schedule(ask, std::move(name), std::move(guarded),
+                           guard.answered<Schedule>(std::move(back), std::move(then)));
+  });
+}
+
+void set_paused(CallPtr call, bool paused) {
+  change(std::move(call), [paused](Schedule& schedule, const Guard&) -> Result<void> {
+    schedule.paused = paused;
+    return {};
   });
 }
 
@@ -150,7 +217,9 @@ void list_schedules(CallPtr call) {
 void create_schedule(CallPtr call) {
   if (!call->query_is_good()) return;
   auto schedule = call->good(wire::read_schedule(call->request.body, {}));
-  if (schedule) store_schedule(std::move(call), std::move(*schedule), PutQueue::create, 201);
+  if (!schedule) return;
+  Guard guard(*call);
+  store_schedule(std::move(call), std::move(*schedule), PutQueue::create, std::move(guard), 201);
 }
 
 void get_schedule(CallPtr call) {
@@ -164,74 +233,63 @@ void replace_schedule(CallPtr call) {
   if (!call->query_is_good()) return;
   auto schedule = call->good(wire::read_schedule(call->request.body, call->path[0]));
   if (!schedule) return;
+  auto store = [schedule = std::move(*schedule)](CallPtr back, Guard guard) mutable {
+    store_schedule(std::move(back), std::move(schedule), PutQueue::replace, std::move(guard), 200);
+  };
   if (!call->restricted()) {
-    return store_schedule(std::move(call), std::move(*schedule), PutQueue::replace, 200);
+    Guard guard(*call);
+    return store(std::move(call), std::move(guard));
   }
   // If the schedule exists, the key must also be allowed to touch its present queue.
   LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   std::string name = call->path[0];
-  broker.schedules(ask, std::move(name),
-                   [call = std::move(call),
-                    schedule = std::move(*schedule)](Result<std::vector<Schedule>> found) mutable {
-                     if (!found && found.error().code != ErrorCode::not_found) {
-                       return call->refuse(found.error());
-                     }
-                     std::vector<QueueRef> queues;
-                     if (found && !found->empty()) queues.push_back(found->front().task.queue);
-                     with_queues(std::move(call), std::move(queues),
-                                 [schedule = std::move(schedule)](CallPtr back) mutable {
-                                   store_schedule(std::move(back), std::move(schedule),
-                                                  PutQueue::replace, 200);
-                                 });
-                   });
+  auto found = [call = std::move(call),
+                store = std::move(store)](Result<std::vector<Schedule>> schedules) mutable {
+    if (!schedules && schedules.error().code != ErrorCode::not_found) {
+      return call->refuse(schedules.error());
+    }
+    std::vector<QueueRef> queues;
+    if (schedules && !schedules->empty()) queues.push_back(schedules->front().task.queue);
+    Guard guard(*call, queues.empty() ? std::nullopt : std::optional(queues.front()));
+    with_queues(std::move(call), std::move(queues),
+                [guard = std::move(guard), store = std::move(store)](CallPtr back) mutable {
+                  store(std::move(back), std::move(guard));
+                });
+  };
+  broker.schedules(ask, std::move(name), std::move(found));
 }
 
 void change_schedule(CallPtr call) {
   if (auto wrong = wire::merged("{}", call->request.body, {}); !wrong) {
     return call->refuse(wrong.error());
   }
-  auto refused = std::make_shared<std::optional<Problem>>();
-  with_schedule_name(std::move(call), [refused](CallPtr back, std::string name) {
-    LocalBroker& broker = *back->broker;
-    const Ask ask = back->ask();
-    ScheduleChange change = [refused, patch = back->request.body,
-                             principal = back->principal](Schedule& schedule) -> Result<void> {
-      auto patched = wire::patched(schedule, patch);
-      if (!patched) {
-        *refused = problem_of(patched.error());
-        return std::unexpected(patched.error().error);
-      }
-      const auto* queue = std::get_if<std::string>(&patched->task.queue);
-      if (principal.restricted() && patched->task.queue != schedule.task.queue &&
-          (queue == nullptr || !principal.may_touch(*queue))) {
-        *refused = Problem{.status = 403,
-                           .code = "forbidden",
-                           .detail = "this key may not touch the queue of the changed task"};
-        return fail(ErrorCode::invalid, (*refused)->detail);
-      }
-      schedule.rule = std::move(patched->rule), schedule.task = std::move(patched->task);
-      schedule.overlap = patched->overlap, schedule.missed = patched->missed;
-      schedule.missed_most = patched->missed_most, schedule.jitter = patched->jitter;
-      schedule.paused = patched->paused;
-      return {};
-    };
-    broker.change_schedule(ask, std::move(name), std::move(change),
-                           [refused, call = std::move(back)](Result<Schedule> result) mutable {
-                             if (result) return answer_schedule(std::move(call), *result, 200);
-                             if (*refused) return call->refuse(**refused);
-                             call->refuse(result.error());
-                           });
-  });
+  std::string patch = call->request.body;
+  change(
+      std::move(call),
+      [patch = std::move(patch)](Schedule& schedule, const Guard& guard) -> Result<void> {
+        auto patched = wire::patched(schedule, patch);
+        if (!patched) return guard.refuse(problem_of(patched.error()));
+        if (patched->task.queue != schedule.task.queue && !guard.may_touch(patched->task.queue)) {
+          return guard.refuse({.status = 403,
+                               .code = "forbidden",
+                               .detail = "this key may not touch the queue of the changed task"});
+        }
+        schedule.rule = std::move(patched->rule), schedule.task = std::move(patched->task);
+        schedule.overlap = patched->overlap, schedule.missed = patched->missed;
+        schedule.missed_most = patched->missed_most, schedule.jitter = patched->jitter;
+        schedule.paused = patched->paused;
+        return {};
+      });
 }
 
 void remove_schedule(CallPtr call) {
-  with_schedule_name(std::move(call), [](CallPtr back, std::string name) {
+  with_guard(std::move(call), [](CallPtr back, std::string name, Guard guard) {
     LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
-    broker.remove_schedule(ask, std::move(name), answered<void>(std::move(back), [](CallPtr again) {
-                             again->answer(HttpResponse{.status = 204});
-                           }));
+    auto then = [](CallPtr again) { again->answer(HttpResponse{.status = 204}); };
+    broker.remove_schedule(ask, std::move(name), guard,
+                           guard.answered<void>(std::move(back), std::move(then)));
   });
 }
 
@@ -244,15 +302,16 @@ void resume_schedule(CallPtr call) {
 }
 
 void run_schedule(CallPtr call) {
-  with_schedule_name(std::move(call), [](CallPtr back, std::string name) {
+  with_guard(std::move(call), [](CallPtr back, std::string name, Guard guard) {
     LocalBroker& broker = *back->broker;
     const Ask ask = back->ask();
-    broker.run_schedule(ask, std::move(name),
-                        answered<Put>(std::move(back), [](CallPtr again, const Put& put) {
-                          std::string out;
-                          wire::append(out, put);
-                          again->answer(std::move(out), 201);
-                        }));
+    auto then = [](CallPtr again, const Put& put) {
+      std::string out;
+      wire::append(out, put);
+      again->answer(std::move(out), 201);
+    };
+    broker.run_schedule(ask, std::move(name), guard,
+                        guard.answered<Put>(std::move(back), std::move(then)));
   });
 }
 

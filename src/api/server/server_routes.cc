@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "access/key_text.h"
 #include "api/server/handlers.h"
-#include "api/server/key_words.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
 #include "api/wire/work.h"
@@ -83,13 +83,13 @@ void list_keys(CallPtr call) {
   LocalBroker& broker = *call->broker;
   keys.list(broker, answered<std::vector<access::Key>>(
                         std::move(call), [](CallPtr back, const std::vector<access::Key>& all) {
-                          back->answer(text_of(all));
+                          back->answer(access::text_of(all));
                         }));
 }
 
 void create_key(CallPtr call) {
   if (!may_manage_keys(*call)) return;
-  const auto request = call->good(read_key_request(call->request.body));
+  const auto request = call->good(access::read_key_request(call->request.body));
   if (!request) return;
   StoredKeys& keys = *call->options.keys;
   LocalBroker& broker = *call->broker;
@@ -97,7 +97,7 @@ void create_key(CallPtr call) {
   keys.create(
       broker, std::move(by), *request,
       answered<access::MadeKey>(std::move(call), [](CallPtr back, const access::MadeKey& made) {
-        back->answer(text_of(made), 201);
+        back->answer(access::text_of(made), 201);
       }));
 }
 

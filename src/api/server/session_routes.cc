@@ -2,9 +2,9 @@
 #include <array>
 #include <utility>
 
+#include "access/key_text.h"
 #include "api/server/action_log.h"
 #include "api/server/handlers.h"
-#include "api/server/key_words.h"
 #include "api/server/stored_sessions.h"
 #include "api/wire/text_reader.h"
 #include "api/wire/text_writer.h"
@@ -28,15 +28,15 @@ std::string text_of_visit(const Visit& visit) {
   wire::append(writer.key("needs_key"), visit.needs_key);
   wire::append(writer.key("signed_in"), visit.signed_in);
   if (visit.key) {
-    append_rights(writer, visit.key->about.scopes, visit.key->about.queues);
+    access::append_rights(writer, visit.key->about.scopes, visit.key->about.queues);
     wire::TextWriter key(writer.key("key"));
     key("id", visit.key->id), key("name", visit.key->about.name);
     key.close();
   } else if (visit.needs_key) {
-    append_rights(writer, {}, {});
+    access::append_rights(writer, {}, {});
   } else {
     constexpr std::array all = {Scope::put, Scope::work, Scope::read, Scope::admin};
-    append_rights(writer, access::Scopes(all), {});
+    access::append_rights(writer, access::Scopes(all), {});
   }
   writer("expires", visit.expires);
   writer.close();

@@ -43,13 +43,6 @@ std::vector<QueueRef> followed_in(const WorkOrder& order) {
   return queues;
 }
 
-std::vector<TaskId> tasks_of(const WorkOrder& order) {
-  std::vector<TaskId> tasks;
-  for (const Report& report : order.reports) tasks.push_back(report.id);
-  for (const Extension& extension : order.extensions) tasks.push_back(extension.id);
-  return tasks;
-}
-
 // A report is refused if the key may not touch the queue of a follow-up; the error's field is
 // `follow_ups`.
 template <class Go>
@@ -63,7 +56,9 @@ void with_follow_ups(CallPtr call, WorkOrder order, Go go) {
       "follow_ups");
 }
 
-// Tokens can be guessed, so a restricted key must also be allowed to touch the tasks.
+// Tokens can be guessed, so a restricted key must also be allowed to touch the tasks. The broker
+// remembers the queues of most leases: only the others are read, since reads may have to wait for
+// long lists, and heartbeats must not.
 template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
   auto go = [then](CallPtr back, WorkOrder ordered) {
@@ -73,15 +68,17 @@ void order_work(CallPtr call, WorkOrder order, Then then) {
     broker.work(ask, std::move(ordered), answered<WorkResult>(std::move(back), then));
   };
   if (!call->restricted()) return go(std::move(call), std::move(order));
-  auto tasks = tasks_of(order);
-  with_tasks(std::move(call), std::move(tasks),
-             [go, order = std::move(order)](CallPtr back) mutable {
-               auto queues = taken_from(order);
-               with_queues(std::move(back), std::move(queues),
-                           [go, order = std::move(order)](CallPtr again) mutable {
-                             with_follow_ups(std::move(again), std::move(order), go);
-                           });
-             });
+  auto leases = call->broker->queues_of_leases(order);
+  auto queues = taken_from(order);
+  queues.insert(queues.end(), leases.queues.begin(), leases.queues.end());
+  auto follow = [go, order = std::move(order)](CallPtr back) mutable {
+    with_follow_ups(std::move(back), std::move(order), go);
+  };
+  with_queues(
+      std::move(call), std::move(queues),
+      [tasks = std::move(leases.unknown), follow = std::move(follow)](CallPtr back) mutable {
+        with_tasks(std::move(back), std::move(tasks), std::move(follow));
+      });
 }
 
 template <class T>

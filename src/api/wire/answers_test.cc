@@ -260,6 +260,33 @@ TEST(Answers, a_change_of_settings_is_said_by_what_differs) {
   EXPECT_FALSE(difference("{}", "[]"));
 }
 
+TEST(Answers, the_difference_of_schedules_is_a_patch_between_them) {
+  Schedule from{.name = "s", .rule = {.cron = "0 3 * * *", .zone = "Europe/Berlin"}};
+  from.task = {.queue = "q", .payload = "old", .content_type = "text/plain", .tags = {"a"}};
+  from.paused = true, from.jitter = 5s;
+  const auto changed = [&](auto change) {
+    Schedule to = from;
+    change(to);
+    const auto patch = difference(schedule_text(from), schedule_text(to));
+    EXPECT_TRUE(patch);
+    const auto read = patched(from, *patch);
+    EXPECT_TRUE(read) << *patch;
+    if (read) EXPECT_EQ(schedule_text(*read), schedule_text(to)) << *patch;
+    return *patch;
+  };
+  EXPECT_EQ(changed([](Schedule&) {}), "{}");
+  EXPECT_EQ(changed([](Schedule& to) { to.rule.cron = "0 4 * * *"; }),
+            R"({"rule":{"cron":"0 4 * * *"}})");
+  EXPECT_EQ(changed([](Schedule& to) { to.paused = false; }), R"({"paused":null})");
+  // A patch of the payload removes the content type, so it is repeated.
+  EXPECT_EQ(changed([](Schedule& to) { to.task.payload = "new"; }),
+            R"({"task":{"payload_text":"new","content_type":"text/plain"}})");
+  changed([](Schedule& to) { to.task.payload = "null", to.task.content_type = {}; });
+  changed([](Schedule& to) { to.task.payload = "{}", to.task.content_type = {}; });
+  changed([](Schedule& to) { to.rule = {.every = 5min, .anchor = t0}; });
+  changed([](Schedule& to) { to.task.tags.clear(), to.task.queue = QueueNumber{7}; });
+}
+
 TEST(Answers, statistics_and_settings_become_one_view) {
   QueueView view{.queue = {.settings = test::queue("q", {.number = QueueNumber{4}}),
                            .created_at = t0,

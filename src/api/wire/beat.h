@@ -14,7 +14,7 @@ namespace millrace::wire {
 void fields(A<QueueReport> auto& of, auto& visit) {
   visit("queue", required(of.queue)), visit("processors", always(of.processors));
   visit("most", always(of.most)), visit("busy", always(of.busy));
-  visit("processed", of.processed), visit("errors", of.errors), visit("retried", of.retried);
+  visit("handled", of.handled), visit("errors", of.errors), visit("retried", of.retried);
   visit("busy_ms", of.busy_time), visit("last_error", of.last_error);
 }
 // All fields but the name of the worker, which is in the path, or beside the report in a view.

@@ -14,7 +14,7 @@ WorkerReport full() {
                       .processors = 3,
                       .most = 5,
                       .busy = 2,
-                      .processed = 100,
+                      .handled = 100,
                       .errors = 7,
                       .retried = 6,
                       .busy_time = 1500ms,
@@ -28,7 +28,7 @@ TEST(Beat, a_report_is_read_as_it_was_written) {
   append(text, full());
   EXPECT_EQ(text,
             R"({"processors":8,"queues":[{"queue":"emails","processors":3,"most":5,"busy":2,)"
-            R"("processed":100,"errors":7,"retried":6,"busy_ms":1500,"last_error":"no \"route\""},)"
+            R"("handled":100,"errors":7,"retried":6,"busy_ms":1500,"last_error":"no \"route\""},)"
             R"({"queue":"images","processors":0,"most":0,"busy":0}],"stopping":true})");
   const auto read = read_report(text, "w");
   ASSERT_TRUE(read);

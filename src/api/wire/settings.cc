@@ -145,6 +145,18 @@ std::vector<Member> merge(std::vector<Member> target, std::vector<Member> patch,
   return target;
 }
 
+// What merging a changed member into the old ones would remove: a patch must repeat it.
+std::vector<std::string_view> removed_by(const std::vector<Member>& old_members,
+                                         const std::vector<Member>& new_members) {
+  std::vector<std::string_view> removed;
+  for (const Member& member : new_members) {
+    const auto old = std::ranges::find(old_members, member.key, &Member::key);
+    if (old != old_members.end() && old->value == member.value) continue;
+    for (const std::string_view key : replaced_by(member.key)) removed.push_back(key);
+  }
+  return removed;
+}
+
 std::string text_of_members(const std::vector<Member>& members) {
   std::string out = "{";
   for (const Member& member : members) {
@@ -270,9 +282,10 @@ Read<std::string> difference(std::string_view from, std::string_view to) {
       writer.raw(old.key, "null");
     }
   }
+  const std::vector<std::string_view> removed = removed_by(old_members, new_members);
   for (const Member& member : new_members) {
     const auto old = std::ranges::find(old_members, member.key, &Member::key);
-    if (old == old_members.end()) {
+    if (old == old_members.end() || std::ranges::count(removed, member.key) != 0) {
       writer.raw(member.key, member.value);
     } else if (old->value == member.value) {
       continue;

@@ -145,6 +145,32 @@ Notes decode_notes(std::string_view bytes) {
   return notes;
 }
 
+std::size_t result_end(std::string_view begin, std::size_t size) {
+  ByteReader in(begin);
+  std::uint32_t result = 0;
+  read(in, result);
+  return std::min(sizeof(result) + result, size);
+}
+
+std::string behind_empty_result(std::string_view behind) {
+  std::string notes(sizeof(std::uint32_t), '\0');
+  notes += behind.substr(0, longest_brief);
+  return notes;
+}
+
+std::string without_result(std::string_view notes) {
+  return behind_empty_result(notes.substr(result_end(notes, notes.size())));
+}
+
+std::optional<Notes> decode_brief(std::string_view bytes) {
+  Notes notes;
+  if (bytes.empty()) return notes;
+  ByteReader in(bytes);
+  read(in, notes.result), read(in, notes.error), read(in, notes.progress);
+  read(in, notes.delivery);
+  return in.good() ? std::optional(std::move(notes)) : std::nullopt;
+}
+
 BodyFlags body_flags(std::string_view body) {
   if (const BodyView view = view_body(body); view.given == 0) {
     return {.facts = {.type = name_hash(view.type),

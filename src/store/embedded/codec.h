@@ -71,4 +71,17 @@ bool notes_are_sound(std::string_view bytes);
 Blob encode_notes(Blobs& blobs, const Notes& notes);
 Notes decode_notes(std::string_view bytes);
 
+// Notes begin with the result, which may be most of the bytes. What lists show follows it (error,
+// progress, delivery), within longest_brief bytes. Notes without a result are these bytes behind an
+// empty result.
+inline constexpr std::size_t longest_brief = 36U << 10U;
+// How many bytes the result takes with its length, of notes of `size` bytes that begin with
+// `begin`.
+std::size_t result_end(std::string_view begin, std::size_t size);
+// `behind` is what follows the result.
+std::string behind_empty_result(std::string_view behind);
+std::string without_result(std::string_view notes);
+// Only what lists show. nullopt: the bytes are no notes.
+std::optional<Notes> decode_brief(std::string_view bytes);
+
 }  // namespace millrace::embedded

@@ -1,5 +1,7 @@
 #include "store/embedded/holders.h"
 
+#include "core/ensure.h"
+
 namespace millrace::embedded {
 
 const Holder* Holders::find(std::uint16_t queue, std::string_view key, TimePoint now) const {
@@ -29,7 +31,8 @@ void Holders::erase_window(std::uint16_t queue, std::string_view key) {
 void Holders::erase(std::uint16_t queue, std::string_view key, TaskNumber number) {
   const auto found = holders_.find(Less::View(queue, key));
   if (found == holders_.end() || found->second.number != number) return;
-  ends_.erase({found->second.until, found->first});
+  const bool ends = ends_.erase({found->second.until, found->first}) != 0;
+  ensure(ends == (found->second.until != never), "the end of a unique key is not where it belongs");
   holders_.erase(found);
 }
 
@@ -45,7 +48,7 @@ std::optional<Holders::Key> Holders::pop_ended(TimePoint now) {
   if (ends_.empty() || ends_.begin()->first > now) return std::nullopt;
   Key key = ends_.begin()->second;
   ends_.erase(ends_.begin());
-  holders_.erase(key);
+  ensure(holders_.erase(key) == 1, "a unique key ended that no task held");
   return key;
 }
 

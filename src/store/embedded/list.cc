@@ -14,62 +14,8 @@ namespace {
 
 // What one turn may cost, so that a change waits for well under a millisecond.
 constexpr std::uint32_t walked_per_turn = 1000;
-constexpr std::size_t copied_per_turn = 1U << 20U;  // bytes
-
-// One (queue, state), walked from the newest number down.
-struct Walk {
-  const ByNumber* tasks;
-  ByNumber::Iterator at;  // one past the next entry
-
-  bool ended() const { return at == tasks->begin(); }
-  ByNumber::Entry peek() const {
-    auto before = at;
-    --before;
-    return *before;
-  }
-};
-
-bool is_older(const Walk& a, const Walk& b) {
-  return a.peek().first < b.peek().first;
-}
-
-// All that the request's queue and states name, as a heap with the newest number on top.
-std::vector<Walk> walks_of(const State& state, const ListRequest& request,
-                           std::optional<TaskNumber> before, const QueueEntry* only) {
-  std::vector<Walk> walks;
-  const auto add = [&](const QueueEntry& queue, std::size_t of_state) {
-    const ByNumber& tasks = queue.by_state[of_state];
-    if (tasks.begin() == tasks.end()) return;
-    auto at = before ? tasks.lower_bound(before->value) : tasks.end();
-    if (!(at == tasks.begin())) walks.push_back({&tasks, at});
-  };
-  const auto add_queue = [&](const QueueEntry& queue) {
-    for (std::size_t of_state = 0; of_state < state_count; ++of_state) {
-      const auto wanted = static_cast<TaskState>(of_state);
-      const auto& states = request.states;
-      if (states.empty() || std::ranges::find(states, wanted) != states.end()) {
-        add(queue, of_state);
-      }
-    }
-  };
-  if (only != nullptr) {
-    add_queue(*only);
-  } else {
-    for (const auto& [name, index] : state.queue_names()) add_queue(state.queue_at(index));
-  }
-  std::ranges::make_heap(walks, is_older);
-  return walks;
-}
-
-void pop(std::vector<Walk>& walks) {
-  std::ranges::pop_heap(walks, is_older);
-  --walks.back().at;
-  if (walks.back().ended()) {
-    walks.pop_back();
-  } else {
-    std::ranges::push_heap(walks, is_older);
-  }
-}
+constexpr std::size_t copied_per_turn = 256;
+constexpr ReadCost read_per_turn{.bytes = 1U << 20U, .reads = 256};
 
 std::uint16_t short_hash(const std::optional<std::string>& name) {
   return name ? static_cast<std::uint16_t>(name_hash(*name)) : std::uint16_t{0};
@@ -94,7 +40,7 @@ ListWalk::ListWalk(const ListRequest& request)
       type_(request.type ? name_hash(*request.type) : 0),
       client_(short_hash(request.client_id)),
       group_(short_hash(request.group)),
-      before_(request.before) {}
+      tasks_(request.states, request.before, request.from) {}
 
 bool ListWalk::may_match(const Slot& slot) const {
   if (request_.priority && slot.priority != *request_.priority) return false;
@@ -114,46 +60,78 @@ bool ListWalk::matches(const Task& task) const {
   return !request_.group || task.group == *request_.group;
 }
 
-bool ListWalk::is_full() const {
-  return page_.tasks.size() == request_.limit || bytes_ >= limits::max_taken_bytes;
+// Whether may_match() is all there is to say.
+bool ListWalk::matches_for_sure() const {
+  return !request_.tag && !request_.type && !request_.client_id && !request_.group;
+}
+
+// A search that few tasks match loads many at once, but not at first: it may be lucky.
+std::size_t ListWalk::most_copies() {
+  std::size_t most = request_.limit - page_.tasks.size();
+  if (request_.tag) {
+    most = std::max(most, eager_);
+    eager_ = std::min(4 * eager_, copied_per_turn);
+  }
+  return std::min(most, copied_per_turn);
 }
 
 Result<std::vector<TaskCopy>> ListWalk::step(const State& state) {
-  const QueueEntry* only = request_.queue ? state.queue(*request_.queue) : nullptr;
-  if (request_.queue && only == nullptr) return unknown_queue(*request_.queue);
-  const Wanted wanted = Wanted::of_list(request_.full);
+  if (!std::exchange(begun_, true) && request_.queue) {
+    const QueueEntry* only = state.queue(*request_.queue);
+    if (only == nullptr) return unknown_queue(*request_.queue);
+    tasks_.only(only->index);
+  }
   std::vector<TaskCopy> copies;
-  std::size_t copied = 0;
-  std::uint32_t left = std::min(walked_per_turn, limits::max_walk - page_.looked_at);
   page_.next.reset();
-  for (auto walks = walks_of(state, request_, before_, only); !walks.empty(); pop(walks)) {
-    const auto [number, at] = walks.front().peek();
-    if (number < request_.from.value) break;  // all others are older
-    const bool enough = page_.tasks.size() + copies.size() == request_.limit;
-    if (left == 0 || enough || copied >= copied_per_turn) {
-      page_.next = before_ = TaskNumber{number + 1};
-      ended_ = page_.looked_at == limits::max_walk;
+  if (!tasks_.begin_turn(state)) return copies;
+  const Wanted wanted = Wanted::of_list(request_.full);
+  const std::size_t most = most_copies();
+  const ReadCost left{.bytes = std::min(read_per_turn.bytes, most_read.bytes - read_.bytes),
+                      .reads = std::min(read_per_turn.reads, most_read.reads - read_.reads)};
+  ReadCost cost;
+  std::uint32_t walked = std::min(walked_per_turn, limits::max_walk - page_.looked_at);
+  for (;; tasks_.pop()) {
+    const NewestFirst::Next next = tasks_.peek(state);
+    if (next.kind == NewestFirst::Next::Kind::none) {
+      ended_ = true;
       return copies;
     }
-    --left;
+    const bool enough = next.kind == NewestFirst::Next::Kind::later || walked == 0 ||
+                        copies.size() == most || cost.bytes >= left.bytes ||
+                        cost.reads >= left.reads;
+    if (enough) {
+      end_step(next.number, copies.size());
+      return copies;
+    }
+    --walked;
     ++page_.looked_at;
-    const Slot& slot = state.slot(at);
+    const Slot& slot = state.slot(next.slot);
     if (!may_match(slot)) continue;
-    copies.push_back(copy_task(state, slot, wanted));
-    copied += sizeof(TaskCopy) + bytes_of(copies.back());
+    const TaskCopy& copy = copies.emplace_back(copy_task(state, slot, wanted));
+    cost += cost_of(copy);
+    read_.bytes += copy.body.size() + copy.notes.size();
   }
-  ended_ = true;
-  return copies;
 }
 
-bool ListWalk::add(Task task, std::size_t read) {
+void ListWalk::end_step(std::uint64_t next, std::size_t copies) {
+  page_.next = TaskNumber{next + 1};
+  const bool will_be_full = matches_for_sure() && page_.tasks.size() + copies == request_.limit;
+  ended_ = page_.looked_at == limits::max_walk || will_be_full;
+}
+
+void ListWalk::loaded(const ReadCost& cost) {
+  read_ += cost;
+  const bool enough = read_.bytes >= most_read.bytes || read_.reads >= most_read.reads;
+  if (enough && page_.next) ended_ = true;
+}
+
+bool ListWalk::add(Task task) {
   if (is_full()) {
     page_.next = last_;
     ended_ = true;
     return false;
   }
   last_ = task.number;
-  bytes_ += read;
   if (matches(task)) page_.tasks.push_back(std::move(task));
   if (is_full() && page_.next) ended_ = true;
   return true;

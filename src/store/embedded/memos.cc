@@ -50,20 +50,29 @@ Result<Memo> Memos::remember(const Remember& request, TimePoint now) {
   return memo;
 }
 
-Result<std::vector<Memo>> Memos::recall(const Recall& request, TimePoint now) const {
-  if (request.limit < 1 || request.limit > limits::max_page) {
-    return fail(ErrorCode::invalid,
-                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
-  }
-  std::vector<Memo> found;
+Result<void> check_recall(const Recall& request) {
+  if (request.limit >= 1 && request.limit <= limits::max_page) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
+}
+
+std::optional<std::string> Memos::recall(const Recall& request, TimePoint now, const Most& most,
+                                         std::vector<Memo>& found) const {
   auto at = request.after < request.prefix ? memos_.lower_bound(request.prefix)
                                            : memos_.upper_bound(request.after);
+  const std::size_t full = found.size() + request.limit;
+  std::size_t looked_at = 0;
+  std::size_t bytes = 0;
   for (; at != memos_.end() && at->first.starts_with(request.prefix); ++at) {
-    if (at->second.expires && *at->second.expires <= now) continue;
-    if (found.size() == request.limit) break;
-    found.push_back(at->second);
+    const auto& [key, memo] = *at;
+    ++looked_at;
+    if (!memo.expires || *memo.expires > now) {
+      found.push_back(memo);
+      bytes += key.size() + memo.value.size();
+    }
+    if (found.size() == full || looked_at == most.memos || bytes >= most.bytes) return key;
   }
-  return found;
+  return std::nullopt;
 }
 
 std::optional<std::string> Memos::pop_ended(TimePoint now) {

@@ -3,6 +3,7 @@
 
 #include <millrace/result.h>
 #include <millrace/time.h>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,10 +17,21 @@
 
 namespace millrace::embedded {
 
+// An error if the request makes no sense.
+Result<void> check_recall(const Recall& request);
+
 class Memos {
  public:
   Result<Memo> remember(const Remember& request, TimePoint now);
-  Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) const;
+
+  // Adds to `found` until the limit is reached, so many memos were looked at or so many bytes
+  // found. Returns the last key it looked at; nullopt: there are no more.
+  struct Most {
+    std::size_t memos = 0;
+    std::size_t bytes = 0;
+  };
+  std::optional<std::string> recall(const Recall& request, TimePoint now, const Most& most,
+                                    std::vector<Memo>& found) const;
 
   // Forgets the memo that ended first, if it ended by `now`, and returns its key.
   std::optional<std::string> pop_ended(TimePoint now);

@@ -133,13 +133,21 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
   return add_task(state, *queue, task, now);
 }
 
+Result<void> check_follow_up(const State& state, const NewTask& task, TimePoint now) {
+  if (auto good = validate(task, now); !good) return good;
+  const QueueEntry* queue = state.queue(task.queue);
+  if (queue == nullptr) return unknown_queue(task.queue);
+  if (queue->queue.removing) return check_open(*queue);
+  return {};
+}
+
 Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& tasks,
                               TimePoint now) {
-  for (const NewTask& task : tasks) {
-    if (auto good = validate(task, now); !good) return good;
-    const QueueEntry* queue = state.queue(task.queue);
-    if (queue == nullptr) return unknown_queue(task.queue);
-    if (queue->queue.removing) return check_open(*queue);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    auto good = check_follow_up(state, tasks[i], now);
+    if (good) continue;
+    good.error().message = fmt::format("follow-up {}: {}", i + 1, good.error().message);
+    return good;
   }
   return {};
 }

@@ -29,7 +29,8 @@ class Recount {
     for (std::uint32_t at = 0; at < state_.slot_count(); ++at) {
       if (state_.slot(at).number != 0) count(at);
     }
-    state_.each_with_waiting([&](const QueueEntry& queue) { with_waiting_.insert(queue.index); });
+    state_.each_with_waiting(0, state_.queue_places() + 1,
+                             [&](const QueueEntry& queue) { with_waiting_.insert(queue.index); });
     for (const auto& [name, index] : state_.queue_names()) compare(state_.queue_at(index));
     same("tasks", state_.task_count(), tasks_);
     same("leases by their end", state_.leases.size(), leases_);

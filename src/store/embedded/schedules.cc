@@ -82,14 +82,19 @@ Result<Fired> fire(State& state, const Fire& tick, TimePoint now) {
                 fmt::format("schedule \"{}\" has another next tick: this one was fired already",
                             schedule.name));
   }
-  if (tick.next <= tick.nominal) {
+  if (tick.seen && *tick.seen != schedule.updated_at) {
+    return fail(ErrorCode::conflict,
+                fmt::format("schedule \"{}\" has changed since", schedule.name));
+  }
+  const TimePoint fires = tick.tick.value_or(tick.nominal);
+  if (fires < tick.nominal || tick.next <= fires) {
     return fail(ErrorCode::invalid, "the tick after this one must be later");
   }
-  if (auto good = check_follow_ups(state, {tick.task}, now); !good) {
+  if (auto good = check_follow_up(state, tick.task, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
   Fired fired;
-  schedule.last = tick.nominal;
+  schedule.last = fires;
   schedule.next = tick.next;
   schedule.updated_at = written_after(schedule.updated_at, now);
   if (may_put(state, schedule)) {

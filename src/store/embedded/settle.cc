@@ -4,6 +4,7 @@
 
 #include "core/clip.h"
 #include "core/decide.h"
+#include "core/ensure.h"
 #include "core/limits.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -63,6 +64,7 @@ void count(Slot& slot, const Counters& decided) {
 // Gives a task its final state; the task is forgotten at once if nothing is to be kept.
 void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now) {
   Slot& slot = state.slot(at);
+  ensure(is_final(final_state), "a task was finished in a state that is not final");
   const bool kept = state.is_kept(slot, final_state);
   slot.state = final_state;
   slot.moment = now;
@@ -73,6 +75,8 @@ void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now
 
 TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
   Slot& slot = state.slot(at);
+  ensure(slot.state == TaskState::processing && slot.token != 0,
+         "a settlement was applied to a task that no worker holds");
   const TaskState next = state_after(slot.state, settlement.event);
   const Event event = settlement.event;
   state.unindex(at);

@@ -98,6 +98,7 @@ void State::index(std::uint32_t at) {
   const auto state = static_cast<std::size_t>(slot.state);
   ++queue.counts[state][slot.priority];
   queue.by_state[state].insert(slot.number, at);
+  for (TaskWatch* watch : watches_) watch->entered(slot);
   if (slot.has_unique) hold_key(slot);
   if (is_waiting(slot.state)) return index_waiting(queue, slot, at);
   const TimeKey key{slot.moment, slot.number};

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ensure.h"
 #include "core/rate_window.h"
 #include "core/uuid.h"
 #include "store/embedded/blob_cache.h"
@@ -65,6 +66,16 @@ struct QueueEntry {
 
   const QueueSettings& settings() const { return queue.settings; }
   std::uint64_t total() const;
+};
+
+// A read that takes several turns, and must learn what the changes between them move.
+class TaskWatch {
+ public:
+  virtual ~TaskWatch() = default;
+
+  // A task has entered the set of its queue and state. Called by the thread that changes the state,
+  // in its turn.
+  virtual void entered(const Slot& slot) = 0;
 };
 
 class State {
@@ -115,6 +126,9 @@ class State {
   // Forgets a task for good. REQUIRES: not indexed.
   void erase(std::uint32_t at);
 
+  void watch(TaskWatch& watch) { watches_.push_back(&watch); }
+  void unwatch(TaskWatch& watch) { std::erase(watches_, &watch); }
+
   // Good until the next call.
   std::string_view bytes(Blob blob, std::uint64_t number) const {
     return blob.is_in_log() ? options_.read_log(blob, number) : Blobs::view(blob);
@@ -137,7 +151,10 @@ class State {
   Lease lease(const Slot& slot) const;
   void fill_lease(const Slot& slot, Lease& lease) const;
 
-  std::uint64_t next_token() { return (std::uint64_t{options_.epoch} << 40) | ++token_; }
+  std::uint64_t next_token() {
+    ensure(token_ + 1 < std::uint64_t{1} << 40, "the tokens of an epoch are used up");
+    return (std::uint64_t{options_.epoch} << 40) | ++token_;
+  }
 
   // ---- Queues ----------------------------------------------------------------------------------
 
@@ -147,6 +164,8 @@ class State {
   bool has_queue_at(std::uint16_t index) const {
     return index < queues_.size() && queues_[index] != nullptr;
   }
+  // One more than the greatest index of a queue, now or before.
+  std::size_t queue_places() const { return queues_.size(); }
   QueueEntry& add_queue(Queue queue);
   void put_queue_at(std::uint16_t index, Queue queue);
   // Stores new settings. Their name, number and id belong to no other queue.
@@ -156,14 +175,19 @@ class State {
   const std::map<std::string, std::uint16_t, std::less<>>& queue_names() const { return names_; }
 
   // Queues in which tasks wait, by index: the only ones that may have work. Most queues are idle
-  // most of the time, and a search for work must not have to look at them.
+  // most of the time, and a search for work must not have to look at them. Begins at index `from`,
+  // a multiple of 64, ends after `most` of them or a few more, and returns where to go on; 0: these
+  // were all.
   template <class Visit>
-  void each_with_waiting(const Visit& visit) const {
-    for (std::size_t word = 0; word < with_waiting_.size(); ++word) {
-      for (std::uint64_t bits = with_waiting_[word]; bits != 0; bits &= bits - 1) {
+  std::size_t each_with_waiting(std::size_t from, std::size_t most, const Visit& visit) const {
+    std::size_t seen = 0;
+    for (std::size_t word = from / 64; word < with_waiting_.size(); ++word) {
+      if (seen >= most) return word * 64;
+      for (std::uint64_t bits = with_waiting_[word]; bits != 0; bits &= bits - 1, ++seen) {
         visit(*queues_[(word * 64) + static_cast<std::size_t>(std::countr_zero(bits))]);
       }
     }
+    return 0;
   }
 
   // ---- Moments at which something must be done ------------------------------------------------
@@ -216,6 +240,7 @@ class State {
   void free_key(const Slot& slot);
 
   Options options_;
+  std::vector<TaskWatch*> watches_;  // mostly none
   SlotPool slots_;
   SlotIndex ids_;
   std::vector<std::unique_ptr<QueueEntry>> queues_;  // by index; nullptr: free

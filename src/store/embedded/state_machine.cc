@@ -8,7 +8,9 @@
 
 #include "core/limits.h"
 #include "core/uuid.h"
+#include "store/embedded/fields.h"
 #include "store/embedded/list.h"
+#include "store/embedded/number_search.h"
 #include "store/embedded/verbs.h"
 
 namespace millrace::embedded {
@@ -47,8 +49,21 @@ QueueCounts counts_of(const QueueEntry& queue, TimePoint now) {
           .oldest = oldest_ready(queue, now)};
 }
 
-// How many queues or schedules one turn looks at.
+// How many queues, schedules or tasks one turn looks at, and how many bytes it copies.
 constexpr std::size_t named_per_turn = 256;
+constexpr std::size_t tasks_per_turn = 100;
+constexpr std::size_t bytes_per_turn = 1U << 20U;
+
+template <class T>
+std::size_t bytes_in(const T& value) {
+  if constexpr (HasFields<const T>) {
+    Sizer size;
+    write(size, value);
+    return size.size();
+  } else {
+    return sizeof(value);
+  }
+}
 
 // Calls `read` on the values of a map from names, in their order, a few per turn.
 auto read_in_turns(Turns& turns, const auto& map, const auto& read) {
@@ -57,8 +72,10 @@ auto read_in_turns(Turns& turns, const auto& map, const auto& read) {
   for (;;) {
     const Turns::Step turn(turns);
     auto at = last ? map.upper_bound(*last) : map.begin();
+    std::size_t bytes = 0;
     for (std::size_t left = named_per_turn; left != 0 && at != map.end(); --left, ++at) {
-      found.push_back(read(at->second));
+      if (bytes >= bytes_per_turn) break;
+      bytes += bytes_in(found.emplace_back(read(at->second)));
       last = at->first;
     }
     if (at == map.end()) return found;
@@ -92,10 +109,34 @@ std::unexpected<Error> unknown(const TaskRef& task) {
               fmt::format("there is no task number {}", std::get<TaskNumber>(task).value));
 }
 
-// How many tasks one turn copies, and how many bytes of them.
-constexpr std::uint32_t memos_per_turn = 16;
-constexpr std::size_t copied_per_turn = 100;
-constexpr std::size_t bytes_per_turn = 1U << 20U;
+// Has a read learn of changes between its turns, for as long as this lives.
+class Watching {
+ public:
+  Watching(Turns& turns, State& state, TaskWatch& watch)
+      : turns_(turns), state_(state), watch_(watch) {}
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+  ~Watching() {
+    if (!begun_) return;
+    const Turns::Step turn(turns_);
+    state_.unwatch(watch_);
+  }
+
+  // REQUIRES: a turn.
+  void begin() {
+    if (!std::exchange(begun_, true)) state_.watch(watch_);
+  }
+
+ private:
+  Turns& turns_;
+  State& state_;
+  TaskWatch& watch_;
+  bool begun_ = false;
+};
+
+bool is_number(const TaskRef& task) {
+  return std::holds_alternative<TaskNumber>(task);
+}
 
 }  // namespace
 
@@ -134,7 +175,7 @@ Result<Advanced> StateMachine::advance(TimePoint now, std::size_t limit) {
 
 LoadFromLog StateMachine::open_log() {
   if (state_.options().open_log) return state_.options().open_log();
-  return [](std::span<TaskCopy>) {};
+  return [](std::span<TaskCopy>) { return ReadCost{}; };
 }
 
 std::vector<Result<Task>> StateMachine::tasks_of(std::vector<TaskCopy> copies, LoadFromLog load) {
@@ -152,10 +193,33 @@ std::vector<Result<Task>> StateMachine::tasks_of(std::vector<TaskCopy> copies, L
   return tasks;
 }
 
+// Refs of the same tasks, by id; a number that no task has stays as it is.
+std::vector<TaskRef> StateMachine::by_ids(std::span<const TaskRef> tasks) {
+  NumberSearch search(tasks);
+  {
+    Watching watching(turns_, state_, search);
+    while (!search.ended()) {
+      const Turns::Step turn(turns_);
+      search.step(state_);
+      if (!search.ended()) watching.begin();
+    }
+  }
+  std::vector<TaskRef> refs(tasks.begin(), tasks.end());
+  for (TaskRef& ref : refs) {
+    const auto* number = std::get_if<TaskNumber>(&ref);
+    if (number == nullptr) continue;
+    if (const auto id = search.found(*number)) ref = *id;
+  }
+  return refs;
+}
+
 Result<std::vector<Result<Task>>> StateMachine::find(std::span<const TaskRef> tasks, Parts parts) {
   if (auto good = check_batch(tasks.size()); !good) {
     return std::unexpected(std::move(good.error()));
   }
+  std::vector<TaskRef> ids;
+  if (std::ranges::any_of(tasks, is_number)) ids = by_ids(tasks);
+  const std::span<const TaskRef> refs = ids.empty() ? tasks : std::span<const TaskRef>(ids);
   std::vector<Result<Task>> found;
   found.reserve(tasks.size());
   while (found.size() < tasks.size()) {
@@ -166,13 +230,14 @@ Result<std::vector<Result<Task>>> StateMachine::find(std::span<const TaskRef> ta
       const Turns::Step turn(turns_);
       load = open_log();
       std::size_t bytes = 0;
-      for (const TaskRef& ref : tasks.subspan(found.size())) {
-        if (there.size() == copied_per_turn || bytes >= bytes_per_turn) break;
-        const auto at = std::visit([&](const auto& of) { return state_.find(of); }, ref);
+      for (const TaskRef& ref : refs.subspan(found.size())) {
+        if (there.size() == tasks_per_turn || bytes >= bytes_per_turn) break;
+        const auto* id = std::get_if<TaskId>(&ref);
+        const auto at = id == nullptr ? no_slot : state_.find(*id);
         there.push_back(at != no_slot);
         if (at == no_slot) continue;
         copies.push_back(copy_task(state_, state_.slot(at), Wanted::of(parts)));
-        bytes += bytes_of(copies.back());
+        bytes += cost_of(copies.back()).bytes;
       }
     }
     auto loaded = tasks_of(std::move(copies), std::move(load));
@@ -187,6 +252,7 @@ Result<std::vector<Result<Task>>> StateMachine::find(std::span<const TaskRef> ta
 Result<TaskPage> StateMachine::list(const ListRequest& request) {
   if (auto good = check_list(request); !good) return std::unexpected(std::move(good.error()));
   ListWalk walk(request);
+  Watching watching(turns_, state_, walk.tasks());
   while (!walk.ended()) {
     LoadFromLog load;
     std::vector<TaskCopy> copies;
@@ -196,14 +262,14 @@ Result<TaskPage> StateMachine::list(const ListRequest& request) {
       auto next = walk.step(state_);
       if (!next) return std::unexpected(std::move(next.error()));
       copies = std::move(*next);
+      if (!walk.ended()) watching.begin();
     }
-    load(copies);
+    walk.loaded(load(copies));
     for (TaskCopy& copy : copies) {
-      const std::size_t read = bytes_of(copy);
       const std::uint64_t number = copy.slot.number;
       auto task = task_of(std::move(copy));
       if (!task) return damaged(number);
-      if (!walk.add(std::move(*task), read)) break;
+      if (!walk.add(std::move(*task))) break;
     }
   }
   return walk.page();
@@ -303,17 +369,14 @@ Result<Memo> StateMachine::remember(const Remember& request, TimePoint now) {
 }
 
 Result<std::vector<Memo>> StateMachine::recall(const Recall& request, TimePoint now) {
-  if (request.limit > limits::max_page) return state_.memos.recall(request, now);  // refuses
-  // A memo may be large: a few per turn.
+  if (auto good = check_recall(request); !good) return std::unexpected(std::move(good.error()));
   std::vector<Memo> found;
   for (Recall rest = request;;) {
-    rest.limit = std::min(request.limit - static_cast<std::uint32_t>(found.size()), memos_per_turn);
     const Turns::Step turn(turns_);
-    auto some = state_.memos.recall(rest, now);
-    if (!some) return some;
-    std::ranges::move(*some, std::back_inserter(found));
-    if (some->size() < rest.limit || found.size() == request.limit) return found;
-    rest.after = found.back().key;
+    const auto last = state_.memos.recall(rest, now, {named_per_turn, bytes_per_turn}, found);
+    if (!last || found.size() == request.limit) return found;
+    rest.after = *last;
+    rest.limit = request.limit - static_cast<std::uint32_t>(found.size());
   }
 }
 
@@ -327,12 +390,16 @@ Traits StateMachine::traits() const {
 }
 
 Result<std::vector<std::string>> StateMachine::ready(TimePoint now) {
-  const Turns::Step turn(turns_);
   std::vector<std::string> found;
-  state_.each_with_waiting([&](const QueueEntry& queue) {
-    if (gives_tasks(queue, now) && oldest_ready(queue, now)) found.push_back(queue.settings().name);
-  });
-  return found;
+  for (std::size_t next = 0;;) {
+    const Turns::Step turn(turns_);
+    next = state_.each_with_waiting(next, named_per_turn, [&](const QueueEntry& queue) {
+      if (gives_tasks(queue, now) && oldest_ready(queue, now)) {
+        found.push_back(queue.settings().name);
+      }
+    });
+    if (next == 0) return found;
+  }
 }
 
 }  // namespace millrace::embedded

@@ -62,6 +62,7 @@ class StateMachine final : public Store {
  private:
   // tasks_of() calls `load` with the copies of one step, between two turns.
   LoadFromLog open_log();
+  std::vector<TaskRef> by_ids(std::span<const TaskRef> tasks);
   std::vector<Result<Task>> tasks_of(std::vector<TaskCopy> copies, LoadFromLog load);
 
   State state_;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <millrace/task.h>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,8 +25,12 @@ struct Wanted {
   };
   bool payload = false;
   Notes notes = Notes::none;
+  bool head = true;
 
-  static Wanted of(Parts parts) { return {parts.payload, parts.notes ? Notes::all : Notes::none}; }
+  static Wanted of(Parts parts) {
+    if (!parts.head) return {.head = false};
+    return {parts.payload, parts.notes ? Notes::all : Notes::none};
+  }
   static Wanted of_list(bool full) { return {full, full ? Notes::all : Notes::brief}; }
 };
 
@@ -31,21 +38,42 @@ struct TaskCopy {
   Slot slot = {};
   std::string queue = {};
   std::string worker = {};
-  // Bytes as codec.h has them; those of a body are without the payload where it is not wanted.
-  // Empty while only the log has them: then the slot says where.
+  // Bytes as codec.h has them; without the payload and the result where they are not wanted. Empty
+  // while only the log has them: then the slot says where.
   std::string body = {};
   std::string notes = {};
   Wanted wanted = {};
 
-  bool needs_body() const { return body.empty(); }
+  bool needs_body() const { return body.empty() && wanted.head; }
   bool needs_notes() const {
     return notes.empty() && slot.notes && wanted.notes != Wanted::Notes::none;
   }
+
+  // A large blob whose payload or result is not wanted is read in two parts, without that; below
+  // this size, reading all of it with its checksum costs no more.
+  static constexpr std::uint32_t large_blob = 64U << 10U;
+  bool skips_payload() const { return !wanted.payload && slot.body.place().size > large_blob; }
+  bool skips_result() const {
+    return wanted.notes == Wanted::Notes::brief && slot.notes.place().size > large_blob;
+  }
 };
 
-// Fills in what only the log has. The loader keeps the segments that the copies name for as long as
-// it lives, and is called without a turn. Throws what State::Options::read_log throws.
-using LoadFromLog = std::move_only_function<void(std::span<TaskCopy> copies)>;
+// What was read, or will have to be.
+struct ReadCost {
+  std::size_t bytes = 0;
+  std::uint32_t reads = 0;  // of a disk, one after the other
+
+  ReadCost& operator+=(const ReadCost& more) {
+    bytes += more.bytes;
+    reads += more.reads;
+    return *this;
+  }
+};
+
+// Fills in what only the log has, and says what it took. The loader keeps the segments that the
+// copies name for as long as it lives, and is called without a turn. Throws what
+// State::Options::read_log throws.
+using LoadFromLog = std::move_only_function<ReadCost(std::span<TaskCopy> copies)>;
 
 // REQUIRES: a turn.
 TaskCopy copy_task(const State& state, const Slot& slot, Wanted wanted);
@@ -53,9 +81,8 @@ TaskCopy copy_task(const State& state, const Slot& slot, Wanted wanted);
 // REQUIRES: nothing is missing any more. nullopt: the bytes are not those of this task.
 std::optional<Task> task_of(TaskCopy&& copy);
 
-// Bytes that were read for it.
-inline std::size_t bytes_of(const TaskCopy& copy) {
-  return copy.body.size() + copy.notes.size();
-}
+// What it took to copy, and what loading the rest will take: at most that many reads, because
+// tasks that lie together are read together, and about that many bytes.
+ReadCost cost_of(const TaskCopy& copy);
 
 }  // namespace millrace::embedded

@@ -39,6 +39,7 @@ TimePoint ready_moment(const NewTask& task, TimePoint now);
 Result<void> check_open(const QueueEntry& queue);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
 // Tasks that come with another change and skip depth, rate and `active`. Check all, then add all.
+Result<void> check_follow_up(const State& state, const NewTask& task, TimePoint now);
 Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& tasks, TimePoint now);
 Put add_follow_up(State& state, const NewTask& task, TimePoint now);
 

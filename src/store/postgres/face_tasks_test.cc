@@ -443,6 +443,20 @@ TEST_F(QueueTasks, a_status_or_a_priority_alone_uses_an_index) {
     EXPECT_THAT(plan(some), AllOf(HasSubstr("tasks_by_priority"), HasSubstr("_priority_number_idx"),
                                   Not(scans_it_all)));
   }
+  // The first by priority come in the order of the index.
+  EXPECT_THAT(plan("priority > 5 order by priority desc limit 10"),
+              AllOf(HasSubstr("tasks_by_priority"), Not(scans_it_all)));
+  EXPECT_EQ(sql("select string_agg(distinct priority::text, ',') from (select priority from "
+                "millrace.queue_tasks order by priority desc limit 320) first"),
+            "9");
+  // The index leaves out the usual priority, which most tasks have: all are read, and none is
+  // missed.
+  EXPECT_THAT(plan("priority = 5"), AllOf(Not(HasSubstr("by_priority")), scans_it_all));
+  EXPECT_THAT(plan("true order by priority desc limit 10"), AllOf(HasSubstr("Sort"), scans_it_all));
+  for (const std::string which : {"priority = 5", "priority >= 5", "priority <= 5"}) {
+    EXPECT_EQ(sql("select count(*) from millrace.queue_tasks where " + which),
+              sql("select count(*) filter (where " + which + ") from millrace.queue_tasks"));
+  }
   // A status that most tasks have is found through the queues, once they are few.
   sql("update millrace.tasks set state = 3 where number % 400 <> 1; update millrace.finished set "
       "state = 6 where number % 400 <> 1; analyze");

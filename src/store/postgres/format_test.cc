@@ -43,7 +43,6 @@ TEST_F(NewerFormat, of_fields_is_refused_and_the_task_left_to_newer_servers) {
   ASSERT_THAT(both, IsOk());
   expect_refused(both->at(0), "fields of task");
   EXPECT_THAT(both->at(1), IsOk());
-  expect_refused(store().list({.queue = QueueRef("q")}), "fields of task");
   expect_refused(store().cancel(std::vector<CancelRequest>{{.id = newer.id}}, now),
                  "fields of task");
   const auto leases = take("q", 10);

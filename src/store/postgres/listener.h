@@ -54,10 +54,10 @@ class Listener {
   std::chrono::nanoseconds spoke_{0};                 // the thread's
   std::unique_ptr<postgres::Connection> connection_;  // the thread's; replaced under mutex_
 
-  Mutex telling_;  // held while tell_ is called
+  Mutex telling_{LockRank::hints};  // held while tell_ is called
   std::function<void(const Hint&)> tell_ GUARDED_BY(telling_);
 
-  Mutex mutex_;
+  Mutex mutex_{LockRank::leaf};
   Condition changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::set<std::string, std::less<>> work_ GUARDED_BY(mutex_);

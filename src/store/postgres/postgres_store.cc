@@ -304,7 +304,7 @@ Traits PostgresStore::traits() const {
 }
 
 Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
-  return look("look for work", [&](Connection& connection) -> Answer<std::vector<std::string>> {
+  const auto names = [&](Connection& connection) -> Answer<std::vector<std::string>> {
     Batch batch;
     batch.add(sql::version);
     batch.add(sql::WithWork{.now = now});
@@ -318,7 +318,8 @@ Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
       if (embedded::gives_tasks(state().queue_at(index), now)) found.push_back(queue_name(index));
     }
     return found;
-  });
+  };
+  return look("look for work", names, true);
 }
 
 }  // namespace store_postgres

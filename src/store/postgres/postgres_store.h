@@ -46,6 +46,8 @@ class PostgresStore final : public Store {
   Result<void> open();
   // Connects and reads the queues: for a store of which only the reads will be called.
   Result<void> open_reader();
+  // Whether it believes to be: the server may have gone without a word.
+  bool is_connected() const { return session_.has_connection(); }
   // Changes whenever the store may have moved to another server, or its server crashed and lost
   // changes. Any thread may ask.
   std::uint64_t server_epoch() const { return session_.connections() + crashes_; }
@@ -97,9 +99,8 @@ class PostgresStore final : public Store {
 
   Result<void> name_boot();
 
-  Answer<std::vector<Result<Task>>> find_ids(Connection& connection, std::span<const TaskRef> tasks,
-                                             Parts parts);
-  Result<Task> find_number(TaskNumber number);
+  // find.cc
+  Result<Task> task_at(const postgres::Rows& rows, std::size_t at, std::string_view doing);
 
   // What a call has to read before the state machine can decide.
   struct Reading {
@@ -114,8 +115,10 @@ class PostgresStore final : public Store {
   // queues have changed, they are read again, and the tables for tasks that end now are made.
   template <class Body>
   auto change(std::string_view doing, TimePoint now, Body body);
+  // A transaction that only reads. `to_write`: for the sake of a change, and so it leaves a server
+  // that takes none.
   template <class Body>
-  auto look(std::string_view doing, Body body);
+  auto look(std::string_view doing, Body body, bool to_write = false);
   // Whether the server may be one that took over, or crashed and lost changes: then everything
   // remembered of the last one is dropped.
   bool is_another_server();
@@ -153,6 +156,7 @@ class PostgresStore final : public Store {
   Result<T> change_queues(std::string_view doing, const Verb& verb);
   Answer<std::size_t> remove_oldest(Connection& connection, std::uint16_t queue, bool waiting_only,
                                     std::size_t limit);
+  Result<std::vector<Queue>> one_queue(const QueueRef& queue);
   Answer<void> check_fresh(Connection& connection);
   embedded::State& state() { return book_.state(); }
   std::string queue_name(std::uint16_t index);
@@ -192,10 +196,10 @@ class PostgresStore final : public Store {
   // small.cc
   Answer<void> read_schedule(Connection& connection, std::string_view name);
 
-  // read.cc
-  Answer<Result<TaskPage>> walk(Connection& connection, const ListRequest& request,
-                                const postgres::Array<std::int32_t>& queues,
-                                const postgres::Array<std::int16_t>& states);
+  // list.cc
+  struct Walk;  // a page, as far as it was read
+  Answer<Result<TaskPage>> walk(Connection& connection, Walk walk);
+  Answer<bool> step(Connection& connection, Walk& walk);
 
   // work.cc
   void add_reading(const Settlement& settlement, Reading& reading);
@@ -256,9 +260,9 @@ auto PostgresStore::change(std::string_view doing, TimePoint now, Body body) {
 }
 
 template <class Body>
-auto PostgresStore::look(std::string_view doing, Body body) {
+auto PostgresStore::look(std::string_view doing, Body body, bool to_write) {
   return session_.transact(
-      doing, {.durable = false, .snapshot = true, .read_only = true},
+      doing, {.durable = false, .snapshot = true, .read_only = !to_write || options_.read_only},
       [this] { return read_queues(); },
       [&](Connection& connection) -> std::invoke_result_t<Body, Connection&> {
         if (is_another_server()) return std::unexpected(stale());

@@ -251,18 +251,27 @@ Result<Queue> PostgresStore::put_queue(const QueueSettings& settings, PutQueue m
 }
 
 Result<std::vector<Queue>> PostgresStore::queues(const std::optional<QueueRef>& queue) {
+  if (queue) return one_queue(*queue);
   if (auto read = read_queues(); !read) return std::unexpected(read.error());
   std::vector<Queue> found;
-  if (queue) {
-    const QueueEntry* entry = state().queue(*queue);
-    if (entry == nullptr) return embedded::unknown_queue(*queue);
-    found.push_back(entry->queue);
-    return found;
-  }
   for (const auto& [name, index] : state().queue_names()) {
     found.push_back(state().queue_at(index).queue);
   }
   return found;
+}
+
+// As it is remembered, if nothing has changed since: every change has its version.
+Result<std::vector<Queue>> PostgresStore::one_queue(const QueueRef& queue) {
+  using Queues = std::vector<Queue>;
+  return flat(look("read a queue", [&](Connection& connection) -> Answer<Result<Queues>> {
+    const postgres::Statement statement{.sql = &sql::version};
+    auto answer = connection.commit({&statement, 1});
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
+    const QueueEntry* entry = state().queue(queue);
+    if (entry == nullptr) return Result<Queues>(embedded::unknown_queue(queue));
+    return Result<Queues>(Queues{entry->queue});
+  }));
 }
 
 PostgresStore::Answer<PostgresStore::Erasable> PostgresStore::may_erase(Connection& connection,

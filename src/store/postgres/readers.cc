@@ -11,14 +11,19 @@ namespace {
 // A statement ends after 20 s at the latest.
 constexpr std::chrono::seconds longest_wait{25};
 
+template <class T>
+bool is_unavailable(const Result<T>& answer) {
+  return !answer && answer.error().code == ErrorCode::unavailable;
+}
+
 }  // namespace
 
 StoreWithReaders::StoreWithReaders(std::unique_ptr<PostgresStore> writer, PostgresOptions options,
                                    Clock& clock)
-    : ForwardingStore(*writer),
-      writer_(std::move(writer)),
-      options_(std::move(options)),
-      clock_(clock) {}
+    : writer_(std::move(writer)), options_(std::move(options)), clock_(clock) {}
+
+// ---- Sessions that read
+// ---------------------------------------------------------------------------
 
 std::vector<StoreWithReaders::Session> StoreWithReaders::take_outdated() {
   const auto is_current = [epoch = writer_->server_epoch()](const Session& session) {
@@ -65,13 +70,112 @@ void StoreWithReaders::give_back(Session session) {
   given_back_.notify_one();
 }
 
+// ---- Who reads with which
+// -------------------------------------------------------------------------
+
+template <class Call>
+auto StoreWithReaders::apply(const Call& call) -> decltype(call(std::declval<PostgresStore&>())) {
+  applier_ = std::this_thread::get_id();
+  const Lock lock(applying_);
+  return call(*writer_);
+}
+
 template <class Call>
 auto StoreWithReaders::read(const Call& call) -> decltype(call(std::declval<PostgresStore&>())) {
+  if (applier_.load() == std::this_thread::get_id()) return apply(call);
   auto session = borrow();
   if (!session) return std::unexpected(std::move(session.error()));
-  auto answer = call(*session->store);
+  PostgresStore& reader = *session->store;
+  const bool was_connected = reader.is_connected();
+  auto answer = call(reader);
+  // The connection may have been lost long ago: the server restarted, or a firewall forgot it.
+  if (was_connected && is_unavailable(answer) && !reader.is_connected()) answer = call(reader);
   give_back(std::move(*session));
   return answer;
+}
+
+// ---- The calls
+// ------------------------------------------------------------------------------------
+
+Result<std::vector<Result<Put>>> StoreWithReaders::put(std::span<const NewTask> tasks,
+                                                       TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.put(tasks, now); });
+}
+
+Result<WorkResult> StoreWithReaders::work(std::span<const Settlement> settlements,
+                                          std::span<const Extension> extensions,
+                                          std::span<const TakeRequest> takes, TimePoint now) {
+  return apply(
+      [&](PostgresStore& writer) { return writer.work(settlements, extensions, takes, now); });
+}
+
+// Has a session of its own, and often a thread of its own.
+Result<void> StoreWithReaders::flush() {
+  return writer_->flush();
+}
+
+Result<std::vector<Overdue>> StoreWithReaders::due(TimePoint now, std::size_t limit) {
+  return apply([&](PostgresStore& writer) { return writer.due(now, limit); });
+}
+
+Result<Advanced> StoreWithReaders::advance(TimePoint now, std::size_t limit) {
+  return apply([&](PostgresStore& writer) { return writer.advance(now, limit); });
+}
+
+Result<std::vector<Result<TaskState>>> StoreWithReaders::cancel(
+    std::span<const CancelRequest> requests, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.cancel(requests, now); });
+}
+
+Result<std::vector<Result<TaskState>>> StoreWithReaders::retry(std::span<const TaskId> tasks,
+                                                               TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.retry(tasks, now); });
+}
+
+Result<std::vector<Result<TaskState>>> StoreWithReaders::remove(std::span<const TaskId> tasks,
+                                                                TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.remove(tasks, now); });
+}
+
+Result<std::vector<Result<TaskState>>> StoreWithReaders::update(std::span<const TaskUpdate> updates,
+                                                                TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.update(updates, now); });
+}
+
+Result<std::vector<Result<Put>>> StoreWithReaders::restore(std::span<const Task> tasks,
+                                                           TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.restore(tasks, now); });
+}
+
+Result<Queue> StoreWithReaders::put_queue(const QueueSettings& settings, PutQueue mode,
+                                          TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.put_queue(settings, mode, now); });
+}
+
+Result<void> StoreWithReaders::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.remove_queue(queue, force, now); });
+}
+
+Result<std::size_t> StoreWithReaders::clear(const QueueRef& queue, std::size_t limit,
+                                            TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.clear(queue, limit, now); });
+}
+
+Result<Schedule> StoreWithReaders::put_schedule(const Schedule& schedule, PutSchedule mode,
+                                                TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.put_schedule(schedule, mode, now); });
+}
+
+Result<void> StoreWithReaders::remove_schedule(std::string_view name, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.remove_schedule(name, now); });
+}
+
+Result<Fired> StoreWithReaders::fire(const Fire& tick, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.fire(tick, now); });
+}
+
+Result<Memo> StoreWithReaders::remember(const Remember& request, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.remember(request, now); });
 }
 
 Result<std::vector<Result<Task>>> StoreWithReaders::find(std::span<const TaskRef> tasks,
@@ -101,7 +205,7 @@ Result<std::vector<Memo>> StoreWithReaders::recall(const Recall& request, TimePo
 }
 
 Result<std::vector<std::string>> StoreWithReaders::ready(TimePoint now) {
-  return read([&](PostgresStore& reader) { return reader.ready(now); });
+  return apply([&](PostgresStore& writer) { return writer.ready(now); });
 }
 
 Result<std::optional<TimePoint>> StoreWithReaders::time() {
@@ -112,6 +216,10 @@ Traits StoreWithReaders::traits() const {
   Traits traits = writer_->traits();
   traits.readers = std::max<std::size_t>(options_.readers, 1);
   return traits;
+}
+
+void StoreWithReaders::on_hint(std::function<void(const Hint&)> tell) {
+  writer_->on_hint(std::move(tell));
 }
 
 }  // namespace millrace::store_postgres

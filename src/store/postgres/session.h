@@ -16,6 +16,7 @@
 #include "postgres/backoff.h"
 #include "postgres/connection.h"
 #include "postgres/failure.h"
+#include "store/postgres/format.h"
 
 namespace millrace::store_postgres {
 
@@ -79,6 +80,7 @@ auto Session::transact(std::string_view doing, const postgres::TransactOptions& 
     if (!how.read_only && connection.is_read_only()) return std::unexpected(give_up(doing));
     connection.begin(how);
     auto answer = body(connection);
+    if (const char* what = postgres::take_misread()) answer = std::unexpected(unreadable(what));
     if (connection.is_open() && connection.in_transaction()) connection.rollback();
     if (answer) return std::move(*answer);
     if (!how.read_only && is_demoted(answer.error())) return std::unexpected(give_up(doing));

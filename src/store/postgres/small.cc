@@ -117,6 +117,7 @@ Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now
         Batch batch;
         batch.add(sql::RemoveSchedule{.name = name});
         if (auto ok = write(connection, batch, now); !ok) return std::unexpected(ok.error());
+        if (listener_) listener_->tell_schedules();
         return Result<bool>(true);
       }));
   if (!removed) return std::unexpected(std::move(removed.error()));

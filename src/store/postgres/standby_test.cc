@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/clock.h"
 #include "store/postgres/postgres.h"
@@ -94,6 +95,21 @@ TEST_F(Standby, is_how_a_server_counts_that_was_made_read_only) {
   EXPECT_TRUE(soon([&] { return driver_.try_put(task("q")); }));
   EXPECT_TRUE(soon([&] { return store_->flush(); }));
   EXPECT_EQ(driver_.take("q").size(), 2U);
+}
+
+// A server that only has takes to serve would otherwise ask the old primary for ever.
+TEST_F(Standby, is_left_by_a_session_that_looks_for_work) {
+  ASSERT_TRUE(store_->ready(driver_.now).has_value());
+  server_.set_read_only(true);
+  Result<std::vector<std::string>> ready = store_->ready(driver_.now);
+  for (const auto until = clock_.steady() + 20s; ready && clock_.steady() < until;) {
+    ready = store_->ready(driver_.now);
+  }
+  ASSERT_THAT(ready, FailsWith(ErrorCode::unavailable));
+  EXPECT_THAT(ready.error().message, HasSubstr("takes no writes"));
+  EXPECT_TRUE(all_have_left("application_name = 'millrace'"));
+  server_.set_read_only(false);
+  EXPECT_TRUE(soon([&] { return store_->ready(driver_.now); }));
 }
 
 TEST_F(Standby, is_left_by_the_session_that_vacuums) {

@@ -329,5 +329,19 @@ TEST_F(Tables, are_counted_and_differences_are_reported) {
   EXPECT_THAT(bad->damage, Contains("1 tasks are of a queue that is not there"));
 }
 
+TEST_F(Tables, a_null_that_must_not_be_there_is_an_error_and_the_store_goes_on) {
+  auto store = open(options());
+  ASSERT_THAT(store, test::IsOk());
+  const auto made = (*store)->put_queue({.name = "q", .id = Uuid{{1}}}, PutQueue::create, test::t0);
+  ASSERT_THAT(made, test::IsOk());
+  ASSERT_THAT((*store)->queues(std::nullopt), test::IsOk());
+  run("alter table millrace.queues alter column updated_at drop not null; update millrace.queues "
+      "set updated_at = null");
+  EXPECT_THAT((*store)->queues(std::nullopt),
+              test::FailsWith(ErrorCode::corrupt, HasSubstr("must not be NULL")));
+  run("update millrace.queues set updated_at = now()");
+  EXPECT_THAT((*store)->queues(std::nullopt), test::IsOk());
+}
+
 }  // namespace
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // Which tasks are looked for. The address has all of it, so that it can be passed on.
 import type { BulkAction, BulkFilter } from '../../api/bulk';
 import type { Query } from '../../api/client';
-import { states, type TaskState } from '../../api/types';
+import { is_final, states, type TaskState } from '../../api/types';
 import { iso_of } from '../../format/local_input';
 
 export const spans = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 } as const;
@@ -63,7 +63,7 @@ export type Action = Extract<BulkAction, 'retry' | 'cancel' | 'remove'>;
 export function applies(action: Action, state: TaskState): boolean {
   if (action === 'retry') return state === 'failed' || state === 'dead' || state === 'cancelled';
   if (action === 'remove') return state !== 'processing';
-  return !['completed', 'failed', 'dead', 'cancelled'].includes(state);
+  return !is_final(state);
 }
 
 // The states that an action on all that match is about. Without states in the filter a retry means dead
@@ -74,7 +74,11 @@ export function states_for(action: Action, filter: Filter): TaskState[] {
   return states.filter((state) => applies(action, state));
 }
 
+// Whether the server can act on all that match: it cannot find the follow-ups of one task that way.
+export const may_be_bulk = (filter: Filter): boolean => !filter.parent;
+
 export function bulk_filter(action: Action, filter: Filter, now: number): BulkFilter {
+  if (!may_be_bulk(filter)) throw new Error('an operation on all that match cannot be limited to follow-ups');
   const { created_from, created_until } = moments(filter, now);
   return {
     ...Object.fromEntries(plain.filter((name) => name !== 'priority' && filter[name]).map((name) => [name, filter[name]])),

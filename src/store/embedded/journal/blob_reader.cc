@@ -17,6 +17,19 @@ constexpr std::uint64_t most_unwritten_segments = Place::max_segments / 64;
 
 }  // namespace
 
+Unreadable unreadable(const Position& at, const Error& cause) {
+  return {{.code = ErrorCode::unavailable,
+           .message = fmt::format("{} at offset {}: {}", segment_name(at.segment), at.offset,
+                                  cause.message),
+           .retry_after = std::chrono::seconds(1)}};
+}
+
+Unreadable damaged(const Position& at, std::uint64_t number) {
+  return {{.code = ErrorCode::corrupt,
+           .message = fmt::format("{} at offset {}: the bytes of task number {} are damaged",
+                                  segment_name(at.segment), at.offset, number)}};
+}
+
 std::uint64_t full_number(std::uint32_t segment, const Position& written) {
   const std::uint64_t newest = written.segment + most_unwritten_segments;
   return newest - (newest - segment) % Place::max_segments;
@@ -31,13 +44,10 @@ std::string_view BlobReader::read(Blob blob, std::uint64_t number) {
   const Place place = blob.place();
   const Position at{full_number(place.segment, written_), place.offset};
   const auto bytes = window(at, blob_head + place.size);
-  if (!bytes) throw Unreadable{bytes.error()};
+  if (!bytes) throw unreadable(at, bytes.error());
   ByteReader in(*bytes);
   if (const auto good = read_blob(in, number)) return *good;
-  throw Unreadable{
-      {.code = ErrorCode::corrupt,
-       .message = fmt::format("{} at offset {}: the bytes of task number {} are damaged",
-                              segment_name(at.segment), at.offset, number)}};
+  throw damaged(at, number);
 }
 
 // At least `size` bytes from `at` on, unless what was written ends before.

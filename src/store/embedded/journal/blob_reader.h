@@ -13,10 +13,16 @@
 namespace millrace::embedded {
 
 // Thrown out of the middle of whatever the state machine was doing, because nothing it could do
-// without the bytes would be right. Caught at the entry of the journal; the store has then failed.
+// without the bytes would be right. Caught at the entry of the journal: a read is answered with it,
+// and a change that was under way has failed the store.
 struct Unreadable {
   Error error;
 };
+
+// `unavailable`, whatever the disk said: a file that is missing is no task that is missing.
+Unreadable unreadable(const Position& at, const Error& cause);
+// `corrupt`.
+Unreadable damaged(const Position& at, std::uint64_t number);
 
 // A place has only the low bits of its segment's number. The segment is either an old one or one of
 // the few whose groups wait to be written.

@@ -22,10 +22,12 @@ enum class SyncMode : std::uint8_t {
 };
 
 struct JournalOptions {
+  static constexpr std::size_t usual_cache = 64U << 20U;
+
   SyncMode sync = SyncMode::always;
   Duration interval{100};                 // of SyncMode::interval
   std::size_t segment_size = 32U << 20U;  // bytes of a file of the log
-  std::size_t cache_size = 64U << 20U;    // bytes of the newest payloads and results kept in memory
+  std::size_t cache_size = usual_cache;   // bytes of the newest payloads and results kept in memory
   // Any number, a different one each time. It keeps outsiders from choosing colliding ids, and
   // keeps groups that an unfinished earlier use left in a file from being read.
   std::uint64_t hash_seed = 0;

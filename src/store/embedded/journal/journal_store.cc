@@ -23,6 +23,8 @@ constexpr std::uint64_t most_cleaned = 2U << 20U;  // a few milliseconds
 constexpr std::uint64_t record_cost = 90;
 
 constexpr std::size_t most_unwritten = 32U << 20U;
+// Blobs stay in memory until they are written: a smaller cache would hold nothing else.
+static_assert(JournalOptions::usual_cache > most_unwritten);
 
 constexpr std::size_t least_segment = 4U << 10U;
 constexpr std::size_t most_segment = 64U << 20U;
@@ -145,7 +147,7 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
 // No blob of the state lies before the segment that the log begins with.
 LoadFromLog JournalStore::open_log() {
   return [loader = std::make_shared<LogLoader>(segments_, log_.first(), blobs_.written())](
-             std::span<TaskCopy> copies) { loader->load(copies); };
+             std::span<TaskCopy> copies) { return loader->load(copies); };
 }
 
 Result<void> JournalStore::prove_end(const Opened& opened) {
@@ -173,9 +175,14 @@ auto JournalStore::guarded(const auto& call) -> decltype(call()) {
   }
 }
 
+// Bytes that a read cannot get are missing from its answer and nowhere else.
 auto JournalStore::ask(const auto& call) -> decltype(call()) {
   if (auto good = check_failed(); !good) return std::unexpected(std::move(good.error()));
-  return guarded(call);
+  try {
+    return call();
+  } catch (const Unreadable& unreadable) {
+    return std::unexpected(unreadable.error);
+  }
 }
 
 auto JournalStore::change(Reserve reserve, std::size_t bytes, const auto& call)
@@ -388,7 +395,9 @@ Result<void> JournalStore::remove_schedule(std::string_view name, TimePoint now)
 
 Result<std::vector<Overdue>> JournalStore::due(TimePoint now, std::size_t limit) {
   saw(now);
-  return ask([&] { return machine_->due(now, limit); });
+  if (auto good = check_failed(); !good) return std::unexpected(std::move(good.error()));
+  // What is overdue must be settled, and without its bytes it cannot be.
+  return guarded([&] { return machine_->due(now, limit); });
 }
 
 Result<std::vector<Result<Task>>> JournalStore::find(std::span<const TaskRef> tasks, Parts parts) {

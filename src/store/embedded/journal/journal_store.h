@@ -1,8 +1,9 @@
 // The Store contract over state machine and log.
 //
 // A call changes the state and appends what changed to the log; flush() brings the log to the disk.
-// After anything that makes the two differ - a failed write or sync, bytes that cannot be read back
-// - the store has failed for good, and only what is on disk counts.
+// After anything that makes the two differ - a failed write or sync, bytes that a change needs and
+// cannot read back - the store has failed for good, and only what is on disk counts. A read that
+// cannot get its bytes is answered so, and the store goes on.
 #pragma once
 
 #include <atomic>

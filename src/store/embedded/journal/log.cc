@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/ensure.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/slot_index.h"
 
@@ -71,6 +72,8 @@ Log::~Log() {
 }
 
 Result<void> Log::start(const State& state, const Start& start) {
+  const Lock flushing(flushing_);
+  std::vector<Chunk> chunks;
   {
     const Lock lock(mutex_);
     sequence_ = start.sequence;
@@ -83,13 +86,12 @@ Result<void> Log::start(const State& state, const Start& start) {
     for (const auto& [number, segment] : every_) size_ += segment.size;
     end_ = {start.next - 1, 0};
     begin_segment(state, start.end);
+    chunks = std::exchange(pending_, {});
+    unwritten_ = 0;
   }
-  const Lock flushing(flushing_);
   while (spares_.ready() == 0) {
     if (auto made = spares_.make(); !made) return made;
   }
-  std::vector<Chunk> chunks = std::exchange(pending_, {});
-  unwritten_ = 0;
   if (auto written = write(chunks); !written) return written;
   return sync();
 }
@@ -265,6 +267,8 @@ Result<void> Log::write_chunk(Chunk& chunk) {
   seal(chunk);
   if (auto written = disk_.write(*file_, chunk.at.offset, chunk.bytes); !written) return written;
   unsynced_ = true;
+  ensure(chunk.last_sequence >= written_sequence_ + chunk.groups.size(),
+         "groups of the log were written out of order");
   written_sequence_ = chunk.last_sequence;
   if (chunk.cleaned) cleaned_written_ = *chunk.cleaned;
   {
@@ -315,6 +319,7 @@ Result<void> Log::begin_file(const Chunk& chunk) {
   if (!file) return std::unexpected(file.error());
   file_ = *file;
   const Lock lock(mutex_);
+  ensure(begun_ > 0, "a segment was written that the applier did not begin");
   --begun_;
   salts_.erase(salts_.begin(), salts_.find(chunk.at.segment));
   return {};
@@ -329,6 +334,7 @@ Result<void> Log::sync() {
     if (auto synced = disk_.sync_directory(); !synced) return synced;
     unsynced_names_ = false;
   }
+  ensure(durable_sequence_ <= written_sequence_, "more of the log is durable than was written");
   durable_sequence_ = written_sequence_;
   return {};
 }

@@ -1,7 +1,7 @@
 // The writing end of the log: commits go in on one side, flush() brings them to the disk.
 //
 // Two threads share it: the applier appends (append, room), and the flusher writes. Everything that
-// both touch is guarded by one mutex, which is never held during a disk operation.
+// both touch is guarded by mutex_, which is never held during a disk operation.
 #pragma once
 
 #include <millrace/result.h>
@@ -93,21 +93,19 @@ class Log {
     std::optional<std::uint64_t> cleaned;
   };
 
-  // Guarded by mutex_ or called with it held.
-  void begin_segment(const State& state, Position after);
-  Chunk& open_chunk();
-  void add_group(std::string_view records, bool more);
-  std::size_t fitting(std::string_view records) const;
+  void begin_segment(const State& state, Position after) REQUIRES(mutex_);
+  Chunk& open_chunk() REQUIRES(mutex_);
+  void add_group(std::string_view records, bool more) REQUIRES(mutex_);
+  std::size_t fitting(std::string_view records) const REQUIRES(mutex_);
 
-  // Called with flushing_ held.
-  Result<void> write(std::vector<Chunk>& chunks);
-  Result<void> write_chunk(Chunk& chunk);
-  bool must_sync(std::optional<TimePoint> now) const;
-  Result<void> begin_file(const Chunk& chunk);
-  Result<void> sync();
-  Result<void> free_segments();
-  void put_back(std::vector<Chunk>& chunks);
-  void seal(Chunk& chunk) const;
+  Result<void> write(std::vector<Chunk>& chunks) REQUIRES(flushing_);
+  Result<void> write_chunk(Chunk& chunk) REQUIRES(flushing_);
+  bool must_sync(std::optional<TimePoint> now) const REQUIRES(flushing_);
+  Result<void> begin_file(const Chunk& chunk) REQUIRES(flushing_);
+  Result<void> sync() REQUIRES(flushing_);
+  Result<void> free_segments() REQUIRES(flushing_);
+  void put_back(std::vector<Chunk>& chunks) REQUIRES(flushing_);
+  void seal(Chunk& chunk) const REQUIRES(flushing_);
 
   Segments& segments_;
   Disk& disk_;
@@ -121,28 +119,31 @@ class Log {
   std::uint64_t first_ = 1;
   std::uint64_t size_ = 0;
 
-  mutable Mutex mutex_;
-  std::vector<Chunk> pending_;
-  std::string buffer_;                            // of a chunk that was written, to be used again
-  std::map<std::uint64_t, std::uint32_t> salts_;  // of segments not written to their end yet
-  std::map<std::uint64_t, Segment> every_;        // segment that is there
-  std::size_t unwritten_ = 0;
-  std::size_t begun_ = 0;  // segments in pending_ that will need a spare
-  Position written_ = {};
-  std::optional<Error> failure_;
-
   // The flusher holds this during the whole flush.
-  Mutex flushing_;
-  std::optional<Disk::File> file_;
-  bool unsynced_ = false;        // bytes of file_
-  bool unsynced_names_ = false;  // the directory
-  std::uint64_t written_sequence_ = 0;
-  std::uint64_t durable_sequence_ = 0;
-  std::uint64_t cleaned_written_ = 0;  // segments below may go once this is durable
-  std::uint64_t freed_ = 0;            // segments below are gone
-  std::optional<TimePoint> last_sync_;
-  std::uint64_t fill_owed_ = 0;
-  bool no_space_ = false;  // the write that failed only lacked space for a segment
+  Mutex flushing_{LockRank::store_flush};
+  std::optional<Disk::File> file_ GUARDED_BY(flushing_);
+  bool unsynced_ GUARDED_BY(flushing_) = false;        // bytes of file_
+  bool unsynced_names_ GUARDED_BY(flushing_) = false;  // the directory
+  std::uint64_t written_sequence_ GUARDED_BY(flushing_) = 0;
+  std::uint64_t durable_sequence_ GUARDED_BY(flushing_) = 0;
+  // Segments below may go once this is durable.
+  std::uint64_t cleaned_written_ GUARDED_BY(flushing_) = 0;
+  std::uint64_t freed_ GUARDED_BY(flushing_) = 0;  // segments below are gone
+  std::optional<TimePoint> last_sync_ GUARDED_BY(flushing_);
+  std::uint64_t fill_owed_ GUARDED_BY(flushing_) = 0;
+  // The write that failed only lacked space for a segment.
+  bool no_space_ GUARDED_BY(flushing_) = false;
+
+  mutable Mutex mutex_{LockRank::store_pending};
+  std::vector<Chunk> pending_ GUARDED_BY(mutex_);
+  std::string buffer_ GUARDED_BY(mutex_);  // of a chunk that was written, to be used again
+  // Of segments not written to their end yet.
+  std::map<std::uint64_t, std::uint32_t> salts_ GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Segment> every_ GUARDED_BY(mutex_);  // segment that is there
+  std::size_t unwritten_ GUARDED_BY(mutex_) = 0;
+  std::size_t begun_ GUARDED_BY(mutex_) = 0;  // segments in pending_ that will need a spare
+  Position written_ GUARDED_BY(mutex_) = {};
+  std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::embedded

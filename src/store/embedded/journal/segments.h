@@ -1,4 +1,5 @@
-// Reading the files of the log. May be used from several threads.
+// Reading the files of the log. May be used from several threads. No disk operation is made under
+// the lock, because turns and the applier need it.
 #pragma once
 
 #include <millrace/result.h>
@@ -57,13 +58,17 @@ class Segments {
   };
 
   Result<std::shared_ptr<Open>> file_of(std::uint64_t segment);
+  std::shared_ptr<Open> find(std::uint64_t segment) REQUIRES(mutex_);
+  // Makes room for another file; the one it gives back is to be closed without the lock.
+  std::shared_ptr<Open> push_out() REQUIRES(mutex_);
 
   Disk& disk_;
-  Mutex mutex_;
+  Mutex mutex_{LockRank::store_files};
   std::map<std::uint64_t, std::shared_ptr<Open>> open_
       GUARDED_BY(mutex_);  // closed once no thread reads it
   std::multiset<std::uint64_t> pins_ GUARDED_BY(mutex_);
   std::uint64_t asked_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t forgotten_ GUARDED_BY(mutex_) = 0;  // how often a file was
 };
 
 }  // namespace millrace::embedded

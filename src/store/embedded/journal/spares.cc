@@ -31,12 +31,13 @@ Result<void> Spares::adopt(const std::vector<Disk::Entry>& entries) {
 
 void Spares::counted() {
   ready_ = spares_.size();
+  const Lock lock(shortage_mutex_);
   if (spares_.size() >= wanted) shortage_.reset();
   short_ = shortage_.has_value();
 }
 
 std::optional<Error> Spares::shortage() const {
-  const Lock lock(mutex_);
+  const Lock lock(shortage_mutex_);
   return shortage_;
 }
 
@@ -70,7 +71,10 @@ Result<void> Spares::make_locked() {
   }
   // If that fails, too: a file of the wrong size is removed on opening.
   if (file) std::ignore = disk_.remove(name);
-  if (spares_.size() < wanted) shortage_ = made.error();
+  if (spares_.size() < wanted) {
+    const Lock lock(shortage_mutex_);
+    shortage_ = made.error();
+  }
   counted();
   return made;
 }

@@ -30,7 +30,7 @@ class Spares {
   std::size_t ready() const { return ready_; }
 
   // Why there are not enough spares; nullopt while there are, or before the first attempt to make
-  // one. is_short() says whether there is a shortage, and never waits.
+  // one. is_short() says whether there is a shortage. Neither waits for a disk.
   std::optional<Error> shortage() const;
   bool is_short() const { return short_; }
 
@@ -59,11 +59,12 @@ class Spares {
 
   Disk& disk_;
   std::uint64_t size_;
-  mutable Mutex mutex_;
+  Mutex mutex_{LockRank::store_files};  // held while files are made, filled and renamed
   std::deque<Spare> spares_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> ready_ = 0;  // their number, for callers that must not wait
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
-  std::optional<Error> shortage_ GUARDED_BY(mutex_);
+  mutable Mutex shortage_mutex_;
+  std::optional<Error> shortage_ GUARDED_BY(shortage_mutex_);
   std::atomic<bool> short_ = false;
 };
 

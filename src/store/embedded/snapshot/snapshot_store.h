@@ -43,10 +43,10 @@ class SnapshotStore final : public ForwardingStore {
   std::optional<TimePoint> captured_at_;
 
   // Between that thread and the one that flushes.
-  Mutex mutex_;
+  Mutex mutex_{LockRank::store_pending};
   std::optional<std::string> waiting_ GUARDED_BY(mutex_);  // bytes to be written
 
-  Mutex writing_;                               // one writer at a time
+  Mutex writing_{LockRank::store_flush};        // one writer at a time
   bool reported_ GUARDED_BY(writing_) = false;  // the operator was told that nothing can be written
 };
 

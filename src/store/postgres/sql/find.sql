@@ -1,12 +1,12 @@
 -- Tasks by their ids, in any order.
--- variants: find, find_heads. The second leaves out payload, result, log and history.
---only find
-select {{row}} from millrace.live_rows where id = any (:ids::uuid[])
+--   :payload, :notes   whether these parts are wanted; otherwise they are not read
+select {{head}}, case when :payload then payload else '' end as payload, more,
+       case when :notes then error_code end as error_code,
+       case when :notes then error_message end as error_message,
+       case when :notes then notes end as notes, case when :notes then result end as result
+  from millrace.live_rows where id = any (:ids::uuid[])
 union all
-select {{row}} from millrace.final_rows where id = any (:ids::uuid[])
---end find
---only find_heads
-select {{row}} from millrace.live_heads where id = any (:ids::uuid[])
-union all
-select {{row}} from millrace.final_heads where id = any (:ids::uuid[])
---end find_heads
+select {{head}}, case when :payload then payload else '' end, more,
+       case when :notes then error_code end, case when :notes then error_message end,
+       case when :notes then notes end, case when :notes then result end
+  from millrace.final_rows where id = any (:ids::uuid[])

@@ -41,6 +41,12 @@ columns(row
   previous_start started_at start_by moment token keep_for unique_window unique_scope worker type client_id group tags
   unique_key payload more error_code error_message notes result)
 
+# The first of them: those before what may be large, which find.sql reads only where it is wanted.
+columns(head
+  number id queue state priority cancel_requested version deliveries attempts retries lost start created_at updated_at
+  previous_start started_at start_by moment token keep_for unique_window unique_scope worker type client_id group tags
+  unique_key)
+
 # What take.sql answers.
 columns(taken
   number id queue priority deliveries attempts retries lost start created_at previous_start start_by token keep_for
