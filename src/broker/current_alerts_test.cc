@@ -72,7 +72,7 @@ TEST(Growing, what_was_there_at_the_first_look_is_no_news_but_what_comes_is) {
 }
 
 TEST(CurrentAlerts, the_gravest_come_first_and_then_the_oldest) {
-  CurrentAlerts current;
+  CurrentAlerts current_alerts;
   for (int i = 0; i < 150; ++i) {
     current.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
   }
