@@ -30,7 +30,7 @@ TaskId id_of(std::uint8_t n) {
 }
 
 void add(EventRing& ring, const EventRing::NewEvent& event) {
-  EventRing::Writing(ring).add(news);
+  EventRing::Writing(ring).add(event);
 }
 void add(EventRing& ring, int count) {
   for (int i = 0; i < count; ++i) add(ring, {.at = t0, .queue = "q", .type = "t"});
