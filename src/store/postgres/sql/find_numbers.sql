@@ -1,6 +1,6 @@
 -- Tasks by their numbers, in any order. Numbers have no index of their own, queues have.
 --   :payload, :notes   whether these parts are wanted; otherwise they are not read
--- "limit 1" keeps each look-up a look-up: as a join it might be planned as a walk over whole queues.
+-- "limit 1" keeps each look-up a look-up: a join might be planned as a walk over whole queues.
 with wanted as (
   select n.number, q.queue
     from unnest(:numbers::bigint[]) as n(number) cross join millrace.queues q

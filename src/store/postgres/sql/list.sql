@@ -57,8 +57,8 @@ with walks as (
   window above as (order by number desc rows between unbounded preceding and 1 preceding)
 ), walked as (
   select {{row}}, fits, bytes,
-         place <= :most and fits_above < :wanted::bigint and coalesce(bytes_above, 0) < :bytes::bigint
-         as seen
+         place <= :most and fits_above < :wanted::bigint
+         and coalesce(bytes_above, 0) < :bytes::bigint as seen
     from summed
 ), total as (
   select count(*) filter (where seen) as walked, max(number) filter (where not seen) as next,
