@@ -51,9 +51,24 @@ Result<void> check(const ListRequest& request) {
   }
   if (request.priority && *request.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
-                fmt::format("priority is {}; 0 to 9 are allowed", *request.priority));
+                fmt::format("priority is {}; 0 to {} are allowed", *request.priority,
+                            limits::max_priority));
   }
   return {};
+}
+
+using Places = std::unordered_map<std::int32_t, std::size_t>;  // of queues
+
+// Rows of counts.sql.
+void add_sums(const postgres::Rows& sums, const Places& places, std::vector<QueueCounts>& counts) {
+  using At = sql::CountsColumns;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const auto state = sums.get<std::int16_t>(i, At::state);
+    if (state >= book::own_finished) continue;
+    const auto priority = static_cast<std::size_t>(sums.get<std::int16_t>(i, At::priority));
+    counts[places.at(sums.get<std::int32_t>(i, At::queue))]
+        .by[static_cast<std::size_t>(state)][priority] = sums.get<std::uint64_t>(i, At::count);
+  }
 }
 
 // Leaves out what find() was not asked for.
@@ -86,9 +101,9 @@ Result<Task> PostgresStore::find_number(TaskNumber number) {
       return Result<Task>(
           fail(ErrorCode::not_found, fmt::format("there is no task number {}", number.value)));
     }
-    const auto row = read_row(rows, 0);
-    if (!row) return std::unexpected(row.error());
-    return task_of(*row, queue_name(row->slot.queue));
+    const Row row = read_row(rows, 0);
+    if (!row.unreadable.empty()) return Result<Task>(unreadable_task(row, "find a task"));
+    return task_of(row, queue_name(row.slot.queue));
   }));
 }
 
@@ -114,9 +129,9 @@ PostgresStore::Answer<std::vector<Result<Task>>> PostgresStore::find_ids(
   const postgres::Rows& rows = answer->back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     // A task that cannot be read must not hide the others.
-    const auto row = read_row(rows, i);
-    Result<Task> task = row ? Result<Task>(task_of(*row, queue_name(row->slot.queue)))
-                            : std::unexpected(to_error(row.error(), "find a task"));
+    const Row row = read_row(rows, i);
+    Result<Task> task = row.unreadable.empty() ? Result<Task>(task_of(row, queue_name(row.slot.queue)))
+                                               : unreadable_task(row, "find a task");
     if (task) leave_out(*task, parts);
     const auto [first, last] = places.equal_range(rows.get<Uuid>(i, sql::RowColumns::id));
     for (auto at = first; at != last; ++at) found[at->second] = task;
@@ -133,7 +148,9 @@ Result<std::vector<Result<Task>>> PostgresStore::find(std::span<const TaskRef> t
     const auto* number = std::get_if<TaskNumber>(&tasks[i]);
     if (number == nullptr) continue;
     auto task = find_number(*number);
-    if (!task && task.error().code != ErrorCode::not_found) return std::unexpected(task.error());
+    const bool answered = task || task.error().code == ErrorCode::not_found ||
+                          task.error().code == ErrorCode::corrupt;
+    if (!answered) return std::unexpected(task.error());
     if (task) leave_out(*task, parts);
     (*found)[i] = std::move(task);
   }
@@ -192,9 +209,7 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     const postgres::Rows& rows = answer->back();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto read = read_row(rows, i);
-      if (!read) return std::unexpected(read.error());
-      const Row& row = *read;
+      const Row row = read_row(rows, i);
       if (page.tasks.size() == request.limit || page.looked_at == limits::max_walk ||
           bytes >= limits::max_taken_bytes) {
         page.next = TaskNumber{row.slot.number + 1};
@@ -202,7 +217,8 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(
       }
       ++page.looked_at;
       before = static_cast<std::int64_t>(row.slot.number);
-      if (!matches(row, request)) continue;
+      // A task that this program cannot read is left out, so that it does not hide the others.
+      if (!row.unreadable.empty() || !matches(row, request)) continue;
       Task& task = page.tasks.emplace_back(task_of(row, queue_name(row.slot.queue)));
       if (!request.full) leave_out(task);
       bytes += task.payload.size() + task.result.size();
@@ -230,7 +246,7 @@ Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<Queue
       for (const auto& [name, index] : state().queue_names()) indexes.push_back(index);
     }
     postgres::Array<std::int32_t> queues;
-    std::unordered_map<std::int32_t, std::size_t> places;
+    Places places;
     Counts counts;
     for (const std::uint16_t index : indexes) {
       queues.push(index);
@@ -240,23 +256,19 @@ Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<Queue
     }
     Batch batch;
     batch.add(sql::version);
-    batch.add(sql::Counts{.queues = queues});
-    batch.add(sql::Oldest{.queues = queues, .now = now});
+    const std::size_t counted = batch.add(sql::Counts{.queues = queues});
+    const std::size_t oldest_at = batch.add(sql::Oldest{.queues = queues, .now = now});
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
-    if (auto fresh = check_version((*answer)[0]); !fresh) {
+    if (auto fresh = check_version(answer->front()); !fresh) {
       return std::unexpected(fresh.error());
     }
-    const postgres::Rows& sums = (*answer)[1];
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      if (sums.get<std::int16_t>(i, 1) >= book::own_finished) continue;
-      QueueCounts& to = counts[places.at(sums.get<std::int32_t>(i, 0))];
-      to.by[static_cast<std::size_t>(sums.get<std::int16_t>(i, 1))]
-           [static_cast<std::size_t>(sums.get<std::int16_t>(i, 2))] = sums.get<std::uint64_t>(i, 3);
-    }
-    const postgres::Rows& oldest = (*answer)[2];
+    add_sums((*answer)[counted], places, counts);
+    const postgres::Rows& oldest = (*answer)[oldest_at];
     for (std::size_t i = 0; i < oldest.size(); ++i) {
-      counts[places.at(oldest.get<std::int32_t>(i, 0))].oldest = oldest.get<TimePoint>(i, 1);
+      using At = sql::OldestColumns;
+      counts[places.at(oldest.get<std::int32_t>(i, At::queue))].oldest =
+          oldest.get<TimePoint>(i, At::start);
     }
     return counts;
   }));
