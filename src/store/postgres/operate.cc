@@ -80,10 +80,7 @@ Result<std::vector<Result<Put>>> PostgresStore::restore(std::span<const Task> ta
     for (const Task& task : tasks) {
       reading.ids.push_back(task.id.value);
       ++reading.numbers;
-      const auto* queue = state().queue(task.queue);
-      if (queue != nullptr && task.unique) {
-        reading.keys.emplace_back(queue->index, task.unique->key);
-      }
+      add_key(state().queue(task.queue), task.unique, reading);
     }
     return reading;
   };

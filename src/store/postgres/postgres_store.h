@@ -181,6 +181,8 @@ class PostgresStore final : public Store {
                                        TimePoint now);
   bool is_plain(std::span<const NewTask> tasks);
   void add_reading(const NewTask& task, Reading& reading);
+  static void add_key(const embedded::QueueEntry* queue, const std::optional<UniqueKey>& unique,
+                      Reading& reading);
   // The same for a task that is exempt from limits.
   void add_follow_up(const NewTask& task, Reading& reading);
   // operate.cc

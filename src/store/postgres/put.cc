@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/check.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
@@ -127,8 +128,14 @@ bool PostgresStore::is_plain(std::span<const NewTask> tasks) {
 void PostgresStore::add_follow_up(const NewTask& task, Reading& reading) {
   reading.ids.push_back(task.id.value);
   ++reading.numbers;
-  const QueueEntry* queue = state().queue(task.queue);
-  if (queue != nullptr && task.unique) reading.keys.emplace_back(queue->index, task.unique->key);
+  add_key(state().queue(task.queue), task.unique, reading);
+}
+
+// A key that is not allowed is held by no task, and may be no text, which the server would refuse.
+void PostgresStore::add_key(const QueueEntry* queue, const std::optional<UniqueKey>& unique,
+                            Reading& reading) {
+  if (queue == nullptr || !unique || !check::unique(*unique)) return;
+  reading.keys.emplace_back(queue->index, unique->key);
 }
 
 void PostgresStore::add_reading(const NewTask& task, Reading& reading) {

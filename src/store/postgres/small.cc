@@ -17,6 +17,11 @@ namespace {
 
 using postgres::Rows;
 
+// Whether a schedule may have this name. Others may be no text, which the server would refuse.
+bool is_schedule_name(std::string_view name) {
+  return validate_name("schedule name", name, true).has_value();
+}
+
 // A row of schedules.sql or load_schedule.sql.
 postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
   Schedule schedule;
@@ -65,6 +70,7 @@ std::optional<std::string> end_of(std::string prefix) {
 
 PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
                                                          std::string_view name) {
+  if (!is_schedule_name(name)) return check_fresh(connection);
   Batch batch;
   batch.add(sql::version);
   batch.add(sql::LoadSchedule{.name = name});
@@ -124,6 +130,9 @@ Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now
 }
 
 Result<std::vector<Schedule>> PostgresStore::schedules(const std::optional<std::string>& name) {
+  if (name && !is_schedule_name(*name)) {
+    return fail(ErrorCode::not_found, fmt::format("there is no schedule \"{}\"", *name));
+  }
   auto all =
       look("read the schedules", [&](Connection& connection) -> Answer<std::vector<Schedule>> {
         const Batch batch = batch_of(sql::Schedules{.name = name});
