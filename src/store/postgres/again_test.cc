@@ -30,8 +30,8 @@ class Again : public SqlSession {
   }
 };
 
-// The queues that the first attempt knew are gone by the second; run with MALLOC_PERTURB_, or with
-// a sanitizer, to see that none of them is used.
+// The queues that the first attempt knew are gone by the second. Only valgrind or the address
+// sanitizer tell whether one of them is used all the same.
 TEST_F(Again, a_restored_task_finds_its_queue_once_more) {
   for (int i = 0; i < 20; ++i) make_queue(fmt::format("queue{}", i));
   before_insert(
