@@ -100,6 +100,18 @@ class Rows {
   T get(std::size_t row, std::size_t column) const {
     return read_field<T>(field(row, column));
   }
+  // Of statements that answer one value, or one in each row; it is in the first column.
+  template <class T>
+  T value() const {
+    return get<T>(0, 0);
+  }
+  template <class T>
+  std::vector<T> values() const {
+    std::vector<T> all;
+    all.reserve(size_);
+    for (std::size_t row = 0; row < size_; ++row) all.push_back(get<T>(row, 0));
+    return all;
+  }
   Field field(std::size_t row, std::size_t column) const;
 
  private:

@@ -77,6 +77,8 @@ std::vector<BadTask> badly_sized() {
       {"tag of 101", task("q", {.tags = {text(101)}}), too_large, "100"},
       {"unique key of 256", task("q", {.unique = UniqueKey{.key = text(256)}}), too_large, "255"},
       {"empty unique key", task("q", {.unique = UniqueKey{.key = ""}}), invalid, "255"},
+      {"unique key that is no text", task("q", {.unique = UniqueKey{.key = "\xFF"}}), invalid,
+       "UTF-8"},
       {"client id of 256", task("q", {.client_id = text(256)}), too_large, "255"},
       {"request id of 256", task("q", {.request_id = text(256)}), too_large, "255"},
       {"group of 256", task("q", {.group = text(256)}), too_large, "255"},

@@ -28,7 +28,7 @@ std::optional<Defeat> fight(const Duel& duel, const Sequence& sequence) {
   return std::nullopt;
 }
 
-std::optional<Account> try_seed(const Duel& duel, std::uint64_t seed, std::size_t length) {
+std::optional<Report> try_seed(const Duel& duel, std::uint64_t seed, std::size_t length) {
   auto sequence = generate(seed, length);
   if (!fight(duel, sequence)) return std::nullopt;
   sequence = shrink(duel, std::move(sequence));
@@ -36,7 +36,7 @@ std::optional<Account> try_seed(const Duel& duel, std::uint64_t seed, std::size_
   auto text =
       fmt::format("seed {}, shrunk to {} steps:\n{}", seed, sequence.size(), describe(sequence));
   if (defeat) text += fmt::format("after step {}: {}\n", defeat->step + 1, shortened(defeat->what));
-  return Account{sequence.size(), std::move(text)};
+  return Report{sequence.size(), std::move(text)};
 }
 
 }  // namespace millrace::test

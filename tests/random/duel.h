@@ -34,10 +34,10 @@ Sequence shrink(const Duel& duel, Sequence sequence);
 
 // Generates the sequence of this seed, runs it, and shrinks it if it fails. Returns the report to
 // print: the steps and what differed; nullopt: the stores agree.
-struct Account {
+struct Report {
   std::size_t steps = 0;
   std::string text;
 };
-std::optional<Account> try_seed(const Duel& duel, std::uint64_t seed, std::size_t length);
+std::optional<Report> try_seed(const Duel& duel, std::uint64_t seed, std::size_t length);
 
 }  // namespace millrace::test

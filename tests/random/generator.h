@@ -41,7 +41,7 @@ class Generator {
   void add_policy(NewTask& task);
   void add_labels(NewTask& task);
   std::string odd_text();
-  void spoil(NewTask& task);
+  std::string bytes();
   std::vector<NewTask> follow_ups(std::uint32_t percent);
   PutStep put();
 
@@ -52,7 +52,6 @@ class Generator {
   SettlePart lost_part(const TaskId& id);
   SettlePart expired_part();
   Outcome outcome();
-  void spoil(SettlePart& part);
   TokenPick token_pick();
   ExtendPart extend_part();
   TakeRequest take();
@@ -73,6 +72,17 @@ class Generator {
   Schedule schedule();
   FireStep fire();
   RememberStep remember();
+
+  // Making something invalid.
+  RetryRules bad_rules();
+  Callback bad_callback();
+  UniqueKey bad_key();
+  TaskError bad_error();
+  void spoil(NewTask& task);
+  void spoil(SettlePart& part);
+  void spoil(TakeRequest& request);
+  void spoil(QueueSettings& settings);
+  void spoil(Schedule& schedule);
 
   // Picking.
   QueueRef some_queue();

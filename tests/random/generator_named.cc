@@ -18,10 +18,9 @@ Call Generator::next_named() {
     return ClearStep{.queue = some_queue(), .limit = some_limit(5 * scale_, limits::max_advance)};
   }
   if (roll < 41) return put_schedule();
-  if (roll < 43) return RemoveScheduleStep{dice_.word("tick", 4)};
-  if (roll < 46) {
-    return SchedulesStep{all ? std::nullopt : std::optional(dice_.word("tick", 4))};
-  }
+  const auto tick = dice_.percent(95) ? dice_.word("tick", 4) : bytes();
+  if (roll < 43) return RemoveScheduleStep{tick};
+  if (roll < 46) return SchedulesStep{all ? std::nullopt : std::optional(tick)};
   if (roll < 66) return fire();
   if (roll < 86) return remember();
   if (roll < 97) {
@@ -64,12 +63,16 @@ QueueSettings Generator::settings(std::uint32_t queue) {
   if (dice_.percent(25)) settings.retry.max_retries = dice_.below(4);
   if (dice_.percent(15)) {
     settings.types.push_back({.type = dice_.word("type", 3), .timeout = dice_.between(1s, 60s)});
+    if (dice_.percent(30)) settings.types.back().retry.max_retries = dice_.below(4);
   }
   if (dice_.percent(5)) settings.dead_letters = false;
   if (dice_.percent(40)) settings.keep_completed = keep();
   if (dice_.percent(40)) settings.keep_dead = keep();
-  if (dice_.percent(2)) settings.name = "bad name";
-  if (dice_.percent(2)) settings.lease = 10ms;
+  if (dice_.percent(10)) settings.description = dice_.word("description", 9) + odd_text();
+  if (dice_.percent(15)) settings.priority = static_cast<std::uint8_t>(dice_.below(10));
+  if (dice_.percent(10)) settings.weight = dice_.between(1U, limits::max_weight);
+  if (dice_.percent(10)) settings.batch_size = dice_.between(1U, 1000U);
+  if (dice_.percent(5)) spoil(settings);
   return settings;
 }
 
@@ -107,8 +110,15 @@ PutScheduleStep Generator::put_schedule() {
 
 Schedule Generator::schedule() {
   Schedule schedule{.name = dice_.word("tick", 4), .rule = {}, .task = new_task()};
-  schedule.rule.every = dice_.percent(95) ? dice_.between(100ms, 10s) : Duration::zero();
+  schedule.rule.every = dice_.between(100ms, 10s);
   schedule.rule.anchor = now_;
+  if (dice_.percent(25)) {
+    schedule.rule = {.cron = "*/5 3 * * 1-5", .zone = dice_.percent(50) ? "UTC" : "Europe/Berlin"};
+    schedule.rule.dst = static_cast<DstPolicy>(dice_.below(3));
+  }
+  if (dice_.percent(20)) schedule.missed = static_cast<Missed>(dice_.below(3));
+  if (dice_.percent(20)) schedule.missed_most = dice_.between(1U, limits::max_missed);
+  if (dice_.percent(20)) schedule.jitter = soon();
   schedule.task.id = {};
   schedule.task.start.reset();
   schedule.task.start_by.reset();
@@ -117,6 +127,7 @@ Schedule Generator::schedule() {
   schedule.next = now_ + soon();
   // Fields that belong to the store, which has to ignore them.
   if (dice_.percent(10)) schedule.fired = 99;
+  if (dice_.percent(5)) spoil(schedule);
   return schedule;
 }
 
@@ -130,10 +141,11 @@ FireStep Generator::fire() {
     const auto& schedule = dice_.pick(*schedules);
     tick.schedule = schedule.name;
     tick.nominal = schedule.next;
-    tick.next = schedule.next + schedule.rule.every;
+    tick.next = schedule.next + (schedule.rule.cron.empty() ? schedule.rule.every : Duration(5min));
     if (dice_.percent(70)) tick.task.queue = schedule.task.queue;
   }
   if (dice_.percent(2)) tick.next = tick.nominal;
+  if (dice_.percent(1)) tick.schedule = bytes();
   if (dice_.percent(15)) tick.nominal += dice_.between(-1s, 1s);
   return step;
 }

@@ -20,11 +20,17 @@ Task Generator::old_task() {
   Task task{.id = put.id, .type = put.type, .payload = put.payload, .priority = put.priority};
   task.queue = queue_names[dice_.below(queue_count)];
   if (dice_.percent(2)) task.queue = "ghost";
+  task.content_type = put.content_type;
+  task.timeout = put.timeout;
   task.max_lost = put.max_lost;
+  task.retry = put.retry;
   task.unique = put.unique;
   task.callback = put.callback;
   task.keep_for = put.keep_for;
+  task.client_id = put.client_id;
+  task.request_id = put.request_id;
   task.group = put.group;
+  task.metadata = put.metadata;
   task.tags = put.tags;
   task.parent = put.parent;
   task.start_by = put.start_by;
@@ -43,8 +49,19 @@ Task Generator::old_task() {
     task.progress = dice_.below(dice_.percent(98) ? 101 : 200);
   }
   if (is_final(task.state) || dice_.percent(1)) task.finished_at = now_ - soon();
-  if (task.state == TaskState::completed) task.result = dice_.word("result", 10);
-  if (task.state == TaskState::retrying) task.error = TaskError{.message = "again"};
+  // Completed tasks without anything that says so, too: a store must not add it.
+  if (task.state == TaskState::completed && dice_.percent(50)) {
+    task.result = dice_.percent(20) ? bytes() : dice_.word("result", 10);
+  }
+  if (task.state == TaskState::retrying || dice_.percent(10)) {
+    task.error = TaskError{.message = "again", .failed_at = now_};
+    if (dice_.percent(30)) task.error->details = bytes();
+    if (dice_.percent(30)) task.error->stack = dice_.word("stack", 9);
+    if (dice_.percent(3)) task.error = bad_error();
+  }
+  if (dice_.percent(15)) {
+    task.delivery = DeliveryNote{.attempts = dice_.below(9), .last_status = dice_.word("50", 4)};
+  }
   task.cancel_requested = !is_final(task.state) && dice_.percent(10);
   if (task.state == TaskState::processing) task.lease_until = now_ + soon();
   return task;

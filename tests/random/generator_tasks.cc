@@ -1,6 +1,5 @@
 // Tasks to put, and what is done to running ones.
 #include <algorithm>
-#include <functional>
 
 #include "core/decide.h"
 #include "core/limits.h"
@@ -97,13 +96,18 @@ std::string Generator::odd_text() {
   return dice_.pick(texts);
 }
 
+// No text in any encoding.
+std::string Generator::bytes() {
+  return std::string("\0\xFF\0", 3) + odd_text();
+}
+
 void Generator::add_labels(NewTask& task) {
   const auto label = [&](const std::string& usual) {
     return dice_.percent(10) ? odd_text() : dice_.word(usual, 3);
   };
   task.type = dice_.word("type", 3);
   task.payload = dice_.word("payload", 100);
-  if (dice_.percent(10)) task.payload = std::string("\0\xFF\0", 3) + odd_text();
+  if (dice_.percent(10)) task.payload = bytes();
   if (dice_.percent(30)) task.content_type = "text/plain";
   if (dice_.percent(50)) task.client_id = label("client");
   if (dice_.percent(20)) task.request_id = label("request");
@@ -111,43 +115,6 @@ void Generator::add_labels(NewTask& task) {
   if (dice_.percent(20)) task.metadata = "{\"a\":1}";
   while (dice_.percent(40)) task.tags.push_back(label("tag"));
   if (dice_.percent(20)) task.parent = some_task();
-}
-
-// Invalid tasks that have to be refused: one for each refusal of core/validate.
-void Generator::spoil(NewTask& task) {
-  const auto too_long = [&](std::size_t most) { return std::string(most + 1, 'x'); };
-  const std::vector<std::function<void()>> ways = {
-      [&] { task.id = {}; },
-      [&] { task.priority = limits::max_priority + 1; },
-      [&] { task.start = now_, task.delay = 1s; },
-      [&] { task.delay = -1ms, task.start.reset(); },
-      [&] { task.delay = limits::max_delay + 1ms, task.start.reset(); },
-      [&] { task.start = now_ + limits::max_delay + 1ms, task.delay.reset(); },
-      [&] { task.start_by = now_ + limits::max_delay + 1ms; },
-      [&] { task.start = now_ + 5s, task.delay.reset(), task.start_by = now_ + 4999ms; },
-      [&] { task.type = too_long(limits::max_name); },
-      [&] { task.type = "no spaces"; },
-      [&] { task.tags.assign(limits::max_tags + 1, "tag"); },
-      [&] { task.tags = {""}; },
-      [&] { task.tags = {too_long(limits::max_tag)}; },
-      [&] { task.tags = {"line\nbreak"}; },
-      [&] { task.unique = UniqueKey{.key = too_long(limits::max_unique_key)}; },
-      [&] { task.unique = UniqueKey{.key = ""}; },
-      [&] { task.unique = UniqueKey{.key = "k", .scope = UniqueScope::window}; },
-      [&] { task.keep_for = -1ms; },
-      [&] { task.keep_for = limits::max_delay + 1ms; },
-      [&] { task.timeout = 0ms; },
-      [&] { task.payload = too_long(limits::max_payload); },
-      [&] { task.metadata = too_long(limits::max_metadata); },
-      [&] { task.client_id = too_long(limits::max_label); },
-      [&] { task.request_id = "\x7F"; },
-      [&] { task.group = too_long(limits::max_label); },
-      [&] { task.content_type = "text\tplain"; },
-      [&] { task.client_id = "\xFF no text"; },
-      [&] { task.callback = Callback{.url = "ftp://example.org"}; },
-      [&] { task.queue = std::string("bad name"); },
-  };
-  dice_.pick(ways)();
 }
 
 std::vector<NewTask> Generator::follow_ups(std::uint32_t percent) {
@@ -211,10 +178,15 @@ SettlePart Generator::held_part(const TaskId& id) {
 Outcome Generator::outcome() {
   TaskError error;
   error.code = dice_.word("code", 4);
-  error.message = dice_.word("message", 10);
+  error.message = dice_.percent(10) ? bytes() : dice_.word("message", 10);
+  if (dice_.percent(20)) error.details = dice_.percent(30) ? bytes() : dice_.word("details", 9);
+  if (dice_.percent(20)) error.stack = dice_.percent(30) ? bytes() : dice_.word("stack", 9);
   if (lonely() && dice_.percent(80)) return Snooze{.until = now_ + soon()};
   const auto roll = dice_.below(100);
-  if (roll < 38) return Done{.result = dice_.percent(50) ? dice_.word("result", 10) : ""};
+  if (roll < 38) {
+    if (dice_.percent(10)) return Done{.result = bytes()};
+    return Done{.result = dice_.percent(50) ? dice_.word("result", 10) : ""};
+  }
   if (roll < 65) {
     return Failed{.error = error,
                   .retryable = dice_.percent(60) ? std::nullopt : std::optional(dice_.percent(50))};
@@ -246,27 +218,6 @@ SettlePart Generator::expired_part() {
   return part;
 }
 
-void Generator::spoil(SettlePart& part) {
-  auto& settlement = part.settlement;
-  switch (dice_.below(6)) {
-    case 0:
-      settlement.result = std::string(limits::max_result + 1, 'r');
-      break;
-    case 1:
-      settlement.id = {};
-      break;
-    case 2:
-      settlement.counters = {dice_.below(9), dice_.below(9), dice_.below(9), dice_.below(9)};
-      break;
-    case 3:
-      settlement.ready = now_ + limits::max_delay + dice_.between(0ms, 2s);
-      break;
-    default:
-      settlement.event = static_cast<Event>(dice_.below(event_count));
-      break;
-  }
-}
-
 ExtendPart Generator::extend_part() {
   ExtendPart part{.token = token_pick()};
   auto& extension = part.extension;
@@ -288,8 +239,7 @@ TakeRequest Generator::take() {
     request.queues.push_back({.queue = some_queue(), .most = dice_.between(1U, 4 * scale_)});
   }
   if (dice_.percent(15)) request.lease = dice_.between(1s, 3min);
-  if (dice_.below(100) < 2) request.queues.front().most = dice_.percent(50) ? 0U : 1001U;
-  if (dice_.below(100) < 1) request.lease = 10ms;
+  if (dice_.percent(4)) spoil(request);
   return request;
 }
 

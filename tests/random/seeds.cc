@@ -17,10 +17,14 @@ std::optional<std::uint64_t> number_from(const char* variable) {
 
 }  // namespace
 
-void expect_agreement(const Duel& duel, std::uint64_t usual_seeds) {
+Seeds seeds_to_run(std::uint64_t usual_seeds) {
   const auto named = number_from("MILLRACE_SEED");
-  const auto first = named.value_or(1);
-  const auto count = number_from("MILLRACE_SEEDS").value_or(named ? 1 : usual_seeds);
+  return {.first = named.value_or(1),
+          .count = number_from("MILLRACE_SEEDS").value_or(named ? 1 : usual_seeds)};
+}
+
+void expect_agreement(const Duel& duel, std::uint64_t usual_seeds) {
+  const auto [first, count] = seeds_to_run(usual_seeds);
   for (auto seed = first; seed < first + count; ++seed) {
     const auto account = try_seed(duel, seed, sequence_length);
     ASSERT_FALSE(account) << account->text << "replay with --seed=" << seed;

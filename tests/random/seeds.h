@@ -13,6 +13,13 @@ namespace millrace::test {
 
 inline constexpr std::size_t sequence_length = 300;
 
+// From `first` on, `count` of them.
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t count = 1;
+};
+Seeds seeds_to_run(std::uint64_t usual_seeds);
+
 // Fails the test with the first sequence on which the stores differ.
 void expect_agreement(const Duel& duel, std::uint64_t usual_seeds);
 

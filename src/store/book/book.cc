@@ -30,7 +30,14 @@ void Book::enter(const Row& row) {
                    .priority = slot.priority,
                    .keeps_itself = slot.keeps_itself}});
   state_.index(state_.adopt(slot));
+  if (!row.unreadable.empty()) unreadable_.insert({slot.id, row.unreadable});
   if (row.given.unique) keys_.insert({slot.queue, row.given.unique->key});
+}
+
+Result<void> Book::check_readable(const TaskId& id) const {
+  const auto found = unreadable_.find(id);
+  if (found == unreadable_.end()) return {};
+  return fail(ErrorCode::corrupt, found->second);
 }
 
 void Book::enter(const Key& key, const Holder& holder) {
@@ -68,6 +75,7 @@ void Book::add_task_changes(Changes& changes) const {
     if (change.kind != RecordKind::gone) {
       task.now = &state_.slot(change.slot);
       if (task.now->number != change.number) continue;  // it is gone since
+      ensure(!unreadable_.contains(task.now->id), "a task is changed that could not be read");
     } else if (!task.before) {
       continue;  // it came and went
     }
@@ -146,6 +154,7 @@ void Book::close() {
   before_.clear();
   holders_before_.clear();
   keys_.clear();
+  unreadable_.clear();
 }
 
 }  // namespace millrace::book

@@ -3,6 +3,7 @@
 // before, and so what has to be written.
 #pragma once
 
+#include <millrace/result.h>
 #include <millrace/task.h>
 #include <cstdint>
 #include <deque>
@@ -60,6 +61,9 @@ class Book {
   void enter(const Key& key, const embedded::Holder& holder);
   void looked_at(const Key& key) { keys_.insert(key); }
   bool has(const TaskId& id) const { return state_.find(id) != embedded::no_slot; }
+  // `corrupt` if a part of this task cannot be read (Row::unreadable): a verb that changes it would
+  // write over that part. Removals, and puts that the task stands in the way of, need not ask.
+  Result<void> check_readable(const TaskId& id) const;
   // The same keys that the tasks have, in another queue.
   void look_for_keys_in(std::uint16_t queue);
   // The keys of the tasks that were entered, and those that were looked at.
@@ -86,6 +90,7 @@ class Book {
   std::map<Key, embedded::Holder> holders_before_;
   std::set<Key> keys_;
   std::set<std::uint16_t> counted_;
+  std::map<TaskId, std::string> unreadable_;  // with the reason
 };
 
 }  // namespace millrace::book

@@ -15,6 +15,9 @@ struct Row {
   TimePoint created_at{};
   embedded::Notes notes = {};
   std::string worker = {};
+  // Why a part of the row cannot be read: it is damaged, or a newer program has written it. That
+  // part is then empty here, and the task may only be looked at and removed.
+  std::string unreadable = {};
 };
 
 }  // namespace millrace::book

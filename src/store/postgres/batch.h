@@ -1,4 +1,5 @@
-// Statements with their parameters, in the order in which they are to be sent.
+// Statements with their parameters, in the order in which they are to be sent. add() returns where
+// the answer will be among those of the batch.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +17,20 @@ class Batch {
   // One call of a statement: sql::Done{.ids = ids, ...}.
   template <class Call>
     requires requires(const Call& call, postgres::Params& params) { call.add_to(params); }
-  void add(const Call& call) {
-    add(call, call.its_sql());
+  std::size_t add(const Call& call) {
+    return add(call, call.its_sql());
   }
   // The same of another variant of it.
   template <class Call>
-  void add(const Call& call, const postgres::Sql& variant) {
+  std::size_t add(const Call& call, const postgres::Sql& variant) {
     call.add_to(parts_.emplace_back(Part{.sql = &variant, .params = {}}).params);
+    return parts_.size() - 1;
   }
   // A statement that has no parameters.
-  void add(const postgres::Sql& sql) { parts_.push_back({.sql = &sql, .params = {}}); }
+  std::size_t add(const postgres::Sql& sql) {
+    parts_.push_back({.sql = &sql, .params = {}});
+    return parts_.size() - 1;
+  }
 
   // Good until the next change.
   std::vector<postgres::Statement> statements() const {

@@ -109,9 +109,9 @@ Result<std::vector<Result<Task>>> PostgresStore::find(std::span<const TaskRef> t
 // `corrupt` where a part of it cannot be read.
 Result<Task> PostgresStore::task_at(const postgres::Rows& rows, std::size_t at,
                                     std::string_view doing) {
-  const auto row = read_row(rows, at);
-  if (!row) return std::unexpected(to_error(row.error(), doing));
-  return task_of(*row, queue_name(row->slot.queue));
+  const Row row = read_row(rows, at);
+  if (!row.unreadable.empty()) return unreadable_task(row, doing);
+  return task_of(row, queue_name(row.slot.queue));
 }
 
 }  // namespace millrace::store_postgres

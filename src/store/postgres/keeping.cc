@@ -15,7 +15,7 @@ constexpr Duration a_day = std::chrono::days(1);
 std::int16_t class_of(const Keep& keep) {
   if (keep.last == 0U || keep.for_time == Duration::zero()) return kept_nowhere;
   if (!keep.for_time) return for_ever;
-  if (*keep.for_time < a_day) return 0;
+  if (*keep.for_time < a_day) return row_by_row;
   const auto days = (*keep.for_time + a_day - Duration(1)) / a_day;
   return static_cast<std::int16_t>(std::min<Duration::rep>(days, for_ever - 1));
 }
@@ -23,12 +23,12 @@ std::int16_t class_of(const Keep& keep) {
 Keeping keeping_of(const embedded::Slot& slot, const NewTask& given, const QueueSettings& settings,
                    bool ends_now) {
   if (!is_final(slot.state)) return {};
-  if (given.keep_for) return {.task_class = 0, .goes_at = later(slot.moment, *given.keep_for)};
+  if (given.keep_for) return {.task_class = row_by_row, .goes_at = later(slot.moment, *given.keep_for)};
   const Keep& keep =
       book::is_dead_letter(slot.state) ? settings.keep_dead : settings.keep_completed;
   if (ends_now) return {.task_class = class_of(keep)};
   if (!keep.for_time || *keep.for_time < a_day) return {};
-  return {.task_class = 0, .goes_at = later(slot.moment, *keep.for_time)};
+  return {.task_class = row_by_row, .goes_at = later(slot.moment, *keep.for_time)};
 }
 
 }  // namespace millrace::store_postgres

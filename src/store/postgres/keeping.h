@@ -10,15 +10,16 @@
 
 namespace millrace::store_postgres {
 
-// Where a queue's finished tasks go: -1 nowhere, 0 row by row, n with the table of their day after
-// n days, `for_ever`.
+// Where a queue's finished tasks go: nowhere, where they leave one by one, with the table of their
+// day after so many days, or to where they stay.
 inline constexpr std::int16_t kept_nowhere = -1;
+inline constexpr std::int16_t row_by_row = 0;
 inline constexpr std::int16_t for_ever = 32767;
 std::int16_t class_of(const Keep& keep);
 
 // Where a final task goes and when.
 struct Keeping {
-  std::int16_t task_class = 0;
+  std::int16_t task_class = row_by_row;
   std::optional<TimePoint> goes_at = std::nullopt;
 };
 // A task that ends now goes to the table of its class and day. One that ended before (it is

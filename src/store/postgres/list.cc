@@ -40,7 +40,8 @@ Result<void> check(const ListRequest& request) {
   }
   if (request.priority && *request.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
-                fmt::format("priority is {}; 0 to 9 are allowed", *request.priority));
+                fmt::format("priority is {}; 0 to {} are allowed", *request.priority,
+                            limits::max_priority));
   }
   return {};
 }

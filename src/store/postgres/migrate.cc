@@ -39,10 +39,10 @@ Error cannot(const Failure& failure, Connection& connection) {
 postgres::Answer<int> version_of(Connection& connection) {
   auto there = connection.send(sql::has_migrations);
   if (!there) return std::unexpected(there.error());
-  if (!there->get<bool>(0, 0)) return 0;
+  if (!there->value<bool>()) return 0;
   auto version = connection.send(sql::last_migration);
   if (!version) return std::unexpected(version.error());
-  return version->get<std::int32_t>(0, 0);
+  return version->value<std::int32_t>();
 }
 
 Result<std::vector<Migration>> missing_after(int version, const Connection& connection) {
@@ -74,7 +74,7 @@ postgres::Answer<void> apply(Connection& connection, const Migration& migration)
 postgres::Answer<void> apply_all(Connection& connection, std::span<const Migration> missing) {
   auto schema = connection.send(sql::has_schema);
   if (!schema) return std::unexpected(std::move(schema.error()));
-  if (!schema->get<bool>(0, 0)) {
+  if (!schema->value<bool>()) {
     if (auto made = connection.send(sql::make_schema); !made) {
       return std::unexpected(std::move(made.error()));
     }
@@ -148,9 +148,7 @@ Result<void> check_tables(Connection& connection) {
 
 std::string script_of(std::span<const Migration> migrations, std::string_view schema) {
   if (migrations.empty()) return "";
-  std::string text =
-      "begin;\n"
-      "select pg_advisory_xact_lock(hashtext('millrace.'), -3);\n";
+  std::string text = fmt::format("begin;\n{};\n", sql::lock_migrations.text);
   if (migrations.front().version == 1) text += "create schema if not exists \"millrace\";\n";
   for (const Migration& each : migrations) {
     text +=

@@ -19,23 +19,41 @@ Result<std::vector<Result<TaskState>>> PostgresStore::cancel(
     }
     return reading;
   };
-  return each<TaskState>("cancel tasks", requests, what, now, [&](const CancelRequest& request) {
-    return embedded::cancel(state(), request, now);
-  });
+  return each<TaskState>(
+      "cancel tasks", requests, what, now,
+      [&](const CancelRequest& request) {
+        return change_task(request.id, "cancel a task",
+                           [&] { return embedded::cancel(state(), request, now); });
+      });
 }
 
 Result<std::vector<Result<TaskState>>> PostgresStore::retry(std::span<const TaskId> tasks,
                                                             TimePoint now) {
   return each<TaskState>(
       "retry tasks", tasks, [&] { return reading_of(tasks); }, now,
-      [&](const TaskId& id) { return embedded::revive(state(), id, now); });
+      [&](const TaskId& id) {
+        return change_task(id, "retry a task", [&] { return embedded::revive(state(), id, now); });
+      });
 }
 
 Result<std::vector<Result<TaskState>>> PostgresStore::remove(std::span<const TaskId> tasks,
                                                              TimePoint now) {
   return each<TaskState>(
       "remove tasks", tasks, [&] { return reading_of(tasks); }, now,
-      [&](const TaskId& id) { return embedded::remove(state(), id); });
+      [&](const TaskId& id) { return remove_one(id, now); });
+}
+
+// A task that cannot be read cannot be settled either: when its lease has ended, only a removal
+// ends it.
+Result<TaskState> PostgresStore::remove_one(const TaskId& id, TimePoint now) {
+  const auto at = state().find(id);
+  const bool stuck = at != embedded::no_slot && !book_.check_readable(id) &&
+                     state().slot(at).state == TaskState::processing &&
+                     state().slot(at).moment <= now;
+  if (!stuck) return embedded::remove(state(), id);
+  state().unindex(at);
+  state().erase(at);
+  return TaskState::processing;
 }
 
 Result<std::vector<Result<TaskState>>> PostgresStore::update(std::span<const TaskUpdate> updates,
@@ -50,7 +68,8 @@ Result<std::vector<Result<TaskState>>> PostgresStore::update(std::span<const Tas
     return reading;
   };
   return each<TaskState>("change tasks", updates, what, now, [&](const TaskUpdate& update) {
-    return embedded::update(state(), update, now);
+    return change_task(update.id, "change a task",
+                       [&] { return embedded::update(state(), update, now); });
   });
 }
 
@@ -61,16 +80,15 @@ Result<std::vector<Result<Put>>> PostgresStore::restore(std::span<const Task> ta
     for (const Task& task : tasks) {
       reading.ids.push_back(task.id.value);
       ++reading.numbers;
-      const auto* queue = state().queue(task.queue);
-      if (queue != nullptr && task.unique) {
-        reading.keys.emplace_back(queue->index, task.unique->key);
-      }
+      add_key(state().queue(task.queue), task.unique, reading);
     }
     return reading;
   };
-  embedded::QueueFinder queues(state());
-  return each<Put>("restore tasks", tasks, what, now,
-                   [&](const Task& task) { return embedded::restore(state(), queues, task, now); });
+  return each<Put>("restore tasks", tasks, what, now, [&](const Task& task) {
+    // When the call begins again, the queues are others.
+    embedded::QueueFinder queues(state());
+    return embedded::restore(state(), queues, task, now);
+  });
 }
 
 PostgresStore::Reading PostgresStore::reading_of(std::span<const TaskId> tasks) {

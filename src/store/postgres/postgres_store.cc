@@ -120,7 +120,7 @@ Result<void> PostgresStore::name_boot() {
         auto answer = connection.commit({&statement, 1});
         if (!answer) return std::unexpected(std::move(answer.error()));
         if (answer->front().empty()) return std::unexpected(stale());  // made in this very moment
-        return answer->front().get<Uuid>(0, 0);
+        return answer->front().value<Uuid>();
       });
   if (!boot) return std::unexpected(std::move(boot.error()));
   boot_ = *boot;
@@ -137,8 +137,9 @@ Result<void> PostgresStore::flush() {
         auto answer = connection.commit({&statement, 1});
         if (!answer) return std::unexpected(std::move(answer.error()));
         // The changes to be flushed may be on another server, which has taken over.
-        if (answer->front().get<bool>(0, 1)) return std::unexpected(demoted());
-        return answer->front().get<std::optional<Uuid>>(0, 0);
+        using At = sql::FlushedColumns;
+        if (answer->front().get<bool>(0, At::demoted)) return std::unexpected(demoted());
+        return answer->front().get<std::optional<Uuid>>(0, At::boot);
       });
   if (!boot) return std::unexpected(std::move(boot.error()));
   if (*boot == boot_) return {};
@@ -177,11 +178,10 @@ PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
   if (!answer) return std::unexpected(std::move(answer.error()));
   for (const postgres::Rows& rows : *answer) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto row = read_row(rows, i);
-      if (!row) return std::unexpected(row.error());
+      const Row row = read_row(rows, i);
       // Its queue was created after the queues were read.
-      if (!state().has_queue_at(row->slot.queue)) return std::unexpected(stale());
-      book_.enter(*row);
+      if (!state().has_queue_at(row.slot.queue)) return std::unexpected(stale());
+      book_.enter(row);
     }
   }
   return {};
@@ -190,32 +190,31 @@ PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
 PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading reading) {
   sort_and_deduplicate(reading.ids);
   sort_and_deduplicate(reading.limited);
+  unreadable_rates_ = {};
   Batch batch;
   batch.add(sql::version);
+  std::size_t used = 0;  // its place in the batch
   if (!reading.limited.empty()) {
     postgres::Array<std::int32_t> queues;
     for (const auto queue : reading.limited) queues.push(queue);
     batch.add(sql::LockQueues{.queues = queues});
-    batch.add(sql::Used{.queues = queues});
+    used = batch.add(sql::Used{.queues = queues});
   }
   if (reading.numbers != 0) {
     batch.add(sql::ReserveNumbers{.count = static_cast<std::int64_t>(reading.numbers)});
   }
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  if (auto fresh = check_version((*answer)[0]); !fresh) return fresh;
+  if (auto fresh = check_version(answer->front()); !fresh) return fresh;
   if (reading.numbers != 0) {
-    const postgres::Rows& numbers = answer->back();
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      book_.use_number(numbers.get<std::uint64_t>(i, 0));
-    }
+    for (const auto number : answer->back().values<std::uint64_t>()) book_.use_number(number);
   }
   for (const book::Key& key : reading.keys) book_.looked_at(key);
   if (auto got = read_tasks(connection, reading.ids); !got) return got;
   for (const std::uint16_t target : reading.targets) book_.look_for_keys_in(target);
   if (auto got = read_holders(connection); !got) return got;
   // Last, because the counts include the tasks that were just read.
-  if (!reading.limited.empty()) read_used((*answer)[2], book_);
+  if (!reading.limited.empty()) unreadable_rates_ = read_used((*answer)[used], book_);
   return {};
 }
 
@@ -285,7 +284,7 @@ Result<std::optional<TimePoint>> PostgresStore::time() {
     const postgres::Statement statement{.sql = &sql::time};
     auto answer = connection.commit({&statement, 1});
     if (!answer) return std::unexpected(std::move(answer.error()));
-    return std::optional(answer->front().get<TimePoint>(0, 0));
+    return std::optional(answer->front().value<TimePoint>());
   });
 }
 
@@ -312,9 +311,8 @@ Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
     std::vector<std::string> found;
-    const postgres::Rows& rows = answer->back();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto index = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
+    for (const auto queue : answer->back().values<std::int32_t>()) {
+      const auto index = static_cast<std::uint16_t>(queue);
       if (embedded::gives_tasks(state().queue_at(index), now)) found.push_back(queue_name(index));
     }
     return found;

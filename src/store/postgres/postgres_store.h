@@ -16,9 +16,11 @@
 
 #include "store/book/book.h"
 #include "store/postgres/batch.h"
+#include "store/postgres/format.h"
 #include "store/postgres/lease_scan.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/postgres.h"
+#include "store/postgres/rates.h"
 #include "store/postgres/server_check.h"
 #include "store/postgres/session.h"
 #include "store/postgres/take_cursors.h"
@@ -37,6 +39,7 @@ Result<T> flat(Result<Result<T>> answer) {
 }
 
 class Taking;
+struct PlainPut;
 
 class PostgresStore final : public Store {
  public:
@@ -135,6 +138,10 @@ class PostgresStore final : public Store {
   Result<std::vector<Result<T>>> each(std::string_view doing, std::span<const Item> items,
                                       const What& what, TimePoint now, const Verb& verb);
 
+  // Lets `verb()` change a task, unless a part of it cannot be read: the verb would write over that.
+  template <class Verb>
+  auto change_task(const TaskId& id, std::string_view doing, const Verb& verb) -> decltype(verb());
+
   // queues.cc
   Result<void> read_queues();
   void listen(const ServerFacts& facts);
@@ -170,16 +177,21 @@ class PostgresStore final : public Store {
   Result<std::vector<Result<Put>>> put_plain(std::span<const NewTask> tasks, TimePoint now);
   Result<std::vector<Result<Put>>> put_by_book(std::span<const NewTask> tasks, TimePoint now);
   Result<std::optional<PlainAnswer>> add_plain(std::span<const NewTask> tasks, TimePoint now);
+  void note_added(PlainPut& plain, const postgres::Rows& rows, const postgres::Rows& taken_back,
+                  TimePoint now);
   // As add_plain(), or through the book where that is needed.
   Result<PlainAnswer> add_any(std::span<const NewTask> tasks, TimePoint now);
   std::vector<std::size_t> answer_left(std::span<const NewTask> tasks, PlainAnswer& answer,
                                        TimePoint now);
   bool is_plain(std::span<const NewTask> tasks);
   void add_reading(const NewTask& task, Reading& reading);
+  static void add_key(const embedded::QueueEntry* queue, const std::optional<UniqueKey>& unique,
+                      Reading& reading);
   // The same for a task that is exempt from limits.
   void add_follow_up(const NewTask& task, Reading& reading);
   // operate.cc
   static Reading reading_of(std::span<const TaskId> tasks);
+  Result<TaskState> remove_one(const TaskId& id, TimePoint now);
 
   // upkeep.cc
   static Answer<std::size_t> count_of(Connection& connection, const Batch& one);
@@ -215,6 +227,7 @@ class PostgresStore final : public Store {
   std::atomic<std::uint64_t> crashes_ = 0;  // that flushes saw; they have a thread of their own
   std::pair<std::uint64_t, std::uint64_t> known_by_;  // connections and crashes, when last looked
   book::Book book_;
+  UnreadableRates unreadable_rates_;  // as read() has found them
   TakeCursors cursors_;
   LeaseScan lease_scan_;
   std::map<std::string_view, Throttle> step_throttles_;  // of upkeep, by statement
@@ -284,6 +297,15 @@ Result<std::vector<Result<T>>> PostgresStore::each(std::string_view doing,
     if (auto put = write(connection, batch, now); !put) return std::unexpected(put.error());
     return results;
   });
+}
+
+template <class Verb>
+auto PostgresStore::change_task(const TaskId& id, std::string_view doing, const Verb& verb)
+    -> decltype(verb()) {
+  if (auto good = book_.check_readable(id); !good) {
+    return std::unexpected(to_error(unreadable(good.error().message), doing));
+  }
+  return verb();
 }
 
 template <class T, class Verb>

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/check.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
@@ -45,9 +46,10 @@ void push_plain(sql::PlainArrays& to, const NewTask& task, std::uint16_t queue, 
   to.start_by.push(task.start_by);
   to.client_id.push(some(task.client_id));
   to.group.push(some(task.group));
-  push_text(to.tags, tags_text(task.tags));
   push_bytes(to.more, more_of(task));
 }
+
+}  // namespace
 
 // Puts that can be decided from the known settings of queues.
 struct PlainPut {
@@ -81,16 +83,17 @@ struct PlainPut {
     const TimePoint start = embedded::ready_moment(task, now);
     put.state = task.held ? TaskState::created : waiting_state(start, now);
     push_plain(columns, task, queue->index, *put.state, start);
+    push_text(tags, tags_text(task.tags));
     since = std::min(since, made_at(task.id.value, now));
     return put;
   }
 
   // A row of the answer: this task is new.
   std::pair<const NewTask&, const Put&> added(const postgres::Rows& rows, std::size_t row) {
-    const auto found = places.find({rows.get<Uuid>(row, 0)});
+    const auto found = places.find({rows.get<Uuid>(row, sql::AddedColumns::id)});
     const std::size_t place = found->second;
     places.erase(found);
-    results[place]->number = {rows.get<std::uint64_t>(row, 1)};
+    results[place]->number = {rows.get<std::uint64_t>(row, sql::AddedColumns::number)};
     return {tasks[place], *results[place]};
   }
 
@@ -104,19 +107,12 @@ struct PlainPut {
   std::span<const NewTask> tasks;
   std::vector<Result<Put>> results;
   sql::PlainArrays columns;
+  postgres::Array<std::string_view> tags;
   TimePoint since;                                           // none can have ended before
   std::unordered_map<TaskId, std::size_t, UuidHash> places;  // of the first with this id
   std::vector<std::pair<std::size_t, std::size_t>> twins;    // the same id again, and the first
   std::vector<std::size_t> refused;                          // unless the task exists already
 };
-
-std::set<Uuid> ids_of(const postgres::Rows& rows) {
-  std::set<Uuid> ids;
-  for (std::size_t i = 0; i < rows.size(); ++i) ids.insert(rows.get<Uuid>(i, 0));
-  return ids;
-}
-
-}  // namespace
 
 // Most tasks have no unique key and go to a queue without limits; then the known settings of queues
 // are enough to decide, and one statement does it all.
@@ -132,8 +128,14 @@ bool PostgresStore::is_plain(std::span<const NewTask> tasks) {
 void PostgresStore::add_follow_up(const NewTask& task, Reading& reading) {
   reading.ids.push_back(task.id.value);
   ++reading.numbers;
-  const QueueEntry* queue = state().queue(task.queue);
-  if (queue != nullptr && task.unique) reading.keys.emplace_back(queue->index, task.unique->key);
+  add_key(state().queue(task.queue), task.unique, reading);
+}
+
+// A key that is not allowed is held by no task, and may be no text, which the server would refuse.
+void PostgresStore::add_key(const QueueEntry* queue, const std::optional<UniqueKey>& unique,
+                            Reading& reading) {
+  if (queue == nullptr || !unique || !check::unique(*unique)) return;
+  reading.keys.emplace_back(queue->index, unique->key);
 }
 
 void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
@@ -159,12 +161,32 @@ Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewT
     std::vector<Result<Put>> results;
     results.reserve(tasks.size());
     for (const NewTask& task : tasks) {
-      results.push_back(embedded::put(state(), queues, task, now));
+      const auto good = unreadable_rates_.check(queues.find(task.queue), "put a task");
+      results.push_back(good ? embedded::put(state(), queues, task, now)
+                             : std::unexpected(good.error()));
     }
     Batch batch;
     if (auto put = write(connection, batch, now); !put) return std::unexpected(put.error());
     return results;
   });
+}
+
+// Answers of put.sql and take_back.sql: notes what was added and stayed, and tells others of it.
+void PostgresStore::note_added(PlainPut& plain, const postgres::Rows& rows,
+                               const postgres::Rows& taken_back, TimePoint now) {
+  const auto ids = taken_back.values<Uuid>();
+  const std::set<Uuid> ended(ids.begin(), ids.end());
+  const QueueEntry* told = nullptr;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (ended.contains(rows.get<Uuid>(i, sql::AddedColumns::id))) continue;
+    const auto& [task, put] = plain.added(rows, i);
+    const QueueEntry& queue = *state().queue(task.queue);
+    cursors_.lower(queue.index, task.priority,
+                   {embedded::ready_moment(task, now), put.number.value});
+    if (!listener_ || put.state != TaskState::queued || told == &queue) continue;
+    told = &queue;
+    listener_->tell_work(queue.settings().name);
+  }
 }
 
 // Adds the tasks that can be added, and commits. nullopt: nothing is done, since queues have limits
@@ -177,29 +199,20 @@ Result<std::optional<PostgresStore::PlainAnswer>> PostgresStore::add_plain(
     PlainPut plain(state(), tasks, now);
     Batch batch;
     batch.add(sql::version);
+    std::size_t put = 0;  // places in the batch
+    std::size_t taken_back = 0;
     const bool adds = plain.columns.id.size() != 0;
     if (adds) {
-      batch.add(sql::Put{.plain = plain.columns, .version = version_, .now = now});
-      batch.add(
+      put = batch.add(sql::Put{
+          .plain = plain.columns, .tags = plain.tags, .version = version_, .now = now});
+      taken_back = batch.add(
           sql::TakeBack{.ids = plain.columns.id,
                         .since = std::max(first_time, later(plain.since, -clock_difference))});
     }
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
-    const QueueEntry* told = nullptr;
-    std::set<Uuid> ended;
-    if (adds) ended = ids_of(answer->back());
-    for (std::size_t i = 0; adds && i < (*answer)[1].size(); ++i) {
-      if (ended.contains((*answer)[1].get<Uuid>(i, 0))) continue;
-      const auto& [task, put] = plain.added((*answer)[1], i);
-      const QueueEntry& queue = *state().queue(task.queue);
-      cursors_.lower(queue.index, task.priority,
-                     {embedded::ready_moment(task, now), put.number.value});
-      if (!listener_ || put.state != TaskState::queued || told == &queue) continue;
-      told = &queue;
-      listener_->tell_work(queue.settings().name);
-    }
+    if (adds) note_added(plain, (*answer)[put], (*answer)[taken_back], now);
     return PlainAnswer{
         .results = std::move(plain.results), .left = plain.left(), .twins = std::move(plain.twins)};
   });
@@ -256,17 +269,18 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
     std::vector<NewTask> again;
     for (const std::size_t place : gone) again.push_back(tasks[place]);
     auto more = add_any(again, now);
-    if (more && attempt == most_attempts && !more->left.empty()) {
-      more = std::unexpected(
-          Error{ErrorCode::unavailable,
-                "cannot put tasks: other processes keep putting and removing the same ids",
-                std::chrono::seconds(1)});
-    }
     for (std::size_t i = 0; i < gone.size(); ++i) {
       answer->results[gone[i]] = more ? std::move(more->results[i]) : std::unexpected(more.error());
     }
     if (!more) break;
     for (const std::size_t i : more->left) answer->left.push_back(gone[i]);
+    if (attempt < most_attempts) continue;
+    for (const std::size_t place : std::exchange(answer->left, {})) {
+      answer->results[place] = std::unexpected(
+          Error{ErrorCode::unavailable,
+                "cannot put tasks: other processes keep putting and removing the same ids",
+                std::chrono::seconds(1)});
+    }
   }
   for (const auto& [place, first] : answer->twins) {
     answer->results[place] = answer->results[first];

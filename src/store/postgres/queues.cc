@@ -21,7 +21,7 @@ using embedded::QueueEntry;
 using embedded::Thing;
 using postgres::Rows;
 
-using At = sql::QueueColumns;
+using At = sql::QueuesColumns;
 
 std::optional<Duration> duration_at(const Rows& rows, std::size_t at, std::size_t column) {
   const auto ms = rows.get<std::optional<std::int64_t>>(at, column);
@@ -165,7 +165,7 @@ std::string PostgresStore::queue_name(std::uint16_t index) {
 }
 
 PostgresStore::Answer<void> PostgresStore::check_version(const Rows& rows) const {
-  if (!rows.empty() && rows.get<std::int64_t>(0, 0) == version_) return {};
+  if (!rows.empty() && rows.value<std::int64_t>() == version_) return {};
   return std::unexpected(stale());
 }
 
@@ -181,11 +181,10 @@ PostgresStore::Answer<bool> PostgresStore::read_queues(Connection& connection) {
 
 PostgresStore::Answer<void> PostgresStore::enter_queues(const Rows& rows) {
   constexpr std::size_t most_hints = 100;
-  constexpr std::size_t version_column = At::updated_at + 1;
   std::vector<std::pair<std::uint16_t, Queue>> there;
   std::int64_t version = version_;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    version = rows.get<std::int64_t>(i, version_column);
+    version = rows.get<std::int64_t>(i, At::version);
     if (rows.is_null(i, At::queue)) continue;  // there is no queue
     auto queue = queue_at(rows, i);
     if (!queue) return std::unexpected(std::move(queue.error()));
@@ -278,11 +277,12 @@ PostgresStore::Answer<PostgresStore::Erasable> PostgresStore::may_erase(Connecti
                                                                         std::uint16_t queue) {
   Batch batch;
   batch.add(sql::lock_removal);
-  batch.add(sql::CloseQueue{.queue = std::int32_t{queue}});
-  batch.add(sql::HasTasks{.queue = std::int32_t{queue}});
+  const std::size_t close = batch.add(sql::CloseQueue{.queue = std::int32_t{queue}});
+  const std::size_t has_tasks = batch.add(sql::HasTasks{.queue = std::int32_t{queue}});
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  return Erasable{.closed = (*answer)[1].get<bool>(0, 0), .empty = !(*answer)[2].get<bool>(0, 0)};
+  return Erasable{.closed = (*answer)[close].value<bool>(),
+                  .empty = !(*answer)[has_tasks].value<bool>()};
 }
 
 Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
@@ -364,7 +364,7 @@ PostgresStore::Answer<std::size_t> PostgresStore::remove_oldest(Connection& conn
   std::vector<Uuid> ids;
   for (const Rows& rows : *answer) {
     for (std::size_t i = 0; i < rows.size() && ids.size() < limit; ++i) {
-      ids.push_back(rows.get<Uuid>(i, 0));
+      ids.push_back(rows.get<Uuid>(i, sql::RemovableColumns::id));
     }
   }
   std::ranges::sort(ids);

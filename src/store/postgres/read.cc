@@ -6,7 +6,25 @@
 
 namespace millrace::store_postgres {
 
+namespace {
+
 using embedded::QueueEntry;
+
+using Places = std::unordered_map<std::int32_t, std::size_t>;  // of queues
+
+// Rows of counts.sql.
+void add_sums(const postgres::Rows& sums, const Places& places, std::vector<QueueCounts>& counts) {
+  using At = sql::CountsColumns;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const auto state = sums.get<std::int16_t>(i, At::state);
+    if (state >= book::own_finished) continue;
+    const auto priority = static_cast<std::size_t>(sums.get<std::int16_t>(i, At::priority));
+    counts[places.at(sums.get<std::int32_t>(i, At::queue))]
+        .by[static_cast<std::size_t>(state)][priority] = sums.get<std::uint64_t>(i, At::count);
+  }
+}
+
+}  // namespace
 
 Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<QueueRef>& queue,
                                                        TimePoint now) {
@@ -26,7 +44,7 @@ Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<Queue
       for (const auto& [name, index] : state().queue_names()) indexes.push_back(index);
     }
     postgres::Array<std::int32_t> queues;
-    std::unordered_map<std::int32_t, std::size_t> places;
+    Places places;
     Counts counts;
     for (const std::uint16_t index : indexes) {
       queues.push(index);
@@ -36,23 +54,19 @@ Result<std::vector<QueueCounts>> PostgresStore::counts(const std::optional<Queue
     }
     Batch batch;
     batch.add(sql::version);
-    batch.add(sql::Counts{.queues = queues});
-    batch.add(sql::Oldest{.queues = queues, .now = now});
+    const std::size_t counted = batch.add(sql::Counts{.queues = queues});
+    const std::size_t oldest_at = batch.add(sql::Oldest{.queues = queues, .now = now});
     auto answer = connection.commit(batch.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
-    if (auto fresh = check_version((*answer)[0]); !fresh) {
+    if (auto fresh = check_version(answer->front()); !fresh) {
       return std::unexpected(fresh.error());
     }
-    const postgres::Rows& sums = (*answer)[1];
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      if (sums.get<std::int16_t>(i, 1) >= book::own_finished) continue;
-      QueueCounts& to = counts[places.at(sums.get<std::int32_t>(i, 0))];
-      to.by[static_cast<std::size_t>(sums.get<std::int16_t>(i, 1))]
-           [static_cast<std::size_t>(sums.get<std::int16_t>(i, 2))] = sums.get<std::uint64_t>(i, 3);
-    }
-    const postgres::Rows& oldest = (*answer)[2];
+    add_sums((*answer)[counted], places, counts);
+    const postgres::Rows& oldest = (*answer)[oldest_at];
     for (std::size_t i = 0; i < oldest.size(); ++i) {
-      counts[places.at(oldest.get<std::int32_t>(i, 0))].oldest = oldest.get<TimePoint>(i, 1);
+      using At = sql::OldestColumns;
+      counts[places.at(oldest.get<std::int32_t>(i, At::queue))].oldest =
+          oldest.get<TimePoint>(i, At::start);
     }
     return counts;
   }));

@@ -8,6 +8,7 @@
 #include "store/embedded/fields.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/format.h"
+#include "store/postgres/session.h"
 
 namespace millrace::store_postgres {
 namespace {
@@ -158,7 +159,7 @@ std::optional<std::int64_t> ms(const std::optional<Duration>& duration) {
 
 }  // namespace
 
-Answer<Row> read_row(const Rows& rows, std::size_t at) {
+Row read_row(const Rows& rows, std::size_t at) {
   using At = RowColumns;
   Row row;
   Slot& slot = row.slot;
@@ -178,13 +179,17 @@ Answer<Row> read_row(const Rows& rows, std::size_t at) {
   slot.moment = moment_at(rows, at, At::moment);
   slot.token = rows.get<std::optional<std::uint64_t>>(at, At::token).value_or(0);
   row.worker = rows.get<std::optional<std::string>>(at, At::worker).value_or("");
-  auto given = read_given<At>(rows, at, slot.id, row.given);
-  if (!given) return std::unexpected(std::move(given.error()));
+  if (auto given = read_given<At>(rows, at, slot.id, row.given); !given) {
+    row.unreadable = std::move(given.error().message);
+  }
   slot.has_unique = row.given.unique.has_value();
   slot.has_start_by = row.given.start_by.has_value();
   slot.keeps_itself = row.given.keep_for.has_value();
   auto stored = read_notes(rows, at, slot.id);
-  if (!stored) return std::unexpected(std::move(stored.error()));
+  if (!stored) {
+    row.unreadable = std::move(stored.error().message);
+    return row;
+  }
   row.notes = std::move(stored->notes);
   if (is_final(slot.state)) {
     row.notes.result = rows.get<std::optional<std::string>>(at, At::result).value_or("");
@@ -213,10 +218,15 @@ Row read_taken(const Rows& rows, std::size_t at) {
   row.created_at = rows.get<TimePoint>(at, At::created_at);
   slot.previous_start = moment_at(rows, at, At::previous_start);
   slot.token = rows.get<std::uint64_t>(at, At::token);
-  // take.sql leaves newer formats alone. By now the task is leased and has to be handed out.
-  (void)read_given<At>(rows, at, slot.id, row.given);
+  if (auto given = read_given<At>(rows, at, slot.id, row.given); !given) {
+    row.unreadable = std::move(given.error().message);
+  }
   slot.priority = row.given.priority;
   return row;
+}
+
+std::unexpected<Error> unreadable_task(const Row& row, std::string_view doing) {
+  return std::unexpected(to_error(unreadable(row.unreadable), doing));
 }
 
 std::optional<std::string> more_of(const NewTask& task) {
@@ -375,7 +385,8 @@ void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping
     to.error_code.push_null();
     to.error_message.push_null();
   }
-  if (notes == Notes{}) {
+  // A completed task without notes would be read as one that done.sql has settled.
+  if (notes == Notes{} && slot.state != TaskState::completed) {
     to.notes.push_null();
   } else {
     to.notes.push(Bytes{write_notes(notes, is_final(slot.state))});

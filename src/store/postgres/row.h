@@ -20,11 +20,14 @@ namespace millrace::store_postgres {
 using book::Row;
 
 // Reads a row of {{row}} (sql/words.cmake), which the views live_rows, live_heads, final_rows and
-// final_heads have.
-postgres::Answer<Row> read_row(const postgres::Rows& rows, std::size_t at);
+// final_heads have. A task whose `more` or `notes` cannot be read must not stop the others, so that
+// is said in the row (Row::unreadable).
+Row read_row(const postgres::Rows& rows, std::size_t at);
 // Reads an answer of take.sql. It does not contain what take.sql was given: now, the worker, the
 // lease's end.
 Row read_taken(const postgres::Rows& rows, std::size_t at);
+// What is answered where such a task is asked for: "cannot find a task: ...".
+std::unexpected<Error> unreadable_task(const Row& row, std::string_view doing);
 Task task_of(const Row& row, const std::string& queue);
 Lease lease_of(Row row, const std::string& queue);
 

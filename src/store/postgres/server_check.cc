@@ -11,18 +11,19 @@ namespace millrace::store_postgres {
 Result<ServerFacts> server_facts(postgres::Connection& connection) {
   auto rows = connection.transact(sql::server_settings, {}, {.read_only = true});
   if (!rows) return std::unexpected(postgres::error_of(rows.error(), "ask for server settings"));
-  return ServerFacts{.version = rows->get<std::int32_t>(0, 1),
-                     .version_text = rows->get<std::string>(0, 0),
-                     .standby = rows->get<bool>(0, 2),
-                     .encoding = rows->get<std::string>(0, 3),
-                     .fsync = rows->get<bool>(0, 4),
-                     .full_page_writes = rows->get<bool>(0, 5),
-                     .synchronous_commit = rows->get<std::string>(0, 6),
-                     .has_standbys = rows->get<bool>(0, 7),
-                     .wal_writer_delay = Duration(rows->get<std::int64_t>(0, 8)),
-                     .role = rows->get<std::string>(0, 9),
-                     .database = rows->get<std::string>(0, 10),
-                     .pooled = rows->get<std::int32_t>(0, 11) != connection.backend_pid()};
+  using At = sql::ServerColumns;
+  return ServerFacts{.version = rows->get<std::int32_t>(0, At::version),
+                     .version_text = rows->get<std::string>(0, At::version_text),
+                     .standby = rows->get<bool>(0, At::standby),
+                     .encoding = rows->get<std::string>(0, At::encoding),
+                     .fsync = rows->get<bool>(0, At::fsync),
+                     .full_page_writes = rows->get<bool>(0, At::full_page_writes),
+                     .synchronous_commit = rows->get<std::string>(0, At::synchronous_commit),
+                     .has_standbys = rows->get<bool>(0, At::has_standbys),
+                     .wal_writer_delay = Duration(rows->get<std::int64_t>(0, At::wal_writer_delay)),
+                     .role = rows->get<std::string>(0, At::role),
+                     .database = rows->get<std::string>(0, At::database),
+                     .pooled = rows->get<std::int32_t>(0, At::pid) != connection.backend_pid()};
 }
 
 Result<void> check_server(const ServerFacts& facts, bool writes) {

@@ -17,13 +17,18 @@ namespace {
 
 using postgres::Rows;
 
+// Whether a schedule may have this name. Others may be no text, which the server would refuse.
+bool is_schedule_name(std::string_view name) {
+  return validate_name("schedule name", name, true).has_value();
+}
+
 // A row of schedules.sql or load_schedule.sql.
 postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
   Schedule schedule;
   const auto name = [&] {
-    return fmt::format("fields of schedule \"{}\"", rows.get<std::string>(at, 1));
+    return fmt::format("fields of schedule \"{}\"", rows.get<std::string>(at, sql::ScheduleColumns::name));
   };
-  auto read = read_value(rows.get<std::string_view>(at, 0), name,
+  auto read = read_value(rows.get<std::string_view>(at, sql::ScheduleColumns::schedule), name,
                          [&](embedded::ByteReader& in) { embedded::read(in, schedule); });
   if (!read) return std::unexpected(std::move(read.error()));
   return schedule;
@@ -45,7 +50,7 @@ postgres::Answer<Result<void>> check_room(postgres::Connection& connection) {
   const postgres::Statement statement{.sql = &sql::count_schedules};
   auto count = connection.send({&statement, 1});
   if (!count) return std::unexpected(std::move(count.error()));
-  if (count->front().get<std::uint64_t>(0, 0) < limits::max_schedules) return Result<void>();
+  if (count->front().value<std::uint64_t>() < limits::max_schedules) return Result<void>();
   return Result<void>(
       fail(ErrorCode::limited,
            fmt::format("there are {} schedules, the most a store keeps", limits::max_schedules)));
@@ -65,6 +70,7 @@ std::optional<std::string> end_of(std::string prefix) {
 
 PostgresStore::Answer<void> PostgresStore::read_schedule(Connection& connection,
                                                          std::string_view name) {
+  if (!is_schedule_name(name)) return check_fresh(connection);
   Batch batch;
   batch.add(sql::version);
   batch.add(sql::LoadSchedule{.name = name});
@@ -125,6 +131,9 @@ Result<void> PostgresStore::remove_schedule(std::string_view name, TimePoint now
 }
 
 Result<std::vector<Schedule>> PostgresStore::schedules(const std::optional<std::string>& name) {
+  if (name && !is_schedule_name(*name)) {
+    return fail(ErrorCode::not_found, fmt::format("there is no schedule \"{}\"", *name));
+  }
   auto all =
       look("read the schedules", [&](Connection& connection) -> Answer<std::vector<Schedule>> {
         const Batch batch = batch_of(sql::Schedules{.name = name});
@@ -173,14 +182,15 @@ Result<Memo> PostgresStore::remember(const Remember& request, TimePoint now) {
     const Batch load = batch_of(sql::LoadMemo{.key = postgres::Bytes{request.key}});
     auto answer = connection.send(load.statements());
     if (!answer) return std::unexpected(std::move(answer.error()));
+    using At = sql::LoadedColumns;
     const Rows& rows = answer->front();
-    if (!rows.is_null(0, 1)) {
+    if (!rows.is_null(0, At::version)) {
       state().memos.restore({.key = request.key,
-                             .value = rows.get<std::string>(0, 0),
-                             .version = rows.get<std::uint64_t>(0, 1),
-                             .expires = rows.get<std::optional<TimePoint>>(0, 2)});
+                             .value = rows.get<std::string>(0, At::value),
+                             .version = rows.get<std::uint64_t>(0, At::version),
+                             .expires = rows.get<std::optional<TimePoint>>(0, At::expires)});
     }
-    state().memos.resume(rows.get<std::uint64_t>(0, 3) - 1);
+    state().memos.resume(rows.get<std::uint64_t>(0, At::next_version) - 1);
     Result<Memo> memo = state().memos.remember(request, now);
     if (!memo) return memo;
     Batch batch;
@@ -215,10 +225,11 @@ Result<std::vector<Memo>> PostgresStore::recall(const Recall& request, TimePoint
     std::vector<Memo> found;
     const Rows& rows = answer->front();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      found.push_back({.key = rows.get<std::string>(i, 0),
-                       .value = rows.get<std::string>(i, 1),
-                       .version = rows.get<std::uint64_t>(i, 2),
-                       .expires = rows.get<std::optional<TimePoint>>(i, 3)});
+      using At = sql::MemoColumns;
+      found.push_back({.key = rows.get<std::string>(i, At::key),
+                       .value = rows.get<std::string>(i, At::value),
+                       .version = rows.get<std::uint64_t>(i, At::version),
+                       .expires = rows.get<std::optional<TimePoint>>(i, At::expires)});
     }
     return found;
   });

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <tuple>
 
 #include "core/transition.h"
 #include "postgres/connection.h"
@@ -74,27 +75,36 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
   const auto number = [](const postgres::Rows& of, std::size_t row, std::size_t column) {
     return static_cast<std::uint64_t>(of.get<std::int64_t>(row, column));
   };
+  const auto& [totals, wrong, strays] = std::tie((*rows)[0], (*rows)[1], (*rows)[2]);
+  using Total = sql::TotalsColumns;
   TablesReport report{.counts = {{"migrations", migrations().size()},
-                                 {"queues", number((*rows)[0], 0, 0)},
-                                 {"unfinished", number((*rows)[0], 0, 1)},
-                                 {"finished", number((*rows)[0], 0, 2)},
-                                 {"schedules", number((*rows)[0], 0, 3)},
-                                 {"memos", number((*rows)[0], 0, 4)}},
+                                 {"queues", number(totals, 0, Total::queues)},
+                                 {"unfinished", number(totals, 0, Total::unfinished)},
+                                 {"finished", number(totals, 0, Total::finished)},
+                                 {"schedules", number(totals, 0, Total::schedules)},
+                                 {"memos", number(totals, 0, Total::memos)}},
                       .remarks = promise_of(*facts).warnings};
-  const postgres::Rows& wrong = (*rows)[1];
   for (std::size_t i = 0; i < wrong.size(); ++i) {
+    using At = sql::MiscountColumns;
     report.damage.push_back(
         fmt::format("queue {} has {} tasks that are {} with priority {}, and {} are counted",
-                    wrong.get<std::int32_t>(i, 0), number(wrong, i, 4),
-                    name_of(static_cast<TaskState>(wrong.get<std::int16_t>(i, 1))),
-                    wrong.get<std::int16_t>(i, 2), wrong.get<std::int64_t>(i, 3)));
+                    wrong.get<std::int32_t>(i, At::queue), number(wrong, i, At::there),
+                    name_of(static_cast<TaskState>(wrong.get<std::int16_t>(i, At::state))),
+                    wrong.get<std::int16_t>(i, At::priority),
+                    wrong.get<std::int64_t>(i, At::counted)));
   }
-  const postgres::Rows& orphans = (*rows)[2];
-  if (const auto lost = number(orphans, 0, 0); lost != 0) {
+  using Stray = sql::StraysColumns;
+  if (const auto lost = number(strays, 0, Stray::orphans); lost != 0) {
     report.damage.push_back(fmt::format("{} tasks are of a queue that is not there", lost));
   }
-  if (const auto twice = number(orphans, 0, 1); twice != 0) {
+  if (const auto twice = number(strays, 0, Stray::twins); twice != 0) {
     report.damage.push_back(fmt::format("{} ids are of two tasks each", twice));
+  }
+  if (const auto newer = number(strays, 0, Stray::unreadable); newer != 0) {
+    report.remarks.push_back(fmt::format(
+        "{} tasks are in a format that this program cannot read: a newer version of Millrace has "
+        "written them, and servers of this version leave them to it",
+        newer));
   }
   return report;
 }

@@ -8,6 +8,7 @@
 // over all the dead entries in between once more.
 #pragma once
 
+#include <millrace/task.h>
 #include <millrace/time.h>
 #include <algorithm>
 #include <array>
@@ -31,8 +32,8 @@ class TakeCursors {
 
   // The cursors of one queue, by priority.
   struct Positions {
-    std::array<Cursor, 10> cursors = {};
-    std::array<Cursor, 10> furthest = {};  // the highest that they have been
+    std::array<Cursor, priority_count> cursors = {};
+    std::array<Cursor, priority_count> furthest = {};  // the highest that they have been
   };
 
   Cursor at(std::uint16_t queue, std::uint8_t priority) { return queues_[queue].cursors[priority]; }

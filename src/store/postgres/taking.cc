@@ -58,6 +58,17 @@ std::vector<std::uint16_t> Taking::limited() const {
   return queues;
 }
 
+void Taking::refuse(const UnreadableRates& rates) {
+  for (Take& take : takes_) {
+    for (const QueueEntry* queue : take.queues) {
+      if (!take.result) break;
+      if (auto good = rates.check(queue, "take tasks"); !good) {
+        take.result = std::unexpected(std::move(good.error()));
+      }
+    }
+  }
+}
+
 std::size_t Taking::end_of_part(const Take& take) {
   const auto first = take.queues.begin() + static_cast<std::ptrdiff_t>(take.next);
   auto end = first;
@@ -141,6 +152,11 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
     --take.missing[queue.index];
     if (settings.max_concurrent) ++queue.running;
     if (settings.process_rate) queue.takes.add(*settings.process_rate, now_, 1);
+    // The task is leased by now, but must not run without its timeout or its retry rules.
+    if (!row.unreadable.empty()) {
+      take.unreadable = unreadable_task(row, "take a task").error();
+      continue;
+    }
     take.bytes += row.given.payload.size();
     take.result->push_back(lease_of(std::move(row), settings.name));
   }
@@ -187,7 +203,10 @@ void Taking::ended(std::chrono::nanoseconds steady, bool succeeded) {
 std::vector<Result<std::vector<Lease>>> Taking::results() {
   std::vector<Result<std::vector<Lease>>> all;
   all.reserve(takes_.size());
-  for (Take& take : takes_) all.push_back(std::move(take.result));
+  for (Take& take : takes_) {
+    const bool only_that = take.result && take.result->empty() && take.unreadable;
+    all.push_back(only_that ? std::unexpected(*take.unreadable) : std::move(take.result));
+  }
   return all;
 }
 

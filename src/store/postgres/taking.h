@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "postgres/rows.h"
 #include "store/embedded/state.h"
 #include "store/postgres/batch.h"
+#include "store/postgres/rates.h"
 #include "store/postgres/row.h"
 #include "store/postgres/take_cursors.h"
 
@@ -26,6 +28,9 @@ class Taking {
   std::size_t size() const { return takes_.size(); }
   // Queues whose limits have to be looked at first, in order.
   std::vector<std::uint16_t> limited() const;
+
+  // Takes from queues whose rates cannot be read are answered so.
+  void refuse(const UnreadableRates& rates);
 
   // A take that names a queue twice has to be sent in parts.
   bool has_parts() const;
@@ -50,6 +55,9 @@ class Taking {
     std::size_t next = 0;                                 // the queue to be asked for next
     std::map<std::uint16_t, std::uint32_t> missing = {};  // by queue, of the part that was sent
     std::size_t bytes = 0;                                // of payloads that were given
+    // About a task that was leased and cannot be handed out. The take is answered so if it has
+    // no others, which must reach the worker.
+    std::optional<Error> unreadable = {};
   };
 
   // Where the part ends that begins with `take.next`.

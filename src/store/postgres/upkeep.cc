@@ -35,6 +35,30 @@ std::string text_of(std::chrono::sys_days day) {
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
 }
 
+// An overdue task, and since when it is.
+struct Found {
+  TimePoint at;
+  std::uint64_t number;
+  Overdue overdue;
+};
+
+// Rows of due_leases.sql, or of due_waits.sql.
+void add_found(const Rows& rows, bool leases, const auto& name_of, std::vector<Found>& found) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row row = read_row(rows, i);
+    if (!row.unreadable.empty()) continue;  // it must not keep the others from their end
+    const embedded::Slot slot = row.slot;
+    const TimePoint at = leases ? slot.moment : row.given.start_by.value();
+    Expectation expect = Unchanged{{slot.version}};
+    if (leases) expect = Lost{{slot.token}, slot.moment};
+    found.push_back({.at = at,
+                     .number = slot.number,
+                     .overdue = {.lease = lease_of(std::move(row), name_of(slot.queue)),
+                                 .expect = expect,
+                                 .cancel_requested = slot.cancel_requested}});
+  }
+}
+
 }  // namespace
 
 // ---- due ----------------------------------------------------------------------------------------
@@ -48,40 +72,22 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
         const auto most = static_cast<std::int64_t>(limit);
         Batch batch;
         batch.add(sql::version);
-        batch.add(sql::DueLeases{
+        const std::size_t leases = batch.add(sql::DueLeases{
             .now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
-        batch.add(sql::DueWaits{.now = now, .most = most});
+        const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
         auto answer = connection.commit(batch.statements());
         if (!answer) {
           lease_scan_.failed(clock_.steady());
           return std::unexpected(std::move(answer.error()));
         }
-        if (auto fresh = check_version((*answer)[0]); !fresh) {
+        if (auto fresh = check_version(answer->front()); !fresh) {
           return std::unexpected(fresh.error());
         }
-        if ((*answer)[1].empty()) lease_scan_.none(now, clock_.steady());
-        struct Found {
-          TimePoint at;
-          std::uint64_t number;
-          Overdue overdue;
-        };
+        if ((*answer)[leases].empty()) lease_scan_.none(now, clock_.steady());
         std::vector<Found> found;
-        for (std::size_t kind = 1; kind <= 2; ++kind) {
-          const Rows& rows = (*answer)[kind];
-          for (std::size_t i = 0; i < rows.size(); ++i) {
-            auto row = read_row(rows, i);
-            if (!row) return std::unexpected(std::move(row.error()));
-            const embedded::Slot slot = row->slot;
-            const TimePoint at = kind == 1 ? slot.moment : row->given.start_by.value();
-            Expectation expect = Unchanged{{slot.version}};
-            if (kind == 1) expect = Lost{{slot.token}, slot.moment};
-            found.push_back({.at = at,
-                             .number = slot.number,
-                             .overdue = {.lease = lease_of(std::move(*row), queue_name(slot.queue)),
-                                         .expect = expect,
-                                         .cancel_requested = slot.cancel_requested}});
-          }
-        }
+        const auto name_of = [&](std::uint16_t queue) { return queue_name(queue); };
+        add_found((*answer)[leases], true, name_of, found);
+        add_found((*answer)[waits], false, name_of, found);
         std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
           return std::pair(a.at, a.number) < std::pair(b.at, b.number);
         });
@@ -100,7 +106,7 @@ PostgresStore::Answer<std::size_t> PostgresStore::count_of(Connection& connectio
                                                            const Batch& one) {
   auto answer = connection.send(one.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
+  return static_cast<std::size_t>(answer->front().value<std::int64_t>());
 }
 
 Result<Advanced> PostgresStore::advance(TimePoint now, std::size_t limit) {
@@ -190,14 +196,15 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
   batch.add(sql::Counts{.queues = queues});
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  const bool alone = answer->front().get<bool>(0, 0);
+  const bool alone = answer->front().value<bool>();
   std::map<std::uint16_t, std::array<std::uint64_t, 2>> finished;  // dead letters second
   std::map<std::uint16_t, std::uint64_t> busy;                     // waiting and running
   const Rows& rows = answer->back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, 0));
-    const auto state = rows.get<std::int16_t>(i, 1);
-    const auto count = rows.get<std::uint64_t>(i, 3);
+    using At = sql::CountsColumns;
+    const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, At::queue));
+    const auto state = rows.get<std::int16_t>(i, At::state);
+    const auto count = rows.get<std::uint64_t>(i, At::count);
     if (state == book::own_finished || state == book::own_dead) {
       finished[queue][state == book::own_dead ? 1 : 0] -= count;
     } else if (is_final(static_cast<TaskState>(state))) {
@@ -233,8 +240,10 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
                                              .until = std::max(until, first_time)});
       auto gone = connection.send(rule.statements());
       if (!gone) return std::unexpected(std::move(gone.error()));
-      const auto count = static_cast<std::size_t>(gone->front().get<std::int64_t>(0, 0));
-      const auto last = gone->front().get<std::optional<TimePoint>>(0, 1);
+      const auto count = static_cast<std::size_t>(
+          gone->front().get<std::int64_t>(0, sql::PrunedColumns::count));
+      const auto last =
+          gone->front().get<std::optional<TimePoint>>(0, sql::PrunedColumns::last);
       // A task that another process restored may have ended before the mark.
       if (last || excess != 0 || look_back) mark = last.value_or(first_time);
       left -= std::min(left, count);
@@ -285,7 +294,7 @@ Result<std::size_t> PostgresStore::lift(std::uint16_t queue, TimePoint now) {
         if (!answer) return std::unexpected(std::move(answer.error()));
         const QueueSettings& settings = entry.settings();
         const bool unpause = settings.paused_until && *settings.paused_until <= now;
-        const bool drained = settings.draining && !answer->back().get<bool>(0, 0);
+        const bool drained = settings.draining && !answer->back().value<bool>();
         Queue changed = entry.queue;
         if (unpause) changed.settings.paused_until.reset();
         if (drained) changed.settings.draining = false;
@@ -325,12 +334,13 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
   }
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  consider(answer->front().get<std::optional<TimePoint>>(0, 0));
+  consider(answer->front().value<std::optional<TimePoint>>());
   if (!keeps.empty()) {
     const Rows& ends = answer->back();
     for (std::size_t i = 0; i < ends.size(); ++i) {
-      const auto place = static_cast<std::size_t>(ends.get<std::int64_t>(i, 0)) - 1;
-      consider(later(ends.get<TimePoint>(i, 1), keeps[place]));
+      using At = sql::EndColumns;
+      const auto place = static_cast<std::size_t>(ends.get<std::int64_t>(i, At::place)) - 1;
+      consider(later(ends.get<TimePoint>(i, At::finished_at), keeps[place]));
     }
   }
   return first;
@@ -346,7 +356,7 @@ Result<void> PostgresStore::make_partitions(TimePoint now) {
     classes.insert({class_of(settings.keep_completed), class_of(settings.keep_dead)});
   }
   for (const std::int16_t task_class : classes) {
-    if (task_class <= 0 || task_class == for_ever) continue;
+    if (task_class <= row_by_row || task_class == for_ever) continue;
     for (const auto day : {today, today + std::chrono::days(1)}) {
       const std::pair key(task_class, std::int64_t{day.time_since_epoch().count()});
       if (partitions_.contains(key)) continue;
@@ -377,8 +387,9 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
     if (!answer) return std::unexpected(std::move(answer.error()));
     const Rows& rows = answer->front();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto days = rows.get<std::int32_t>(i, 0);
-      const auto day = std::chrono::floor<std::chrono::days>(rows.get<TimePoint>(i, 1));
+      using At = sql::PartitionColumns;
+      const auto days = rows.get<std::int32_t>(i, At::class_);
+      const auto day = std::chrono::floor<std::chrono::days>(rows.get<TimePoint>(i, At::day));
       if (later(TimePoint(day), (days + 1) * a_day) <= now) over.emplace_back(days, day);
     }
     return true;
@@ -401,7 +412,7 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
               batch_of(sql::DropPartition{.class_of_table = days, .day = text_of(day)});
           auto answer = connection.commit(drop.statements());
           if (!answer) return std::unexpected(std::move(answer.error()));
-          return static_cast<std::size_t>(answer->front().get<std::int64_t>(0, 0));
+          return static_cast<std::size_t>(answer->front().value<std::int64_t>());
         });
     drop_throttle_.ended(began, clock_.steady());
     if (!gone) continue;

@@ -83,9 +83,10 @@ postgres::Answer<std::optional<std::string>> Vacuum::most_worn() {
   std::int64_t most = 0;
   std::map<std::string, std::int64_t> stayed;
   for (std::size_t i = 0; i < rows->size(); ++i) {
-    auto table = rows->get<std::string>(i, 0);
-    const auto dead = rows->get<std::int64_t>(i, 1);
-    const auto live = rows->get<std::int64_t>(i, 2);
+    using At = sql::WornColumns;
+    auto table = rows->get<std::string>(i, At::name);
+    const auto dead = rows->get<std::int64_t>(i, At::dead);
+    const auto live = rows->get<std::int64_t>(i, At::live);
     const auto known = dead_.find(table);
     std::int64_t& before = stayed[table];
     // Fewer than before: another session has vacuumed the table.

@@ -7,6 +7,7 @@
 #include "core/transition.h"
 #include "store/book/tally.h"
 #include "store/postgres/format.h"
+#include "store/postgres/keeping.h"
 #include "store/postgres/sql.h"
 
 namespace millrace::store_postgres {
@@ -57,6 +58,9 @@ static_assert(words::lowest_priority == 0 && words::highest_priority == limits::
 static_assert(words::highest_priority == int{priority_count} - 1);
 static_assert(words::until_started == static_cast<int>(UniqueScope::until_started));
 static_assert(words::newest_format == newest_format);
+static_assert(words::kept_nowhere == kept_nowhere && words::kept_nowhere < 0);
+static_assert(words::row_by_row == row_by_row);
+static_assert(words::for_ever == for_ever);
 
 }  // namespace
 }  // namespace millrace::store_postgres

@@ -51,9 +51,10 @@ Split split(std::span<const Settlement> settlements, std::span<const Extension> 
   return parts;
 }
 
-void add_done(std::span<const Settlement> settlements, const std::vector<std::size_t>& places,
+// Returns the place of the statement in the batch.
+std::size_t add_done(std::span<const Settlement> settlements, const std::vector<std::size_t>& places,
               std::span<const std::int32_t> keeping_nothing, TimePoint now, Batch& batch) {
-  if (places.empty()) return;
+  if (places.empty()) return 0;
   postgres::Array<Uuid> ids;
   postgres::Array<std::int64_t> tokens;
   postgres::Array<postgres::Bytes> results;
@@ -66,7 +67,7 @@ void add_done(std::span<const Settlement> settlements, const std::vector<std::si
   }
   postgres::Array<std::int32_t> queues;
   for (const std::int32_t queue : keeping_nothing) queues.push(queue);
-  batch.add(sql::Done{
+  return batch.add(sql::Done{
       .ids = ids, .tokens = tokens, .results = results, .now = now, .keeping_nothing = queues});
 }
 
@@ -85,18 +86,19 @@ std::optional<Result<Settled>> refusal(const Settlement& settlement, TaskState s
 std::vector<std::size_t> note_refused(const postgres::Rows& rows,
                                       std::span<const Settlement> settlements,
                                       const std::vector<std::size_t>& places, WorkResult& result) {
+  using At = sql::RefusedColumns;
   std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const TaskId id{rows.get<Uuid>(i, 0)};
+    const TaskId id{rows.get<Uuid>(i, At::id)};
     const auto place = *std::ranges::lower_bound(
         places, id, {}, [&](std::size_t at) { return settlements[at].id; });
-    const auto state = rows.get<std::optional<std::int16_t>>(i, 1);
+    const auto state = rows.get<std::optional<std::int16_t>>(i, At::state);
     if (!state) {
       result.settled[place] = embedded::unknown_task(id);
       continue;
     }
     auto why = refusal(settlements[place], static_cast<TaskState>(*state),
-                       rows.get<std::optional<std::uint64_t>>(i, 2));
+                       rows.get<std::optional<std::uint64_t>>(i, At::token));
     if (why) {
       result.settled[place] = std::move(*why);
     } else {
@@ -123,17 +125,21 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
     batch.add(sql::Guard{.version = version_});
-    add_done(settlements, parts.plain, keeping_nothing_, now, batch);
+    const std::size_t done = add_done(settlements, parts.plain, keeping_nothing_, now, batch);
     if (!parts.others.empty() || !extensions.empty()) {
       Reading reading;
       for (const std::size_t i : parts.others) add_reading(settlements[i], reading);
       for (const Extension& extension : extensions) reading.ids.push_back(extension.id.value);
       if (auto got = read(connection, reading); !got) return std::unexpected(got.error());
       for (const std::size_t i : parts.others) {
-        result.settled[i] = embedded::settle(state(), settlements[i], now);
+        result.settled[i] = change_task(settlements[i].id, "settle a task", [&] {
+          return embedded::settle(state(), settlements[i], now);
+        });
       }
       for (const Extension& extension : extensions) {
-        result.extended.push_back(embedded::extend(state(), extension, now));
+        result.extended.push_back(change_task(extension.id, "extend a lease", [&] {
+          return embedded::extend(state(), extension, now);
+        }));
       }
       const book::Changes changes = book_.changes();
       write_changes(book_, changes, batch);
@@ -144,7 +150,7 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     taking.ended(clock_.steady(), answer.has_value());
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (!parts.plain.empty()) {
-      const auto changed = note_refused((*answer)[1], settlements, parts.plain, result);
+      const auto changed = note_refused((*answer)[done], settlements, parts.plain, result);
       look_again(connection, settlements, changed, result);
     }
     result.taken = taking.results();
@@ -208,6 +214,7 @@ PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connectio
     taking.read_all(std::span(answers).subspan(first));
     return answers;
   }
+  UnreadableRates unreadable;
   if (!limited.empty()) {
     // A limit that is checked in the statement that takes would be exceeded, because others take
     // meanwhile.
@@ -216,7 +223,8 @@ PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connectio
     batch.add(sql::LockQueues{.queues = queues});
     batch.add(sql::Used{.queues = queues});
     if (auto sent = send(false); !sent) return std::unexpected(sent.error());
-    read_used(answers.back(), book_);
+    unreadable = read_used(answers.back(), book_);
+    taking.refuse(unreadable);
   }
   for (std::size_t i = 0; i < taking.size(); ++i) {
     while (taking.write(i, version_, batch)) {
@@ -224,7 +232,9 @@ PostgresStore::Answer<std::vector<postgres::Rows>> PostgresStore::take(Connectio
       taking.read(i, answers.back());
     }
   }
-  for (const auto queue : limited) write_used(state().queue_at(queue), batch);
+  for (const auto queue : limited) {
+    if (!unreadable.has(queue)) write_used(state().queue_at(queue), batch);
+  }
   if (auto sent = send(true); !sent) return std::unexpected(sent.error());
   return answers;
 }

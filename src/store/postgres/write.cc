@@ -83,23 +83,17 @@ void write_tally(const book::Tally& tally, Batch& batch) {
 
 void write_keys(const book::Changes& changes, Batch& batch) {
   Array<std::int32_t> freed_queues;
-  Array<std::int32_t> queues;
   Array<std::string_view> freed;
-  Array<std::string_view> keys;
-  Array<Uuid> tasks;
-  Array<std::int64_t> numbers;
-  Array<TimePoint> until;
+  sql::HolderArrays held;
   for (const auto& [key, was_held, now] : changes.keys) {
     if (was_held) freed_queues.push(key.first), freed.push(key.second);
     if (!now) continue;
-    queues.push(key.first), keys.push(key.second), tasks.push(now->id.value);
-    numbers.push(static_cast<std::int64_t>(now->number.value));
-    until.push(now->until == never ? std::nullopt : std::optional(now->until));
+    held.queue.push(key.first), held.key.push(key.second), held.task.push(now->id.value);
+    held.number.push(static_cast<std::int64_t>(now->number.value));
+    held.until.push(now->until == never ? std::nullopt : std::optional(now->until));
   }
   if (freed.size() != 0) batch.add(sql::Free{.queues = freed_queues, .keys = freed});
-  if (keys.size() == 0) return;
-  batch.add(sql::Hold{
-      .queues = queues, .keys = keys, .tasks = tasks, .numbers = numbers, .until = until});
+  if (held.key.size() != 0) batch.add(sql::Hold{.holder = held});
 }
 
 }  // namespace

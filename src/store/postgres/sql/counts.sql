@@ -1,5 +1,5 @@
 -- How many tasks these queues have, by state and priority.
-select queue, state, priority, sum(n)::bigint
+select queue, state, priority, sum(n)::bigint as count
   from (select queue, state, priority, count as n from millrace.counts
          where queue = any (:queues::integer[])
          union all

@@ -1,5 +1,5 @@
 -- Settles leases as done, in one statement, which is all that most of them need. The answer has
--- those that were not held by this token, with their state and their token.
+-- those that were not held by this token: {{refused}}.
 --   :ids, sorted   :tokens   :results   :now
 --   :keeping_nothing, queues that keep nothing that is done, or some of them (null: none): their tasks are
 --   not looked at any further
@@ -14,12 +14,12 @@ with settled as (
   insert into millrace.finished
     ({{done}}, state, version, updated_at, finished_at, result, class, goes_at)
   select {{e.done}}, {{completed}}, e.version + 1, :now, :now, e.result,
-         case when e.keep_for is null then q.completed_class else 0 end,
+         case when e.keep_for is null then q.completed_class else {{row_by_row}} end,
          :now + e.keep_for * interval '1 millisecond'
     from (select * from ended
            where keep_for is not null or queue <> all(coalesce(:keeping_nothing::integer[], '{}'))) e
     join millrace.queues q on q.queue = e.queue
-   where case when e.keep_for is null then q.completed_class >= 0 else e.keep_for > 0 end
+   where case when e.keep_for is null then q.completed_class <> {{kept_nowhere}} else e.keep_for > 0 end
   returning queue, priority, keep_for
 ), freed as (
   delete from millrace.holders h using ended e
@@ -33,7 +33,7 @@ with settled as (
    union all
   select queue, {{own_finished}}, 0, count(*) from kept where keep_for is not null group by queue
 )
-select s.id, coalesce(t.state, f.state), coalesce(t.token, f.token)
+select s.id, coalesce(t.state, f.state) as state, coalesce(t.token, f.token) as token
   from (select id from settled where (select count(*) from ended) < cardinality(:ids)
         except select id from ended) s
   left join lateral (select state, token from millrace.tasks t where t.id = any(array[s.id])) t on true

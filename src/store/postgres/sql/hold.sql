@@ -1,5 +1,4 @@
 -- Adds unique keys that no task held. If another process took a key meanwhile, this fails, and the
 -- call begins again.
 insert into millrace.holders ({{holder}})
-select * from unnest(:queues::integer[], :keys::text[], :tasks::uuid[], :numbers::bigint[],
-                     :until::timestamptz[])
+select * from unnest({{holder[]}})

@@ -1,2 +1,2 @@
 -- One schedule, locked.
-select schedule, name from millrace.schedules where name = :name for update
+select {{schedule}} from millrace.schedules where name = :name for update

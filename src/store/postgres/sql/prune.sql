@@ -16,4 +16,4 @@ with oldest as (
   insert into millrace.count_changes (queue, state, priority, change)
   select queue, state, priority, -count(*) from gone group by queue, state, priority
 )
-select count(*), max(finished_at) from gone
+select count(*) as count, max(finished_at) as last from gone

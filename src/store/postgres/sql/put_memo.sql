@@ -1,3 +1,3 @@
 -- A memo as it is from now on.
-insert into millrace.memos (key, value, version, expires) values (:key, :value, :version, :expires)
+insert into millrace.memos ({{memo}}) values (:key, :value, :version, :expires)
 on conflict (key) do update set value = :value, version = :version, expires = :expires

@@ -1,4 +1,4 @@
 -- All queues, with the version of their settings.
-select {{q.queue}}, s.version
-  from millrace.settings s left join millrace.queues q on true
- order by q.queue
+select {{x.queues}}
+  from (select q.*, s.version from millrace.settings s left join millrace.queues q on true) x
+ order by x.queue

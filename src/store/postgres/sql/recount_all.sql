@@ -1,6 +1,6 @@
 -- How many queues, live tasks, finished tasks, schedules and memos there are.
-select (select count(*) from millrace.queues),
-       (select count(*) from millrace.tasks),
-       (select count(*) from millrace.finished),
-       (select count(*) from millrace.schedules),
-       (select count(*) from millrace.memos)
+select (select count(*) from millrace.queues) as queues,
+       (select count(*) from millrace.tasks) as unfinished,
+       (select count(*) from millrace.finished) as finished,
+       (select count(*) from millrace.schedules) as schedules,
+       (select count(*) from millrace.memos) as memos

@@ -12,8 +12,8 @@ with counted as (
    union all
   select queue, state, priority, count(*) from millrace.finished group by queue, state, priority
 )
-select queue, state, priority, coalesce(counted.n, 0), coalesce(there.n, 0)
+select queue, state, priority, coalesce(counted.n, 0) as counted, coalesce(there.n, 0) as there
   from counted full join there using (queue, state, priority)
  where coalesce(counted.n, 0) <> coalesce(there.n, 0)
  order by queue, state, priority
- limit 100
+ limit {{most_miscounts}}

@@ -1,9 +1,9 @@
 -- Adds up the lines of counters, unless another process does.
 with alone as (
-  select pg_try_advisory_xact_lock(hashtext('millrace.'), -2) as mine
+  select pg_try_advisory_xact_lock(hashtext('millrace.'), {{summing}}) as mine
 ), lines as (
   delete from millrace.count_changes
-   where ctid = any (array (select ctid from millrace.count_changes limit 20000))
+   where ctid = any (array (select ctid from millrace.count_changes limit {{most_lines}}))
      and (select mine from alone)
   returning queue, state, priority, change
 )

@@ -31,7 +31,8 @@ with wants as (
           from millrace.tasks t
          where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
            and t.start <= :now and (t.start, t.number) >= (c.start, c.number)
-           and (t.more is null or t.more < set_byte('\x00', 0, {{newest_format}} + 1))
+           and (t.more is null or t.more < {{newer_formats}})
+           and (t.notes is null or substr(t.notes, 1, 1) < {{newer_formats}})
          order by t.start, t.number
          limit w.most
            for update skip locked) y
@@ -53,7 +54,8 @@ with wants as (
                   from millrace.tasks t
                  where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
                    and t.start <= :now
-                   and (t.more is null or t.more < set_byte('\x00', 0, {{newest_format}} + 1))
+                   and (t.more is null or t.more < {{newer_formats}})
+                   and (t.notes is null or substr(t.notes, 1, 1) < {{newer_formats}})
                  order by t.start, t.number
                  limit w.most) y
               where c.queue = w.queue

@@ -31,7 +31,24 @@ number(highest_priority 9)
 number(until_started 0)  # a scope of unique keys
 number(put_rate 0)       # kinds of rates
 number(process_rate 1)
-number(newest_format 1)  # of the column `more` that this program can read
+number(newest_format 1)  # of the columns `more` and `notes` that this program can read
+number(most_lines 20000)  # of counters that are summed up at once
+number(most_miscounts 100)  # that are shown
+
+# Where finished tasks go (keeping.h). A class above row_by_row, for_ever apart, is a number of days.
+number(kept_nowhere -1)
+number(row_by_row 0)
+number(for_ever 32767)
+
+# Advisory locks that are not those of a queue, whose numbers are not negative. -1 is that of tables of days, in
+# 0001_tables.sql.
+number(summing -2)
+number(migrating -3)
+number(removing_queues -4)
+number(pruning -5)
+
+# The first bytes that only newer programs can read are not less than this one.
+set(word_newer_formats "set_byte('\\x00', 0, ${word_newest_format} + 1)")
 
 # ---- Columns --------------------------------------------------------------------------------------------------------------
 
@@ -52,13 +69,12 @@ columns(taken
   number id queue priority deliveries attempts retries lost start created_at previous_start start_by token keep_for
   unique_window unique_scope type client_id group tags unique_key payload more)
 
-# What put.sql is given.
+# What put.sql is given, without tags, which come as text from which PostgreSQL makes an array.
 columns(plain
   id:uuid queue:integer state:smallint priority:smallint start:timestamptz type:text payload:bytea keep_for:bigint
-  start_by:timestamptz client_id:text group:text tags:text more:bytea)
+  start_by:timestamptz client_id:text group:text more:bytea)
 
-# What a caller has given and no call changes. Without tags, which come as text from which
-# PostgreSQL makes an array.
+# What a caller has given and no call changes, without tags as well.
 columns(given
   number:bigint created_at:timestamptz keep_for:bigint unique_window:bigint unique_scope:smallint type:text
   client_id:text group:text unique_key:text payload:bytea more:bytea)
@@ -80,11 +96,41 @@ columns(done
   number id queue priority deliveries attempts retries lost start created_at previous_start started_at start_by token
   keep_for unique_window unique_scope worker type client_id group tags unique_key payload more notes)
 
-# Who holds a unique key.
-columns(holder queue key task number until)
+# Those that change of a finished task.
+columns(noted queue version updated_at error_code error_message notes class goes_at)
+
+# The holders of unique keys.
+columns(holder queue:integer key:text task:uuid number:bigint until:timestamptz)
 
 # Of queues.
-columns(queue
+set(queue_columns
   queue name number id description active draining removing paused_until max_concurrent max_depth put_max put_per
   process_max process_per priority weight ageing lease timeout batch_size max_lost dead_letters keep_completed_for
   keep_completed_last keep_dead_for keep_dead_last completed_class dead_class policies created_at updated_at)
+columns(queue ${queue_columns})
+list(TRANSFORM queue_columns PREPEND ":" OUTPUT_VARIABLE word_queue_values)
+list(JOIN word_queue_values ", " word_queue_values)  # the parameters of put_queue.sql
+columns(queues ${queue_columns} version)             # what queues.sql answers
+
+# ---- Answers ----------------------------------------------------------------------------------------------------------------
+
+columns(added id number)
+columns(refused id state token)
+columns(used queue waiting running puts takes)
+columns(counts queue state priority count)
+columns(oldest queue start)
+columns(removable id number)
+columns(pruned count last)
+columns(end place finished_at)
+columns(partition class day)
+columns(flushed boot demoted)
+columns(schedule schedule name)
+columns(memo key value version expires)
+columns(loaded value version expires next_version)
+columns(totals queues unfinished finished schedules memos)
+columns(miscount queue state priority counted there)
+columns(strays orphans twins unreadable)
+columns(worn name dead live)
+columns(server
+  version_text version standby encoding fsync full_page_writes synchronous_commit has_standbys wal_writer_delay role
+  database pid)
