@@ -75,9 +75,9 @@ struct App::Parts {
   Client client;
   bool begun = false;
   Mutex end_mutex{LockRank::app_end};
-  std::optional<int> ended GUARDED_BY(end_mutex);     // the code to exit with
-  std::atomic<bool> stuck = false;                    // handlers have not returned
-  Mutex signals_mutex{LockRank::app_signals};               // guards the search for signals to wake
+  std::optional<int> ended GUARDED_BY(end_mutex);        // the code to exit with
+  std::atomic<bool> stuck = false;                       // handlers have not returned
+  Mutex signals_mutex{LockRank::app_signals};            // guards the search for signals to wake
   Signals* signals GUARDED_BY(signals_mutex) = nullptr;  // of run(), woken by shutdown()
   std::atomic<bool> told_to_stop = false;
 };

@@ -76,8 +76,7 @@ TEST(CurrentAlerts, the_gravest_come_first_and_then_the_oldest) {
   for (int i = 0; i < 150; ++i) {
     current.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
   }
-  current.alerts.push_back(
-      {.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
+  current.alerts.push_back({.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
   current_alerts.arrange();
   EXPECT_EQ(current.total, 151U);
   ASSERT_THAT(current.alerts, SizeIs(CurrentAlerts::most));

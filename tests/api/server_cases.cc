@@ -146,7 +146,7 @@ void add_alerts(std::vector<Case>& cases) {
     cases.back().server = [] {
       return ServerOptions{
           .alerter = AlerterOptions{.limits = {.depth = 1, .disk_free = 50},
-                                  .disk = [] { return DiskSpace{.free = 5, .total = 100}; }}};
+                                    .disk = [] { return DiskSpace{.free = 5, .total = 100}; }}};
     };
     cases.back().prepare = [](ApiServer& server) {
       server.put();

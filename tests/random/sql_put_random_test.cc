@@ -212,7 +212,8 @@ class SqlPutDuel {
     if (dice_.percent(30)) task.request_id = label("request");
     if (dice_.percent(30)) task.group = label("group");
     while (dice_.percent(40)) task.tags.push_back(label("tag"));
-    if (dice_.percent(20)) task.metadata = metadata_of(dice_.percent(20) ? limits::max_metadata : 20);
+    if (dice_.percent(20))
+      task.metadata = metadata_of(dice_.percent(20) ? limits::max_metadata : 20);
     if (dice_.percent(20)) task.content_type = "text/plain";
     if (dice_.percent(20)) task.timeout = dice_.between(1ms, 1h);
     if (dice_.percent(20)) {
@@ -238,7 +239,7 @@ class SqlPutDuel {
     const std::vector<std::string> as_json = {"{\"a\": [1, null]}", "\"text\"", "0"};
     if (call.task.payload.size() > limits::max_payload || dice_.percent(70)) return call;
     call.form = static_cast<Form>(1 + dice_.below(form_count - 1));
-    call.task.payload = call.form == Form::text    ? "any text"
+    call.task.payload = call.form == Form::text   ? "any text"
                         : call.form == Form::json ? " " + dice_.pick(as_json)
                                                   : dice_.pick(as_json);
     return call;

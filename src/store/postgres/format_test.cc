@@ -135,10 +135,10 @@ TEST_F(TasksBesideNewerOnes, are_cancelled_retried_and_changed_with_them_in_one_
   ASSERT_THAT(retried, IsOk());
   expect_refused(retried->at(0), "notes of task");
   EXPECT_EQ(must(retried->at(1)), TaskState::queued);
-  const auto changed = store().update(
-      std::vector<TaskUpdate>{{.id = newer.id, .delivery_attempt = "200"},
-                              {.id = plain.id, .priority = 9}},
-      now);
+  const auto changed =
+      store().update(std::vector<TaskUpdate>{{.id = newer.id, .delivery_attempt = "200"},
+                                             {.id = plain.id, .priority = 9}},
+                     now);
   ASSERT_THAT(changed, IsOk());
   expect_refused(changed->at(0), "notes of task");
   EXPECT_THAT(changed->at(1), IsOk());
@@ -191,8 +191,8 @@ TEST_F(TasksBesideNewerOnes, hold_their_ids_and_keys_against_puts) {
 
 TEST_F(TasksBesideNewerOnes, are_removed_and_so_are_they) {
   const Lease newer = newer_lease();
-  const Put wait = put(
-      task("q", {.timeout = std::chrono::seconds(9), .unique = UniqueKey{.key = "k"}}));
+  const Put wait =
+      put(task("q", {.timeout = std::chrono::seconds(9), .unique = UniqueKey{.key = "k"}}));
   const Put cleared = put(task("q", {.timeout = std::chrono::seconds(9)}));
   make_newer("tasks", "more");
   EXPECT_EQ(remove(wait.id), TaskState::queued);

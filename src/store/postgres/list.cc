@@ -39,9 +39,8 @@ Result<void> check(const ListRequest& request) {
                 fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
   }
   if (request.priority && *request.priority > limits::max_priority) {
-    return fail(ErrorCode::invalid,
-                fmt::format("priority is {}; 0 to {} are allowed", *request.priority,
-                            limits::max_priority));
+    return fail(ErrorCode::invalid, fmt::format("priority is {}; 0 to {} are allowed",
+                                                *request.priority, limits::max_priority));
   }
   return {};
 }

@@ -19,12 +19,10 @@ Result<std::vector<Result<TaskState>>> PostgresStore::cancel(
     }
     return reading;
   };
-  return each<TaskState>(
-      "cancel tasks", requests, what, now,
-      [&](const CancelRequest& request) {
-        return change_task(request.id, "cancel a task",
-                           [&] { return embedded::cancel(state(), request, now); });
-      });
+  return each<TaskState>("cancel tasks", requests, what, now, [&](const CancelRequest& request) {
+    return change_task(request.id, "cancel a task",
+                       [&] { return embedded::cancel(state(), request, now); });
+  });
 }
 
 Result<std::vector<Result<TaskState>>> PostgresStore::retry(std::span<const TaskId> tasks,

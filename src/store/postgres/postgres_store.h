@@ -138,7 +138,8 @@ class PostgresStore final : public Store {
   Result<std::vector<Result<T>>> each(std::string_view doing, std::span<const Item> items,
                                       const What& what, TimePoint now, const Verb& verb);
 
-  // Lets `verb()` change a task, unless a part of it cannot be read: the verb would write over that.
+  // Lets `verb()` change a task, unless a part of it cannot be read: the verb would write over
+  // that.
   template <class Verb>
   auto change_task(const TaskId& id, std::string_view doing, const Verb& verb) -> decltype(verb());
 

@@ -203,8 +203,8 @@ Result<std::optional<PostgresStore::PlainAnswer>> PostgresStore::add_plain(
     std::size_t taken_back = 0;
     const bool adds = plain.columns.id.size() != 0;
     if (adds) {
-      put = batch.add(sql::Put{
-          .plain = plain.columns, .tags = plain.tags, .version = version_, .now = now});
+      put = batch.add(
+          sql::Put{.plain = plain.columns, .tags = plain.tags, .version = version_, .now = now});
       taken_back = batch.add(
           sql::TakeBack{.ids = plain.columns.id,
                         .since = std::max(first_time, later(plain.since, -clock_difference))});

@@ -33,9 +33,10 @@ std::string read_window(postgres::Field bytes, RateWindow& window) {
   const std::uint8_t format =
       bytes->size() == size || bytes->empty() ? 1 : static_cast<std::uint8_t>(bytes->back());
   if (format > newest_format) {
-    return fmt::format("have format {}, and this program reads formats up to {}: a newer version "
-                       "of Millrace has written them; upgrade this server",
-                       format, newest_format);
+    return fmt::format(
+        "have format {}, and this program reads formats up to {}: a newer version "
+        "of Millrace has written them; upgrade this server",
+        format, newest_format);
   }
   if (format == 0 || (bytes->size() != size && bytes->size() != size + 1)) return "are damaged";
   embedded::ByteReader in(*bytes);

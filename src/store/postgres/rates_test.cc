@@ -49,8 +49,9 @@ TEST_F(StoredRates, without_a_format_are_read) {
 
 // The first programs read the fields and do not look at what is behind them.
 TEST_F(StoredRates, have_the_format_behind_the_fields) {
-  EXPECT_EQ(sql("select distinct length(used), get_byte(used, length(used) - 1) from millrace.rates"),
-            fmt::format("{}|1", size_of_fields() + 1));
+  EXPECT_EQ(
+      sql("select distinct length(used), get_byte(used, length(used) - 1) from millrace.rates"),
+      fmt::format("{}|1", size_of_fields() + 1));
 }
 
 TEST_F(StoredRates, of_a_newer_format_are_refused_with_its_number) {

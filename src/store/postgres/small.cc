@@ -26,7 +26,8 @@ bool is_schedule_name(std::string_view name) {
 postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
   Schedule schedule;
   const auto name = [&] {
-    return fmt::format("fields of schedule \"{}\"", rows.get<std::string>(at, sql::ScheduleColumns::name));
+    return fmt::format("fields of schedule \"{}\"",
+                       rows.get<std::string>(at, sql::ScheduleColumns::name));
   };
   auto read = read_value(rows.get<std::string_view>(at, sql::ScheduleColumns::schedule), name,
                          [&](embedded::ByteReader& in) { embedded::read(in, schedule); });

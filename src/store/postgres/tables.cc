@@ -86,12 +86,11 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
                       .remarks = promise_of(*facts).warnings};
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     using At = sql::MiscountColumns;
-    report.damage.push_back(
-        fmt::format("queue {} has {} tasks that are {} with priority {}, and {} are counted",
-                    wrong.get<std::int32_t>(i, At::queue), number(wrong, i, At::there),
-                    name_of(static_cast<TaskState>(wrong.get<std::int16_t>(i, At::state))),
-                    wrong.get<std::int16_t>(i, At::priority),
-                    wrong.get<std::int64_t>(i, At::counted)));
+    report.damage.push_back(fmt::format(
+        "queue {} has {} tasks that are {} with priority {}, and {} are counted",
+        wrong.get<std::int32_t>(i, At::queue), number(wrong, i, At::there),
+        name_of(static_cast<TaskState>(wrong.get<std::int16_t>(i, At::state))),
+        wrong.get<std::int16_t>(i, At::priority), wrong.get<std::int64_t>(i, At::counted)));
   }
   using Stray = sql::StraysColumns;
   if (const auto lost = number(strays, 0, Stray::orphans); lost != 0) {

@@ -67,36 +67,36 @@ Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit
   if (auto good = check_limit(limit, limits::max_due); !good) {
     return std::unexpected(std::move(good.error()));
   }
-  return look(
-      "look for overdue tasks", [&](Connection& connection) -> Answer<std::vector<Overdue>> {
-        const auto most = static_cast<std::int64_t>(limit);
-        Batch batch;
-        batch.add(sql::version);
-        const std::size_t leases = batch.add(sql::DueLeases{
-            .now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
-        const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
-        auto answer = connection.commit(batch.statements());
-        if (!answer) {
-          lease_scan_.failed(clock_.steady());
-          return std::unexpected(std::move(answer.error()));
-        }
-        if (auto fresh = check_version(answer->front()); !fresh) {
-          return std::unexpected(fresh.error());
-        }
-        if ((*answer)[leases].empty()) lease_scan_.none(now, clock_.steady());
-        std::vector<Found> found;
-        const auto name_of = [&](std::uint16_t queue) { return queue_name(queue); };
-        add_found((*answer)[leases], true, name_of, found);
-        add_found((*answer)[waits], false, name_of, found);
-        std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
-          return std::pair(a.at, a.number) < std::pair(b.at, b.number);
-        });
-        std::vector<Overdue> all;
-        for (Found& one : found) {
-          if (all.size() < limit) all.push_back(std::move(one.overdue));
-        }
-        return all;
-      });
+  return look("look for overdue tasks",
+              [&](Connection& connection) -> Answer<std::vector<Overdue>> {
+                const auto most = static_cast<std::int64_t>(limit);
+                Batch batch;
+                batch.add(sql::version);
+                const std::size_t leases = batch.add(sql::DueLeases{
+                    .now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
+                const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
+                auto answer = connection.commit(batch.statements());
+                if (!answer) {
+                  lease_scan_.failed(clock_.steady());
+                  return std::unexpected(std::move(answer.error()));
+                }
+                if (auto fresh = check_version(answer->front()); !fresh) {
+                  return std::unexpected(fresh.error());
+                }
+                if ((*answer)[leases].empty()) lease_scan_.none(now, clock_.steady());
+                std::vector<Found> found;
+                const auto name_of = [&](std::uint16_t queue) { return queue_name(queue); };
+                add_found((*answer)[leases], true, name_of, found);
+                add_found((*answer)[waits], false, name_of, found);
+                std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
+                  return std::pair(a.at, a.number) < std::pair(b.at, b.number);
+                });
+                std::vector<Overdue> all;
+                for (Found& one : found) {
+                  if (all.size() < limit) all.push_back(std::move(one.overdue));
+                }
+                return all;
+              });
 }
 
 // ---- advance ------------------------------------------------------------------------------------
@@ -240,10 +240,9 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
                                              .until = std::max(until, first_time)});
       auto gone = connection.send(rule.statements());
       if (!gone) return std::unexpected(std::move(gone.error()));
-      const auto count = static_cast<std::size_t>(
-          gone->front().get<std::int64_t>(0, sql::PrunedColumns::count));
-      const auto last =
-          gone->front().get<std::optional<TimePoint>>(0, sql::PrunedColumns::last);
+      const auto count =
+          static_cast<std::size_t>(gone->front().get<std::int64_t>(0, sql::PrunedColumns::count));
+      const auto last = gone->front().get<std::optional<TimePoint>>(0, sql::PrunedColumns::last);
       // A task that another process restored may have ended before the mark.
       if (last || excess != 0 || look_back) mark = last.value_or(first_time);
       left -= std::min(left, count);

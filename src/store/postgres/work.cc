@@ -52,8 +52,9 @@ Split split(std::span<const Settlement> settlements, std::span<const Extension> 
 }
 
 // Returns the place of the statement in the batch.
-std::size_t add_done(std::span<const Settlement> settlements, const std::vector<std::size_t>& places,
-              std::span<const std::int32_t> keeping_nothing, TimePoint now, Batch& batch) {
+std::size_t add_done(std::span<const Settlement> settlements,
+                     const std::vector<std::size_t>& places,
+                     std::span<const std::int32_t> keeping_nothing, TimePoint now, Batch& batch) {
   if (places.empty()) return 0;
   postgres::Array<Uuid> ids;
   postgres::Array<std::int64_t> tokens;
