@@ -241,7 +241,7 @@ Result<void> App::Parts::begin(bool threads) {
   return {};
 }
 
-Result<void> App::Parts::begin_when_there(Signals& signals) {
+Result<void> App::Parts::begin_when_there(Signals& heeded) {
   Duration pause = options.error_pause;
   while (true) {
     auto good = begin(true);
@@ -249,7 +249,7 @@ Result<void> App::Parts::begin_when_there(Signals& signals) {
     if (!away || shared->opened.owns_store()) return good;
     log(LogLevel::warning, good.error().message,
         {{"again_in_ms", static_cast<std::int64_t>(pause.count())}});
-    const SignalKind heard = signals.wait(pause);
+    const SignalKind heard = heeded.wait(pause);
     if (heard == SignalKind::stop) told_to_stop = true;
     if (told_to_stop) return {};
     pause = std::min(pause * 2, options.longest_pause);

@@ -52,7 +52,7 @@ struct App::Parts {
 
   Result<void> begin(bool threads);
   // The same, repeated while the server is away, until a signal ends it.
-  Result<void> begin_when_there(Signals& signals);
+  Result<void> begin_when_there(Signals& heeded);
   int end();
   // The moment at which something may be due next, at most `most`.
   TimePoint next_moment(TimePoint most);

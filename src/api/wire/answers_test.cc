@@ -271,7 +271,9 @@ TEST(Answers, the_difference_of_schedules_is_a_patch_between_them) {
     EXPECT_TRUE(patch);
     const auto read = patched(from, *patch);
     EXPECT_TRUE(read) << *patch;
-    if (read) EXPECT_EQ(schedule_text(*read), schedule_text(to)) << *patch;
+    if (read) {
+      EXPECT_EQ(schedule_text(*read), schedule_text(to)) << *patch;
+    }
     return *patch;
   };
   EXPECT_EQ(changed([](Schedule&) {}), "{}");
