@@ -72,13 +72,13 @@ TEST(Growing, what_was_there_at_the_first_look_is_no_news_but_what_comes_is) {
 }
 
 TEST(CurrentAlerts, the_gravest_come_first_and_then_the_oldest) {
-  CurrentAlerts current_alerts;
+  CurrentAlerts current;
   for (int i = 0; i < 150; ++i) {
     current.alerts.push_back({.queue = std::to_string(i), .since = t0 - i * 1s});
   }
   current.alerts.push_back(
       {.kind = AlertKind::disk_low, .level = LogLevel::error, .since = t0});
-  current_alerts.arrange();
+  current.arrange();
   EXPECT_EQ(current.total, 151U);
   ASSERT_THAT(current.alerts, SizeIs(CurrentAlerts::most));
   EXPECT_EQ(current.alerts[0].kind, AlertKind::disk_low);
