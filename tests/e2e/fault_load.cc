@@ -262,7 +262,7 @@ FaultLoad::~FaultLoad() {
 }
 
 bool FaultLoad::goes_on(std::size_t tasks, Duration limit) {
-  const std::size_t goal = history_.metrics().all_done + tasks;
+  const std::size_t goal = history_.figures().all_done + tasks;
   return history_.comes_to(limit, [&](const auto& now) { return now.all_done >= goal; });
 }
 
