@@ -398,6 +398,23 @@ TEST_F(CoalescerTest, after_a_failed_flush_every_caller_learns_the_cause) {
   EXPECT_THAT(put_now(*coalescer_, {3}, {task("q")}, never), FailsWith(ErrorCode::unavailable));
 }
 
+// A bad sector under one task must not end the others.
+TEST_F(CoalescerTest, a_call_whose_read_failed_alone_does_not_fail_the_store) {
+  start();
+  Mailbox<void> read;
+  coalescer_->call<void>(
+      {1},
+      [](Store&, TimePoint) -> Result<void> {
+        return std::unexpected(Error{ErrorCode::unavailable, "a bad sector", 1s});
+      },
+      never, read.completion());
+  EXPECT_THAT(read.get(), FailsWith(ErrorCode::unavailable, HasSubstr("a bad sector")));
+  PutBox box;
+  put(box);
+  EXPECT_THAT(box.get(), IsOkAndHolds(SizeIs(1)));
+  EXPECT_EQ(coalescer_->failure(), std::nullopt);
+}
+
 TEST_F(CoalescerTest, a_flush_that_lacks_space_is_tried_again_until_it_does_not) {
   store_.flushes_without_space = 3;
   start();

@@ -69,6 +69,7 @@ Result<FoundTasks> look_at_first(Reader& reader, const BulkBatch& batch, std::si
     auto found = look_at(reader, part, moves, store_batch);
     if (!found) return found;
     for (auto& task : *found) {
+      if (bytes >= most_bytes) break;
       if (task) bytes += bytes_of(*task);
       all.push_back(std::move(task));
     }

@@ -130,33 +130,26 @@ TEST_P(LocalShared, a_schedule_ticks_once) {
 }
 
 // The edit leaves the next tick where it is, so only the schedule's version tells.
-TEST_P(LocalShared, a_tick_that_was_edited_just_before_it_fires_by_the_new_rule) {
+TEST_P(LocalShared, a_tick_whose_task_was_edited_just_before_it_puts_the_new_task) {
   one_.put_queue(queue("q"));
-  Schedule schedule{.name = "s",
-                    .rule = {.every = 10s},
-                    .task = NewTask{.queue = "q", .payload = "old"},
-                    .overlap = Overlap::allow};
-  one_.put_schedule(schedule);
+  one_.put_schedule({.name = "s",
+                     .rule = {.every = 10s},
+                     .task = NewTask{.queue = "q", .payload = "old"},
+                     .overlap = Overlap::allow});
   live(9s);
-  schedule = two_.schedule("s");
-  schedule.rule.every = 1h;
-  schedule.task.payload = "new";
-  const TimePoint next = schedule.next;
+  const TimePoint next = two_.schedule("s").next;
   must(two_.wait<Schedule>([&](auto done) {
-    two_.broker->change_schedule(
-        two_.ask(), "s",
-        [&](Schedule& stored) -> Result<void> {
-          stored = schedule;
-          stored.next = next;
-          return {};
-        },
-        std::move(done));
+    const auto edit = [](Schedule& stored) -> Result<void> {
+      stored.task.payload = "new";
+      return {};
+    };
+    two_.broker->change_schedule(two_.ask(), "s", edit, std::move(done));
   }));
   ASSERT_EQ(server_.direct().schedules("s")->front().next, next);
-  // Only the first broker runs, and it has not read the schedule again.
+  // Only the first broker runs, and it may not have read the schedule again.
   one_.clock.advance(1s);
   one_.broker->run_services();
-  live(10s);
+  live(1s);
   EXPECT_THAT(one_.payloads("q"), ::testing::ElementsAre("new"));
 }
 

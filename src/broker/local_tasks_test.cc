@@ -56,8 +56,10 @@ class LocalTasksTest : public ::testing::Test {
   }
   // Returns when all earlier requests are answered.
   void settle_down() {
+    d.finish_reads();
     d.broker->run_services();
     must(d.try_put({}));
+    d.finish_reads();
   }
 
   BrokerDriver d;

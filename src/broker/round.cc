@@ -74,8 +74,10 @@ bool RoundRunner::apply(Round& round) {
   return put(round) && call(round) && work(round);
 }
 
-bool RoundRunner::failed(Round& round, const Error& error) {
+bool RoundRunner::failed(Round& round, const Error& error) const {
   if (error.code != ErrorCode::unavailable) return false;
+  // A read that could not get its bytes failed alone, and says when to come back.
+  if (error.retry_after && !recovers_) return false;
   round.failure = error;
   return true;
 }

@@ -50,7 +50,8 @@ struct RoundOptions {
 // new requests may come in meanwhile.
 class RoundRunner {
  public:
-  RoundRunner(Store& store, const RoundOptions& options) : store_(store), options_(options) {}
+  RoundRunner(Store& store, const RoundOptions& options)
+      : store_(store), options_(options), recovers_(store.traits().recovers) {}
 
   // Puts, then other calls, then settlements and extensions, then takes: parked ones before new
   // ones, since they came first.
@@ -79,7 +80,7 @@ class RoundRunner {
   Result<std::vector<std::string>> names_of(const std::vector<TakeRequest>& takes);
 
   // Notes the error of a whole call; true if the store has failed.
-  static bool failed(Round& round, const Error& error);
+  bool failed(Round& round, const Error& error) const;
   // Like store.work(), split into calls that the store's batch limit allows; false: the store has
   // failed.
   bool work_in_batches(Round& round, std::span<const Settlement> settlements,
@@ -88,6 +89,7 @@ class RoundRunner {
 
   Store& store_;
   RoundOptions options_;
+  bool recovers_;  // then a store that is away also says when to come back
   Parked parked_;
 };
 

@@ -125,7 +125,9 @@ void ServiceRunner::submit(Entry& entry) {
 void ServiceRunner::ran(Entry& entry, const Result<TimePoint>& result) {
   const TimePoint now = clock_.now();
   const bool failed = !result;
-  const bool no_store = failed && result.error().code == ErrorCode::unavailable;
+  // A read that could not get its bytes failed alone, and says when to come back.
+  const bool alone = failed && !recovers_ && result.error().retry_after;
+  const bool no_store = failed && result.error().code == ErrorCode::unavailable && !alone;
   if (no_store && recovers_) {
     entry.service->unsure(result.error());
   } else if (no_store) {

@@ -102,7 +102,7 @@ TEST(Misread, a_field_that_does_not_fit_is_noted) {
   EXPECT_EQ(read_field<std::int16_t>("1234"), 0);
   EXPECT_STREQ(take_misread(), "a column that must not be NULL is NULL") << "the first";
   EXPECT_EQ(read_field<Uuid>("1234"), Uuid());
-  EXPECT_STREQ(take_misread(), "a column that is no uuid is read as one");
+  EXPECT_STREQ(take_misread(), "a column that is not a uuid is read as one");
 }
 
 TEST_F(Values, what_follows_from_a_field_that_does_not_fit_is_not_stored) {

@@ -11,9 +11,8 @@
 //   * A value outside core/limits.h is `invalid` or `too_large`, with a message that says what is
 //     allowed.
 //   * Expected failures are returned, never thrown. `unavailable` on a call of the Writer means
-//   that
-//     the store has failed; it stays so until it is reopened - unless traits() say `recovers`: then
-//     what became of that one call is unknown, and later ones may be good again.
+//     that the store has failed; it stays so until it is reopened - unless traits() say `recovers`:
+//     then what became of that one call is unknown, and later ones may be good again.
 #pragma once
 
 #include <millrace/ids.h>

@@ -411,7 +411,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
        "Mars"},
       {{"schedules", "create", "s", "--queue", "q", "--every", "1m", "--payload", "{"}, "not JSON"},
       {{"schedules", "next", "s", "--count", "0"}, "1 to 1000"},
-      {{"keys", "create", "--name", "x", "--scope", "root"}, "no scope"},
+      {{"keys", "create", "--name", "x", "--scope", "root"}, "not a scope"},
       {{"--json", "queues"}, "--json goes after the command"},
       {{"stats", "a", "b"}, "b"},
       {{"workers", "a", "b"}, "b"},

@@ -278,7 +278,8 @@ TEST(Answers, the_difference_of_schedules_is_a_patch_between_them) {
   };
   EXPECT_EQ(changed([](Schedule&) {}), "{}");
   EXPECT_EQ(changed([](Schedule& to) { to.rule.cron = "0 4 * * *"; }),
-            R"({"rule":{"cron":"0 4 * * *"}})");
+            R"({"rule":{"cron":"0 4 * * *","anchor":"1970-01-01T00:00:00.000Z"}})")
+      << "a patch of the cron expression removes the anchor, so it is repeated";
   EXPECT_EQ(changed([](Schedule& to) { to.paused = false; }), R"({"paused":null})");
   // A patch of the payload removes the content type, so it is repeated.
   EXPECT_EQ(changed([](Schedule& to) { to.task.payload = "new"; }),
