@@ -233,8 +233,7 @@ TEST_F(LocalBulkTest, a_caller_that_waits_for_a_task_hears_that_it_was_cancelled
     d.broker->await({.caller = {2}}, id, 1h, heard.completion());
     d.finish_reads();
     must(act({.request = {.action = action}, .tasks = {seen(id)}}));
-    d.broker->run_services();
-    must(d.try_put({}));
+    d.settle_down();
     EXPECT_TRUE(heard.answered());
   }
 }

@@ -54,13 +54,6 @@ class LocalTasksTest : public ::testing::Test {
     d.finish_reads();
     return heard;
   }
-  // Returns when all earlier requests are answered.
-  void settle_down() {
-    d.finish_reads();
-    d.broker->run_services();
-    must(d.try_put({}));
-    d.finish_reads();
-  }
 
   BrokerDriver d;
 };
@@ -143,7 +136,7 @@ TEST_F(LocalTasksTest, a_finished_task_is_answered_at_once) {
   const Put put = d.put(to("q"));
   d.settle(d.take_one("q"), Done{"r"});
   const auto heard = await(put.id, 1min);
-  settle_down();
+  d.settle_down();
   EXPECT_EQ(heard.get()->result, "r");
 }
 
@@ -152,10 +145,10 @@ TEST_F(LocalTasksTest, a_waiting_caller_is_answered_when_the_task_is_done) {
   const auto first = await(put.id, 1min);
   const auto second = await(put.number, 1min);
   const Lease lease = d.take_one("q");
-  settle_down();
+  d.settle_down();
   EXPECT_FALSE(first.answered());
   d.settle(lease, Done{"r"});
-  settle_down();
+  d.settle_down();
   EXPECT_EQ(first.get()->state, TaskState::completed);
   EXPECT_EQ(second.get()->result, "r");
 }
@@ -164,10 +157,10 @@ TEST_F(LocalTasksTest, a_wait_that_is_over_shows_the_task_as_it_is) {
   const Put put = d.put(to("q"));
   const auto heard = await(put.id, 10s);
   d.live(9s);
-  settle_down();
+  d.settle_down();
   EXPECT_FALSE(heard.answered());
   d.live(1s);
-  settle_down();
+  d.settle_down();
   EXPECT_EQ(heard.get()->state, TaskState::queued);
 }
 
@@ -176,10 +169,10 @@ TEST_F(LocalTasksTest, every_way_to_end_a_task_ends_the_wait) {
     fields.queue = "q";
     const Put put = d.put(fields);
     const auto heard = await(put.id, 24h);
-    settle_down();
+    d.settle_down();
     EXPECT_FALSE(heard.answered());
     end(put.id);
-    settle_down();
+    d.settle_down();
     return heard.get();
   };
   EXPECT_EQ(ended({}, [&](TaskId id) { must(d.try_cancel(id)); })->state, TaskState::cancelled);
@@ -216,10 +209,10 @@ TEST_F(LocalTasksTest, a_caller_that_leaves_is_not_answered_and_others_are) {
   const Put put = d.put(to("q"));
   const auto gone = await(put.id, 1min, {7});
   const auto stays = await(put.id, 1min, {8});
-  settle_down();
+  d.settle_down();
   d.broker->leave({7});
   d.settle(d.take_one("q"), Done{});
-  settle_down();
+  d.settle_down();
   EXPECT_FALSE(gone.answered());
   EXPECT_TRUE(stays.answered());
 }

@@ -149,6 +149,14 @@ class BrokerDriver {
   Task find(TaskRef task, Where where = Where::current()) { return must(try_find(task), where); }
   // Reads that were asked for before this are answered, or wait for their task.
   void finish_reads() { std::ignore = try_find(TaskNumber{0}); }
+  // Upkeep runs, and all earlier requests are answered; callers that wait for a task that has ended
+  // are answered by a read, after the flush.
+  void settle_down(Where where = Where::current()) {
+    finish_reads();
+    broker->run_services();
+    must(try_put({}), where);
+    finish_reads();
+  }
   Result<TaskState> try_cancel(TaskId id, std::string reason = "enough") {
     return only(wait<Broker::States>(
         [&](auto done) { broker->cancel(ask(), {id}, std::move(reason), std::move(done)); }));
