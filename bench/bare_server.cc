@@ -40,6 +40,7 @@
 #include "bench/require.h"
 #include "core/clock.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace::bench {
 namespace {

@@ -22,6 +22,7 @@
 #include "broker/coalescer.h"
 #include "core/uuid.h"
 #include "store/embedded/memory.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

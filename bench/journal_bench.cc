@@ -26,6 +26,7 @@
 #include "core/crc32c.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal_store.h"
+#include "store/store.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace {

@@ -33,6 +33,7 @@
 #include "bench/processes.h"
 #include "bench/reads.h"
 #include "bench/require.h"
+#include "store/store.h"
 #include "tests/support/postgres_server.h"
 
 namespace millrace::bench {

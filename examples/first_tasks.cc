@@ -15,6 +15,7 @@
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "store/embedded/memory.h"
+#include "store/store.h"
 
 namespace {
 

@@ -21,6 +21,7 @@
 #include "cli/host.h"
 #include "config/find_file.h"
 #include "core/clock.h"
+#include "store/store.h"
 
 namespace {
 

@@ -31,6 +31,7 @@
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/save.h"
+#include "store/store.h"
 #include "worker/bulk.h"
 #include "worker/deliverer.h"
 

@@ -8,6 +8,7 @@
 #include "log/log_writer.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

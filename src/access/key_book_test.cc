@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "store/store.h"
 #include "tests/support/builders.h"
 #include "tests/support/driver.h"
 #include "tests/support/model_store.h"

@@ -7,6 +7,7 @@
 
 #include "app/app_parts.h"
 #include "core/mutex.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

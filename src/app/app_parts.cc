@@ -11,6 +11,7 @@
 #include "core/mutex.h"
 #include "outgoing/signature.h"
 #include "store/embedded/memory.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

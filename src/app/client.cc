@@ -7,6 +7,7 @@
 
 #include "app/client_parts.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {
@@ -134,7 +135,7 @@ Result<std::vector<Task>> Client::dead(DeadFilter filter) {
                    .type = filter.type,
                    .before = before,
                    .limit = filter.limit - static_cast<std::uint32_t>(tasks.size()),
-                   .full = true},
+                   .detail = Detail::full},
                   std::move(done));
     });
     if (!page) return std::unexpected(std::move(page.error()));

@@ -6,6 +6,7 @@
 #include "api/server/metrics_port.h"
 #include "app/app_parts.h"
 #include "core/metrics_text.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

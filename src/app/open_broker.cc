@@ -6,6 +6,7 @@
 #include "app/stores.h"
 #include "core/store_url.h"
 #include "store/save.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

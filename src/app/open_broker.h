@@ -13,7 +13,8 @@
 #include "broker/schedules.h"
 #include "core/clock.h"
 #include "core/log.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

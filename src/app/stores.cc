@@ -14,6 +14,7 @@
 #include "store/embedded/journal/journal.h"
 #include "store/embedded/memory.h"
 #include "store/embedded/snapshot/snapshot.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

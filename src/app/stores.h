@@ -8,9 +8,10 @@
 #include "broker/alerter.h"
 #include "core/clock.h"
 #include "core/store_url.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "store/opening.h"
 #include "store/postgres/postgres.h"
-#include "store/store.h"
 
 namespace millrace {
 

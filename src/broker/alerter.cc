@@ -9,6 +9,7 @@
 
 #include "broker/queue_book.h"
 #include "core/mutex.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

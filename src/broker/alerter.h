@@ -24,7 +24,8 @@
 #include "broker/recorder.h"
 #include "broker/service.h"
 #include "core/mutex.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

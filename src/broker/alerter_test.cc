@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/call_on.h"
 #include "broker/coalescer.h"
 #include "broker/wait_for_answer.h"
 
@@ -27,8 +28,8 @@ inline Result<WorkResult> work_now(Coalescer& coalescer, CallerId caller, Work w
 }
 
 template <class T>
-Result<T> call_now(Coalescer& coalescer, CallerId caller,
-                   std::move_only_function<Result<T>(Store&, TimePoint)> call, TimePoint deadline) {
+Result<T> call_now(Coalescer& coalescer, CallerId caller, StoreCall<Result<T>> call,
+                   TimePoint deadline) {
   return wait_for_answer<T>(
       [&](auto done) { coalescer.call<T>(caller, std::move(call), deadline, std::move(done)); });
 }

@@ -12,6 +12,7 @@
 #include "core/seed.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

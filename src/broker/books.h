@@ -26,7 +26,8 @@
 #include "broker/request.h"
 #include "broker/waiters.h"
 #include "core/log.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/store.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {

@@ -1,4 +1,5 @@
 #include "broker/coalescer.h"
+#include "store/store.h"
 
 #include <algorithm>
 #include <chrono>

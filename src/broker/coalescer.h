@@ -24,12 +24,14 @@
 #include <utility>
 #include <vector>
 
+#include "broker/call_on.h"
 #include "broker/request.h"
 #include "broker/rounds.h"
 #include "core/clock.h"
 #include "core/metrics.h"
 #include "core/mutex.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 
@@ -70,8 +72,8 @@ class Coalescer {
   }
   // Any other call of the store, made on the thread that applies: see call_request().
   template <class T>
-  Ticket call(CallerId caller, std::move_only_function<Result<T>(Store&, TimePoint)> call,
-              TimePoint deadline, Completion<T> done, std::size_t bytes = 0) {
+  Ticket call(CallerId caller, StoreCall<Result<T>> call, TimePoint deadline, Completion<T> done,
+              std::size_t bytes = 0) {
     return submit(call_request<T>(caller, std::move(call), deadline, std::move(done), bytes));
   }
   Ticket submit(Request request);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "broker/blocking.h"
+#include "store/store.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {

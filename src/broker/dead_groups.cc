@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <unordered_map>
 #include <utility>
 
-#include "core/clip.h"
-#include "core/error_group.h"
-#include "core/limits.h"
+#include "broker/local_broker.h"
 #include "core/mutex.h"
 
 namespace millrace {
@@ -39,69 +36,14 @@ std::uint64_t dead_in(const std::vector<QueueView>& queues) {
   return sum;
 }
 
-TimePoint failed_at(const Task& task) {
-  if (task.error && task.error->failed_at != TimePoint{}) return task.error->failed_at;
-  return task.finished_at.value_or(task.updated_at);
-}
-
-DeadGroup group_of(const Task& task, std::uint64_t key, std::string pattern) {
-  return {.key = error_group_name(key),
-          .queue = task.queue,
-          .type = task.type,
-          .code = task.error ? task.error->code : std::string(),
-          .message = std::move(pattern),
-          .first_at = failed_at(task),
-          .last_at = failed_at(task)};
-}
-
-// Larger first, then those that grew last.
-bool comes_first(const DeadGroup& a, const DeadGroup& b) {
-  if (a.count != b.count) return a.count > b.count;
-  if (a.last_at != b.last_at) return a.last_at > b.last_at;
-  return a.key < b.key;
-}
-
 }  // namespace
 
 struct DeadGroups::Walk {
   Wanted wanted = {};
+  std::uint64_t total = 0;
   Ask ask = {};
   TimePoint began{};
-  FoundGroups found = {};
-  std::optional<TaskNumber> before = std::nullopt;
-  std::unordered_map<std::uint64_t, DeadGroup> groups = {};
-
-  void add(const Task& task) {
-    // "All queues" means all but the internal ones, which must be named.
-    if (!wanted.queue && task.queue.starts_with('$')) return;
-    std::string pattern = error_pattern(task.error ? task.error->message : "");
-    const std::string_view code = task.error ? std::string_view(task.error->code) : "";
-    const std::uint64_t key = error_group_of(task.queue, task.type, code, pattern);
-    const auto [at, is_new] = groups.try_emplace(key);
-    DeadGroup& group = at->second;
-    if (is_new) group = group_of(task, key, std::move(pattern));
-    ++group.count;
-    const TimePoint when = failed_at(task);
-    group.first_at = std::min(group.first_at, when);
-    group.last_at = std::max(group.last_at, when);
-    if (group.samples.size() == most_samples) return;
-    group.samples.push_back(
-        {.id = task.id,
-         .number = task.number,
-         .message = clip(task.error ? task.error->message : std::string(), most_message),
-         .failed_at = when});
-  }
-
-  Found result(TimePoint now) {
-    for (auto& [key, group] : groups) found.groups.push_back(std::move(group));
-    std::ranges::sort(found.groups, comes_first);
-    if (found.groups.size() > most_groups) {
-      found.more = found.groups.size() - most_groups;
-      found.groups.resize(most_groups);
-    }
-    found.as_of = now;
-    return std::make_shared<const FoundGroups>(std::move(found));
-  }
+  DeadWalk walk;
 };
 
 // ---- Asking ------------------------------------------------------------------------------------
@@ -255,35 +197,27 @@ void DeadGroups::go_on() {
 
 void DeadGroups::start(const Waiting& first) {
   const TimePoint now = broker_.now();
-  step(std::make_unique<Walk>(
-      Walk{.wanted = first.wanted,
-           .ask = {.caller = broker_.new_caller(), .deadline = later(now, patience)},
-           .began = now,
-           .found = {.total = first.total}}));
+  step(WalkPtr(new Walk{.wanted = first.wanted,
+                        .total = first.total,
+                        .ask = {.caller = broker_.new_caller(), .deadline = later(now, patience)},
+                        .began = now,
+                        .walk = DeadWalk(dead_, first.wanted.queue, first.wanted.type)}));
 }
 
 void DeadGroups::step(WalkPtr walk) {
-  ListRequest request{.queue = walk->wanted.queue,
-                      .states = {TaskState::failed, TaskState::dead},
-                      .type = walk->wanted.type,
-                      .before = walk->before,
-                      .limit = limits::max_page};
   const Ask ask = walk->ask;
-  broker_.list(ask, std::move(request),
-               [this, walk = std::move(walk)](Result<TaskPage> page) mutable {
-                 if (!page) {
-                   return end(std::move(walk), std::unexpected(std::move(page.error())));
-                 }
-                 for (const Task& task : page->tasks) walk->add(task);
-                 walk->found.looked_at += page->looked_at;
-                 walk->before = page->next;
-                 if (page->next && walk->found.looked_at < most_looked_at) {
-                   return step(std::move(walk));
-                 }
-                 walk->found.complete = !page->next;
-                 Found found = walk->result(broker_.now());
-                 end(std::move(walk), std::move(found));
-               });
+  DeadWalk& next = walk->walk;
+  broker_.read<bool>(
+      ask, [&next](Reader& reader, TimePoint) { return next.step(reader); },
+      [this, walk = std::move(walk)](const Result<bool>& over) mutable {
+        if (!over) return end(std::move(walk), std::unexpected(over.error()));
+        if (!*over) return step(std::move(walk));
+        FoundGroups& found = walk->walk.found();
+        found.total = walk->total;
+        found.as_of = broker_.now();
+        end(std::move(walk), std::make_shared<const FoundGroups>(std::move(found)));
+      },
+      ReadCost::walk);
 }
 
 void DeadGroups::end(WalkPtr walk, Result<Found> found) {

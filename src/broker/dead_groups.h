@@ -1,7 +1,7 @@
 // Dead letters, grouped by what they died of: core/error_group.h.
 //
-// There are no counters of groups, so a walk counts them, newest first and no further than 20,000
-// dead letters, in reads of 1,000. However many callers ask, and for whatever, one walk is under
+// There are no counters of groups, so a walk counts them (dead_walk.h), newest first and no further
+// than 20,000 dead letters. However many callers ask, and for whatever, one walk is under
 // way, walks take a twentieth of the time at most, and all callers that want the same get what one
 // walk found. The others wait until the rest after a walk is over; time passes with tick().
 #pragma once
@@ -20,37 +20,12 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/dead_walk.h"
 #include "core/mutex.h"
 
 namespace millrace {
 
-struct DeadSample {
-  TaskId id = {};
-  TaskNumber number = {};
-  std::string message = {};  // its own, cut
-  TimePoint failed_at{};
-};
-
-struct DeadGroup {
-  std::string key = {};  // names the group in the filter of a bulk operation
-  std::string queue = {};
-  std::string type = {};
-  std::string code = {};
-  std::string message = {};  // what their messages have in common
-  std::uint64_t count = 0;
-  TimePoint first_at{};
-  TimePoint last_at{};
-  std::vector<DeadSample> samples = {};  // the newest
-};
-
-struct FoundGroups {
-  std::vector<DeadGroup> groups = {};  // the largest, largest first
-  std::uint64_t more = 0;              // groups that are not among them
-  std::uint64_t looked_at = 0;
-  std::uint64_t total = 0;  // dead letters there are, of whatever type
-  bool complete = true;     // false: there are older ones, so counts are "at least"
-  TimePoint as_of{};
-};
+class LocalBroker;
 
 class DeadGroups {
  public:
@@ -63,7 +38,7 @@ class DeadGroups {
   using Found = std::shared_ptr<const FoundGroups>;
 
   // The broker must live until stop(). `keep_time`: calls tick() by itself.
-  explicit DeadGroups(Broker& broker, bool keep_time = true)
+  explicit DeadGroups(LocalBroker& broker, bool keep_time = true)
       : broker_(broker), keep_time_(keep_time) {}
   ~DeadGroups() { stop(); }
   DeadGroups(const DeadGroups&) = delete;
@@ -82,10 +57,7 @@ class DeadGroups {
 
   std::size_t waiting();  // how many callers are to be answered
 
-  static constexpr std::uint64_t most_looked_at = 20'000;
-  static constexpr std::size_t most_groups = 100;
-  static constexpr std::size_t most_samples = 3;
-  static constexpr std::size_t most_message = 500;
+  static constexpr std::size_t most_groups = DeadWalk::most_groups;
   static constexpr std::size_t most_wanted = 16;  // different requests that may wait
   // How long an answer is reused while nothing has changed.
   static constexpr Duration fresh = std::chrono::seconds(5);
@@ -118,7 +90,7 @@ class DeadGroups {
   void end(WalkPtr walk, Result<Found> found);
   void keep_time();
 
-  Broker& broker_;
+  LocalBroker& broker_;
   const bool keep_time_;
   Mutex mutex_;
   bool stopping_ GUARDED_BY(mutex_) = false;
@@ -127,6 +99,7 @@ class DeadGroups {
   Duration rest_ GUARDED_BY(mutex_){0};
   std::vector<Waiting> waiting_ GUARDED_BY(mutex_);
   std::deque<Known> known_ GUARDED_BY(mutex_);  // newest last
+  KnownDead dead_;                              // used by the walk under way
   Condition changed_;
   std::thread thread_ GUARDED_BY(mutex_);  // started when the first caller waits
 };

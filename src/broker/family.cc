@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

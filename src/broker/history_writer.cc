@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/time_text.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

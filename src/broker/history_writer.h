@@ -14,7 +14,8 @@
 #include "broker/books.h"
 #include "broker/history_memo.h"
 #include "broker/service.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -24,6 +24,7 @@
 #include "broker/books.h"
 #include "broker/broker.h"
 #include "broker/bulk_verbs.h"
+#include "broker/call_on.h"
 #include "broker/coalescer.h"
 #include "broker/dead_groups.h"
 #include "broker/events.h"
@@ -43,7 +44,8 @@
 #include "broker/types_past.h"
 #include "core/bulk.h"
 #include "core/clock.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 
@@ -124,8 +126,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // Any read of the store, made beside the rounds on a thread for reads: bounded, and without
   // exceptions. Answered there once everything is durable that it may have seen.
   template <class T>
-  void read(const Ask& ask, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-            Completion<T> done, ReadCost cost = ReadCost::quick) {
+  void read(const Ask& ask, ReaderCall<Result<T>> look, Completion<T> done,
+            ReadCost cost = ReadCost::quick) {
     reads_.read<T>(ask.caller, std::move(look), ask.deadline, std::move(done), cost);
   }
 
@@ -187,15 +189,12 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   struct Walk;      // through the history
 
   template <class T>
-  using StoreCall = std::move_only_function<Result<T>(Store&, TimePoint)>;
-  template <class T>
-  void call(const Ask& ask, StoreCall<T> call, Completion<T> done, std::size_t bytes = 0) {
+  void call(const Ask& ask, StoreCall<Result<T>> call, Completion<T> done, std::size_t bytes = 0) {
     coalescer_.call<T>(ask.caller, std::move(call), ask.deadline, std::move(done), bytes);
   }
 
   template <class T>
-  using ActOnTasks =
-      std::move_only_function<Result<T>(Store&, const std::vector<Result<Task>>& tasks, TimePoint)>;
+  using ActOnTasks = CallOn<Store, Result<T>, const std::vector<Result<Task>>&, TimePoint>;
   template <class T>
   void call_with_tasks(const Ask& ask, std::vector<TaskId> ids, ActOnTasks<T> act,
                        Completion<T> done, Parts parts = head_only);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/limits.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 

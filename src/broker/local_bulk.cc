@@ -15,6 +15,7 @@
 #include "core/limits.h"
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

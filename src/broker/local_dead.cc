@@ -10,6 +10,7 @@
 #include "broker/local_records.h"
 #include "core/check.h"
 #include "core/limits.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

@@ -15,6 +15,7 @@
 #include "core/limits.h"
 #include "core/quote.h"
 #include "core/time_text.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "broker/local_broker.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

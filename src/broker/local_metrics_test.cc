@@ -9,6 +9,7 @@
 
 #include "broker/local_broker.h"
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 

@@ -10,6 +10,7 @@
 #include "broker/local_parts.h"
 #include "broker/local_records.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace {
 

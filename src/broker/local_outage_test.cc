@@ -12,6 +12,7 @@
 #include "broker/blocking.h"
 #include "broker/local_broker.h"
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/shared_server.h"

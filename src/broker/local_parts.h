@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "broker/local_broker.h"
+#include "store/store.h"
 
 namespace millrace {
 

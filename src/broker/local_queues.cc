@@ -10,6 +10,7 @@
 #include "broker/local_parts.h"
 #include "core/quote.h"
 #include "core/validate.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

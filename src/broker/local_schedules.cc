@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/validate.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

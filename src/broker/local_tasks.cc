@@ -16,6 +16,7 @@
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/transition.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

@@ -5,6 +5,7 @@
 #include "broker/local_parts.h"
 #include "broker/queue_book.h"
 #include "broker/recorder.h"
+#include "store/store.h"
 
 namespace millrace {
 

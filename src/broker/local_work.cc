@@ -19,6 +19,7 @@
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

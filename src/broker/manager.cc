@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/mutex.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

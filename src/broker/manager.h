@@ -15,7 +15,8 @@
 #include "broker/service.h"
 #include "core/assignment.h"
 #include "core/mutex.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "store/store.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {

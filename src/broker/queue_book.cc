@@ -9,6 +9,7 @@
 #include "core/mutex.h"
 #include "core/quote.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace {
 

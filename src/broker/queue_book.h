@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "core/mutex.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 

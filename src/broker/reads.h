@@ -20,11 +20,13 @@
 #include <utility>
 #include <vector>
 
+#include "broker/call_on.h"
 #include "broker/caller.h"
 #include "broker/coalescer.h"
 #include "core/clock.h"
 #include "core/mutex.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 
@@ -62,8 +64,8 @@ class Reads {
   // `deadline`: if the read has not begun by then, it is `unavailable`. `look` may take its time
   // but must be bounded, and must not throw.
   template <class T>
-  void read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-            TimePoint deadline, Completion<T> done, ReadCost cost = ReadCost::quick);
+  void read(CallerId caller, ReaderCall<Result<T>> look, TimePoint deadline, Completion<T> done,
+            ReadCost cost = ReadCost::quick);
 
   // The caller has left: its reads are dropped unanswered.
   void leave(CallerId caller);
@@ -81,7 +83,7 @@ class Reads {
     TimePoint deadline = never;
     ReadCost cost = ReadCost::quick;
     // Reads and keeps what it found; true if the store could not be asked.
-    std::move_only_function<bool(Reader&, TimePoint)> look;
+    ReaderCall<bool> look;
     // Answers with that, or with this error instead.
     std::move_only_function<void(const std::optional<Error>& instead)> done;
     std::optional<Error> instead = std::nullopt;
@@ -133,8 +135,8 @@ class Reads {
 };
 
 template <class T>
-void Reads::read(CallerId caller, std::move_only_function<Result<T>(Reader&, TimePoint)> look,
-                 TimePoint deadline, Completion<T> done, ReadCost cost) {
+void Reads::read(CallerId caller, ReaderCall<Result<T>> look, TimePoint deadline,
+                 Completion<T> done, ReadCost cost) {
   const auto result = std::make_shared<std::optional<Result<T>>>();
   Job job{.caller = caller, .deadline = deadline, .cost = cost};
   job.look = [result, look = std::move(look)](Reader& reader, TimePoint now) mutable {

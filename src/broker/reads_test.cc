@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/clock.h"
+#include "store/store.h"
 #include "tests/support/builders.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"

@@ -16,8 +16,10 @@
 #include <variant>
 #include <vector>
 
+#include "broker/call_on.h"
 #include "broker/caller.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 
@@ -47,7 +49,7 @@ struct WorkPart {
 
 struct CallPart {
   // Makes the call and keeps its result; returns the error it ended with, if any.
-  std::move_only_function<std::optional<Error>(Store&, TimePoint)> run;
+  StoreCall<std::optional<Error>> run;
   // Answers with the result, or with this error instead.
   std::move_only_function<void(const std::optional<Error>& instead)> done;
 };
@@ -90,8 +92,8 @@ Request any_request(CallerId caller, CallPart part, TimePoint deadline, std::siz
 // The error `unavailable` means that the store has failed, or is away: see Rounds. `bytes` is the
 // size of what the call carries, if that is large.
 template <class T>
-Request call_request(CallerId caller, std::move_only_function<Result<T>(Store&, TimePoint)> call,
-                     TimePoint deadline, Completion<T> done, std::size_t bytes = 0) {
+Request call_request(CallerId caller, StoreCall<Result<T>> call, TimePoint deadline,
+                     Completion<T> done, std::size_t bytes = 0) {
   const auto result = std::make_shared<std::optional<Result<T>>>();
   auto run = [result, call = std::move(call)](Store& store, TimePoint now) mutable {
     *result = call(store, now);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/ensure.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {
@@ -54,6 +55,9 @@ bool found_nothing(const WorkPart& part) {
 }
 
 }  // namespace
+
+RoundRunner::RoundRunner(Store& store, const RoundOptions& options)
+    : store_(store), options_(options), recovers_(store.traits().recovers) {}
 
 void RoundRunner::run(Round& round) {
   for (Request* request : round.unpark) parked_.remove(*request);

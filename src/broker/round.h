@@ -14,7 +14,8 @@
 
 #include "broker/parked.h"
 #include "broker/request.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 
@@ -50,8 +51,7 @@ struct RoundOptions {
 // new requests may come in meanwhile.
 class RoundRunner {
  public:
-  RoundRunner(Store& store, const RoundOptions& options)
-      : store_(store), options_(options), recovers_(store.traits().recovers) {}
+  RoundRunner(Store& store, const RoundOptions& options);
 
   // Puts, then other calls, then settlements and extensions, then takes: parked ones before new
   // ones, since they came first.

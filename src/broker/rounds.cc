@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/ensure.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

@@ -31,7 +31,8 @@
 #include "broker/request.h"
 #include "broker/round.h"
 #include "core/limits.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

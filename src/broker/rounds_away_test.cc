@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/rounds.h"
+#include "store/store.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {

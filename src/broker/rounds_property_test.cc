@@ -14,6 +14,7 @@
 #include <random>
 #include <set>
 
+#include "store/store.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {

@@ -5,6 +5,7 @@
 
 #include "store/faulty.h"
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/support/rounds_driver.h"
 
 namespace millrace {

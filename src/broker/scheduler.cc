@@ -10,6 +10,7 @@
 #include "broker/tick_text.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

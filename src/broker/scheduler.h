@@ -20,7 +20,8 @@
 #include "broker/recorder.h"
 #include "broker/service.h"
 #include "core/tick.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/time_text.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 

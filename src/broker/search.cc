@@ -5,6 +5,7 @@
 #include "core/error_group.h"
 #include "core/limits.h"
 #include "core/task_text.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {
@@ -69,10 +70,11 @@ class Search {
 }  // namespace
 
 Result<TaskPage> search_tasks(Reader& reader, ListRequest request, const TaskSearch& search) {
-  Search into(search, request.limit, request.full);
-  request.full = request.full || search.text;
-  request.limit = request.full ? whole_tasks : limits::max_page;
-  for (unsigned left = request.full ? 1 : short_steps; left > 0; --left) {
+  Search into(search, request.limit, request.detail == Detail::full);
+  if (search.text) request.detail = Detail::full;
+  const bool full = request.detail == Detail::full;
+  request.limit = full ? whole_tasks : limits::max_page;
+  for (unsigned left = full ? 1 : short_steps; left > 0; --left) {
     auto page = reader.list(request);
     if (!page) return page;
     if (into.take(std::move(*page)) || !into.found().next) break;

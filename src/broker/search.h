@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/values.h"
-#include "store/store.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -4,7 +4,8 @@
 #include <millrace/result.h>
 #include <millrace/time.h>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

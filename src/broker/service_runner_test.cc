@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "broker/local_broker.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 

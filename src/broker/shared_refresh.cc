@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/bulk.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

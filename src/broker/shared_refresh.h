@@ -8,7 +8,8 @@
 #include "broker/books.h"
 #include "broker/service.h"
 #include "broker/store_clock.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

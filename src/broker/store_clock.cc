@@ -1,4 +1,5 @@
 #include "broker/store_clock.h"
+#include "store/store.h"
 
 #include <utility>
 

@@ -9,7 +9,8 @@
 #include <chrono>
 
 #include "core/clock.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

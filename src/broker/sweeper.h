@@ -14,7 +14,8 @@
 #include "broker/recorder.h"
 #include "broker/service.h"
 #include "core/clock.h"
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

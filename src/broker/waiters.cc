@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/transition.h"
+#include "store/store.h"
 
 namespace millrace {
 namespace {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/rounds_driver.h"

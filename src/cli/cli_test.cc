@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "store/store.h"
 #include "tests/support/bare_host.h"
 #include "tests/support/driver.h"
 #include "tests/support/model_store.h"

@@ -10,6 +10,7 @@
 #include "cli/output_file.h"
 #include "cli/session.h"
 #include "core/quote.h"
+#include "store/store.h"
 #include "transfer/export.h"
 #include "transfer/line.h"
 #include "transfer/queue_state_writer.h"

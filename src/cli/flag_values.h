@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
 
 namespace millrace::cli {
 

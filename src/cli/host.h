@@ -13,8 +13,9 @@
 #include "cli/exit.h"
 #include "config/config.h"
 #include "core/store_url.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "store/opening.h"
-#include "store/store.h"
 
 namespace millrace::cli {
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "store/save.h"
+#include "store/store.h"
 #include "transfer/import.h"
 #include "transfer/upload.h"
 

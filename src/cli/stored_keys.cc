@@ -10,6 +10,7 @@
 #include "core/quote.h"
 #include "core/time_text.h"
 #include "store/save.h"
+#include "store/store.h"
 
 namespace millrace::cli {
 namespace {

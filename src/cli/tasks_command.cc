@@ -38,7 +38,7 @@ Exit list(const Options& options, Session& session) {
   if (read.error()) return misused(*read.error(), session.console(), "tasks");
   if (options.all) left = std::numeric_limits<std::uint64_t>::max();
   if (before != 0) request->before = TaskNumber{before};
-  request->full = options.full;
+  if (options.full) request->detail = Detail::full;
 
   std::uint64_t shown = 0;
   std::vector<Task> tasks;

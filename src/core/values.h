@@ -45,6 +45,15 @@ struct Advanced {
 
 using TaskRef = std::variant<TaskId, TaskNumber>;
 
+// How much a list says of each task.
+enum class Detail : std::uint8_t {
+  // What find() reads with state_only; more may be there all the same. The embedded stores read
+  // nothing from the disk for it, unless a type, client, group or tag is asked for.
+  state,
+  usual,  // all but payload, result, log and history
+  full,
+};
+
 struct ListRequest {
   std::optional<QueueRef> queue = std::nullopt;  // nullopt: all queues
   std::vector<TaskState> states = {};            // empty: every state
@@ -60,7 +69,7 @@ struct ListRequest {
   std::optional<TaskNumber> before = std::nullopt;  // the `next` of the page before
   TaskNumber from = {};                             // nothing older than this one
   std::uint32_t limit = 100;                        // 1 to 1,000
-  bool full = false;                                // with payload, result, log and history
+  Detail detail = Detail::usual;
 };
 
 // What find() reads of a task besides what changes: its number, version, queue, state, priority,

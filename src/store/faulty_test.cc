@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/echo_store.h"
 #include "tests/support/matchers.h"

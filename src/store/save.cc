@@ -1,4 +1,5 @@
 #include "store/save.h"
+#include "store/store.h"
 
 namespace millrace {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "store/store.h"
 
 namespace millrace::transfer {
 namespace {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "transfer/import.h"
 
 namespace millrace::transfer {

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "transfer/format.h"
 
 namespace millrace::transfer {

@@ -7,6 +7,7 @@
 
 #include "core/uuid.h"
 #include "store/faulty.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/model_store.h"

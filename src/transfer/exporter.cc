@@ -7,6 +7,7 @@
 
 #include "api/wire/archive.h"
 #include "core/time_text.h"
+#include "store/store.h"
 #include "transfer/line_fields.h"
 
 namespace millrace::transfer {
@@ -166,7 +167,8 @@ Result<void> Exporter::read_tasks(Reader& reader) {
     return {};
   }
   const TaskNumber end{std::min(next_.value + window_, last_.value + 1)};
-  auto page = reader.list({.before = end, .from = next_, .limit = tasks_per_page, .full = true});
+  auto page =
+      reader.list({.before = end, .from = next_, .limit = tasks_per_page, .detail = Detail::full});
   if (!page) return std::unexpected(std::move(page.error()));
   if (page->next) {
     window_ = std::max<std::uint64_t>(window_ / 4, 1);

@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "transfer/export.h"
 
 namespace millrace::transfer {

@@ -5,6 +5,7 @@
 
 #include "core/seed.h"
 #include "core/uuid.h"
+#include "store/store.h"
 #include "transfer/batch.h"
 #include "transfer/kind.h"
 #include "transfer/line.h"

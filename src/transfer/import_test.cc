@@ -7,6 +7,7 @@
 
 #include "core/transition.h"
 #include "store/faulty.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/model_store.h"
@@ -81,7 +82,7 @@ Task comparable(Task each) {
 void expect_same(Store& first, Store& second, TimePoint now) {
   const auto tasks = [](Store& store) {
     std::vector<Task> all;
-    for (const Task& each : StoreDriver(store).list({.full = true}))
+    for (const Task& each : StoreDriver(store).list({.detail = Detail::full}))
       all.push_back(comparable(each));
     return all;
   };

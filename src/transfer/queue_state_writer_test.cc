@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/model_store.h"

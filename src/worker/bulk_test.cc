@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/wire/bulk.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/forwarding_broker.h"
 #include "tests/support/matchers.h"

@@ -29,7 +29,8 @@ ListRequest list_of(const BulkRequest& request) {
           .created_from = filter.created_from,
           .created_until = filter.created_until,
           .limit = limits::max_page,
-          .full = filter.text.has_value()};  // the text is searched in payloads, too
+          .detail =
+              filter.text ? Detail::full : Detail::usual};  // the text is searched in payloads, too
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "outgoing/http_client.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/http_peer.h"
 #include "tests/support/matchers.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/http_peer.h"
 #include "tests/support/matchers.h"

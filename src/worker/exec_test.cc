@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/temporary_directory.h"

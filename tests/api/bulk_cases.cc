@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/api/cases.h"
 
 namespace millrace::test {

@@ -8,6 +8,7 @@
 
 #include "core/error_group.h"
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/api/api_server.h"
 
 namespace millrace::test {

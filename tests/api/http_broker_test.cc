@@ -265,7 +265,8 @@ TEST_F(HttpTwins, lists_are_filtered_and_paged) {
         [&](Broker& broker, auto done) { broker.list(me, request, std::move(done)); }));
   };
   EXPECT_EQ(list({}).tasks.size(), 6U);
-  EXPECT_EQ(list({.queue = std::string("emails"), .full = true}).tasks.at(0).payload, "1");
+  EXPECT_EQ(list({.queue = std::string("emails"), .detail = Detail::full}).tasks.at(0).payload,
+            "1");
   EXPECT_EQ(list({.type = "odd:more"}).tasks.size(), 2U);
   EXPECT_EQ(list({.client_id = "c d", .group = "g+h", .tag = "t%", .priority = 7}).tasks.size(),
             5U);

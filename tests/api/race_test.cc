@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "broker/wait_for_answer.h"
+#include "store/store.h"
 #include "tests/api/api_server.h"
 #include "tests/api/slow_list_store.h"
 #include "tests/support/driver.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/limits.h"
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

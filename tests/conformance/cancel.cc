@@ -1,6 +1,7 @@
 // Cancelling: at once where a task waits, by request where it runs.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 
+#include "core/values.h"
 #include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -1,6 +1,7 @@
 // What empties a queue: drain, clear, removal.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "store/faulty.h"
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

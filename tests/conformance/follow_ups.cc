@@ -1,6 +1,7 @@
 // Tasks stored in the same commit as the end of another one.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

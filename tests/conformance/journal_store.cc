@@ -1,6 +1,7 @@
 // The conformance suite for `journal:`, on a real directory.
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal.h"
+#include "store/store.h"
 #include "tests/conformance/temporary_store.h"
 
 namespace millrace::test {

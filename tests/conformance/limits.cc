@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <vector>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {
@@ -100,7 +101,7 @@ TEST_P(StoreConformance, a_list_leaves_out_the_large_parts_unless_it_is_asked_fo
   must(try_extend({.id = id, .token = lease.token, .progress = 50, .log = {"line"}}));
   settle(done(lease, "result"));
   const Task everything = find(id);
-  EXPECT_THAT(list({.full = true}), ElementsAre(everything));
+  EXPECT_THAT(list({.detail = Detail::full}), ElementsAre(everything));
   Task brief = everything;
   brief.payload.clear();
   brief.result.clear();
@@ -110,6 +111,29 @@ TEST_P(StoreConformance, a_list_leaves_out_the_large_parts_unless_it_is_asked_fo
 }
 
 // ---- Filters -----------------------------------------------------------------------------------
+
+// More of a task may be there all the same.
+TEST_P(StoreConformance, a_list_of_states_has_what_changes_and_obeys_every_filter) {
+  put(task("q", {.type = "other", .tags = {"x"}}));
+  put(task("q", {.type = "t", .payload = "payload", .tags = {"x"}}));
+  settle(failed(take_one("q")));
+  for (const ListRequest& request :
+       {ListRequest{.queue = "q", .states = {TaskState::failed, TaskState::queued}},
+        ListRequest{.type = "t"}, ListRequest{.tag = "x", .limit = 1}}) {
+    ListRequest states = request;
+    states.detail = Detail::state;
+    const auto usual = list(request);
+    const auto brief = list(states);
+    ASSERT_EQ(ids_of(brief), ids_of(usual));
+    for (std::size_t i = 0; i < usual.size(); ++i) {
+      EXPECT_EQ(brief[i].number, usual[i].number);
+      EXPECT_EQ(brief[i].version, usual[i].version);
+      EXPECT_EQ(brief[i].queue, usual[i].queue);
+      EXPECT_EQ(brief[i].state, usual[i].state);
+      EXPECT_EQ(brief[i].finished_at, usual[i].finished_at);
+    }
+  }
+}
 
 TEST_P(StoreConformance, a_list_is_filtered_by_each_field) {
   make_queue("other");
@@ -186,10 +210,10 @@ TEST_P(StoreConformance, a_page_of_whole_tasks_is_bounded_in_bytes) {
     must(store().flush());
   }
   std::ranges::reverse(ids);
-  const TaskPage page = must(store().list({.limit = 1000, .full = true}));
+  const TaskPage page = must(store().list({.limit = 1000, .detail = Detail::full}));
   EXPECT_LE(page.tasks.size(), 20U) << "a page ends after 16 MiB";
   EXPECT_TRUE(page.next.has_value());
-  EXPECT_THAT(ids_of(list({.limit = 1000, .full = true})), ElementsAreArray(ids));
+  EXPECT_THAT(ids_of(list({.limit = 1000, .detail = Detail::full})), ElementsAreArray(ids));
 }
 
 // ---- Beside changes ----------------------------------------------------------------------------

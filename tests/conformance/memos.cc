@@ -1,6 +1,7 @@
 // Small values under compare-and-set: remember and recall.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

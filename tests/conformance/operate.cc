@@ -3,6 +3,7 @@
 
 #include "core/limits.h"
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -1,4 +1,5 @@
 // The conformance suite for `postgres://`, on a real server that the program starts itself.
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/postgres_stores.h"
 

@@ -1,6 +1,7 @@
 // Adding tasks: what is stored, in which state, and what happens to repeats and bad neighbours.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

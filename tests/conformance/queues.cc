@@ -1,6 +1,7 @@
 // Queues: their names, their settings, and what stops and empties them.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -1,6 +1,7 @@
 // Schedules: kept by the store, fired once per tick.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -1,6 +1,7 @@
 // The end of a lease: every event, repeats, cancel requests, and several things in one commit.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "core/limits.h"
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

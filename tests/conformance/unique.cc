@@ -1,6 +1,7 @@
 // Unique keys: one holder per key and queue; a second put returns the holder.
 #include <gmock/gmock.h>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

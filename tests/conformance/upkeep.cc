@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "store/store.h"
 #include "tests/conformance/conformance.h"
 
 namespace millrace::test {

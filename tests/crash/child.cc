@@ -16,6 +16,7 @@
 #include "core/uuid.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal.h"
+#include "store/store.h"
 #include "tests/crash/facts.h"
 #include "tests/random/dice.h"
 #include "tests/support/builders.h"

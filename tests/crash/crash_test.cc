@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal.h"
+#include "store/store.h"
 #include "tests/crash/ledger.h"
 #include "tests/random/dice.h"
 #include "tests/support/temporary_directory.h"

@@ -5,6 +5,7 @@
 
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/crash/facts.h"
 
 namespace millrace::test {

@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace::test {
 

@@ -24,6 +24,7 @@
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/crash/facts.h"
 #include "tests/crash/ledger.h"
 #include "tests/e2e/server.h"

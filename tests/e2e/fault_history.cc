@@ -9,6 +9,7 @@
 #include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace::test {
 namespace {
@@ -30,7 +31,7 @@ TimePoint surely_until(const ToldLease& lease, const std::optional<TimePoint>& e
 // Every task of the queue, whole.
 Result<std::map<TaskId, Task>> all_of(Store& store, const std::string& queue) {
   std::map<TaskId, Task> found;
-  ListRequest request{.queue = QueueRef(queue), .limit = 1000, .full = true};
+  ListRequest request{.queue = QueueRef(queue), .limit = 1000, .detail = Detail::full};
   while (true) {
     auto page = store.list(request);
     if (!page) return std::unexpected(page.error());

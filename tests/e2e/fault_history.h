@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace::test {
 

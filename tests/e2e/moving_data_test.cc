@@ -6,6 +6,7 @@
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
 #include "store/embedded/snapshot/snapshot.h"
+#include "store/store.h"
 #include "tests/e2e/program.h"
 #include "tests/support/driver.h"
 
@@ -34,7 +35,7 @@ std::vector<Task> fill(Store& store) {
       {.name = "s", .rule = {.every = 1s}, .task = {.queue = "mail"}, .next = t0},
       PutSchedule::replace, driver.now));
   must(store.flush());
-  return driver.list({.full = true});
+  return driver.list({.detail = Detail::full});
 }
 
 std::vector<Task> comparable(std::vector<Task> tasks) {
@@ -65,7 +66,7 @@ TEST_F(MovingData, from_a_journal_to_another_keeps_every_task_and_its_order) {
   EXPECT_EQ(imported.exit, 0) << imported.err;
   EXPECT_EQ(imported.err, "added 1 queue, 1 schedule, 1 memo and 309 tasks\n");
   const auto copy = open_data(directory_ / "copy");
-  EXPECT_EQ(comparable(StoreDriver(*copy).list({.full = true})), comparable(tasks_));
+  EXPECT_EQ(comparable(StoreDriver(*copy).list({.detail = Detail::full})), comparable(tasks_));
 }
 
 TEST_F(MovingData, through_a_pipe_into_a_snapshot_and_back) {
@@ -78,7 +79,7 @@ TEST_F(MovingData, through_a_pipe_into_a_snapshot_and_back) {
   write_file(directory_ / "again", again.out);
   EXPECT_EQ(run_program({"import", directory_ / "again", "--into", directory_ / "back"}).exit, 0);
   const auto back = open_data(directory_ / "back");
-  EXPECT_EQ(comparable(StoreDriver(*back).list({.full = true})), comparable(tasks_));
+  EXPECT_EQ(comparable(StoreDriver(*back).list({.detail = Detail::full})), comparable(tasks_));
 }
 
 TEST_F(MovingData, an_export_changes_nothing_and_an_import_twice_adds_nothing) {
@@ -101,7 +102,7 @@ TEST_F(MovingData, an_interrupted_import_goes_on_when_it_is_run_again) {
   EXPECT_THAT(cut.err, HasSubstr("error: line "));
   EXPECT_EQ(run_program({"import", directory_ / "whole", "--into", directory_ / "copy"}).exit, 0);
   const auto copy = open_data(directory_ / "copy");
-  EXPECT_EQ(comparable(StoreDriver(*copy).list({.full = true})), comparable(tasks_));
+  EXPECT_EQ(comparable(StoreDriver(*copy).list({.detail = Detail::full})), comparable(tasks_));
 }
 
 // S0-076

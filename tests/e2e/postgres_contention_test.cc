@@ -21,6 +21,7 @@
 #include "core/uuid.h"
 #include "postgres/connection.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/e2e/fault_cluster.h"
 #include "tests/random/dice.h"
 #include "tests/support/driver.h"

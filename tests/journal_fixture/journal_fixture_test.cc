@@ -17,6 +17,7 @@
 #include "disk/real_disk.h"
 #include "store/embedded/journal/format.h"
 #include "store/embedded/journal/journal.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/temporary_directory.h"
 

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/support/model_store.h"
 
 namespace millrace::test {

@@ -129,7 +129,8 @@ std::string show(const ListRequest& request) {
   if (request.priority) text += fmt::format(" priority {}", *request.priority);
   if (request.created_from) text += " from " + show(*request.created_from);
   if (request.created_until) text += " until " + show(*request.created_until);
-  return text + fmt::format(" limit {}{}", request.limit, request.full ? " full" : "");
+  return text +
+         fmt::format(" limit {}{}", request.limit, request.detail == Detail::full ? " full" : "");
 }
 
 template <class T>

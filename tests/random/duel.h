@@ -7,7 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "tests/random/operation.h"
 
 namespace millrace::test {

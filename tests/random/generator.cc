@@ -4,6 +4,7 @@
 
 #include "core/limits.h"
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/random/describe.h"
 #include "tests/support/builders.h"
 #include "tests/support/model_store.h"
@@ -169,7 +170,7 @@ ListStep Generator::list() {
   if (dice_.percent(15)) request.created_from = moment();
   if (dice_.percent(15)) request.created_until = moment();
   request.limit = some_limit(12 * scale_, limits::max_page);
-  request.full = dice_.percent(30);
+  request.detail = dice_.percent(30) ? Detail::full : Detail::usual;
   if (dice_.percent(20)) step.before = some_task();
   return step;
 }

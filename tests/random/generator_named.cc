@@ -1,5 +1,6 @@
 // Queues, schedules, memos.
 #include "core/limits.h"
+#include "store/store.h"
 #include "tests/random/describe.h"
 #include "tests/random/generator.h"
 

@@ -6,6 +6,7 @@
 
 #include "store/embedded/memory.h"
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/random/seeds.h"
 #include "tests/support/postgres_stores.h"
 

@@ -7,6 +7,7 @@
 #include "store/embedded/journal/journal.h"
 #include "store/embedded/memory.h"
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/random/broken.h"
 #include "tests/random/describe.h"
 #include "tests/random/duel.h"

@@ -4,6 +4,7 @@
 
 #include "core/decide.h"
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/support/print.h"
 
 namespace millrace::test {

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "tests/random/answer.h"
 #include "tests/random/operation.h"
 

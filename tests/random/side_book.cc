@@ -3,6 +3,7 @@
 
 #include "core/decide.h"
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/random/side.h"
 #include "tests/support/print.h"
 
@@ -188,7 +189,7 @@ Answer Side::call(const LookStep& /*step*/, TimePoint now) {
   };
   add(call(QueuesStep{}, now));
   add(call(CountsStep{}, now));
-  add(call(ListStep{.request = {.limit = 1000, .full = true}}, now));
+  add(call(ListStep{.request = {.limit = 1000, .detail = Detail::full}}, now));
   add(call(SchedulesStep{}, now));
   add(call(RecallStep{.request = {.limit = 1000}}, now));
   const auto queues = store_->queues(std::nullopt).value_or(std::vector<Queue>{});

@@ -23,6 +23,7 @@
 #include "core/uuid.h"
 #include "postgres/connection.h"
 #include "store/embedded/memory.h"
+#include "store/store.h"
 #include "tests/random/describe.h"
 #include "tests/random/dice.h"
 #include "tests/random/seeds.h"

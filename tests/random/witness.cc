@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/random/describe.h"
 #include "tests/support/print.h"
 

@@ -6,6 +6,7 @@
 
 #include "store/embedded/records.h"
 #include "store/embedded/replay.h"
+#include "store/store.h"
 #include "tests/support/print.h"
 
 namespace millrace::test {
@@ -124,7 +125,7 @@ namespace {
 // Everything that can be seen, in lines.
 std::map<std::string, std::string> lines_of(Store& store, std::uint64_t numbers) {
   std::map<std::string, std::string> lines;
-  ListRequest request{.limit = 1000, .full = true};
+  ListRequest request{.limit = 1000, .detail = Detail::full};
   while (true) {
     const auto page = store.list(request).value_or(TaskPage{});
     for (const auto& task : page.tasks) {

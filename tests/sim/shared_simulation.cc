@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/transition.h"
+#include "store/store.h"
 #include "tests/crash/facts.h"
 #include "tests/support/builders.h"
 

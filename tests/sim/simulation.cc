@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "store/forwarding.h"
+#include "store/store.h"
 #include "tests/random/describe.h"
 #include "tests/support/builders.h"
 
@@ -358,7 +359,7 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
 
 // Everything that can still be read is what was written.
 void Simulation::read_probe(Subject& probe, const std::string& where) {
-  ListRequest request{.limit = 100, .full = true};
+  ListRequest request{.limit = 100, .detail = Detail::full};
   while (true) {
     const auto page = probe.store->list(request);
     if (!page) {

@@ -9,9 +9,10 @@
 #include <memory>
 #include <string>
 
+#include "core/values.h"
 #include "disk/disk.h"
 #include "store/embedded/state.h"
-#include "store/store.h"
+#include "store/fwd.h"
 
 namespace millrace::test {
 

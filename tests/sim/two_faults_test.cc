@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "store/embedded/journal/journal.h"
+#include "store/store.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/support/driver.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "store/store.h"
 #include "tests/support/print.h"
 
 namespace millrace::test {

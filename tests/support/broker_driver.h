@@ -19,6 +19,7 @@
 #include "core/uuid.h"
 #include "payload/delivery_payload.h"
 #include "store/embedded/memory.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 
 namespace millrace::test {
@@ -197,7 +198,7 @@ class BrokerDriver {
 
   // Every task of a queue, with everything, newest first.
   std::vector<Task> all(const std::string& queue, Where where = Where::current()) {
-    ListRequest request{.queue = queue, .limit = 1000, .full = true};
+    ListRequest request{.queue = queue, .limit = 1000, .detail = Detail::full};
     std::vector<Task> tasks;
     for (;;) {
       auto page = must(

@@ -1,4 +1,5 @@
 #include "tests/support/driver.h"
+#include "store/store.h"
 
 #include <span>
 #include <sstream>
@@ -119,6 +120,14 @@ Advanced StoreDriver::advance(std::size_t limit, Where where) {
   return must(store_->advance(now, limit), where);
 }
 
+Result<Task> StoreDriver::try_find(const TaskRef& task) {
+  return find_task(*store_, task);
+}
+
+bool StoreDriver::exists(const TaskRef& task) {
+  return find_task(*store_, task, head_only).has_value();
+}
+
 Task StoreDriver::find(const TaskRef& task, Where where) {
   return must(find_task(*store_, task), where);
 }
@@ -232,7 +241,7 @@ std::string dump(Store& store, TimePoint now) {
   };
   add(must(store.queues(std::nullopt)));
   add(must(store.counts(std::nullopt, now)));
-  add(StoreDriver(store).list({.full = true}));
+  add(StoreDriver(store).list({.detail = Detail::full}));
   add(must(store.due(now, 1000)));
   add(must(store.schedules(std::nullopt)));
   add(must(store.recall({.limit = 1000}, now)));

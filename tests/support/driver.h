@@ -18,7 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "tests/support/builders.h"
 #include "tests/support/print.h"
 
@@ -89,10 +90,10 @@ class StoreDriver {
 
   // ---- Operate ---------------------------------------------------------------------------------
 
-  Result<Task> try_find(const TaskRef& task) { return find_task(*store_, task); }
+  Result<Task> try_find(const TaskRef& task);
   Task find(const TaskRef& task, Where where = Where::current());
   TaskState state_of(const TaskRef& task, Where where = Where::current());
-  bool exists(const TaskRef& task) { return find_task(*store_, task, head_only).has_value(); }
+  bool exists(const TaskRef& task);
 
   Result<TaskState> try_cancel(const CancelRequest& request);
   TaskState cancel(TaskId id, Where where = Where::current());

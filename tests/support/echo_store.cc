@@ -1,4 +1,5 @@
 #include "tests/support/echo_store.h"
+#include "store/store.h"
 
 namespace millrace::test {
 

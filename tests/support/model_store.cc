@@ -284,7 +284,7 @@ Result<TaskPage> ModelStore::list(const ListRequest& request) {
     ++page.looked_at;
     if (!wanted(task, request)) continue;
     auto& copy = page.tasks.emplace_back(task);
-    if (request.full) continue;
+    if (request.detail == Detail::full) continue;
     copy.payload.clear();
     copy.result.clear();
     copy.log.clear();

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "postgres/connection.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/support/shared_postgres.h"
 
 namespace millrace::test {

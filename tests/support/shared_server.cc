@@ -1,4 +1,5 @@
 #include "tests/support/shared_server.h"
+#include "store/store.h"
 
 #include <optional>
 #include <string>

@@ -15,7 +15,8 @@
 #include <mutex>
 #include <set>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "tests/support/model_store.h"
 
 namespace millrace::test {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/values.h"
 #include "postgres/connection.h"
 #include "store/store.h"
 #include "tests/support/driver.h"

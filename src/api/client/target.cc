@@ -94,7 +94,7 @@ std::string list_target(const ListRequest& request) {
   query.add_if("created_until", request.created_until);
   if (request.before) query.add("cursor", fmt::to_string(request.before->value));
   query.add("limit", fmt::to_string(request.limit));
-  if (request.full) query.add("full", "true");
+  if (request.detail == Detail::full) query.add("full", "true");
   return std::move(query).text();
 }
 

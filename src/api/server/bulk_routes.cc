@@ -295,7 +295,7 @@ void start_bulk(CallPtr call) {
 }
 
 void list_bulk(CallPtr call) {
-  ListRequest request{.queue = std::string(bulk_queue), .full = true};
+  ListRequest request{.queue = std::string(bulk_queue), .detail = Detail::full};
   const auto limit = call->query.number("limit", 1, limits::max_page);
   if (limit) request.limit = static_cast<std::uint32_t>(*limit);
   const auto before = call->query.number("cursor", 0, std::numeric_limits<std::uint64_t>::max());

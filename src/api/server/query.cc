@@ -40,7 +40,7 @@ void page_from(Query& query, ListRequest& request) {
   if (const auto before = query.number("cursor", 0, std::numeric_limits<std::uint64_t>::max())) {
     request.before = TaskNumber{*before};
   }
-  request.full = query.flag("full");
+  if (query.flag("full")) request.detail = Detail::full;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "api/wire/work.h"
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "store/store.h"
 
 namespace millrace::api {
 namespace {

@@ -84,7 +84,7 @@ Result<std::vector<TaskCopy>> ListWalk::step(const State& state) {
   std::vector<TaskCopy> copies;
   page_.next.reset();
   if (!tasks_.begin_turn(state)) return copies;
-  const Wanted wanted = Wanted::of_list(request_.full);
+  const Wanted wanted = Wanted::of_list(request_.detail, !matches_for_sure());
   const std::size_t most = most_copies();
   const ReadCost left{.bytes = std::min(read_per_turn.bytes, most_read.bytes - read_.bytes),
                       .reads = std::min(read_per_turn.reads, most_read.reads - read_.reads)};

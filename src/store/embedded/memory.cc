@@ -2,6 +2,7 @@
 
 #include "core/seed.h"
 #include "store/embedded/state_machine.h"
+#include "store/store.h"
 
 namespace millrace {
 

@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "store/store.h"
+#include "core/values.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "core/values.h"
 #include "store/embedded/state.h"
-#include "store/store.h"
 
 namespace millrace::embedded {
 

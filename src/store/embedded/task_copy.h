@@ -31,7 +31,11 @@ struct Wanted {
     if (!parts.head) return {.head = false};
     return {parts.payload, parts.notes ? Notes::all : Notes::none};
   }
-  static Wanted of_list(bool full) { return {full, full ? Notes::all : Notes::brief}; }
+  // `filtered`: what was put decides whether the task is on the list.
+  static Wanted of_list(Detail detail, bool filtered) {
+    if (detail == Detail::state) return {.head = filtered};
+    return detail == Detail::full ? Wanted{true, Notes::all} : Wanted{false, Notes::brief};
+  }
 };
 
 struct TaskCopy {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/values.h"
 #include "store/embedded/state.h"
-#include "store/store.h"
 
 namespace millrace::embedded {
 

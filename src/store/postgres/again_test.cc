@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

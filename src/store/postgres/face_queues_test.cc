@@ -4,6 +4,7 @@
 #include "core/retry.h"
 #include "core/retry_presets.h"
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

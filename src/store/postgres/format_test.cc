@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

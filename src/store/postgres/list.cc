@@ -18,7 +18,6 @@ using embedded::QueueEntry;
 // A page is read in steps, each a statement with a time limit (open.cc). With a filter the first
 // steps are small, so that a slow server gives a short page instead of none.
 constexpr std::uint32_t first_step = 250;
-constexpr std::uint32_t largest_step = 2000;
 constexpr std::chrono::milliseconds quick{500};
 // No step begins later than this, so a page takes this long and the time limit of one statement.
 constexpr std::chrono::seconds longest_page{5};
@@ -107,7 +106,7 @@ struct PostgresStore::Walk {
                   .created_until = request.created_until,
                   .wanted = static_cast<std::int64_t>(request.limit - page.tasks.size()),
                   .bytes = static_cast<std::int64_t>(limits::max_taken_bytes - bytes)},
-        request.full ? sql::list_full : sql::list);
+        request.detail == Detail::full ? sql::list_full : sql::list);
     return batch;
   }
 };
@@ -157,7 +156,7 @@ PostgresStore::Answer<Result<TaskPage>> PostgresStore::walk(Connection& connecti
       page.next = TaskNumber{static_cast<std::uint64_t>(walk.before)};
       return std::move(page);
     }
-    if (now - step_begun < quick) walk.step = std::min(walk.step * 4, largest_step);
+    if (now - step_begun < quick) walk.step = std::min(walk.step * 4, limits::max_walk);
   }
 }
 
@@ -168,11 +167,11 @@ PostgresStore::Answer<bool> PostgresStore::step(Connection& connection, Walk& wa
   if (!answer) return std::unexpected(std::move(answer.error()));
   if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
   const postgres::Rows& rows = answer->back();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
+  for (std::size_t i = rows.size(); i-- > 0;) {              // the oldest comes first
     if (rows.is_null(i, sql::RowColumns::number)) continue;  // no entry matches
     auto task = task_at(rows, i, "list tasks");
     if (!task) continue;  // what this program cannot read must not hide the others
-    if (!walk.request.full) leave_out(*task);
+    if (walk.request.detail != Detail::full) leave_out(*task);
     walk.page.tasks.push_back(std::move(*task));
   }
   walk.page.looked_at += static_cast<std::uint32_t>(rows.get<std::int64_t>(0, walked_column));

@@ -15,9 +15,9 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
+#include "core/values.h"
 #include "postgres/backoff.h"
 #include "postgres/connection.h"
-#include "store/store.h"
 
 namespace millrace::store_postgres {
 

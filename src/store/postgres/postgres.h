@@ -7,8 +7,9 @@
 #include <string>
 
 #include "core/clock.h"
+#include "core/values.h"
+#include "store/fwd.h"
 #include "store/opening.h"
-#include "store/store.h"
 
 namespace millrace {
 

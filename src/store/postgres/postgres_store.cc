@@ -19,6 +19,7 @@
 #include "store/postgres/row.h"
 #include "store/postgres/sql.h"
 #include "store/postgres/write.h"
+#include "store/store.h"
 
 namespace millrace {
 

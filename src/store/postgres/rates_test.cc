@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "store/embedded/record_fields.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

@@ -1,4 +1,5 @@
 #include "store/postgres/readers.h"
+#include "store/store.h"
 
 #include <algorithm>
 #include <chrono>

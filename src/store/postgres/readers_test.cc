@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

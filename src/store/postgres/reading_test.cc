@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/limits.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 #include "tests/support/tcp_proxy.h"
@@ -83,10 +84,11 @@ TEST_F(Reading, a_full_list_does_not_get_the_bodies_that_its_filter_leaves_out) 
   put_large(20, "large");
   const TaskId small = put(task("q", {.type = "small", .payload = "p"})).id;
   std::vector<Task> found;
-  EXPECT_LT(bytes_of([&] {
-              found = must(counted_->list({.queue = "q", .type = "small", .full = true})).tasks;
-            }),
-            100'000U);
+  EXPECT_LT(
+      bytes_of([&] {
+        found = must(counted_->list({.queue = "q", .type = "small", .detail = Detail::full})).tasks;
+      }),
+      100'000U);
   EXPECT_THAT(ids_of(found), ElementsAre(small));
   EXPECT_EQ(found.front().payload, "p");
 }
@@ -95,12 +97,13 @@ TEST_F(Reading, a_page_ends_after_16_mib_and_the_next_begins_there) {
   std::vector<TaskId> ids = put_large(20, "large");
   std::ranges::reverse(ids);
   TaskPage page;
-  EXPECT_LT(bytes_of([&] { page = must(counted_->list({.limit = 1000, .full = true})); }),
+  EXPECT_LT(bytes_of([&] { page = must(counted_->list({.limit = 1000, .detail = Detail::full})); }),
             limits::max_taken_bytes + 2 * limits::mib);
   EXPECT_THAT(page.tasks, SizeIs(16));
   EXPECT_EQ(page.looked_at, 16U);
   ASSERT_TRUE(page.next.has_value());
-  const TaskPage rest = must(counted_->list({.before = page.next, .limit = 1000, .full = true}));
+  const TaskPage rest =
+      must(counted_->list({.before = page.next, .limit = 1000, .detail = Detail::full}));
   std::vector<Task> all = page.tasks;
   all.insert(all.end(), rest.tasks.begin(), rest.tasks.end());
   EXPECT_THAT(ids_of(all), ElementsAreArray(ids));

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/values.h"
 #include "postgres/connection.h"
-#include "store/store.h"
 
 namespace millrace::store_postgres {
 

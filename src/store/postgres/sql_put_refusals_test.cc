@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/uuid.h"
+#include "store/store.h"
 #include "tests/support/sql_session.h"
 
 namespace millrace::test {

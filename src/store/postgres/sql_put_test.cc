@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/uuid.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/support/sql_session.h"
 
 namespace millrace::test {

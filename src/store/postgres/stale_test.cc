@@ -5,6 +5,7 @@
 #include <future>
 
 #include "postgres/connection.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/postgres_stores.h"

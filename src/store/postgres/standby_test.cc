@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "store/postgres/postgres.h"
 #include "store/postgres/vacuum.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/postgres_server.h"

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "postgres/connection.h"
 #include "store/postgres/postgres.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

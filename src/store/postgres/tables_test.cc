@@ -11,6 +11,7 @@
 #include "store/postgres/migrate.h"
 #include "store/postgres/open.h"
 #include "store/postgres/server_check.h"
+#include "store/store.h"
 #include "tests/support/builders.h"
 #include "tests/support/matchers.h"
 #include "tests/support/shared_postgres.h"

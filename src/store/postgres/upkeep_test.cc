@@ -9,6 +9,7 @@
 #include "core/uuid.h"
 #include "postgres/connection.h"
 #include "store/postgres/vacuum.h"
+#include "store/store.h"
 #include "tests/support/matchers.h"
 #include "tests/support/sql_session.h"
 

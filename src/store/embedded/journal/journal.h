@@ -9,8 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "core/values.h"
 #include "disk/disk.h"
-#include "store/store.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

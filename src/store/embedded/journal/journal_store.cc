@@ -9,6 +9,7 @@
 #include "core/limits.h"
 #include "store/embedded/records.h"
 #include "store/embedded/verbs.h"
+#include "store/store.h"
 
 namespace millrace::embedded {
 namespace {

@@ -14,6 +14,7 @@
 #include "disk/real_disk.h"
 #include "store/embedded/journal/verify.h"
 #include "store/embedded/recount.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/temporary_directory.h"
 

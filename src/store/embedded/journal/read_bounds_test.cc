@@ -12,6 +12,7 @@
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal_store.h"
 #include "store/embedded/list.h"
+#include "store/store.h"
 #include "tests/support/counting_disk.h"
 #include "tests/support/driver.h"
 #include "tests/support/temporary_directory.h"
@@ -86,9 +87,9 @@ class ReadBounds : public ::testing::Test {
 TEST_F(ReadBounds, a_page_of_whole_large_tasks_reads_what_it_returns) {
   const auto ids = put(60, 900'000);
   cool();
-  EXPECT_EQ(pages({.queue = "q", .limit = 1000, .full = true}), ids);
+  EXPECT_EQ(pages({.queue = "q", .limit = 1000, .detail = Detail::full}), ids);
   counts_.reset();
-  const TaskPage page = must(store_.list({.queue = "q", .limit = 1000, .full = true}));
+  const TaskPage page = must(store_.list({.queue = "q", .limit = 1000, .detail = Detail::full}));
   EXPECT_GE(page.tasks.size(), 16U);
   EXPECT_LE(counts_.bytes, page.tasks.size() * 1'000'000);
 }

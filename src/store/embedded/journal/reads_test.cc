@@ -10,6 +10,7 @@
 #include "core/uuid.h"
 #include "disk/real_disk.h"
 #include "store/embedded/journal/journal_store.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/temporary_directory.h"
 
@@ -63,7 +64,8 @@ TEST_F(JournalReads, beside_changes_every_task_is_seen_with_its_own_bytes) {
       for (const auto& each : *found) {
         wrong += each && each->payload == payload(each->id, 300) ? 0 : 1;
       }
-      const auto page = store_.list({.queue = "q", .type = "kept", .limit = 1000, .full = true});
+      const auto page =
+          store_.list({.queue = "q", .type = "kept", .limit = 1000, .detail = Detail::full});
       wrong += page && page->tasks.size() >= kept.size() ? 0 : 1;
       for (const Task& each : page->tasks) {
         wrong += each.payload == payload(each.id, each.payload.size()) ? 0 : 1;
@@ -101,7 +103,8 @@ TEST_F(JournalReads, a_head_is_read_without_its_payload_however_large_that_is) {
     EXPECT_EQ(each.type, "kept");
     EXPECT_THAT(each.tags, ::testing::ElementsAre("tag"));
   }
-  EXPECT_LT(must(store_.list({.queue = "q", .limit = 100, .full = true})).tasks.size(), 42U);
+  EXPECT_LT(must(store_.list({.queue = "q", .limit = 100, .detail = Detail::full})).tasks.size(),
+            42U);
   Task whole = driver_.find(puts.front().id);
   EXPECT_EQ(whole.payload, payload(whole.id, 900'000));
   whole.payload.clear();

@@ -9,8 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/values.h"
 #include "disk/disk.h"
-#include "store/store.h"
+#include "store/fwd.h"
 
 namespace millrace {
 

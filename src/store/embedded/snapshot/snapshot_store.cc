@@ -9,6 +9,7 @@
 #include "store/embedded/replay.h"
 #include "store/embedded/snapshot/snapshot_file.h"
 #include "store/embedded/verbs.h"
+#include "store/store.h"
 
 namespace millrace::embedded {
 

@@ -9,6 +9,7 @@
 
 #include "disk/real_disk.h"
 #include "store/embedded/snapshot/snapshot_file.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/matchers.h"
 #include "tests/support/temporary_directory.h"

@@ -64,6 +64,16 @@ columns(head
   previous_start started_at start_by moment token keep_for unique_window unique_scope worker type client_id group tags
   unique_key)
 
+# The filters of list.sql, over those columns.
+set(word_fits "(:type::bytea is null or convert_to(type, 'UTF8') = :type)
+       and (:client_id::bytea is null or convert_to(coalesce(client_id, ''), 'UTF8') = :client_id)
+       and (:group::bytea is null or convert_to(coalesce(\"group\", ''), 'UTF8') = :group)
+       and (:tag::bytea is null or exists (select from unnest(tags) as t(tag)
+                                            where convert_to(t.tag, 'UTF8') = :tag))
+       and (:priority::smallint is null or priority = :priority)
+       and (:created_from::timestamptz is null or created_at >= :created_from)
+       and (:created_until::timestamptz is null or created_at < :created_until)")
+
 # What take.sql answers.
 columns(taken
   number id queue priority deliveries attempts retries lost start created_at previous_start start_by token keep_for
