@@ -1,0 +1,341 @@
+"""The example workers in Python and Node lose no work: real server, real processes, slow handlers.
+
+    example_workers_test.py MILLRACE [-k PART_OF_A_NAME] [--examples DIRECTORY]
+
+All tests run at the same time, because they mostly wait.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEASE = {"lease_ms": 5000}
+KEY = "k" * 40
+MORTAL = ["setpriv", "--pdeathsig", "KILL"]  # ctest may kill this script: nothing outlives it
+
+
+def until(what, check, seconds=20):
+    """Waits for an event that nothing announces."""
+    limit = time.monotonic() + seconds
+    while not (found := check()):
+        if time.monotonic() > limit:
+            raise AssertionError(f"{seconds} s have passed without this: {what}")
+        time.sleep(0.05)
+    return found
+
+
+class Server:
+    def __init__(self, folder, key=None):
+        self.folder, self.key, self.address = folder, key, "127.0.0.1:0"
+        self.start()
+
+    def start(self):
+        """Also again, on the same port and data."""
+        told = os.path.join(self.folder, "address")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(told)
+        environment = dict(os.environ, **({"MILLRACE_ADMIN_KEY": self.key} if self.key else {}))
+        command = [*MORTAL, given.millrace, "serve", "--listen", self.address,
+                   "--address-file", told, "--store", os.path.join(self.folder, "data")]
+        with open(os.path.join(self.folder, "log"), "a") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        until("the server starts", lambda: os.path.exists(told) and os.path.getsize(told))
+        self.since = time.monotonic()
+        with open(told) as file:
+            self.address = file.read().strip()
+        until("the server is ready", self.ready)
+
+    def ready(self):
+        with contextlib.suppress(OSError):
+            return self.ask("/ready")
+
+    def ask(self, path, body=None):
+        headers = {"Content-Type": "application/json"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://{self.address}{path}", data, headers)
+        with urllib.request.urlopen(request, timeout=40) as answer:
+            return json.load(answer)
+
+    def end(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait(20)
+
+
+class Workers:
+    """The tests, for any language. Each has a queue of its own."""
+
+    def setUp(self):
+        self.server, self.queue = shared, f"{self.language}.{self._testMethodName}"
+        folder = tempfile.mkdtemp(prefix="millrace-example-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        self.folder = folder
+        self.record, self.errors = os.path.join(folder, "record"), os.path.join(folder, "errors")
+        self.words = "nothing"
+        self.addCleanup(self.keep_words)
+
+    def own_server(self, **more):
+        self.server = Server(self.folder, **more)
+        self.addCleanup(lambda: self.server.end())
+
+    def make_queue(self, **settings):
+        self.server.ask("/v1/queues", {"name": self.queue, **LEASE, **settings})
+
+    def put(self, *payloads, **more):
+        tasks = [{"payload": payload, **more} for payload in payloads]
+        answer = self.server.ask(f"/v1/queues/{self.queue}/tasks", tasks)
+        return [task["id"] for task in answer["tasks"]]
+
+    def begin(self, *flags, url=None, key=None):
+        """Starts the example with the handler of example_handler."""
+        environment = dict(os.environ, MILLRACE_URL=url or f"http://{self.server.address}")
+        environment.update({"MILLRACE_KEY": key} if key else {})
+        script = os.path.join(HERE, f"example_handler{self.example[-1]}")
+        example = os.path.join(given.examples, "".join(self.example))
+        command = [*MORTAL, self.program, script, example, self.record, self.queue, *flags]
+        with open(self.errors, "a") as errors:
+            self.worker = subprocess.Popen(command, env=environment, stderr=errors)
+        self.addCleanup(self.worker.wait)
+        self.addCleanup(self.worker.kill)
+
+    def notes(self, what, task=None):
+        if not os.path.exists(self.record):
+            return []
+        with open(self.record) as file:
+            notes = [json.loads(line) for line in file]
+        return [note for note in notes if note["what"] == what and task in (None, note["id"])]
+
+    def wait_for(self, what, count=1, **more):
+        until(f"{count} × {what}", lambda: len(self.notes(what)) >= count, **more)
+
+    def ended(self, task):
+        return self.server.ask(f"/v1/tasks/{task}?wait=40s")
+
+    def said(self):
+        with open(self.errors) as file:
+            return file.read()
+
+    def keep_words(self):
+        if os.path.exists(self.errors):
+            self.words = self.said()
+
+    def assert_exit(self, code, seconds):
+        self.assertEqual(self.worker.wait(seconds), code, self.said())
+
+    # ---- Leases ----
+
+    def test_handlers_longer_than_their_lease_run_once(self):
+        """Leases are called lost once a server is 30 s old; the last four runs end after that."""
+        self.make_queue()
+        tasks = self.put(*[{"seconds": 7}] * 10)
+        time.sleep(max(0, self.server.since + 13 - time.monotonic()))
+        self.begin("--concurrency", "4")
+        self.wait_for("began", 4)
+        counts = self.server.ask(f"/v1/queues/{self.queue}")["counts"]
+        self.assertEqual((counts["taken"], counts["ready"]), (4, 6))
+        until("a report of four busy processors", lambda: self.report().get("busy") == 4)
+        for task in tasks:
+            self.assertEqual(self.ended(task)["state"], "completed")
+        self.assertGreater(time.monotonic(), self.server.since + 31)
+        self.assertEqual(len(self.notes("began")), 10)
+        self.assertEqual(len(self.notes("ended")), 10)
+
+    def report(self):
+        for worker in self.server.ask("/v1/workers")["workers"]:
+            for queue in worker.get("report", {}).get("queues", []):
+                if queue["queue"] == self.queue:
+                    return queue
+        return {}
+
+    def test_a_lost_lease_stops_the_handler_and_drops_its_result(self):
+        self.make_queue()
+        heeds, deaf = self.put({"seconds": 50}, {"seconds": 6, "deaf": True})
+        self.begin("--concurrency", "2")
+        self.wait_for("began", 2)
+        for note in self.notes("began"):  # the lease ends behind the worker's back
+            other = {"token": note["token"], "outcome": "done", "result": "of another worker"}
+            self.server.ask(f"/v1/tasks/{note['id']}/settle", other)
+        self.wait_for("stopped")
+        self.wait_for("ended")
+        for task in (heeds, deaf):
+            self.assertEqual(self.ended(task)["result"], "of another worker")
+        until("the worker says so", lambda: self.said().count("lease_lost") == 2)
+
+    # ---- Ends ----
+
+    def test_a_cancelled_task_stops_its_handler(self):
+        self.make_queue()
+        [task] = self.put({"seconds": 50})
+        self.begin()
+        self.wait_for("began")
+        self.server.ask(f"/v1/tasks/{task}/cancel", {"reason": "not wanted"})
+        self.wait_for("stopped", seconds=5)
+        self.assertEqual(self.ended(task)["state"], "cancelled")
+
+    def test_a_handler_that_throws_is_retried_then_dead(self):
+        self.make_queue(retry={"max_retries": 1, "base_ms": 100})
+        dies, hopeless = self.put({"fail": "no route to host"}, {"hopeless": "no address"})
+        self.begin()
+        dead = self.ended(dies)
+        self.assertEqual((dead["state"], dead["error"]["message"]), ("dead", "no route to host"))
+        self.assertEqual(len(self.notes("began", dies)), 2)
+        failed = self.ended(hopeless)
+        self.assertEqual((failed["state"], failed["error"]["message"]), ("failed", "no address"))
+        self.assertEqual(len(self.notes("began", hopeless)), 1)
+
+    def test_a_timeout_stops_the_handler(self):
+        self.make_queue()
+        [task] = self.put({"seconds": 50}, timeout_ms=1000, max_retries=0)
+        self.begin()
+        dead = self.ended(task)
+        self.assertEqual((dead["state"], dead["error"]["code"]), ("dead", "timeout"))
+        self.assertEqual(len(self.notes("stopped")), 1)
+
+    def test_a_result_that_is_refused_fails_its_task_alone(self):
+        self.make_queue()
+        sizes = (2_000_000, 9_000_000)  # more than a result, and more than a request may have
+        refused = self.put(*[{"seconds": 0, "result_bytes": size} for size in sizes], max_retries=0)
+        [good] = self.put({"seconds": 0})
+        self.begin("--concurrency", "1")
+        self.assertEqual(self.ended(good)["result"], "x")
+        for task in refused:
+            self.assertEqual(self.ended(task)["error"]["code"], "settlement_refused")
+
+    # ---- Stopping ----
+
+    def test_sigterm_lets_handlers_end(self):
+        self.make_queue()
+        tasks = self.put(*[{"seconds": 3}] * 4)
+        self.begin("--concurrency", "2")
+        self.wait_for("began", 2)
+        self.worker.send_signal(signal.SIGTERM)
+        self.assert_exit(0, 8)
+        states = [self.server.ask(f"/v1/tasks/{task}")["state"] for task in tasks]
+        self.assertEqual(sorted(states), ["completed", "completed", "queued", "queued"])
+
+    def test_sigterm_gives_back_what_does_not_end_in_time(self):
+        self.make_queue()
+        tasks = self.put({"seconds": 50}, {"seconds": 50, "deaf": True})
+        self.begin("--concurrency", "3", "--grace", "1")  # one loop waits for a task
+        self.wait_for("began", 2)
+        self.worker.send_signal(signal.SIGTERM)
+        self.assert_exit(0, 10)
+        for task in tasks:
+            found = self.server.ask(f"/v1/tasks/{task}")
+            self.assertEqual(found["state"], "queued")
+            self.assertEqual(list(found["counters"]), ["deliveries"])  # nothing is charged
+
+    # ---- The server ----
+
+    def test_a_server_that_is_killed_or_restarted_costs_nothing(self):
+        self.own_server(key=KEY)
+        self.make_queue()
+        tasks = self.put(*[{"seconds": 3}] * 6)
+        self.begin("--concurrency", "3", key=KEY)
+        for ends, number in ((3, signal.SIGKILL), (6, signal.SIGTERM)):
+            self.wait_for("began", ends)
+            self.server.end(number)
+            self.wait_for("ended", ends)  # while the server is away
+            time.sleep(0.5)
+            self.server.start()
+        for task in tasks:
+            self.assertEqual(self.ended(task)["state"], "completed")
+        self.assertEqual(len(self.notes("began")), 6)
+        self.assertIsNone(self.worker.poll(), self.said())
+        self.worker.send_signal(signal.SIGINT)
+        self.assert_exit(0, 10)
+        self.begin()  # without the key
+        self.assert_exit(1, 10)
+        self.assertIn('"code":"unauthorized"', self.said())
+
+    def test_retry_after_is_heeded(self):
+        takes = []
+
+        class Busy(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                if self.path == "/v1/take":
+                    takes.append(time.monotonic())
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(503)
+                self.send_header("Retry-After", "3")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Busy) as busy:
+            threading.Thread(target=busy.serve_forever, daemon=True).start()
+            self.begin("--concurrency", "1", url=f"http://127.0.0.1:{busy.server_port}")
+            until("two takes", lambda: len(takes) == 2)
+            self.assertGreater(takes[1] - takes[0], 2.9)
+            self.worker.send_signal(signal.SIGTERM)
+            self.assert_exit(0, 5)
+            busy.shutdown()
+
+    def test_wrong_usage_creates_nothing(self):
+        environment = dict(os.environ, MILLRACE_URL=f"http://{self.server.address}")
+        example = os.path.join(given.examples, "".join(self.example))
+        for code, flags in ((0, ["--help"]), (2, []), (2, ["--nonsense"]), (2, ["--", "-x"]),
+                            (2, ["a", "b"]), (2, ["a", "--concurrency", "0"])):
+            ran = subprocess.run([self.program, example, *flags], env=environment,
+                                 capture_output=True, text=True, timeout=10)
+            self.assertEqual(ran.returncode, code, (flags, ran.stderr))
+            self.assertIn("usage:", ran.stdout if code == 0 else ran.stderr)
+        names = [queue["name"] for queue in self.server.ask("/v1/queues")["queues"]]
+        self.assertFalse({"--help", "--nonsense", "-x", "a", "b"} & set(names))
+
+
+class PythonWorkers(Workers, unittest.TestCase):
+    language, program, example = "python", sys.executable, ("python/worker", ".py")
+
+
+class NodeWorkers(Workers, unittest.TestCase):
+    language, program, example = "node", "node", ("node/worker", ".mjs")
+
+
+def run(case):
+    result, began = unittest.TestResult(), time.monotonic()
+    case.run(result)
+    trouble = [text for _, text in result.failures + result.errors]
+    print(f"{'FAILED' if trouble else 'passed'} {case.id()} in {time.monotonic() - began:.1f} s")
+    for text in trouble:
+        print(f"{text}The worker said:\n{case.words}")
+    sys.stdout.flush()
+    return not trouble
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("millrace")
+    parser.add_argument("-k", default="")
+    parser.add_argument("--examples", default=os.path.join(HERE, "../../examples"))
+    given = parser.parse_args()
+    loader = unittest.TestLoader()
+    all_cases = [one(name) for one in (PythonWorkers, NodeWorkers)
+                 for name in loader.getTestCaseNames(one)]
+    cases = [case for case in all_cases if given.k in case.id()]
+    if not cases:
+        parser.error(f"no test has {given.k} in its name")
+    with tempfile.TemporaryDirectory(prefix="millrace-example-") as directory:
+        shared = Server(directory)
+        try:
+            with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+                passed = list(pool.map(run, cases))
+        finally:
+            shared.end()
+    sys.exit(0 if all(passed) else 1)
