@@ -11,6 +11,7 @@
 #include "app/plan.h"
 #include "broker/wait_for_answer.h"
 #include "core/clock.h"
+#include "store/store.h"
 #include "tests/support/driver.h"
 #include "tests/support/temporary_directory.h"
 

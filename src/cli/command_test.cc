@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "core/clock.h"
+#include "store/store.h"
 #include "tests/support/bare_host.h"
 
 namespace millrace::cli {

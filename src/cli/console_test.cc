@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/session.h"
+#include "store/store.h"
 #include "tests/support/bare_host.h"
 
 namespace millrace::cli {

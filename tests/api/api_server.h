@@ -53,7 +53,7 @@ struct ServerOptions {
   bool started = true;
   bool history = false;
   std::optional<AlerterOptions> alerter = std::nullopt;
-  std::unique_ptr<Store> store = open_memory();
+  std::shared_ptr<Store> store = nullptr;  // null: one in memory
 };
 
 // Asks a server on this machine, each time on a connection of its own.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/store.h"
 #include "tests/e2e/fault_trial.h"
 #include "tests/support/postgres_server.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "postgres/connection.h"
+#include "store/store.h"
 #include "tests/e2e/fault_cluster.h"
 #include "tests/e2e/fault_trial.h"
 

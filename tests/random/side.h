@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/values.h"
-#include "store/fwd.h"
+#include "store/store.h"
 #include "tests/random/answer.h"
 #include "tests/random/operation.h"
 

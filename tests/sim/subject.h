@@ -12,7 +12,7 @@
 #include "core/values.h"
 #include "disk/disk.h"
 #include "store/embedded/state.h"
-#include "store/fwd.h"
+#include "store/store.h"
 
 namespace millrace::test {
 

@@ -19,7 +19,7 @@
 #include "core/uuid.h"
 #include "payload/delivery_payload.h"
 #include "store/embedded/memory.h"
-#include "store/store.h"
+#include "store/fwd.h"
 #include "tests/support/driver.h"
 
 namespace millrace::test {
@@ -68,24 +68,15 @@ inline std::string in_short(const Task& task, Where where) {
 
 class BrokerDriver {
  public:
-  explicit BrokerDriver(LocalBrokerOptions options = {}, std::unique_ptr<Store> own = open_memory())
-      : store(std::move(own)) {
-    options.keep_time = false;
-    options.rules.webhooks = true;
-    options.rules.log = logged.log();
-    options_ = options;
-    start();
-  }
+  // Without a store: over one in memory.
+  explicit BrokerDriver(LocalBrokerOptions options = {}, std::shared_ptr<Store> own = nullptr);
 
   ManualClock clock{t0};
-  std::unique_ptr<Store> store;
+  std::shared_ptr<Store> store;
   LogLines logged;
   std::unique_ptr<LocalBroker> broker;
 
-  void start() {
-    options_.rules.seed = ++starts_;
-    broker = std::make_unique<LocalBroker>(clock, *store, options_);
-  }
+  void start();
   // Another broker over the same store, which remembers nothing.
   void restart() {
     broker.reset();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "broker/wait_for_answer.h"
+#include "store/store.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/forwarding_broker.h"
 #include "tests/support/matchers.h"
