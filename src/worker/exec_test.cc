@@ -212,7 +212,7 @@ TEST_F(ExecTest, it_gets_the_environment_but_nothing_of_the_servers_settings) {
   setenv("OF_THE_USER", "yes", 1);
   options.environment = {{"OWN", "a b"}, {"MILLRACE_EXTRA", "1"}};
   variables = variables_of({.queue = "q", .type = "t"}, 2, t0);
-  const std::string environment = run("env").output;
+  const std::string environment = run("env").output + "\n";  // the last line has none
   unsetenv("MILLRACE_ADMIN_KEY");
   unsetenv("MILLRACE_WEBHOOKS_SECRET");
   unsetenv("OF_THE_USER");

@@ -1,5 +1,6 @@
 // Take, fencing, extend: the right to work on a task, and which worker has it.
 #include <gmock/gmock.h>
+#include <bit>
 #include <limits>
 #include <set>
 
@@ -132,6 +133,17 @@ TEST_P(StoreConformance, every_lease_has_a_new_token_and_none_is_zero) {
     }
   }
   EXPECT_THAT(tokens, SizeIs(12));
+}
+
+// Otherwise a worker could settle the next task that another one takes.
+TEST_P(StoreConformance, a_token_says_nothing_about_the_next) {
+  for (int i = 0; i < 20; ++i) put(task("q"));
+  const auto leases = take("q");
+  ASSERT_THAT(leases, SizeIs(20));
+  for (std::size_t i = 1; i < leases.size(); ++i) {
+    const std::uint64_t changed = leases[i].token.value ^ leases[i - 1].token.value;
+    EXPECT_GE(std::popcount(changed), 8) << "token " << i;
+  }
 }
 
 TEST_P(StoreConformance, nothing_waiting_for_a_release_or_finished_is_ever_given_out) {

@@ -9,6 +9,15 @@
 #include "core/transition.h"
 
 namespace millrace::embedded {
+namespace {
+
+TokenCipher::Key token_key(std::uint64_t secret) {
+  const auto low = static_cast<std::uint32_t>(secret);
+  const auto high = static_cast<std::uint32_t>(secret >> 32U);
+  return {low, high, ~low, ~high};
+}
+
+}  // namespace
 
 std::uint64_t QueueEntry::total() const {
   std::uint64_t sum = 0;
@@ -17,7 +26,10 @@ std::uint64_t QueueEntry::total() const {
 }
 
 State::State(Options options)
-    : blobs(options.read_log != nullptr), cache(options.cache_size), options_(std::move(options)) {
+    : blobs(options.read_log != nullptr),
+      cache(options.cache_size),
+      options_(std::move(options)),
+      token_cipher_(token_key(options_.hash_seed)) {
   changes.on = options_.record;
 }
 

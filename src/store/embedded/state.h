@@ -25,6 +25,7 @@
 
 #include "core/ensure.h"
 #include "core/rate_window.h"
+#include "core/token_cipher.h"
 #include "core/uuid.h"
 #include "store/embedded/blob_cache.h"
 #include "store/embedded/blobs.h"
@@ -81,9 +82,11 @@ class TaskWatch {
 class State {
  public:
   struct Options {
-    std::uint32_t epoch = 1;      // of this boot; tokens of different boots differ
-    std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
-    bool record = false;          // keep a list of changes for take_records()
+    std::uint32_t epoch = 1;  // of this boot; tokens of different boots differ
+    // A secret number, another one each time. It keeps outsiders from choosing colliding ids and
+    // from guessing the tokens of others' leases.
+    std::uint64_t hash_seed = 0;
+    bool record = false;  // keep a list of changes for take_records()
     // With a log behind the state: reads a blob from it; the bytes are good until the next call.
     // Throws if they cannot be read, and the state is of no use any more.
     std::function<std::string_view(Blob blob, std::uint64_t number)> read_log = nullptr;
@@ -151,9 +154,12 @@ class State {
   Lease lease(const Slot& slot) const;
   void fill_lease(const Slot& slot, Lease& lease) const;
 
+  // Never 0, and never the same twice.
   std::uint64_t next_token() {
-    ensure(token_ + 1 < std::uint64_t{1} << 40, "the tokens of an epoch are used up");
-    return (std::uint64_t{options_.epoch} << 40) | ++token_;
+    ensure(token_ + 2 < std::uint64_t{1} << 40, "the tokens of an epoch are used up");
+    const std::uint64_t boot = std::uint64_t{options_.epoch} << 40;
+    const std::uint64_t token = token_cipher_(boot | ++token_);
+    return token != 0 ? token : token_cipher_(boot | ++token_);
   }
 
   // ---- Queues ----------------------------------------------------------------------------------
@@ -252,7 +258,8 @@ class State {
   std::uint16_t next_queue_ = 0;
   std::size_t tasks_ = 0;
   std::uint64_t number_ = 0;
-  std::uint64_t token_ = 0;
+  std::uint64_t token_ = 0;  // counts tokens
+  const TokenCipher token_cipher_;
 };
 
 }  // namespace millrace::embedded

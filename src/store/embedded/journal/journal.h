@@ -29,8 +29,8 @@ struct JournalOptions {
   Duration interval{100};                 // of SyncMode::interval
   std::size_t segment_size = 32U << 20U;  // bytes of a file of the log
   std::size_t cache_size = usual_cache;   // bytes of the newest payloads and results kept in memory
-  // Any number, a different one each time. It keeps outsiders from choosing colliding ids, and
-  // keeps groups that an unfinished earlier use left in a file from being read.
+  // A secret number, another one each time. It keeps outsiders from choosing colliding ids and
+  // guessing tokens, and old groups, left in a file by an unfinished earlier use, from being read.
   std::uint64_t hash_seed = 0;
   bool read_only = false;  // every change is refused; several may read at once
   // Called while opening, now and then: bytes replayed so far, and of how many.

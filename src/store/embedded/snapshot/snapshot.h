@@ -20,7 +20,7 @@ struct SnapshotOptions {
   // whole state is written; and not "after the last change", which a busy queue would put off for
   // ever.
   Duration interval{1000};
-  std::uint64_t hash_seed = 0;  // any number; keeps outsiders from choosing colliding ids
+  std::uint64_t hash_seed = 0;  // secret, another one each time: see JournalOptions
   bool read_only = false;       // nothing is saved, and a flush() after a change fails
   // Called with what an operator should know: a snapshot that cannot be written.
   std::function<void(std::string_view)> warn = nullptr;

@@ -72,7 +72,7 @@ with wants as (
    where before < :bytes
 ), leased as (
   update millrace.tasks t
-     set state = {{processing}}, token = nextval('millrace.tokens'), started_at = :now, updated_at = :now,
+     set state = {{processing}}, token = {{new_token}}, started_at = :now, updated_at = :now,
          lease_until = :now + (:leases::bigint[])[array_position(:queues::integer[], t.queue)]
                             * interval '1 millisecond',
          version = t.version + 1, deliveries = t.deliveries + 1, worker = :worker

@@ -47,6 +47,9 @@ number(migrating -3)
 number(removing_queues -4)
 number(pruning -5)
 
+# The token of a lease: 63 bits that cannot be guessed, since workers that know other tokens must not settle it.
+set(word_new_token "uuid_hash_extended(gen_random_uuid(), 0) & 9223372036854775807")
+
 # The first bytes that only newer programs can read are not less than this one.
 set(word_newer_formats "set_byte('\\x00', 0, ${word_newest_format} + 1)")
 
