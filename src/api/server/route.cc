@@ -155,9 +155,9 @@ Match match(Method method, std::string_view path) {
   Match found;
   if (segments.too_many) return found;
   const Method wanted = method == head ? get : method;
-  const bool literal = is_literal(segments);
   for (const Pattern& pattern : patterns()) {
-    if (literal != pattern.literal || !fits(pattern.segments, segments, found)) continue;
+    if (!fits(pattern.segments, segments, found)) continue;
+    if (!pattern.literal && is_literal(segments)) continue;
     if (pattern.route->method == wanted) {
       found.route = pattern.route;
       found.allow.clear();
