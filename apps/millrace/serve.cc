@@ -1,6 +1,7 @@
 #include "apps/millrace/serve.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,7 @@ using namespace std::chrono_literals;
 constexpr Duration tick = 500ms;     // how often it checks whether the store has failed
 constexpr Duration keys_every = 5s;  // how often the keys of a shared store are read again
 constexpr Duration without_end = std::chrono::days(365);
+constexpr std::uint64_t worth_giving_back = std::uint64_t{32} << 20U;  // bytes
 constexpr Duration last_words = 5s;           // for answers after the store has failed
 constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
 constexpr Duration bulk_patience =
@@ -146,11 +148,20 @@ class Server {
   config::Address address() const { return {settings_.listen.host, listener_->port()}; }
 
   std::optional<Exit> listen() {
-    if (const auto files = api::raise_open_files(); !files) {
-      log_(LogLevel::warning, files.error().message);
+    if (const auto raised = api::raise_open_files(); !raised) {
+      log_(LogLevel::warning, raised.error().message);
+    }
+    const std::uint64_t files = api::most_open_files();
+    api::ListenerOptions options = listener_options(settings_, files);
+    connections_ = options.limits.connections;
+    if (connections_ < settings_.http_max_connections) {
+      log_(LogLevel::warning,
+           "the limit of open files allows fewer connections than http.max_connections",
+           {{"connections", static_cast<std::int64_t>(connections_)},
+            {"open_files", static_cast<std::int64_t>(files)}});
     }
     api::HttpHandler& handler = only_upkeep() ? api_.metrics_port() : api_;
-    auto started = api::Listener::start(listener_options(settings_), handler, clock_, log_);
+    auto started = api::Listener::start(std::move(options), handler, clock_, log_);
     if (!started) return fail(started.error(), cli::listen_advice(started.error(), settings_));
     listener_ = std::move(*started);
     if (settings_.address_file.empty()) return std::nullopt;
@@ -168,8 +179,9 @@ class Server {
   std::optional<Exit> listen_for_metrics() {
     if (settings_.metrics_listen.empty()) return std::nullopt;
     const auto where = *config::parse_address(settings_.metrics_listen);
-    auto started = api::Listener::start({.address = where.host, .port = where.port, .threads = 1},
-                                        api_.metrics_port(), clock_, log_);
+    auto started = api::Listener::start(
+        {.address = where.host, .port = where.port, .threads = 1, .limits = metrics_limits()},
+        api_.metrics_port(), clock_, log_);
     if (!started) {
       return fail(started.error(), "metrics.listen must be a free address.");
     }
@@ -186,6 +198,7 @@ class Server {
           {"address", config::to_text(address())},
           {"tls", !settings_.tls_key.empty()},
           {"store", without_password(settings_.store)},
+          {"connections", static_cast<std::int64_t>(connections_)},
           {"process", std::int64_t{getpid()}}});
     const auto began = clock_.steady();
     Result<std::unique_ptr<Store>> opened = millrace::fail(ErrorCode::internal, "not opened");
@@ -339,6 +352,7 @@ class Server {
       if (signal == SignalKind::reload) reload();
       if (signal == SignalKind::more || signal == SignalKind::fewer) change_workers(signal);
       if (workers_) workers_->tend();
+      give_memory_back();
       const auto failure = broker_->failure();
       if (failure && !recovers) {
         log_(LogLevel::error, failure->message);
@@ -350,6 +364,16 @@ class Server {
         sessions_.reload(*broker_);
       }
     }
+  }
+
+  // The allocator keeps what large answers took; it goes back to the system once none waits.
+  void give_memory_back() {
+    const api::ListenerCounts now = listener_->counts();
+    if (now.kept - given_back_ < worth_giving_back || now.unread != 0) return;
+    given_back_ = now.kept;
+#ifdef __GLIBC__
+    ::malloc_trim(0);
+#endif
   }
 
   void reload() {
@@ -403,7 +427,7 @@ class Server {
     const bool workers_in_time = end_workers(healthy ? settings_.shutdown_timeout : last_words);
     api_.stop();
     if (inner_) inner_->stop();
-    listener_->stop_accepting();
+    listener_->drain(0ms);  // connections without a request do not wait for what follows
     if (bulk_) bulk_->stop(bulk_patience);
     if (deliverer_) deliverer_->stop(healthy ? deliveries_patience : 1ms);
     const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
@@ -455,6 +479,9 @@ class Server {
       inner_;  // for worker processes, if the other listener cannot serve them
   std::optional<Supervisor> workers_;  // last, so that it is destroyed first
   std::chrono::nanoseconds opened_in_{};
+  std::size_t connections_ = 0;   // how many there may be
+  std::uint64_t given_back_ = 0;  // of the bytes of answers that had to wait, those of which the
+                                  // memory was given back
 };
 
 }  // namespace

@@ -19,6 +19,16 @@ namespace {
 
 constexpr unsigned most_threads = 4;  // of the listener, unless told otherwise
 
+// Files that are no connections of callers. Receivers of webhooks are kept connected, up to 256 of
+// them; a journal reads up to 64 segments at once; the rest is for its other files, sessions with a
+// database, threads, the log and the port for metrics.
+std::uint64_t reserved_files(const config::Settings& settings) {
+  const std::uint64_t outgoing =
+      settings.webhooks_concurrency == 0 ? 0 : std::max(settings.webhooks_concurrency, 256U);
+  const auto metrics = metrics_limits();
+  return outgoing + 64 + 64 + metrics.connections + metrics.refusals;
+}
+
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
   // The other half is for the applier, the syncer and everything else in this process.
@@ -27,7 +37,11 @@ unsigned threads_of(const config::Settings& settings) {
 
 }  // namespace
 
-api::ListenerOptions listener_options(const config::Settings& settings) {
+api::ListenerLimits metrics_limits() {
+  return {.connections = 32, .refusals = 8};
+}
+
+api::ListenerOptions listener_options(const config::Settings& settings, std::uint64_t files) {
   api::ListenerOptions options{.address = settings.listen.host,
                                .port = settings.listen.port,
                                .threads = threads_of(settings)};
@@ -41,6 +55,7 @@ api::ListenerOptions listener_options(const config::Settings& settings) {
   options.limits.handshake = settings.http_header_timeout;
   options.limits.body = settings.http_body_timeout;
   options.limits.write = settings.http_write_timeout;
+  api::fit_into_files(options.limits, files, reserved_files(settings));
   return options;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/result.h>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,10 @@
 
 namespace millrace {
 
-api::ListenerOptions listener_options(const config::Settings& settings);
+// Of a process that may have so many open files.
+api::ListenerOptions listener_options(const config::Settings& settings, std::uint64_t files);
+// Of the port for metrics, which Prometheus and a few probes use.
+api::ListenerLimits metrics_limits();
 AlerterOptions alerter_options(const config::Settings& settings);
 // `invalid` names the setting.
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,

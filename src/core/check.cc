@@ -5,6 +5,8 @@
 #include "core/utf8.h"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -19,6 +21,33 @@ std::string shown(Duration duration) {
 
 bool is_control(char c) {
   return (c >= 0 && c < ' ') || c == 0x7F;
+}
+
+// Digits that make 1 to 65535.
+bool is_port(std::string_view text) {
+  unsigned port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc() && at == end && port >= 1 && port <= 65'535;
+}
+
+// http:// or https:// in any letters, a host, and a port or none.
+bool is_web_address(std::string_view url) {
+  std::string scheme(url.substr(0, std::min<std::size_t>(url.find("://"), 6)));
+  for (char& c : scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if ((scheme != "http" && scheme != "https") || url.contains(' ')) return false;
+  url.remove_prefix(scheme.size() + 3);
+  url = url.substr(0, url.find_first_of("/?#"));
+  url.remove_prefix(url.rfind('@') + 1);  // npos + 1 is 0
+  if (url.starts_with('[')) {
+    const std::size_t end = url.find(']');
+    if (end == url.npos || end == 1) return false;
+    url.remove_prefix(end + 1);
+    return url.empty() || (url.starts_with(':') && is_port(url.substr(1)));
+  }
+  const std::size_t colon = url.find(':');
+  if (colon == 0 || url.empty()) return false;
+  return colon == url.npos || is_port(url.substr(colon + 1));
 }
 
 Result<void> real(std::string_view what, double value, double least, double most,
@@ -110,13 +139,11 @@ Result<void> unique(const UniqueKey& unique) {
 
 Result<void> callback(const Callback& callback) {
   if (auto ok = text("callback url", callback.url, limits::max_url); !ok) return ok;
-  const std::string_view url = callback.url;
-  if (!(url.starts_with("http://") || url.starts_with("https://")) ||
-      url.find(' ') != std::string_view::npos) {
+  if (!is_web_address(callback.url)) {
     return fail(ErrorCode::invalid,
                 fmt::format("callback url {} is not usable; allowed are http:// and https:// "
-                            "addresses without spaces",
-                            in_quotes(url)));
+                            "addresses without spaces, with a port from 1 to 65535 if any",
+                            in_quotes(callback.url)));
   }
   constexpr unsigned all_events =
       std::to_underlying(CallbackOn::final_states) | std::to_underlying(CallbackOn::retrying);

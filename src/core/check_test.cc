@@ -73,6 +73,16 @@ TEST(Check, a_callback_has_a_web_address_events_and_attempts) {
   EXPECT_THAT(callback({.url = "ftp://example.com/"}), HasSubstr("http:// and https://"));
   EXPECT_THAT(callback({.url = "http://example.com/a b"}), HasSubstr("without spaces"));
   EXPECT_THAT(callback({.url = "http://example.com/\r\n"}), HasSubstr("control characters"));
+  for (const auto* good :
+       {"HTTP://example.com", "HttpS://a:b@example.com:65535?x", "http://[::1]:80/", "http://[::1]",
+        "http://10.0.0.1:1#x", "https://example.com/a:0/"}) {
+    EXPECT_THAT(callback({.url = good}), IsEmpty()) << good;
+  }
+  for (const auto* bad : {"http://", "http:///path", "http://:80", "http://a:0", "http://a:65536",
+                          "http://a:", "http://a:8o", "http://a:-1", "http://[::1", "http://[]",
+                          "http://[::1]:99999", "http:/a", "xhttp://a"}) {
+    EXPECT_THAT(callback({.url = bad}), HasSubstr("1 to 65535")) << bad;
+  }
   EXPECT_THAT(callback({.url = "http://" + std::string(2048, 'a')}), HasSubstr("too_large"));
   EXPECT_THAT(callback({.url = "http://a", .events = 31}), IsEmpty());
   EXPECT_THAT(callback({.url = "http://a", .events = 0}), HasSubstr("callback events is 0"));

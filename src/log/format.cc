@@ -61,18 +61,19 @@ std::string without_secrets(std::string_view text) {
   return out;
 }
 
-// Marks that change the writing direction: U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
-bool turns_writing(std::string_view character) {
+// Marks that change the writing direction: U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069; and
+// those that end a line or a paragraph, U+2028 and U+2029.
+bool moves_writing(std::string_view character) {
   if (!character.starts_with("\xE2\x80") && !character.starts_with("\xE2\x81")) return false;
   const auto last = static_cast<unsigned char>(character[2]);
   if (character[1] == '\x81') return last >= 0xA6 && last <= 0xA9;
-  return last == 0x8E || last == 0x8F || (last >= 0xAA && last <= 0xAE);
+  return last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE);
 }
 
 // A character of `size` bytes that may be printed as it is. C1 controls (U+0080 to U+009F) may not.
 bool printable(std::string_view text, std::size_t size) {
   if (size == 1) return text[0] >= ' ' && text[0] != 0x7F;
-  if (size == 3 && turns_writing(text.substr(0, size))) return false;
+  if (size == 3 && moves_writing(text.substr(0, size))) return false;
   return !(size == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0);
 }
 

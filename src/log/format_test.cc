@@ -73,6 +73,10 @@ TEST(LogFormat, nothing_turns_the_direction_of_writing) {
     EXPECT_THAT(text({LogLevel::info, fine}), HasSubstr(fine));
   }
   EXPECT_THAT(text({LogLevel::info, "a\u202eb"}), HasSubstr("a\\xe2\\x80\\xaeb"));
+  // Some viewers begin a new line there.
+  EXPECT_THAT(text({LogLevel::info, "a\u2028b"}), HasSubstr("a\\xe2\\x80\\xa8b"));
+  EXPECT_THAT(text({LogLevel::info, "a\u2029b"}), HasSubstr("a\\xe2\\x80\\xa9b"));
+  EXPECT_THAT(text({LogLevel::info, "a\u0085b"}), HasSubstr("a\\xc2\\x85b"));
 }
 
 TEST(LogFormat, the_secret_of_a_key_never_gets_out) {

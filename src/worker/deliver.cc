@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::size_t most_of_an_answer = 1024;
 
-void add(outgoing::Headers& headers, std::string_view name, std::string value) {
-  if (value.empty() || !fits_header(value)) return;
-  headers.emplace_back(name, std::move(value));
+void add(outgoing::Headers& headers, std::string_view name, const std::string& value) {
+  if (!value.empty()) headers.emplace_back(name, header_text(value));
 }
 
 }  // namespace
@@ -30,11 +29,11 @@ Result<Delivery> webhook_of(const Lease& task) {
       .id = task.id, .url = std::move(payload->url), .body = std::move(payload->body)};
   auto& headers = delivery.headers;
   headers = {{"Content-Type", "application/json"}, {"X-Task-ID", to_text(task.parent.value)}};
-  add(headers, "X-Task-Queue", std::move(payload->queue));
-  add(headers, "X-Task-Type", std::move(payload->type));
-  add(headers, "X-Task-State", std::move(payload->state));
-  add(headers, "X-Client-ID", std::move(payload->client_id));
-  add(headers, "X-Request-ID", std::move(payload->request_id));
+  add(headers, "X-Task-Queue", payload->queue);
+  add(headers, "X-Task-Type", payload->type);
+  add(headers, "X-Task-State", payload->state);
+  add(headers, "X-Client-ID", payload->client_id);
+  add(headers, "X-Request-ID", payload->request_id);
   return delivery;
 }
 

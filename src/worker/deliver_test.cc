@@ -250,14 +250,16 @@ TEST_F(DeliverTest, what_is_no_delivery_fails_at_once) {
   EXPECT_EQ(peer.connections(), 0U);
 }
 
-TEST_F(DeliverTest, an_id_that_fits_no_header_is_left_out) {
+TEST_F(DeliverTest, an_id_that_fits_no_header_is_encoded) {
   const Lease lease{.payload = R"({"url":"http://x","about":{"clientId":"a\r\nX-Evil: 1",)"
-                               R"("requestId":"r","type":7,"more":[1]},"body":{"a":1}})"};
+                               R"("requestId":"\u00e4","type":7,"more":[1]},"body":{"a":1}})"};
   const Delivery delivery = must(webhook_of(lease));
   EXPECT_EQ(delivery.body, R"({"a":1})");
-  EXPECT_THAT(delivery.headers, ElementsAre(testing::Pair("Content-Type", "application/json"),
-                                            testing::Pair("X-Task-ID", testing::_),
-                                            testing::Pair("X-Request-ID", "r")));
+  EXPECT_THAT(delivery.headers,
+              ElementsAre(testing::Pair("Content-Type", "application/json"),
+                          testing::Pair("X-Task-ID", testing::_),
+                          testing::Pair("X-Client-ID", "UTF-8''a%0D%0AX-Evil%3A%201"),
+                          testing::Pair("X-Request-ID", "UTF-8''%C3%A4")));
 }
 
 TEST_F(DeliverTest, a_body_may_look_like_its_envelope) {

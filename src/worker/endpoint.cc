@@ -14,7 +14,7 @@ namespace millrace::worker {
 namespace {
 
 void add(outgoing::Headers& headers, std::string_view name, const std::string& value) {
-  if (!value.empty() && fits_header(value)) headers.emplace_back(name, value);
+  if (!value.empty()) headers.emplace_back(name, header_text(value));
 }
 
 }  // namespace

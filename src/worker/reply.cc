@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "core/clip.h"
@@ -129,6 +130,21 @@ std::string status_of(const Result<outgoing::HttpReply>& reply) {
 
 bool fits_header(std::string_view value) {
   return std::ranges::all_of(value, [](char c) { return c >= ' ' && c < 0x7F; });
+}
+
+std::string header_text(std::string_view value) {
+  if (fits_header(value)) return std::string(value);
+  constexpr std::string_view marks = "!#$&+-.^_`|~";
+  std::string out = "UTF-8''";
+  for (const char c : value) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (plain || marks.contains(c)) {
+      out += c;
+    } else {
+      fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
 }
 
 }  // namespace millrace::worker

@@ -31,5 +31,7 @@ std::string status_of(const Result<outgoing::HttpReply>& reply);
 
 // Whether the value may go into a header: printable ASCII only.
 bool fits_header(std::string_view value);
+// The value as it goes into a header: itself, or as RFC 8187 encodes it, UTF-8''%C3%A4.
+std::string header_text(std::string_view value);
 
 }  // namespace millrace::worker

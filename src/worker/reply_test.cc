@@ -100,5 +100,11 @@ TEST(Reply, headers_hold_printable_characters_only) {
     EXPECT_FALSE(fits_header(text));
 }
 
+TEST(Reply, what_does_not_fit_into_a_header_is_encoded) {
+  EXPECT_EQ(header_text("a b%~"), "a b%~");
+  EXPECT_EQ(header_text("ann\u00e4 1"), "UTF-8''ann%C3%A4%201");
+  EXPECT_EQ(header_text("a\r\nb: \x7F"), "UTF-8''a%0D%0Ab%3A%20%7F");
+}
+
 }  // namespace
 }  // namespace millrace::worker

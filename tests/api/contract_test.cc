@@ -5,10 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <set>
 
+#include "api/server/openapi.h"
 #include "api/server/route.h"
 #include "tests/api/cases.h"
+#include "tests/api/json_schema.h"
 #include "tests/e2e/server.h"
 
 namespace millrace::test {
@@ -45,6 +50,53 @@ TEST(Contract, the_routes_are_those_described) {
   }
   EXPECT_EQ(described, there);
   EXPECT_EQ(there.size(), api::routes().size());
+}
+
+// Generators of clients make one type of each.
+TEST(Contract, no_two_components_have_the_same_name) {
+  const auto root = boost::json::parse(std::string(api::openapi_json()));
+  std::set<std::string> names;
+  for (const auto& [kind, components] : root.at("components").as_object()) {
+    for (const auto& [name, component] : components.as_object()) {
+      EXPECT_TRUE(names.emplace(name).second) << std::string_view(name);
+    }
+  }
+}
+
+// Objects of a request say whether other members are allowed; the server refuses them.
+void expect_closed(const boost::json::value& node, const JsonSchemas& schemas,
+                   const std::string& at, std::set<std::string>& seen) {
+  if (const auto* list = node.if_array()) {
+    for (const auto& item : *list) expect_closed(item, schemas, at, seen);
+  }
+  const auto* object = node.if_object();
+  if (object == nullptr) return;
+  if (const auto* ref = object->if_contains("$ref")) {
+    const std::string name(ref->as_string());
+    if (seen.insert(name).second) expect_closed(schemas.resolved(node), schemas, name, seen);
+    return;
+  }
+  const auto* type = object->if_contains("type");
+  const bool ignored = at.ends_with("/Counts");  // part of an answer that may be sent back
+  if (type != nullptr && *type == "object" && !ignored) {
+    EXPECT_TRUE(object->contains("additionalProperties")) << at;
+  }
+  for (const auto& [key, value] : *object) {
+    if (key != "examples" && key != "example") expect_closed(value, schemas, at, seen);
+  }
+}
+
+TEST(Contract, requests_say_that_other_members_are_refused) {
+  const auto root = boost::json::parse(std::string(api::openapi_json()));
+  const JsonSchemas schemas(root);
+  std::set<std::string> seen;
+  for (const auto& [path, item] : root.at("paths").as_object()) {
+    for (const auto& [method, operation] : item.as_object()) {
+      const auto* described = operation.if_object();
+      if (described == nullptr || !described->contains("requestBody")) continue;
+      expect_closed(described->at("requestBody"), schemas, std::string(path), seen);
+    }
+  }
 }
 
 TEST(Contract, examples_are_valid) {

@@ -34,7 +34,7 @@ std::string shown(const json::value& value) {
 // The size of what a limit of sizes speaks about; nullopt: it is of another type.
 std::optional<double> measured(std::string_view word, const json::value& value) {
   if (word.ends_with("imum") && value.is_number()) return value.to_number<double>();
-  if (word.ends_with("Length") && value.is_string()) {
+  if ((word.ends_with("Length") || word == "x-max-bytes") && value.is_string()) {
     return static_cast<double>(value.get_string().size());
   }
   if (word.ends_with("Items") && value.is_array()) {
@@ -44,11 +44,18 @@ std::optional<double> measured(std::string_view word, const json::value& value) 
 }
 
 constexpr auto limits_of_size = std::to_array<std::string_view>(
-    {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"});
+    {"minimum", "maximum", "minLength", "maxLength", "x-max-bytes", "minItems", "maxItems"});
 // Words for people, and those that other words look at.
 constexpr auto without_meaning =
     std::to_array<std::string_view>({"description", "default", "examples", "example", "properties",
-                                     "required", "additionalProperties"});
+                                     "required", "additionalProperties", "format"});
+
+// Whether the value has all members that `schema` requires.
+bool has_required(const json::value& schema, const json::object& value) {
+  return std::ranges::all_of(schema.at("required").as_array(), [&](const json::value& name) {
+    return value.contains(name.as_string());
+  });
+}
 
 }  // namespace
 
@@ -115,6 +122,13 @@ void JsonSchemas::check_word(const json::object&, std::string_view word, const j
     if (const auto* array = value.if_array()) {
       for (std::size_t i = 0; i < array->size(); ++i) {
         check(meaning, (*array)[i], fmt::format("{}[{}]", at, i), wrong);
+      }
+    }
+  } else if (word == "not") {
+    // The only use of it: members that exclude each other.
+    for (const json::value& together : meaning.at("anyOf").as_array()) {
+      if (value.is_object() && has_required(together, value.get_object())) {
+        complain(fmt::format("has {} together", shown(together.at("required"))));
       }
     }
   } else if (word == "oneOf" || word == "anyOf") {

@@ -48,6 +48,8 @@ TEST_F(JsonSchema, values_and_sizes) {
   EXPECT_FALSE(fits(R"({"minimum":1})", "0"));
   EXPECT_TRUE(fits(R"({"maximum":1})", "1"));
   EXPECT_FALSE(fits(R"({"maxLength":1})", "\"ab\""));
+  EXPECT_FALSE(fits(R"({"x-max-bytes":1})", "\"\u00e4\""));
+  EXPECT_TRUE(fits(R"({"x-max-bytes":2})", "\"\u00e4\""));
   EXPECT_FALSE(fits(R"({"type":"array","minItems":1})", "[]"));
   EXPECT_FALSE(fits(R"({"type":"array","items":{"type":"integer"}})", "[1,\"a\"]"));
 }
@@ -59,6 +61,14 @@ TEST_F(JsonSchema, choices_and_references) {
   EXPECT_FALSE(fits(R"({"anyOf":[{"type":"string"}]})", "1"));
   EXPECT_TRUE(fits(R"({"$ref":"#/components/schemas/Alias"})", "\"abc\""));
   EXPECT_FALSE(fits(R"({"$ref":"#/components/schemas/Alias"})", "\"ABC\""));
+}
+
+TEST_F(JsonSchema, members_exclude_each_other) {
+  const auto* schema = R"({"type":"object","additionalProperties":true,
+                           "not":{"anyOf":[{"required":["a","b"]},{"required":["a","c"]}]}})";
+  EXPECT_TRUE(fits(schema, R"({"a":1})"));
+  EXPECT_TRUE(fits(schema, R"({"b":1,"c":1})"));
+  EXPECT_FALSE(fits(schema, R"({"a":1,"c":1})"));
 }
 
 TEST_F(JsonSchema, words_it_does_not_know_are_no_excuse) {

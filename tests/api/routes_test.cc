@@ -296,6 +296,95 @@ TEST(Routes, without_keys_only_hosts_that_no_dns_record_can_point_here_are_answe
   EXPECT_EQ(server.ask(request).status, 200U) << "probes may call it what they like";
 }
 
+TEST(Routes, names_of_hosts_have_no_case) {
+  ApiServer server;
+  EXPECT_EQ(server.ask({.target = "/v1/queues", .host = "LOCALHOST:7070"}).status, 200U);
+  EXPECT_EQ(server.ask({.target = "/v1/queues", .host = "A.LocalHost"}).status, 200U);
+  EXPECT_EQ(server
+                .ask({.target = "/v1/queues",
+                      .headers = "Origin: HTTP://Localhost\r\n",
+                      .host = "LOCALHOST"})
+                .status,
+            200U);
+  EXPECT_EQ(server.ask({.target = "/v1/queues", .host = "EVIL.example"}).status, 403U);
+}
+
+TEST(Routes, a_target_may_have_the_host) {
+  ApiServer server;
+  for (const auto* target :
+       {"http://localhost/v1/queues", "HTTP://127.0.0.1:7070/v1/queues", "https://[::1]/health"}) {
+    EXPECT_EQ(server.ask({.target = target, .host = "evil.example"}).status, 200U) << target;
+  }
+  EXPECT_EQ(server.ask({.target = "http://localhost/v1/tasks?limit=5"}).status, 200U);
+  EXPECT_EQ(server.ask({.target = "http://localhost/v1/tasks?limit=x"}).status, 400U);
+  // The host of the target counts, not that of the header.
+  EXPECT_EQ(server.ask({.target = "http://evil.example/v1/queues"}).status, 403U);
+  EXPECT_EQ(server.ask({.target = "http://localhost"}).status, 404U);
+  for (const auto* target :
+       {"ftp://localhost/v1/queues", "http:///v1/queues", "http://a@localhost/v1/queues"}) {
+    EXPECT_EQ(server.ask({.target = target}).status, 400U) << target;
+  }
+}
+
+TEST(Routes, methods_that_are_not_there_are_refused_by_name) {
+  ApiServer server;
+  const Reply traced = server.ask({.method = "TRACE", .target = "/v1/queues"});
+  EXPECT_EQ(traced.status, 405U);
+  EXPECT_EQ(traced.headers.at("allow"), "GET, HEAD, POST");
+  EXPECT_THAT(traced.body, HasSubstr("TRACE"));
+  const Reply nowhere = server.ask({.method = "TRACE", .target = "/nowhere"});
+  EXPECT_EQ(nowhere.status, 501U);
+  EXPECT_THAT(nowhere.body, HasSubstr(R"("title":"Not Implemented")"));
+}
+
+TEST(Routes, a_path_that_is_spelled_out_is_no_task) {
+  ApiServer server;
+  for (const auto* method : {"GET", "DELETE", "PATCH", "PUT"}) {
+    const Reply reply = server.ask({.method = method, .target = "/v1/tasks/actions", .body = "{}"});
+    EXPECT_EQ(reply.status, 405U) << method;
+    EXPECT_EQ(reply.headers.at("allow"), "POST") << method;
+  }
+}
+
+TEST(Routes, encoded_bodies_are_refused) {
+  ApiServer server;
+  Request request{.method = "POST",
+                  .target = "/v1/tasks",
+                  .body = R"({"queue":"emails"})",
+                  .headers = "Content-Encoding: gzip\r\n"};
+  const Reply reply = server.ask(request);
+  EXPECT_EQ(reply.status, 415U);
+  EXPECT_THAT(reply.body, HasSubstr("gzip"));
+  request.target = "/v1/queues/emails/pause";
+  EXPECT_EQ(server.ask(request).status, 415U);
+  request.target = "/v1/tasks";
+  request.headers = "Content-Encoding: Identity\r\n";
+  EXPECT_EQ(server.ask(request).status, 201U);
+}
+
+TEST(Routes, what_is_refused_with_422_is_named) {
+  ApiServer server;
+  const auto field_of = [&](const std::string& target, const std::string& body) {
+    const Reply reply = server.post(target, body);
+    EXPECT_EQ(reply.status, 422U) << body << reply.body;
+    return member(reply.body, "field");
+  };
+  EXPECT_EQ(field_of("/v1/tasks", R"({"queue":"q","callback":{"url":"http://a:0"}})"),
+            "callback.url");
+  EXPECT_EQ(field_of("/v1/tasks", R"({"queue":"q","unique":{"key":""}})"), "unique.key");
+  EXPECT_EQ(field_of("/v1/tasks", R"({"queue":"q","group":"a\u0001"})"), "group");
+  EXPECT_EQ(field_of("/v1/tasks", R"({"queue":"q","tags":["a\u0001"]})"), "tags");
+  EXPECT_EQ(field_of("/v1/queues", R"({"name":"q","batch_size":1001})"), "batch_size");
+  EXPECT_EQ(field_of("/v1/queues", R"({"name":"q r"})"), "name");
+  EXPECT_EQ(field_of("/v1/schedules", R"({"name":"s","rule":{"cron":"x"},"task":{"queue":"q"}})"),
+            "rule.cron");
+  EXPECT_EQ(field_of("/v1/schedules", R"({"name":"s","rule":{"every_ms":1},"task":{"queue":"q"}})"),
+            "rule.every_ms");
+  EXPECT_EQ(field_of("/v1/take", R"({"queue":"q","worker":"$local"})"), "worker");
+  EXPECT_EQ(field_of("/v1/bulk", R"({"action":"remove","filter":{"queue":"q"},"dry_run":null})"),
+            "dry_run");
+}
+
 TEST(Routes, an_empty_body_has_no_type) {
   ApiServer server;
   server.put();

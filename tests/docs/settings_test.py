@@ -104,6 +104,16 @@ def kind_of(schema, schemas):
     return WORDS[schema["type"]] if "type" in schema else "any JSON"
 
 
+def numbers_of(schema, schemas):
+    """The part of a schema that has the limits."""
+    if "$ref" in schema:
+        return numbers_of(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas)
+    for choice in schema.get("anyOf", []):
+        if choice.get("type") == "integer":
+            return choice
+    return schema
+
+
 def default_of(cell):
     """The JSON in backticks, if the cell is nothing else."""
     found = re.fullmatch(r"`(.*)`", cell)
@@ -184,8 +194,14 @@ class SettingsTest(unittest.TestCase):
             on_page = sorted(row.field for row in rows)
             self.assertEqual(on_page, sorted(self.schemas[name]["properties"]), f"the fields of {name} in {PAGE}")
 
-    def test_the_task_of_a_schedule_has_the_fields_of_a_task(self):
-        self.assertEqual(set(self.schemas["ScheduledTask"]["properties"]), {row.field for row in self.tables["NewTask"]})
+    def test_the_task_of_a_schedule_has_the_fields_of_a_task_but_those_of_one_moment(self):
+        of_one_moment = {"id", "start", "start_by"}
+        self.assertEqual(set(self.schemas["ScheduledTask"]["properties"]),
+                         {row.field for row in self.tables["NewTask"]} - of_one_moment)
+        for field in of_one_moment:
+            value = "2030-01-01T00:00:00Z" if field != "id" else "01890a5d-ac96-774b-bcce-b302099a8057"
+            status, _ = self.server.call(*schedule({"task": {"queue": "probe", field: value}}))
+            self.assertEqual(status, 422, field)
 
     def test_types_are_those_of_the_api(self):
         for name, rows in self.tables.items():
@@ -193,6 +209,25 @@ class SettingsTest(unittest.TestCase):
                 with self.subTest(schema=name, field=row.field):
                     schema = self.schemas[name]["properties"][row.field]
                     self.assertEqual(row.type, kind_of(schema, self.schemas))
+
+    def test_limits_are_those_of_the_api(self):
+        for name, rows in self.tables.items():
+            for row in rows:
+                said = numbers_of(self.schemas[name]["properties"][row.field], self.schemas)
+                with self.subTest(schema=name, field=row.field):
+                    if found := re.match(r"(?:(\d+) to|at most) (\d+) bytes", row.limits):
+                        self.assertEqual(int(found[2]), said.get("x-max-bytes", 100))  # names have a pattern
+                    elif found := re.match(r"(\d+) to (\d+)", row.limits):
+                        if row.type != "priority":  # its scale decides
+                            self.assertEqual([int(found[1]), int(found[2])], [said.get("minimum"), said.get("maximum")])
+                    elif found := re.match(r"(\d+) and up", row.limits):
+                        self.assertEqual(int(found[1]), said.get("minimum"))
+
+    def test_an_unknown_member_is_refused_where_the_document_says_so(self):
+        for name in self.tables:
+            self.assertIs(self.schemas[name].get("additionalProperties"), False, name)
+            status, answer = self.server.call(*SEND[name]("no_such_member", 1))
+            self.assertEqual((status, answer["field"].rsplit(".", 1)[-1]), (422, "no_such_member"), name)
 
     def test_required_fields_are_those_of_the_api(self):
         for name, rows in self.tables.items():

@@ -150,6 +150,25 @@ TEST_F(Serve, the_time_to_stop_is_limited_and_says_so) {
   EXPECT_THAT(server.said(), HasSubstr("some connections were closed"));
 }
 
+TEST_F(Serve, clients_that_finish_nothing_do_not_take_the_whole_time_to_stop) {
+  ServerProcess server(on_data({"--shutdown-timeout-exit-code", "9"}));
+  ASSERT_TRUE(server.ready()) << server.said();
+  RawClient half = server.connect();
+  const std::string request = bytes_of(put(std::string(100'000, ' ')));
+  ASSERT_TRUE(half.send(request.substr(0, request.size() - 10)));
+  RawClient lines = server.connect();
+  ASSERT_TRUE(lines.send(
+      "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n"));
+  ASSERT_EQ(server.ask({.path = "/health"}).status, 200U);
+  server.signal(SIGTERM);
+  EXPECT_EQ(lines.reply().status, 503U);
+  EXPECT_EQ(half.reply().status, 408U);
+  half.close();
+  lines.close();
+  EXPECT_EQ(server.exit(), 0) << server.said();
+}
+
 TEST_F(Serve, a_store_is_served_once) {
   ServerProcess first(on_data());
   ASSERT_TRUE(first.ready()) << first.said();

@@ -18,6 +18,12 @@
 namespace millrace::api {
 namespace {
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+}
+
 std::string_view media_type(std::string_view content_type) {
   content_type = content_type.substr(0, std::min(content_type.find(';'), content_type.size()));
   while (content_type.ends_with(' ')) content_type.remove_suffix(1);
@@ -35,16 +41,23 @@ std::string_view path_of(std::string_view target) {
 }
 
 Problem no_such_route(const HttpRequest& head, const Match& found) {
+  if (found.allow.empty() && head.method == Method::other) {
+    return {.status = 501,
+            .code = "method_not_allowed",
+            .detail = fmt::format("{} is a method that this server does not know",
+                                  in_quotes(head.method_name))};
+  }
   if (found.allow.empty()) {
     return {.status = 404,
             .code = "not_found",
             .detail = fmt::format("there is no {}; /openapi.json describes what there is",
                                   in_quotes(path_of(head.target)))};
   }
+  const std::string method = head.method == Method::other ? in_quotes(head.method_name)
+                                                          : std::string(name_of(head.method));
   return {.status = 405,
           .code = "method_not_allowed",
-          .detail = fmt::format("{} is not allowed here; allowed is {}", name_of(head.method),
-                                found.allow),
+          .detail = fmt::format("{} is not allowed here; allowed is {}", method, found.allow),
           .allow = found.allow};
 }
 
@@ -68,8 +81,15 @@ std::optional<Problem> not_json(const HttpRequest& head, const Route& route) {
 
 // A route whose body is optional checks the content type only once there is a body.
 std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
-  if (route.body == Body::none || route.body == Body::optional) return std::nullopt;
-  return not_json(head, route);
+  if (route.body == Body::none) return std::nullopt;
+  if (!head.content_encoding.empty() && lower(head.content_encoding) != "identity") {
+    return Problem{.status = 415,
+                   .code = "unsupported_media_type",
+                   .detail = fmt::format("the body is encoded as {}; send it as it is, without a "
+                                         "Content-Encoding",
+                                         in_quotes(head.content_encoding))};
+  }
+  return route.body == Body::optional ? std::nullopt : not_json(head, route);
 }
 
 bool takes_lines(const Route& route) {
@@ -98,9 +118,9 @@ std::optional<Problem> decode_path(const Match& found, std::array<std::string, 2
 bool is_foreign(const HttpRequest& head) {
   const bool has_key = !access::bearer_of(head.authorization).empty();
   if (head.origin.empty() || has_key || !head.requested_by.empty()) return false;
-  std::string_view origin = head.origin;
+  const std::string origin = lower(head.origin);
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return origin.substr(scheme.size()) != head.host;
+    if (origin.starts_with(scheme)) return origin.substr(scheme.size()) != lower(head.host);
   }
   return true;
 }
@@ -120,9 +140,9 @@ Problem not_ours() {
 
 // The owner of a domain name can point it at this machine; pages of that name then reach this
 // server as if it were their own. IP addresses and localhost cannot be pointed elsewhere like that.
-bool is_borrowed_name(std::string_view host) {
-  if (host.empty() || host.starts_with('[')) return false;
-  host = host.substr(0, host.find(':'));
+bool is_borrowed_name(std::string_view given) {
+  if (given.empty() || given.starts_with('[')) return false;
+  const std::string host = lower(given.substr(0, given.find(':')));
   if (host == "localhost" || host.ends_with(".localhost")) return false;
   return !std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }

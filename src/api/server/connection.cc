@@ -19,9 +19,11 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t small_room = 4 * 1024;     // what an idle connection holds
-constexpr std::size_t stream_room = 256 * 1024;  // the largest piece of a stream
-constexpr std::size_t body_progress = 4 * 1024;  // earns a body another limits.body
+constexpr std::size_t small_room = 4 * 1024;       // what an idle connection holds
+constexpr std::size_t stream_room = 256 * 1024;    // the largest piece of a stream
+constexpr std::size_t body_progress = 4 * 1024;    // earns a body another limits.body
+constexpr std::size_t write_progress = 64 * 1024;  // earns an answer another limits.write
+constexpr std::size_t loose_body = 1024 * 1024;    // from here on, room that is not used counts
 
 // A peer that vanishes without a word is noticed after two minutes.
 void keep_alive_probes(int socket) {
@@ -81,6 +83,10 @@ void Connection::close() {
   handle_ = {};
   stream_.reset();
   push_.reset();
+  out_ = {};
+  tail_ = {};
+  out_at_ = 0;
+  lane_->site().unread -= std::exchange(counted_, 0);
   lane_->remove(*this);
   lane_->dispatch([&] {
     try {
@@ -96,6 +102,7 @@ void Connection::drain() {
   const bool unasked = phase_ == Phase::idle || phase_ == Phase::handshake;
   if (unasked && inbox_.empty()) close();
   if (phase_ == Phase::pushing && !writing_ && push_->source->endless) piece_made({}, true);
+  if (phase_ == Phase::streaming) progress();
 }
 
 void Connection::expired() {
@@ -323,16 +330,36 @@ void Connection::transmit(std::string_view text, std::string body) {
     ensure(tail_.empty(), "a body was to be sent behind another one that waits");
     out_.append(text);
     tail_ = std::move(body);
-    return;
+    return count_unread();
   }
   const std::size_t written = write_now(text, body);
   if (phase_ == Phase::closed || written == text.size() + body.size()) return;
   const std::size_t of_text = std::min(written, text.size());
   out_.assign(text.substr(of_text));
+  out_at_ = written - of_text;
   tail_ = std::move(body);
-  tail_.erase(0, written - of_text);
-  out_at_ = 0;
-  wait_writable();
+  // A text that grew bit by bit has up to twice the room that it needs.
+  if (tail_.size() > loose_body && tail_.capacity() - tail_.size() > tail_.size() / 4) {
+    tail_ = std::string(tail_, std::exchange(out_at_, 0));
+  }
+  write_progress_ = 0;
+  count_unread();
+  if (phase_ != Phase::closed) wait_writable();
+}
+
+// Tells the site how much waits here. What all connections keep for peers that do not read is
+// bounded; the one that would go beyond that is closed.
+void Connection::count_unread() {
+  Site& site = lane_->site();
+  const std::size_t now = writing_ || unsent() > 0 ? out_.capacity() + tail_.capacity() : 0;
+  const std::size_t before = std::exchange(counted_, now);
+  if (now < before) {
+    site.unread -= before - now;
+  } else if (now > before) {
+    site.kept += now - before;
+    const std::uint64_t all = site.unread += now - before;
+    if (all > site.limits.unread && all != now) close();  // one answer alone may be larger
+  }
 }
 
 std::size_t Connection::write_now(std::string_view text, std::string_view body) {
@@ -387,13 +414,18 @@ void Connection::on_writable() {
   if (phase_ == Phase::closed) return;
   out_at_ += written;
   if (unsent() > 0) {
-    if (written > 0 && awaited_ == Awaited::write) lane_->await(*this, Awaited::write);
+    write_progress_ += written;
+    if (write_progress_ >= write_progress && awaited_ == Awaited::write) {
+      write_progress_ = 0;
+      lane_->await(*this, Awaited::write);
+    }
     return wait_writable();
   }
   writing_ = false;
   out_ = {};
   tail_ = {};
   out_at_ = 0;
+  count_unread();
   sent();
 }
 

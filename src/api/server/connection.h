@@ -100,6 +100,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void stream_step();
   void feed_piece();
   void piece_answered(const std::string& text);
+  void break_stream_off();
   void abort_stream(unsigned status, std::string_view detail);
   void begin_push(std::unique_ptr<PushStream> source);
   void ask_soon();
@@ -117,6 +118,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void on_writable();
   void sent();
   void leave();
+  void count_unread();
+  void give_up_answer(HttpResponse response);
   std::size_t unsent() const { return out_.size() + tail_.size() - out_at_; }
 
   void wait(boost::asio::socket_base::wait_type what, void (Connection::*then)());
@@ -160,6 +163,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::string out_;
   std::string tail_;
   std::size_t out_at_ = 0;
+  std::size_t counted_ = 0;         // bytes of these two that the site counts
+  std::size_t write_progress_ = 0;  // since the deadline was set
   std::move_only_function<void()> undelivered_;
 };
 

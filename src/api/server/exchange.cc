@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t stream_backlog = 1024 * 1024;  // unsent answers of a stream
 constexpr std::size_t copied_body = 64 * 1024;       // a larger one is sent from where it is
 constexpr std::size_t discarded_body = 64 * 1024;    // is read to keep a connection usable
+constexpr std::size_t small_answer = 256 * 1024;     // is sent even if many answers are unread
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
 // The right to answer once: a request, or a piece of a stream. Small enough to live inside a
@@ -213,6 +214,7 @@ void Connection::stream_step() {
     }
   }
   if (!stream.piece.empty() || parser_.done()) return feed_piece();
+  if (lane_->site().draining) return break_stream_off();
   if (!ended_) return read();
   abort_stream(400, "the connection ended before the body of the request did");
 }
@@ -256,8 +258,21 @@ void Connection::piece_answered(const std::string& text) {
   }
   transmit(out);
   if (phase_ == Phase::closed) return;
+  if (phase_ == Phase::streaming && lane_->site().draining) return break_stream_off();
   lane_->await(*this, writing_ ? Awaited::write : Awaited::body);
   if (phase_ == Phase::sending && !writing_) return sent();
+  progress();
+}
+
+// The listener leaves. What has come is answered; the peer sees that the answer has no end.
+void Connection::break_stream_off() {
+  if (!stream_->head_sent) return abort_stream(503, "the server is stopping");
+  keep_ = false;
+  peer_closes_ = false;
+  phase_ = Phase::sending;
+  stream_.reset();
+  lane_->await(*this, Awaited::write);
+  if (!writing_) return sent();
   progress();
 }
 
@@ -339,7 +354,25 @@ void Connection::fail(unsigned status, std::string_view detail) {
   respond(std::move(response));
 }
 
+// The peer is told to ask again, instead of an answer that might wait for long in memory.
+void Connection::give_up_answer(HttpResponse response) {
+  lane_->dispatch([&] {
+    try {
+      undeliver(std::move(response));
+    } catch (...) {
+      lane_->site().log(LogLevel::error, "giving an answer up threw: " + thrown());
+    }
+  });
+  if (phase_ == Phase::closed) return;
+  respond(lane_->site().handler.problem(
+      503, "too many large answers wait for clients that read slowly; try again later"));
+}
+
 void Connection::respond(HttpResponse response) {
+  if (response.body.size() > small_answer && !bodiless_ &&
+      !lane_->site().has_room(response.body.size())) {
+    return give_up_answer(std::move(response));
+  }
   undelivered_ = std::move(response.undelivered);
   if (asks_to_close(response.headers) || lane_->site().draining) keep_ = false;
   const bool pushed = response.push != nullptr;

@@ -23,11 +23,13 @@ struct Peer {
 
 struct HttpRequest {
   Method method = Method::get;
-  std::string target = {};  // as it was sent: /v1/tasks?limit=5
+  std::string method_name = {};  // of Method::other
+  std::string target = {};       // /v1/tasks?limit=5; what stood before the path is in `host`
   // The headers that mean something to us; empty where they are missing.
   std::string host = {};
   std::string origin = {};  // of the web page that asks, if one does
   std::string content_type = {};
+  std::string content_encoding = {};
   std::string accept = {};
   std::string authorization = {};
   std::string idempotency_key = {};

@@ -21,8 +21,8 @@ constexpr auto watch_after = std::chrono::milliseconds(5);
 
 // How late the lane may notice that a limit has passed: an eighth of the shortest, within reason.
 std::chrono::milliseconds tick_for(const ListenerLimits& limits) {
-  const Duration shortest = std::min(
-      {limits.idle, limits.header, limits.body, limits.write, limits.handshake, limits.linger});
+  const Duration shortest = std::min({limits.idle, limits.header, limits.body, limits.write,
+                                      limits.handshake, limits.linger, limits.leaving});
   return std::clamp<Duration>(shortest / 8, std::chrono::milliseconds(5),
                               std::chrono::milliseconds(250));
 }
@@ -166,17 +166,18 @@ void Lane::gone() {
 
 Duration Lane::limit_of(Awaited what) const {
   const ListenerLimits& limits = site_->limits;
+  const Duration most = shortened_ ? limits.leaving : Duration::max();
   switch (what) {
     case Awaited::idle:
       return limits.idle;
     case Awaited::header:
-      return limits.header;
+      return std::min(limits.header, most);
     case Awaited::body:
-      return limits.body;
+      return std::min(limits.body, most);
     case Awaited::write:
-      return limits.write;
+      return std::min(limits.write, most);
     case Awaited::handshake:
-      return limits.handshake;
+      return std::min(limits.handshake, most);
     case Awaited::linger:
       return limits.linger;
     case Awaited::nothing:
@@ -213,8 +214,19 @@ void Lane::tick() {
   });
 }
 
+void Lane::shorten_deadlines() {
+  if (std::exchange(shortened_, true)) return;
+  for (const Awaited what : {Awaited::header, Awaited::body, Awaited::write, Awaited::handshake}) {
+    const auto until = site_->clock.steady() + limit_of(what);
+    for (const std::shared_ptr<Connection>& each : connections_[static_cast<std::size_t>(what)]) {
+      each->deadline_ = std::min(each->deadline_, until);
+    }
+  }
+}
+
 void Lane::drain() {
   boost::asio::post(io_, [this] {
+    shorten_deadlines();
     std::vector<std::shared_ptr<Connection>> all;
     for (const Connections& list : connections_) all.insert(all.end(), list.begin(), list.end());
     for (const std::shared_ptr<Connection>& connection : all) {

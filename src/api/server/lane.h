@@ -40,7 +40,16 @@ struct Site {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> unread = 0;  // bytes of answers that wait for their peers
+  std::atomic<std::uint64_t> kept = 0;    // the same, ever
   std::atomic<bool> draining = false;
+
+  // Whether a large answer may be sent although its peer might not read it. A quarter of the memory
+  // is left to small answers. One large answer is let through in any case.
+  bool has_room(std::size_t bytes) const {
+    const std::uint64_t now = unread;
+    return now == 0 || now + bytes <= limits.unread / 4 * 3;
+  }
 
   // Signalled when the last connection is gone.
   Mutex mutex;
@@ -156,6 +165,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   void resume(std::vector<std::shared_ptr<Connection>>& list, void (Connection::*how)()) noexcept;
   void tick();
   void close_all();
+  // From now on the peers have limits.leaving. The lists stay in the order of their deadlines.
+  void shorten_deadlines();
   Duration limit_of(Awaited what) const;
 
   std::shared_ptr<Site> site_;
@@ -165,6 +176,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Timer watch_timer_;
   std::chrono::milliseconds tick_every_;
   bool stopping_ = false;
+  bool shortened_ = false;  // the deadlines are those of draining
 
   // By what the connections wait for; each list is ordered by deadline.
   std::array<Connections, awaited_count> connections_;

@@ -172,6 +172,57 @@ TEST_F(LeavingTest, draining_answers_what_is_under_way_and_closes_the_rest) {
   EXPECT_THAT(closed_, SizeIs(3));
 }
 
+TEST_F(LeavingTest, draining_does_not_wait_long_for_what_peers_leave_unfinished) {
+  serve();
+  Client head = connect();
+  head.send("POST /a HT");
+  Client body = connect();
+  body.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab");
+  Client unread = connect();
+  unread.shrink_window();
+  unread.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_FALSE(unread.read_until("\r\n\r\n").empty());
+  ASSERT_EQ(connect().ask(get_a).status, 200U);  // so all before it has been read
+  EXPECT_FALSE(listener_->drain(0ms));
+  clock_.advance(1s);
+  EXPECT_FALSE(listener_->drain(50ms));
+  EXPECT_EQ(undelivered_count(), 0U);
+  clock_.advance(2s);
+  EXPECT_EQ(head.reply().status, 408U);
+  EXPECT_EQ(body.reply().status, 408U);
+  head.close();
+  body.close();
+  EXPECT_TRUE(listener_->drain(10s));
+  EXPECT_EQ(undelivered_count(), 1U);
+}
+
+TEST_F(LeavingTest, draining_ends_streams_after_what_has_come) {
+  serve();
+  const std::string head = "POST /stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  Client begun = connect();
+  begun.send(head + "3\r\none\r\n");
+  Piece piece = next_piece();
+  EXPECT_FALSE(listener_->drain(0ms));
+  begun.send("3\r\ntwo\r\n");
+  piece.done("1 is put\n");
+  EXPECT_FALSE(begun.read_until("1 is put\n\r\n").empty());
+  EXPECT_TRUE(begun.ends()) << "and the last chunk is missing, so the peer sees that it ends early";
+  begun.close();
+  EXPECT_TRUE(listener_->drain(10s));
+  EXPECT_EQ(locked([this] { return pieces_.size(); }), 0U);
+}
+
+TEST_F(LeavingTest, draining_refuses_a_stream_of_which_nothing_has_come) {
+  serve();
+  Client silent = connect();
+  silent.send("POST /stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+  ASSERT_EQ(connect().ask(get_a).status, 200U);
+  EXPECT_FALSE(listener_->drain(0ms));
+  EXPECT_EQ(silent.reply().status, 503U);
+  silent.close();
+  EXPECT_TRUE(listener_->drain(10s));
+}
+
 TEST_F(LeavingTest, stopping_does_not_wait_for_peers) {
   serve({}, {}, 2);
   std::vector<Client> clients;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -29,8 +30,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// So many connections over the limit are told so; further ones are closed without a word.
-constexpr std::uint64_t refused_at_once = 256;
 constexpr auto accept_back_off = std::chrono::milliseconds(100);
 
 Result<tcp::endpoint> resolve(asio::io_context& io, const std::string& name, std::uint16_t port) {
@@ -82,7 +81,9 @@ class Listener::Engine {
     return {.open = site_->open,
             .accepted = site_->accepted,
             .refused = site_->refused,
-            .requests = site_->requests};
+            .requests = site_->requests,
+            .unread = site_->unread,
+            .kept = site_->kept};
   }
 
   Result<void> reload_tls() {
@@ -165,7 +166,7 @@ class Listener::Engine {
       const std::uint64_t open = site_->open++;
       const bool refused = open >= options_.limits.connections;
       if (refused) ++site_->refused;
-      if (open >= options_.limits.connections + refused_at_once) {
+      if (open >= options_.limits.connections + options_.limits.refusals) {
         --site_->open;
       } else {
         lane.adopt(std::move(socket), tls(), refused);
@@ -253,6 +254,19 @@ Result<std::uint64_t> raise_open_files() {
   }
   return fail(ErrorCode::unavailable,
               fmt::format("cannot raise the limit of open files: {}", std::strerror(errno)));
+}
+
+std::uint64_t most_open_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
+void fit_into_files(ListenerLimits& limits, std::uint64_t files, std::uint64_t reserved) {
+  const std::uint64_t room = files - std::min(reserved, files / 2);
+  if (limits.connections < room && limits.refusals <= room - limits.connections) return;
+  limits.refusals = std::min<std::uint64_t>(limits.refusals, room / 8);
+  const std::uint64_t most = std::max<std::uint64_t>(room - limits.refusals, 1);
+  limits.connections = std::min<std::uint64_t>(limits.connections, most);
 }
 
 }  // namespace millrace::api

@@ -26,14 +26,18 @@
 namespace millrace::api {
 
 struct ListenerLimits {
-  std::size_t header_bytes = 16 * 1024;           // more is answered 431
-  std::size_t connections = 20'000;               // more are answered 503
-  Duration idle = std::chrono::seconds(75);       // between requests, and before the first
-  Duration header = std::chrono::seconds(10);     // from the first byte of a head to its last
-  Duration body = std::chrono::seconds(30);       // for each 4 KiB of a body, or what is left of it
-  Duration write = std::chrono::seconds(30);      // without the peer taking a byte
+  std::size_t header_bytes = 16 * 1024;  // more is answered 431
+  std::size_t connections = 20'000;      // more are answered 503
+  std::size_t refusals = 256;            // at once; even more are closed without a word
+  std::size_t unread = std::size_t{256}
+                       << 20U;                 // bytes of answers that peers have not read, of all
+  Duration idle = std::chrono::seconds(75);    // between requests, and before the first
+  Duration header = std::chrono::seconds(10);  // from the first byte of a head to its last
+  Duration body = std::chrono::seconds(30);    // for each 4 KiB of a body, or what is left of it
+  Duration write = std::chrono::seconds(30);   // for each 64 KiB of an answer, or what is left
   Duration handshake = std::chrono::seconds(10);  // of TLS
   Duration linger = std::chrono::seconds(2);      // for the peer to read a last answer and leave
+  Duration leaving = std::chrono::seconds(2);  // while draining: the most of all but idle, linger
 };
 
 struct ListenerOptions {
@@ -49,6 +53,8 @@ struct ListenerCounts {
   std::uint64_t accepted = 0;  // connections, ever
   std::uint64_t refused = 0;   // connections over the limit, ever
   std::uint64_t requests = 0;  // ever
+  std::uint64_t unread = 0;    // bytes of answers that wait for their peers, now
+  std::uint64_t kept = 0;      // bytes of answers that had to wait, ever
 };
 
 class Listener {
@@ -69,8 +75,9 @@ class Listener {
   // In this order, and not from the handler's functions. None of the handler's functions runs once
   // stop() has returned; a Respond that is called later calls its response's `undelivered`.
   void stop_accepting();
-  // Closes idle connections at once and the others after their next answer. Returns whether all
-  // were gone in time.
+  // Closes idle connections at once and the others after their next answer; a stream of lines ends
+  // after the lines that have come. A peer that keeps the listener waiting has limits.leaving.
+  // Returns whether all were gone in time.
   bool drain(Duration most);
   void stop();
 
@@ -82,5 +89,11 @@ class Listener {
 
 // Lets this process have as many open files as the system allows it, and says how many.
 Result<std::uint64_t> raise_open_files();
+// How many open files this process may have.
+std::uint64_t most_open_files();
+
+// Makes `limits` fit into `files` open files of which `reserved` are for other things, at most half
+// of them: a peer that only connects must not take the files that the store needs.
+void fit_into_files(ListenerLimits& limits, std::uint64_t files, std::uint64_t reserved);
 
 }  // namespace millrace::api

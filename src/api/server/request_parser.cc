@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
@@ -73,11 +74,31 @@ class Grammar final : public http::basic_parser<true> {
     fail(413, fmt::format("the body may have {} bytes at most here", most), ec);
   }
 
-  void on_request_impl(http::verb verb, string_view, string_view target, int version,
-                       error_code&) override {
+  void on_request_impl(http::verb verb, string_view name, string_view target, int version,
+                       error_code& ec) override {
     request.method = method_of(verb);
+    if (request.method == Method::other) request.method_name.assign(name.data(), name.size());
     request.target.assign(target.data(), target.size());
     http11 = version >= 11;
+    take_authority(ec);
+  }
+
+  // http://host/path, as clients ask a proxy: its host counts instead of the Host header (RFC 9112,
+  // 3.2.2).
+  void take_authority(error_code& ec) {
+    const std::string_view target = request.target;
+    const std::size_t scheme = target.find("://");
+    if (target.starts_with('/') || scheme == target.npos) return;
+    const string_view name(target.data(), scheme);
+    const std::size_t begin = scheme + 3;
+    const std::size_t end = std::min(target.find_first_of("/?", begin), target.size());
+    authority_ = target.substr(begin, end - begin);
+    if ((!beast::iequals(name, "http") && !beast::iequals(name, "https")) || authority_.empty() ||
+        authority_.find('@') != authority_.npos) {
+      return fail(400, "the target of a request is a path, or http://host/path", ec);
+    }
+    request.target.erase(0, end);
+    if (!request.target.starts_with('/')) request.target.insert(0, "/");
   }
   void on_response_impl(int, string_view, int, error_code&) override {}
 
@@ -93,6 +114,8 @@ class Grammar final : public http::basic_parser<true> {
         return keep(request.origin);
       case http::field::content_type:
         return keep(request.content_type);
+      case http::field::content_encoding:
+        return keep(request.content_encoding);
       case http::field::accept:
         return keep(request.accept);
       case http::field::accept_encoding:
@@ -132,6 +155,7 @@ class Grammar final : public http::basic_parser<true> {
   void on_header_impl(error_code& ec) override {
     in_trailer_ = true;
     if (http11 && hosts_ == 0) fail(400, "a request of HTTP/1.1 needs a Host header", ec);
+    if (!authority_.empty()) request.host = authority_;
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
 
@@ -154,6 +178,7 @@ class Grammar final : public http::basic_parser<true> {
   void on_finish_impl(error_code&) override {}
 
   unsigned hosts_ = 0;
+  std::string authority_;  // of the target
   bool in_trailer_ = false;
 };
 

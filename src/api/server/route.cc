@@ -98,13 +98,16 @@ constexpr auto table = std::to_array<Route>({
 struct Pattern {
   Segments segments = {};
   const Route* route = nullptr;
+  bool literal = false;  // without {…}
 };
 
 const auto& patterns() {
   static const auto all = [] {
     std::array<Pattern, table.size()> cut{};
     for (std::size_t i = 0; i < table.size(); ++i) {
-      cut[i] = {.segments = segments_of(table[i].pattern), .route = &table[i]};
+      cut[i] = {.segments = segments_of(table[i].pattern),
+                .route = &table[i],
+                .literal = !table[i].pattern.contains('{')};
     }
     return cut;
   }();
@@ -127,6 +130,14 @@ bool fits(const Segments& pattern, const Segments& path, Match& found) {
   return true;
 }
 
+// A path that is spelled out in the table is no value of {…}: /v1/tasks/actions is not a task.
+bool is_literal(const Segments& path) {
+  Match ignored;
+  return std::ranges::any_of(patterns(), [&](const Pattern& pattern) {
+    return pattern.literal && fits(pattern.segments, path, ignored);
+  });
+}
+
 }  // namespace
 
 std::span<const Route> routes() {
@@ -146,6 +157,7 @@ Match match(Method method, std::string_view path) {
   const Method wanted = method == head ? get : method;
   for (const Pattern& pattern : patterns()) {
     if (!fits(pattern.segments, segments, found)) continue;
+    if (!pattern.literal && is_literal(segments)) continue;
     if (pattern.route->method == wanted) {
       found.route = pattern.route;
       found.allow.clear();

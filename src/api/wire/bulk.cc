@@ -43,7 +43,7 @@ void fields(A<BulkWords> auto& of, auto& visit) {
   visit("id", of.request.id), visit("action", required(of.request.action));
   visit("filter", required(of.filter)), visit("priority", of.priority);
   visit("to", of.request.to), visit("reason", of.request.reason);
-  visit("dry_run", of.request.dry_run);
+  visit("dry_run", not_null(of.request.dry_run));  // a mistake must not become the real thing
 }
 
 // As they are stored and shown.

@@ -46,6 +46,7 @@ TEST(WireBulk, a_bad_request_is_refused_by_its_field) {
     return read ? "good" : read.error().field;
   };
   EXPECT_EQ(field_of(R"({"filter":{"queue":"q"}})"), "action");
+  EXPECT_EQ(field_of(R"({"action":"remove","filter":{"queue":"q"},"dry_run":null})"), "dry_run");
   EXPECT_EQ(field_of(R"({"action":"burn","filter":{"queue":"q"}})"), "action");
   EXPECT_EQ(field_of(R"({"action":"cancel"})"), "filter");
   EXPECT_EQ(field_of(R"({"action":"cancel","filter":[]})"), "filter");

@@ -36,6 +36,16 @@ Required<T> required(T& field) {
   return {field};
 }
 
+// A reader refuses null, which would otherwise mean the same as nothing.
+template <class T>
+struct NotNull {
+  T& field;
+};
+template <class T>
+NotNull<T> not_null(T& field) {
+  return {field};
+}
+
 // Bits that are written as a list of names.
 template <class T>
 struct EventNames {

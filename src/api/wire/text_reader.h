@@ -155,6 +155,12 @@ class KeyReader {
     if (begin(place)) read_field(field);
   }
   template <class T>
+  void found(unsigned place, NotNull<T>& field) {
+    if (in_.peek() != 'n') return found(place, field.field);
+    match(place);
+    in_.refuse_next(at_, "true or false");
+  }
+  template <class T>
   void found_bytes(unsigned place, T& field) {
     if constexpr (std::is_same_v<T, std::string>) {
       if (begin(place)) read_base64(in_, field, at_);
