@@ -394,11 +394,11 @@ Result<void> JournalStore::remove_schedule(std::string_view name, TimePoint now)
 
 // ---- Reads ------------------------------------------------------------------------------------
 
-Result<std::vector<Overdue>> JournalStore::due(TimePoint now, std::size_t limit) {
+Result<std::vector<Overdue>> JournalStore::due(TimePoint now, const DueRequest& request) {
   saw(now);
   if (auto good = check_failed(); !good) return std::unexpected(std::move(good.error()));
   // What is overdue must be settled, and without its bytes it cannot be.
-  return guarded([&] { return machine_->due(now, limit); });
+  return guarded([&] { return machine_->due(now, request); });
 }
 
 Result<std::vector<Result<Task>>> JournalStore::find(std::span<const TaskRef> tasks, Parts parts) {
