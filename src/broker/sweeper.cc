@@ -117,12 +117,13 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
 void Sweeper::log_set_back(TimePoint now) const {
   const Duration by = guard_.set_back();
   if (by == Duration::zero()) return;
-  books_.log()(LogLevel::warning,
-               fmt::format("the clock was set back by {} s to {}: what is ready stays ready; delays, "
-                           "retries, schedules and retention wait until the clock reaches their "
-                           "moments again",
-                           std::chrono::floor<std::chrono::seconds>(by).count(), format_time(now)),
-               {{"ms", by.count()}});
+  books_.log()(
+      LogLevel::warning,
+      fmt::format("the clock was set back by {} s to {}: what is ready stays ready; delays, "
+                  "retries, schedules and retention wait until the clock reaches their "
+                  "moments again",
+                  std::chrono::floor<std::chrono::seconds>(by).count(), format_time(now)),
+      {{"ms", by.count()}});
 }
 
 // Another process extended, settled, changed or removed it at the last moment, which is not worth a

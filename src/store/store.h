@@ -78,9 +78,10 @@ class Writer {
   // (9 first; plus one for each `ageing` waited, at most 9), ready moment, number; due whether
   // promoted or not. A task that is `queued` is due although its ready moment is after `now`: it
   // was ready when it was queued, and the clock has been set back since. Never a task whose
-  // start_by is before `now`, whether due() has shown it or not. Nothing from a queue that is inactive, paused or being removed; never above
-  // max_concurrent or process_rate. Every lease gets a new token. A take ends early with the task
-  // that brings its payloads to 16 MiB or more, so that an answer fits into memory.
+  // start_by is before `now`, whether due() has shown it or not. Nothing from a queue that is
+  // inactive, paused or being removed; never above max_concurrent or process_rate. Every lease gets
+  // a new token. A take ends early with the task that brings its payloads to 16 MiB or more, so
+  // that an answer fits into memory.
   virtual Result<WorkResult> work(std::span<const Settlement> settlements,
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, TimePoint now) = 0;
@@ -94,9 +95,10 @@ class Writer {
 
   // ---- Upkeep ----------------------------------------------------------------------------------
 
-  // Leases past their end and waiting tasks whose start_by has come, earliest first, at most `limit`
-  // (1 to 1,000). Changes nothing: the broker decides and settles. Where leases are not asked for,
-  // those that may not be lost yet take no place: they hide no start_by, however many they are.
+  // Leases past their end and waiting tasks whose start_by has come, earliest first, at most
+  // `limit` (1 to 1,000). Changes nothing: the broker decides and settles. Where leases are not
+  // asked for, those that may not be lost yet take no place: they hide no start_by, however many
+  // they are.
   virtual Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) = 0;
 
   // Promotes due tasks, lifts pauses and drains that ended, ends unique windows and memos, prunes

@@ -43,8 +43,7 @@ class TwoFaults : public ::testing::Test {
   // Works on what exists until the store refuses that as well.
   void use_up(Store& store) {
     for (int i = 0; i < 2000; ++i) {
-      const TaskUpdate note{.id = acknowledged_.front(),
-                            .delivery_attempt = std::string(900, 's')};
+      const TaskUpdate note{.id = acknowledged_.front(), .delivery_attempt = std::string(900, 's')};
       if (!store.update({&note, 1}, t0) || !store.flush()) return;
     }
   }
@@ -115,8 +114,9 @@ TEST_F(TwoFaults, a_segment_is_removed_only_when_the_name_that_makes_it_unneeded
       SCOPED_TRACE("sync of names " + std::to_string(sync) + ", then call " + std::to_string(call));
       SimDisk machine;
       const auto open = [&] {
-        return open_journal(machine.attach(),
-                            {.sync = SyncMode::none, .segment_size = 8U << 10U, .hash_seed = ++boots_});
+        return open_journal(
+            machine.attach(),
+            {.sync = SyncMode::none, .segment_size = 8U << 10U, .hash_seed = ++boots_});
       };
       machine.plan_failure(DiskCall::sync_directory, 2 + sync, ErrorCode::unavailable);
       if (auto store = open()) churn(**store);

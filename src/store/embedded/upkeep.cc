@@ -207,7 +207,7 @@ void queue_running_again(State& state) {
     Slot& slot = state.slot(at);
     slot.state = state_after(slot.state, Event::give_back);
     slot.moment = no_moment;
-    slot.token = 0;  // the worker that had it settles nothing
+    slot.token = 0;             // the worker that had it settles nothing
     slot.has_start_by = false;  // it ran
     state.store(at, slot.updated_at);
   }

@@ -81,8 +81,8 @@ PostgresStore::Answer<std::vector<Overdue>> PostgresStore::due(Connection& conne
   batch.add(sql::version);
   const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
   if (request.leases) {
-    batch.add(sql::DueLeases{
-        .now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
+    batch.add(
+        sql::DueLeases{.now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
   }
   auto answer = connection.commit(batch.statements());
   if (!answer) {

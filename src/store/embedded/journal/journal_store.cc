@@ -172,8 +172,7 @@ Result<void> JournalStore::remove_unneeded(const Opened& opened) {
 
 Result<void> JournalStore::note_last(std::uint64_t end) {
   return write_last_segment(
-      *disk_,
-      {.segment = log_.end().segment, .size = options_.segment_size, .end = end});
+      *disk_, {.segment = log_.end().segment, .size = options_.segment_size, .end = end});
 }
 
 // No blob of the state lies before the segment that the log begins with.

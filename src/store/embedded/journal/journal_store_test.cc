@@ -290,8 +290,9 @@ TEST_F(JournalTest, a_last_segment_that_was_cut_off_is_refused_with_its_name) {
       EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
       EXPECT_THAT(refused.error().message,
                   HasSubstr(std::filesystem::path(last).filename().string() + " at offset " +
-                            std::to_string(left) + ": the file ends there, and segments of this "
-                                                   "journal have 65536 bytes"));
+                            std::to_string(left) +
+                            ": the file ends there, and segments of this "
+                            "journal have 65536 bytes"));
       EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::corrupt);
       std::filesystem::rename(path_ + "-last", last);
     }

@@ -70,11 +70,12 @@ Result<LastSegment> load_last_segment(Disk& disk, std::uint64_t size) {
   if (!got) return std::unexpected(got.error());
   const auto last = size <= most ? read_last_segment(text.substr(0, *got)) : std::nullopt;
   if (last) return *last;
-  return fail(ErrorCode::corrupt,
-              fmt::format("{}/{} at offset 0: the file is damaged. It says which segment is the last, "
-                          "and holds no tasks. Compare the segments with a copy or run verify on "
-                          "one, then remove this file and open the journal again",
-                          disk.path(), last_segment_file));
+  return fail(
+      ErrorCode::corrupt,
+      fmt::format("{}/{} at offset 0: the file is damaged. It says which segment is the last, "
+                  "and holds no tasks. Compare the segments with a copy or run verify on "
+                  "one, then remove this file and open the journal again",
+                  disk.path(), last_segment_file));
 }
 
 }  // namespace millrace::embedded

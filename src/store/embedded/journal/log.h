@@ -130,8 +130,8 @@ class Log {
   std::optional<Disk::File> file_ GUARDED_BY(flushing_);
   std::uint64_t file_segment_ GUARDED_BY(flushing_) = 0;  // whose file that is
   std::size_t kept_spares_ GUARDED_BY(flushing_) = 0;     // that no segment of this process gets
-  bool unsynced_ GUARDED_BY(flushing_) = false;        // bytes of file_
-  bool unsynced_names_ GUARDED_BY(flushing_) = false;  // the directory
+  bool unsynced_ GUARDED_BY(flushing_) = false;           // bytes of file_
+  bool unsynced_names_ GUARDED_BY(flushing_) = false;     // the directory
   std::uint64_t written_sequence_ GUARDED_BY(flushing_) = 0;
   std::uint64_t durable_sequence_ GUARDED_BY(flushing_) = 0;
   // Segments below may go once this is durable.

@@ -83,8 +83,8 @@ class Opening {
 };
 
 Result<Opened> Opening::run() {
-  for (auto step :
-       {&Opening::list, &Opening::check_last, &Opening::read_begins, &Opening::find_needed, &Opening::find_ends}) {
+  for (auto step : {&Opening::list, &Opening::check_last, &Opening::read_begins,
+                    &Opening::find_needed, &Opening::find_ends}) {
     if (auto done = (this->*step)(); !done) return std::unexpected(done.error());
   }
   for (const auto& [number, file] : files_) {
@@ -235,8 +235,7 @@ Result<void> Opening::check_barely_begun() {
     if (!bytes) return std::unexpected(bytes.error());
     const BadGroup first{.sequence = sequence_.value_or(0) + 1, .exact = sequence_.has_value()};
     const bool was_begun = opened_.last && number <= opened_.last->segment;
-    if (was_begun || number != sizes_.rbegin()->first ||
-        was_durable(*bytes, {number, 0}, first)) {
+    if (was_begun || number != sizes_.rbegin()->first || was_durable(*bytes, {number, 0}, first)) {
       return corrupt({number, 0}, "the beginning of the file is damaged");
     }
     opened_.unneeded.push_back(segment_name(number));
@@ -321,8 +320,8 @@ Result<void> Opening::end_of_log(std::string_view left, const Position& at, std:
     return corrupt(at, "the group there is damaged");
   const auto& last = opened_.last;
   if (last && last->segment == at.segment && at.offset < last->end) {
-    return corrupt(at, fmt::format("the group there is damaged: the log was closed at offset {}",
-                                   last->end));
+    return corrupt(
+        at, fmt::format("the group there is damaged: the log was closed at offset {}", last->end));
   }
   if (begins_group(left, next)) opened_.cut += std::min(group_size(left), left.size());
   written_ = at;
