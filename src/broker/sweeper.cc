@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/decide.h"
-#include "core/limits.h"
 #include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
