@@ -129,7 +129,8 @@ class Gates {
   }
 
   std::optional<Explanation> not_due() const {
-    if (task_.start <= now_) return std::nullopt;
+    // What is queued is due, also where the clock was set back since.
+    if (task_.start <= now_ || task_.state == TaskState::queued) return std::nullopt;
     const std::string when = moment_text(task_.start, now_);
     auto closed = at(Gate::not_due,
                      task_.state == TaskState::retrying

@@ -36,6 +36,18 @@ TEST(Parked, a_take_that_finds_nothing_waits_and_shares_the_round_of_the_put_tha
   EXPECT_TRUE(d.rounds->idle());
 }
 
+TEST(Parked, a_put_whose_start_by_has_passed_is_given_to_no_take_that_waits) {
+  RoundsDriver d;
+  const auto take = d.take(1, 1h);
+  d.round();
+  d.put(2, {task("q", {.start_by = t0 - 1ms})});
+  d.round();
+  EXPECT_FALSE(take.answered());
+  d.put(3, {task("q", {.start_by = t0 + 1s})});
+  d.round();
+  EXPECT_THAT(leases_of(take), SizeIs(1));
+}
+
 TEST(Parked, a_take_that_may_not_wait_is_answered_empty) {
   RoundsDriver d;
   const auto take = d.take(1);

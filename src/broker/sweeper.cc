@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/decide.h"
-#include "core/limits.h"
+#include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "store/store.h"
@@ -24,13 +24,6 @@ constexpr std::size_t advance_step = 1000;
 constexpr std::size_t shared_advance_step = 5000;
 constexpr std::size_t settle_step = 500;
 
-// The worker was part of a process that is gone: the store, when it was opened, set the lease's end
-// to its start.
-bool died_with_its_process(const Overdue& overdue) {
-  const auto* lost = std::get_if<Lost>(&overdue.expect);
-  return lost != nullptr && lost->until <= overdue.lease.started_at;
-}
-
 }  // namespace
 
 LossGuard::LossGuard(Clock& clock)
@@ -44,6 +37,8 @@ bool LossGuard::may_lose() {
   if (std::chrono::abs(shown - passed) > disagreement || passed > standstill) {
     calm_from_ = steady + calm;
   }
+  const auto behind = std::chrono::duration_cast<Duration>(passed - shown);
+  set_back_ = behind > disagreement ? behind : Duration::zero();
   return steady >= calm_from_;
 }
 
@@ -91,15 +86,13 @@ Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoi
 Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   const std::size_t step = std::min(settle_step, books_.traits.batch);
   const bool may_lose = jumps_ || guard_.may_lose();
-  // The store also returns leases that may not be lost yet; they must not hide what may be settled.
-  const auto due = store.due(now, may_lose ? step : limits::max_due);
+  if (!jumps_) log_set_back(now);
+  // Leases that may not be lost yet must not hide what may be settled, however many there are.
+  const auto due = store.due(now, {.limit = step, .leases = may_lose});
   if (!due) return std::unexpected(due.error());
   std::vector<const Overdue*> ended;
   std::vector<Settlement> settlements;
   for (const Overdue& overdue : *due) {
-    const bool lease = std::holds_alternative<Lost>(overdue.expect);
-    if (lease && !may_lose && !died_with_its_process(overdue)) continue;
-    if (ended.size() == step) break;
     auto decided = decide(store, overdue, now);
     if (!decided) return std::unexpected(std::move(decided.error()));
     settlements.push_back(std::move(*decided));
@@ -117,6 +110,19 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
     note(*ended[i], settlements[i], *settled, now);
   }
   return changed && ended.size() == step;
+}
+
+// Tasks that wait for a moment wait longer by this much, and nothing else tells an operator why.
+void Sweeper::log_set_back(TimePoint now) const {
+  const Duration by = guard_.set_back();
+  if (by == Duration::zero()) return;
+  books_.log()(
+      LogLevel::warning,
+      fmt::format("the clock was set back by {} s to {}: what is ready stays ready; delays, "
+                  "retries, schedules and retention wait until the clock reaches their "
+                  "moments again",
+                  std::chrono::floor<std::chrono::seconds>(by).count(), format_time(now)),
+      {{"ms", by.count()}});
 }
 
 // Another process extended, settled, changed or removed it at the last moment, which is not worth a

@@ -27,12 +27,15 @@ class LossGuard {
   explicit LossGuard(Clock& clock);
   // To be called about once per second, as long as the store is there.
   bool may_lose();
+  // By how much the clock was set back before the last call of may_lose(); zero: it was not.
+  Duration set_back() const { return set_back_; }
 
  private:
   Clock& clock_;
   TimePoint wall_;
   std::chrono::nanoseconds steady_;
   std::chrono::nanoseconds calm_from_;
+  Duration set_back_{};
 };
 
 class Sweeper final : public Service {
@@ -52,6 +55,7 @@ class Sweeper final : public Service {
   // Settles what is overdue; true if more may be.
   Result<bool> settle_overdue(Store& store, TimePoint now);
   void refused(const Overdue& overdue, const Error& error);
+  void log_set_back(TimePoint now) const;
   void note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,
             TimePoint now);
   Result<Settlement> decide(Store& store, const Overdue& overdue, TimePoint now);

@@ -111,6 +111,27 @@ TEST_F(SweeperTest, nothing_is_lost_for_30_seconds_after_a_standstill) {
   EXPECT_EQ(driver_.state_of(put.id), TaskState::queued);
 }
 
+TEST_F(SweeperTest, a_clock_that_was_set_back_is_logged_once) {
+  LogLines lines;
+  Books books({.log = lines.log(LogLevel::warning)}, store_->traits(), t0);
+  Sweeper sweeper(clock_, books, false);
+  const auto live_on = [&] {
+    for (int second = 0; second < 5; ++second) {
+      clock_.advance(1s);
+      must(sweeper.run_once(*store_, clock_.now()));
+    }
+  };
+  live_on();
+  EXPECT_THAT(lines.lines(), IsEmpty());
+  clock_.set(clock_.now() - 1h);
+  live_on();
+  ASSERT_THAT(lines.lines(), SizeIs(1));
+  EXPECT_THAT(lines.lines().front(), ::testing::StartsWith("the clock was set back by 3600 s to "));
+  clock_.set(clock_.now() + 1h);
+  live_on();
+  EXPECT_THAT(lines.lines(), SizeIs(1));
+}
+
 TEST_F(SweeperTest, a_small_disagreement_of_the_clocks_is_none) {
   driver_.make_queue("q");
   live(31s);
@@ -129,16 +150,32 @@ TEST_F(SweeperTest, start_by_is_not_held_back) {
   EXPECT_EQ(driver_.find(put.id).error->code, "expired");
 }
 
+TEST_F(SweeperTest, leases_that_may_not_be_lost_yet_hide_no_start_by) {
+  driver_.make_queue({.name = "q", .id = fresh_uuid(), .lease = 1s});
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 1000; ++i) tasks.push_back(task("q"));
+  driver_.put_all(tasks);
+  driver_.take("q");
+  driver_.put(task("q"));
+  driver_.take_one("q");
+  const Put put = driver_.put(task("q", {.start_by = t0 + 5s}));
+  live(6s);
+  EXPECT_EQ(driver_.counts("q").of(TaskState::processing), 1001U);
+  EXPECT_EQ(driver_.find(put.id).error->code, "expired");
+}
+
 // What a newly opened store says about the workers of the process before.
 class OpenedStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   std::vector<Settlement> settled;
 
-  Result<std::vector<Overdue>> due(TimePoint, std::size_t) override {
+  Result<std::vector<Overdue>> due(TimePoint, const DueRequest& request) override {
     Lease local{.id = fresh_id(), .token = {1}, .queue = "q", .started_at = t0 - 1h};
     Lease remote{.id = fresh_id(), .token = {2}, .queue = "q", .started_at = t0 - 1h};
-    return std::vector<Overdue>{{local, Lost{{1}, t0 - 1h}}, {remote, Lost{{2}, t0 - 30min}}};
+    std::vector<Overdue> found{{local, Lost{{1}, t0 - 1h}}};
+    if (request.leases) found.push_back({remote, Lost{{2}, t0 - 30min}});
+    return found;
   }
   Result<WorkResult> work(std::span<const Settlement> settlements, std::span<const Extension>,
                           std::span<const TakeRequest>, TimePoint) override {

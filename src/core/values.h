@@ -33,6 +33,14 @@ struct Overdue {
   friend bool operator==(const Overdue&, const Overdue&) = default;
 };
 
+// What due() is asked for.
+struct DueRequest {
+  std::size_t limit = 1000;
+  // false: no lease may be called lost yet. Of the leases, only those are returned that ended with
+  // the process of their worker: their end is not after their start.
+  bool leases = true;
+};
+
 struct Advanced {
   std::size_t promoted = 0;                      // delayed or retrying, now queued
   std::size_t removed = 0;                       // by retention or a queue's removal
@@ -220,6 +228,9 @@ struct Traits {
   bool recovers = false;
   // Finished tasks that are kept for a day or longer may outlive that by this much.
   Duration retention_step{};
+  // A task that another process put may be passed over for about this long by tasks of its queue
+  // that are ready later. Among what one process puts, the order is as `exact_order` says.
+  Duration order_step{};
   bool global_events = false;
   std::size_t readers = 1;  // reads that run at once; more wait for each other
 

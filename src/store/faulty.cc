@@ -39,8 +39,8 @@ Result<void> FaultyStore::flush() {
   return through([&] { return ForwardingStore::flush(); });
 }
 
-Result<std::vector<Overdue>> FaultyStore::due(TimePoint now, std::size_t limit) {
-  return through([&] { return ForwardingStore::due(now, limit); });
+Result<std::vector<Overdue>> FaultyStore::due(TimePoint now, const DueRequest& request) {
+  return through([&] { return ForwardingStore::due(now, request); });
 }
 
 Result<Advanced> FaultyStore::advance(TimePoint now, std::size_t limit) {

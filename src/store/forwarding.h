@@ -20,8 +20,8 @@ class ForwardingStore : public Store {
   }
   Result<void> flush() override { return inner_.flush(); }
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override {
-    return inner_.due(now, limit);
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override {
+    return inner_.due(now, request);
   }
   Result<Advanced> advance(TimePoint now, std::size_t limit) override {
     return inner_.advance(now, limit);

@@ -63,6 +63,8 @@ class Writer {
   //   Lost:      state processing, token and lease end equal, and that end <= now; else
   //              `lease_lost`.
   //   Unchanged: still waiting, same version, start_by <= now; else `conflict`.
+  // A start_by counts until the first run: a task that waits again because its run was retried,
+  // snoozed or lost has none any more. A task that was given back has not run.
   // A cancel request on a running task and an event other than done, cancel: `cancel_requested`,
   // nothing changed. Follow-ups are stored with it; they skip depth, rate, `active` and draining;
   // one with an invalid value, or for a queue that is unknown or being removed, refuses the whole
@@ -74,9 +76,12 @@ class Writer {
   //
   // Take: up to `most` due tasks of each named queue in that order, each by effective priority
   // (9 first; plus one for each `ageing` waited, at most 9), ready moment, number; due whether
-  // promoted or not. Nothing from a queue that is inactive, paused or being removed; never above
-  // max_concurrent or process_rate. Every lease gets a new token. A take ends early with the task
-  // that brings its payloads to 16 MiB or more, so that an answer fits into memory.
+  // promoted or not. A task that is `queued` is due although its ready moment is after `now`: it
+  // was ready when it was queued, and the clock has been set back since. Never a task whose
+  // start_by is before `now`, whether due() has shown it or not. Nothing from a queue that is
+  // inactive, paused or being removed; never above max_concurrent or process_rate. Every lease gets
+  // a new token. A take ends early with the task that brings its payloads to 16 MiB or more, so
+  // that an answer fits into memory.
   virtual Result<WorkResult> work(std::span<const Settlement> settlements,
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, TimePoint now) = 0;
@@ -90,9 +95,11 @@ class Writer {
 
   // ---- Upkeep ----------------------------------------------------------------------------------
 
-  // Leases past their end and waiting tasks past their start_by, earliest first, at most `limit`
-  // (1 to 1,000). Changes nothing: the broker decides and settles.
-  virtual Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) = 0;
+  // Leases past their end and waiting tasks whose start_by has come, earliest first, at most
+  // `limit` (1 to 1,000). Changes nothing: the broker decides and settles. Where leases are not
+  // asked for, those that may not be lost yet take no place: they hide no start_by, however many
+  // they are.
+  virtual Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) = 0;
 
   // Promotes due tasks, lifts pauses and drains that ended, ends unique windows and memos, prunes
   // by retention, empties removed queues: at most `limit` (1 to 10,000) tasks, windows and memos
@@ -138,7 +145,8 @@ class Writer {
 
   // Adds tasks as they were elsewhere, from an export: everything is kept but number, version and
   // lease, which this store gives anew. `processing` becomes `queued` with the same start and
-  // counters; this store will never give out the token it had elsewhere. Checked in this order:
+  // counters, and without a start_by, because it has run; this store will never give out the token
+  // it had elsewhere. Checked in this order:
   // values, same id (the existing task, marked `existing`), unique key (the holder, marked
   // `existing`, if the task would hold it in its state), not being removed (`conflict`). Skips
   // depth, rate, `active` and draining. A window counts from `created_at`. Retention counts from

@@ -214,7 +214,7 @@ TEST_P(StoreConformance, limits_of_pages_and_steps_say_what_is_allowed) {
   expect_unchanged([&] {
     for (const std::uint32_t limit : {0U, 1001U}) {
       EXPECT_THAT(store().list({.limit = limit}), invalid("1 to 1000"));
-      EXPECT_THAT(store().due(now, limit), invalid("1 to 1000"));
+      EXPECT_THAT(store().due(now, {.limit = limit}), invalid("1 to 1000"));
       EXPECT_THAT(store().recall({.limit = limit}, now), invalid("1 to 1000"));
     }
     for (const std::size_t limit : {std::size_t{0}, std::size_t{10'001}}) {

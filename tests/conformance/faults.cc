@@ -94,7 +94,7 @@ class Scenario {
   }
 
   bool upkeep() {
-    const auto overdue = insist([&] { return store_.due(now_, 100); });
+    const auto overdue = insist([&] { return store_.due(now_, {.limit = 100}); });
     if (!overdue) return false;
     std::vector<Settlement> losses;
     for (const Overdue& each : *overdue) losses.push_back(lost(each, now_));

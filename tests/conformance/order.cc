@@ -50,6 +50,27 @@ TEST_P(StoreConformance, a_clock_that_was_set_back_hides_no_task_that_falls_due_
   EXPECT_THAT(ids_of(take("q")), ElementsAre(lease.id));
 }
 
+TEST_P(StoreConformance, what_was_ready_stays_ready_when_the_clock_is_set_back) {
+  make_queue(queue("ageing", {.ageing = Duration(1s)}));
+  for (const std::string name : {"q", "ageing"}) {
+    const TimePoint before = now;
+    const TaskId promoted = put(task(name, {.start = now + 5s})).id;
+    pass(10s);
+    advance();
+    const TaskId put_last = put(task(name)).id;
+    now = before - 1h;
+    const TaskId waits = put(task(name, {.delay = 30min})).id;
+    EXPECT_EQ(counts(name).ready(), 2U);
+    EXPECT_EQ(counts(name).oldest, now) << "no task has been ready for less than no time";
+    EXPECT_THAT(must(store().ready(now)), ::testing::Contains(name));
+    EXPECT_THAT(ids_of(take(name)), ElementsAre(promoted, put_last)) << name;
+    EXPECT_THAT(take(name), IsEmpty());
+    pass(30min);
+    EXPECT_THAT(ids_of(take(name)), ElementsAre(waits)) << name;
+    now = before;
+  }
+}
+
 TEST_P(StoreConformance, at_the_same_ready_moment_the_earlier_arrival_comes_first) {
   NEEDS_TRAIT(exact_order);
   std::vector<NewTask> batch;

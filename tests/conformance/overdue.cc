@@ -57,22 +57,32 @@ TEST_P(StoreConformance, a_waiting_task_is_due_from_its_start_by) {
   EXPECT_EQ(overdue.expect, Expectation(Unchanged{find(id).version}));
 }
 
-TEST_P(StoreConformance, a_waiting_task_that_ran_before_is_due_without_its_old_token) {
+TEST_P(StoreConformance, a_waiting_task_that_was_given_back_is_due_without_its_old_token) {
   put(task("q", {.start_by = now + 10s}));
-  settle(retry_at(take_one("q"), now + 1s));
+  settle(given_back(take_one("q")));
   pass(10s);
   EXPECT_EQ(due_one().lease.token, Token{0});
-  EXPECT_EQ(due_one().lease.counters.attempts, 1U);
+  EXPECT_EQ(due_one().lease.counters.deliveries, 1U);
 }
 
-TEST_P(StoreConformance, start_by_holds_in_every_waiting_state_and_in_no_other) {
+TEST_P(StoreConformance, leases_that_are_not_asked_for_take_no_place) {
+  for (int i = 0; i < 3; ++i) put(task("q"));
+  const auto leases = ids_of(take("q"));
+  pass(60s);
+  const TaskId waits = put(task("q", {.start_by = now})).id;
+  const auto without = must(store().due(now, {.limit = 1, .leases = false}));
+  EXPECT_THAT(ids_of(without), ElementsAre(waits));
+  EXPECT_THAT(ids_of(due(3)), ::testing::UnorderedElementsAreArray(leases));
+}
+
+TEST_P(StoreConformance, start_by_holds_in_every_waiting_state_before_the_first_run) {
   std::vector<TaskId> waiting;
   for (std::size_t i = 0; i < state_count; ++i) {
     const auto state = static_cast<TaskState>(i);
     const std::string own_queue(name_of(state));
     make_queue(own_queue);
     const TaskId id = task_in(state, own_queue, {.start_by = now + 2h});
-    if (is_waiting(state)) waiting.push_back(id);
+    if (is_waiting(state) && state != TaskState::retrying) waiting.push_back(id);
   }
   pass(2h);
   std::vector<TaskId> expiring;
@@ -229,6 +239,57 @@ TEST_P(StoreConformance, a_task_past_its_start_by_is_cancelled_as_expired) {
   EXPECT_EQ(found.error.value().code, "expired");
   EXPECT_EQ(found.finished_at, now);
   EXPECT_THAT(due(), IsEmpty());
+}
+
+TEST_P(StoreConformance, a_task_past_its_start_by_is_never_taken) {
+  make_queue(queue("ageing", {.ageing = Duration(1s)}));
+  for (const std::string name : {"q", "ageing"}) {
+    const TaskId late = put(task(name, {.priority = 9, .start_by = now + 10s})).id;
+    const TaskId late_when_put = put(task(name, {.start_by = now - 1s})).id;
+    const TaskId in_time = put(task(name, {.priority = 1, .start_by = now + 20s})).id;
+    const TaskId any_time = put(task(name, {.priority = 0})).id;
+    pass(10s + 1ms);
+    EXPECT_THAT(ids_of(take(name, 1)), ElementsAre(in_time)) << name;
+    EXPECT_THAT(ids_of(take(name)), ElementsAre(any_time)) << name;
+    EXPECT_EQ(state_of(late), TaskState::queued) << name;
+    EXPECT_EQ(state_of(late_when_put), TaskState::queued) << name;
+  }
+}
+
+TEST_P(StoreConformance, a_task_is_taken_until_its_start_by) {
+  const TaskId id = put(task("q", {.start_by = now + 10s})).id;
+  pass(10s);
+  EXPECT_EQ(take_one("q").id, id);
+}
+
+TEST_P(StoreConformance, a_task_that_started_in_time_does_not_expire_when_it_waits_again) {
+  const auto wait_again = [&](const std::string& name, const auto& end) {
+    make_queue(name);
+    const TaskId id = put(task(name, {.start_by = now + 10s})).id;
+    end(take_one(name));
+    EXPECT_EQ(find(id).start_by, std::nullopt) << name;
+    return id;
+  };
+  std::vector<TaskId> ids;
+  ids.push_back(wait_again("retried", [&](auto lease) { settle(retry_at(lease, now + 1s)); }));
+  ids.push_back(wait_again("snoozed", [&](auto lease) { settle(snoozed(lease, now + 1s)); }));
+  ids.push_back(wait_again("lost", [&](auto) {
+    pass(60s);
+    settle(lost(due_one(), now));
+  }));
+  pass(1h);
+  EXPECT_THAT(due(), IsEmpty());
+  for (const std::string name : {"retried", "snoozed", "lost"}) {
+    EXPECT_THAT(take(name), SizeIs(1)) << name;
+  }
+}
+
+TEST_P(StoreConformance, a_task_that_was_given_back_has_not_started) {
+  const TaskId id = put(task("q", {.start_by = now + 10s})).id;
+  settle(given_back(take_one("q")));
+  pass(11s);
+  EXPECT_THAT(take("q"), IsEmpty());
+  EXPECT_EQ(due_one().lease.id, id);
 }
 
 TEST_P(StoreConformance, a_task_that_was_taken_meanwhile_does_not_expire) {

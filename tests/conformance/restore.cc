@@ -51,7 +51,10 @@ Task as_restored(Task task, const Task& found) {
   task.number = found.number;
   task.version = found.version;
   task.lease_until.reset();
-  if (task.state == TaskState::processing) task.state = TaskState::queued;
+  if (task.state == TaskState::processing) {
+    task.state = TaskState::queued;
+    task.start_by.reset();  // it has started
+  }
   return task;
 }
 
@@ -270,7 +273,7 @@ TEST_P(StoreConformance, a_cancel_request_survives_and_the_next_holder_learns_of
 }
 
 TEST_P(StoreConformance, a_restored_task_with_a_cancel_request_can_expire_and_be_cancelled) {
-  Task task = old_task("q", {.state = TaskState::processing, .cancel_requested = true});
+  Task task = old_task("q", {.state = TaskState::queued, .cancel_requested = true});
   task.start_by = t0 - 1min;
   restore(task);
   const Overdue overdue = due_one();

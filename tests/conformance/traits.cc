@@ -23,6 +23,7 @@ TEST_P(StoreConformance, a_store_has_a_name_and_sensible_traits) {
   EXPECT_LE(traits.follow_ups, limits::max_follow_ups);
   EXPECT_THAT(traits.time_precision, Ge(1ms));
   EXPECT_THAT(traits.retention_step, Ge(0ms));
+  EXPECT_TRUE(traits.order_step == 0ms || traits.several_processes);
   EXPECT_TRUE(traits.durability != Durability::interval || traits.loss_window > 0ms);
   EXPECT_TRUE(traits.durability != Durability::synced || traits.loss_window == 0ms);
 }

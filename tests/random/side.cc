@@ -120,7 +120,7 @@ Answer Side::work(std::span<const Settlement> settlements, std::span<const Exten
 // The earliest come first. The store may choose the order of those of one moment, so where the
 // limit cuts through them only their number counts.
 Answer Side::call(const DueStep& step, TimePoint now) {
-  auto results = store_->due(now, step.limit);
+  auto results = store_->due(now, {.limit = step.limit});
   if (!results) return {failure(results.error())};
   const auto moment = [](const Overdue& overdue) {
     const auto* lost = std::get_if<Lost>(&overdue.expect);

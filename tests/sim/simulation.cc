@@ -211,7 +211,8 @@ std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shado
       machine_.restart();
       how = Shadow::End::power;
     } else if (full_ && opened.error().code == ErrorCode::limited) {
-      // A used-up reserve leaves nothing to begin with; an operator would have to make room.
+      // The opening before used the last spare, and nothing could be freed since; an operator would
+      // have to make room.
       ++tally_.full_openings;
       full_ = false;
       machine_.set_capacity(SimDisk::unlimited);
@@ -291,8 +292,11 @@ void Simulation::probe(const FlipEvent& event) {
   const auto& ending = event.ending;
   if (ending.how == Ending::How::kill) machine_.kill();
   if (ending.how == Ending::How::power) machine_.crash(ending.seed);
+  const bool failed_before = machine_.failed();
   watched_.close();
-  const bool clean = ending.how == Ending::How::close && !machine_.down();
+  // A close during which the disk fails is none.
+  const bool clean =
+      ending.how == Ending::How::close && !machine_.down() && machine_.failed() == failed_before;
   const auto how = machine_.down() ? Shadow::End::power : Shadow::End::process;
   if (machine_.down()) machine_.restart();
   SimDisk untouched(machine_);

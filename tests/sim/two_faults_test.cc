@@ -31,6 +31,23 @@ class TwoFaults : public ::testing::Test {
     }
   }
 
+  // Puts and removes, so that segments are cleaned and freed.
+  static void churn(Store& store) {
+    if (!store.put_queue(queue("q"), PutQueue::create, t0)) return;
+    for (int i = 0; i < 200; ++i) {
+      const NewTask one = task("q", {.payload = std::string(500, 'x')});
+      if (!store.put({&one, 1}, t0) || !store.remove({&one.id, 1}, t0) || !store.flush()) return;
+    }
+  }
+
+  // Works on what exists until the store refuses that as well.
+  void use_up(Store& store) {
+    for (int i = 0; i < 2000; ++i) {
+      const TaskUpdate note{.id = acknowledged_.front(), .delivery_attempt = std::string(900, 's')};
+      if (!store.update({&note, 1}, t0) || !store.flush()) return;
+    }
+  }
+
   void expect_everything_acknowledged() {
     auto store = open();
     ASSERT_TRUE(store) << store.error().message;
@@ -86,6 +103,81 @@ TEST_F(TwoFaults, names_that_were_not_synced_are_before_the_next_segment_begins)
       expect_everything_acknowledged();
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// The name of the newest segment is visible, but not on disk, and that segment says that an older
+// one is unneeded. Then the power goes while the older one is removed.
+TEST_F(TwoFaults, a_segment_is_removed_only_when_the_name_that_makes_it_unneeded_is_on_disk) {
+  for (std::uint64_t sync = 1; sync <= 12; ++sync) {
+    for (std::uint64_t call = 1; call <= 8; ++call) {
+      SCOPED_TRACE("sync of names " + std::to_string(sync) + ", then call " + std::to_string(call));
+      SimDisk machine;
+      const auto open = [&] {
+        return open_journal(
+            machine.attach(),
+            {.sync = SyncMode::none, .segment_size = 8U << 10U, .hash_seed = ++boots_});
+      };
+      machine.plan_failure(DiskCall::sync_directory, 2 + sync, ErrorCode::unavailable);
+      if (auto store = open()) churn(**store);
+      machine.forget_plans();
+      machine.kill();
+      machine.plan_crash(call, 31 * sync + call);
+      std::ignore = open();
+      machine.forget_plans();
+      if (!machine.down()) machine.crash(call);
+      machine.restart();
+      const auto again = open();
+      ASSERT_TRUE(again) << again.error().message;
+    }
+  }
+}
+
+// Whatever the reserve was used for, the next process can begin a segment.
+TEST_F(TwoFaults, a_journal_on_a_full_disk_is_opened_again) {
+  {
+    auto store = std::move(*open());
+    put_some(*store);
+    machine_.set_capacity(machine_.used());
+    use_up(*store);
+    machine_.kill();
+  }
+  auto again = open();
+  ASSERT_TRUE(again) << again.error().message;
+  for (const TaskId& id : acknowledged_) ASSERT_TRUE(find_task(**again, id));
+  const NewTask one = task("q");
+  const auto refused = (*again)->put({&one, 1}, t0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::limited);
+  machine_.set_capacity(SimDisk::unlimited);
+  must((*again)->flush());
+  StoreDriver(**again).put(task("q"));
+}
+
+// A file system that copies what it writes lacks space although the segment is allocated.
+TEST_F(TwoFaults, a_write_that_lacks_space_is_made_up_for_by_a_later_flush) {
+  for (std::uint64_t write = 1; write <= 60; ++write) {
+    SCOPED_TRACE("write " + std::to_string(write));
+    auto store = std::move(*open());
+    StoreDriver driver(*store);
+    driver.make_queue("q" + std::to_string(write));
+    machine_.plan_failure(DiskCall::write, write, ErrorCode::limited);
+    for (int i = 0; i < 60; ++i) {
+      const NewTask one = task("q" + std::to_string(write), {.payload = std::string(500, 'x')});
+      must(store->put({&one, 1}, t0));
+      const auto flushed = store->flush();
+      if (!flushed) {
+        ASSERT_EQ(flushed.error().code, ErrorCode::limited) << flushed.error().message;
+        must(store->flush());
+      }
+      acknowledged_.push_back(one.id);
+    }
+    machine_.forget_plans();
+    machine_.crash(write);
+    machine_.restart();
+    store.reset();
+    expect_everything_acknowledged();
+    if (HasFatalFailure()) return;
   }
 }
 

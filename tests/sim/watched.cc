@@ -185,7 +185,7 @@ void Watched::check_failed_store(TimePoint now) {
   std::ignore = queues(std::nullopt);
   std::ignore = schedules(std::nullopt);
   std::ignore = recall({}, now);
-  std::ignore = due(now, 10);
+  std::ignore = due(now, {.limit = 10});
   std::ignore = ready(now);
   std::ignore = put({}, now);
   std::ignore = work({}, {}, {}, now);
@@ -225,9 +225,9 @@ Result<WorkResult> Watched::work(std::span<const Settlement> settlements,
   return result;
 }
 
-Result<std::vector<Overdue>> Watched::due(TimePoint now, std::size_t limit) {
+Result<std::vector<Overdue>> Watched::due(TimePoint now, const DueRequest& request) {
   moment_ = now;
-  return ask("due", [&](Store& store) { return store.due(now, limit); });
+  return ask("due", [&](Store& store) { return store.due(now, request); });
 }
 
 Result<Advanced> Watched::advance(TimePoint now, std::size_t limit) {

@@ -52,7 +52,7 @@ class Watched final : public Store {
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override;
   Result<void> flush() override;
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
   Result<TaskPage> list(const ListRequest& request) override;

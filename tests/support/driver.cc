@@ -105,7 +105,7 @@ Extended StoreDriver::extend(const Lease& lease, std::optional<Duration> by, Whe
 }
 
 std::vector<Overdue> StoreDriver::due(std::size_t limit, Where where) {
-  return must(store_->due(now, limit), where);
+  return must(store_->due(now, {.limit = limit}), where);
 }
 
 Overdue StoreDriver::due_one(Where where) {
@@ -242,7 +242,7 @@ std::string dump(Store& store, TimePoint now) {
   add(must(store.queues(std::nullopt)));
   add(must(store.counts(std::nullopt, now)));
   add(StoreDriver(store).list({.detail = Detail::full}));
-  add(must(store.due(now, 1000)));
+  add(must(store.due(now, {.limit = 1000})));
   add(must(store.schedules(std::nullopt)));
   add(must(store.recall({.limit = 1000}, now)));
   return text;

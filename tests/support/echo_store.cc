@@ -9,7 +9,7 @@ std::vector<StoreCall> every_call() {
       {"put", [=](Store& s) { return s.put({}, now).error(); }},
       {"work", [=](Store& s) { return s.work({}, {}, {}, now).error(); }},
       {"flush", [=](Store& s) { return s.flush().error(); }},
-      {"due", [=](Store& s) { return s.due(now, 1).error(); }},
+      {"due", [=](Store& s) { return s.due(now, {.limit = 1}).error(); }},
       {"advance", [=](Store& s) { return s.advance(now, 1).error(); }},
       {"find", [=](Store& s) { return find_task(s, TaskNumber{1}).error(); }},
       {"list", [=](Store& s) { return s.list({}).error(); }},

@@ -21,7 +21,7 @@ class EchoStore : public Store {
     return echo("work");
   }
   Result<void> flush() override { return echo("flush"); }
-  Result<std::vector<Overdue>> due(TimePoint, std::size_t) override { return echo("due"); }
+  Result<std::vector<Overdue>> due(TimePoint, const DueRequest&) override { return echo("due"); }
   Result<Advanced> advance(TimePoint, std::size_t) override { return echo("advance"); }
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef>, Parts) override {
     return echo("find");

@@ -306,7 +306,9 @@ Result<std::vector<QueueCounts>> ModelStore::counts(const std::optional<QueueRef
       const auto& task = record.task;
       if (task.queue != counts.queue) continue;
       ++counts.by[static_cast<std::size_t>(task.state)][task.priority];
-      if (takeable(task, now)) counts.oldest = std::min(counts.oldest.value_or(never), task.start);
+      if (is_ready(task, now)) {
+        counts.oldest = std::min({counts.oldest.value_or(never), task.start, now});
+      }
     }
   }
   return all;
@@ -316,7 +318,7 @@ Result<std::vector<std::string>> ModelStore::ready(TimePoint now) {
   std::vector<std::string> names;
   for (const auto& [name, line] : queues_) {
     const bool any = std::ranges::any_of(records_, [&](const auto& entry) {
-      return entry.second.task.queue == name && takeable(entry.second.task, now);
+      return entry.second.task.queue == name && is_ready(entry.second.task, now);
     });
     if (any) names.push_back(name);
   }

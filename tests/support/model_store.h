@@ -24,7 +24,7 @@ class ModelStore : public Store {
                           TimePoint now) override;
   Result<void> flush() override { return {}; }
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
@@ -128,6 +128,7 @@ class ModelStore : public Store {
   void take_from(Line& line, const Want& want, const TakeRequest& request, TimePoint now,
                  std::vector<Lease>& leases);
   static bool takeable(const Task& task, TimePoint now);
+  static bool is_ready(const Task& task, TimePoint now);
   Record* best(const Line& line, TimePoint now);
   Lease lease(Record& record, const TakeRequest& request, TimePoint now);
 

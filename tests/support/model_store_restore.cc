@@ -21,7 +21,10 @@ Result<Put> ModelStore::restore_one(const Task& from, TimePoint now) {
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
   Record record{.task = from};
   auto& task = record.task;
-  if (task.state == TaskState::processing) task.state = TaskState::queued;
+  if (task.state == TaskState::processing) {
+    task.state = TaskState::queued;
+    task.start_by.reset();
+  }
   task.lease_until.reset();
   bool holds = false;
   if (task.unique && task.unique->scope == UniqueScope::until_started) {

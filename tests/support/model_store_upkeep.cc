@@ -40,7 +40,7 @@ Result<Advanced> ModelStore::advance(TimePoint now, std::size_t limit) {
 void ModelStore::promote(TimePoint now, std::size_t limit, Advanced& result) {
   for (auto& [number, record] : records_) {
     auto& task = record.task;
-    if (task.state == TaskState::queued || !takeable(task, now)) continue;
+    if (task.state == TaskState::queued || !is_ready(task, now)) continue;
     if (line_of(record).queue.removing) continue;
     if (result.promoted + result.removed == limit) return;
     task.state = *next_state(task.state, Event::become_due);

@@ -145,6 +145,7 @@ void ModelStore::apply(const Settlement& settlement, Record& record, TimePoint n
       settlement.event == Event::lose) {
     task.previous_start = task.start;
     task.start = settlement.ready;
+    task.start_by.reset();
   }
   task.state = state;
   if (is_final(state)) finish(record, state, now);
@@ -205,8 +206,12 @@ void ModelStore::take_from(Line& line, const Want& want, const TakeRequest& requ
 }
 
 bool ModelStore::takeable(const Task& task, TimePoint now) {
-  return (task.state == TaskState::queued || task.state == TaskState::delayed ||
-          task.state == TaskState::retrying) &&
+  return is_ready(task, now) && (!task.start_by || *task.start_by >= now);
+}
+
+bool ModelStore::is_ready(const Task& task, TimePoint now) {
+  if (task.state == TaskState::queued) return true;  // whatever the clock says by now
+  return (task.state == TaskState::delayed || task.state == TaskState::retrying) &&
          task.start <= now;
 }
 
@@ -247,14 +252,15 @@ Lease ModelStore::lease(Record& record, const TakeRequest& request, TimePoint no
 
 // ---- What is overdue --------------------------------------------------------------------------
 
-Result<std::vector<Overdue>> ModelStore::due(TimePoint now, std::size_t limit) {
-  if (limit < 1 || limit > limits::max_due) {
+Result<std::vector<Overdue>> ModelStore::due(TimePoint now, const DueRequest& request) {
+  if (request.limit < 1 || request.limit > limits::max_due) {
     return fail(ErrorCode::invalid, "limit must be 1 to 1,000");
   }
   std::vector<std::pair<TimePoint, Overdue>> found;
   for (const auto& [number, record] : records_) {
     const auto& task = record.task;
     if (task.state == TaskState::processing && *task.lease_until <= now) {
+      if (!request.leases && *task.lease_until > *task.started_at) continue;
       found.emplace_back(*task.lease_until, Overdue{.lease = lease_of(task, record.token),
                                                     .expect = Lost{record.token, *task.lease_until},
                                                     .cancel_requested = task.cancel_requested});
@@ -267,7 +273,7 @@ Result<std::vector<Overdue>> ModelStore::due(TimePoint now, std::size_t limit) {
   std::ranges::stable_sort(found, {}, &std::pair<TimePoint, Overdue>::first);
   std::vector<Overdue> result;
   for (auto& [moment, overdue] : found) {
-    if (result.size() == limit) break;
+    if (result.size() == request.limit) break;
     result.push_back(std::move(overdue));
   }
   return result;

@@ -15,8 +15,8 @@ class ReplayedStore final : public ForwardingStore {
  public:
   ReplayedStore() : ForwardingStore(machine_) {}
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override {
-    return ask([&] { return replica_.due(now, limit); });
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override {
+    return ask([&] { return replica_.due(now, request); });
   }
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
     return ask([&] { return replica_.find(tasks, parts); });

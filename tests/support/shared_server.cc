@@ -46,8 +46,8 @@ class SharedServer::Connection final : public Store {
     return answer(Result<void>{});
   }
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override {
-    return call([&](Store& s) { return s.due(now, limit); });
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override {
+    return call([&](Store& s) { return s.due(now, request); });
   }
   Result<Advanced> advance(TimePoint now, std::size_t limit) override {
     return call([&](Store& s) { return s.advance(now, limit); });

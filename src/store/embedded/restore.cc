@@ -51,7 +51,7 @@ void leave_old_tokens_behind(State& state) {
 
 Put add_restored(State& state, QueueEntry& queue, const Task& task, TimePoint now) {
   NewTask given = as_put(task);
-  given.start_by = task.start_by;
+  if (task.state != TaskState::processing) given.start_by = task.start_by;
   if (task.state == TaskState::processing) leave_old_tokens_behind(state);
   const auto at = state.add(given, queue, task.created_at);
   Slot& slot = state.slot(at);

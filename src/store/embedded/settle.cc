@@ -49,10 +49,11 @@ std::optional<Result<Settled>> check(const State& state, const Slot& slot,
                           to_text(slot.id.value)));
 }
 
-// What a task that goes back to the queue takes with it.
+// What a task that goes back to the queue after a run takes with it.
 void set_return(Slot& slot, const Settlement& settlement) {
   slot.previous_start = slot.start;
   slot.start = settlement.ready;
+  slot.has_start_by = false;  // it was for the first run
 }
 
 void count(Slot& slot, const Counters& decided) {

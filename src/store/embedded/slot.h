@@ -60,7 +60,7 @@ struct Slot {
   // Copied from the body, so that the common case does not need it.
   bool has_unique : 1 = false;
   bool keeps_itself : 1 = false;
-  bool has_start_by : 1 = false;  // the body's start_by counts; false in a second life
+  bool has_start_by : 1 = false;  // the body's start_by counts; false after the first run
   bool cancel_requested : 1 = false;
   bool recorded : 1 = false;   // already in the list of changes of this round
   bool moved : 1 = false;      // to another queue: its next record must be a whole one

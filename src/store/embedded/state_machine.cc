@@ -163,9 +163,9 @@ Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
   return done;
 }
 
-Result<std::vector<Overdue>> StateMachine::due(TimePoint now, std::size_t limit) {
+Result<std::vector<Overdue>> StateMachine::due(TimePoint now, const DueRequest& request) {
   const Turns::Change turn(turns_);
-  return embedded::due(state_, now, limit);
+  return embedded::due(state_, now, request);
 }
 
 Result<Advanced> StateMachine::advance(TimePoint now, std::size_t limit) {

@@ -22,7 +22,7 @@ class StateMachine final : public Store {
                           TimePoint now) override;
   Result<void> flush() override { return {}; }
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;

@@ -1,5 +1,8 @@
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "core/limits.h"
 #include "core/transition.h"
@@ -10,32 +13,99 @@ namespace millrace::embedded {
 
 std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration ageing,
                                TimePoint now) {
-  const auto steps = static_cast<std::size_t>((now - ready) / ageing);
+  // After the clock was set back a ready moment may lie ahead: no task has waited less than zero.
+  const auto steps = static_cast<std::size_t>(std::max(now - ready, Duration::zero()) / ageing);
   return std::min(priority_count - 1, priority + std::min(steps, priority_count));
 }
 
 namespace {
 
-// The priority whose first task is to be taken next; nullopt: nothing is due. The first task of a
-// priority has waited longest, so ageing never puts another task of the same priority before it.
-std::optional<std::size_t> next_priority(const QueueEntry& queue, TimePoint now) {
-  const auto ageing = queue.settings().ageing;
-  std::optional<std::size_t> best;
-  std::size_t best_effective = 0;
-  for (std::size_t priority = priority_count; priority-- > 0;) {
-    const ByTime& tasks = queue.order[priority];
-    if (tasks.empty() || tasks.front().first.at > now) continue;
-    if (!ageing) return priority;
-    const TimeKey& first = tasks.front().first;
-    const auto effective = effective_priority(priority, first.at, *ageing, now);
-    if (!best || effective > best_effective ||
-        (effective == best_effective && first < queue.order[*best].front().first)) {
-      best = priority;
-      best_effective = effective;
-    }
-  }
-  return best;
+using Place = std::pair<TimeKey, std::uint32_t>;  // in the order of a priority: key, slot
+
+bool is_due(const State& state, const Place& place, TimePoint now) {
+  return place.first.at <= now || state.slot(place.second).state == TaskState::queued;
 }
+
+// What is queued is due, although its ready moment may lie ahead: it was ready before the clock was
+// set back.
+bool has_queued(const QueueEntry& queue, std::size_t priority) {
+  return queue.counts[static_cast<std::size_t>(TaskState::queued)][priority] != 0;
+}
+
+bool may_have_due(const QueueEntry& queue, std::size_t priority, TimePoint now) {
+  const ByTime& tasks = queue.order[priority];
+  return !tasks.empty() && (tasks.front().first.at <= now || has_queued(queue, priority));
+}
+
+// The tasks of a queue in the order in which a take gives them out.
+class InOrder {
+ public:
+  InOrder(const State& state, const QueueEntry& queue, TimePoint now)
+      : state_(state), queue_(queue), now_(now) {}
+
+  // The slot of the next task; nullopt: nothing is due. The first task of a priority has waited
+  // longest, so ageing never puts another task of the same priority before it.
+  std::optional<std::uint32_t> next() {
+    const auto ageing = queue_.settings().ageing;
+    std::optional<Place> best;
+    std::size_t best_effective = 0;
+    for (std::size_t priority = priority_count; priority-- > 0;) {
+      const auto first = first_of(priority);
+      if (!first) continue;
+      if (!ageing) return first->second;
+      const auto effective = effective_priority(priority, first->first.at, *ageing, now_);
+      if (!best || effective > best_effective ||
+          (effective == best_effective && first->first < best->first)) {
+        best = first;
+        best_effective = effective;
+      }
+    }
+    return best ? std::optional(best->second) : std::nullopt;
+  }
+
+ private:
+  // The first task of a priority that may be taken. What was passed over is not looked at again by
+  // the same take.
+  std::optional<Place> first_of(std::size_t priority) {
+    if (!may_have_due(queue_, priority, now_)) return std::nullopt;
+    const ByTime& tasks = queue_.order[priority];
+    for (auto at = tasks.lower_bound(from_[priority]); at != tasks.end(); ++at) {
+      const Place place((*at).first, (*at).second);
+      const bool due = is_due(state_, place, now_);
+      if (due && !is_late(place.second)) return place;
+      from_[priority] = {place.first.at, place.first.number + 1};
+      // Behind a task that is not due, only tasks that are queued may be.
+      if (!due && !has_queued(queue_, priority)) return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  // Its start_by has passed: due() shows it, and until it is settled no worker gets it.
+  bool is_late(std::uint32_t at) {
+    if (!state_.slot(at).has_start_by) return false;
+    if (!late_) {
+      late_.emplace();
+      for (const auto& [key, slot] : state_.expiries) {
+        if (key.at >= now_) break;
+        late_->insert(slot);
+      }
+    }
+    return late_->contains(at);
+  }
+
+  const State& state_;
+  const QueueEntry& queue_;
+  const TimePoint now_;
+  std::array<TimeKey, priority_count> from_ = filled();
+  // From the index, because the body that has the start_by may be in the log only.
+  std::optional<std::unordered_set<std::uint32_t>> late_;
+
+  static std::array<TimeKey, priority_count> filled() {
+    std::array<TimeKey, priority_count> keys;
+    keys.fill({.at = TimePoint::min(), .number = 0});
+    return keys;
+  }
+};
 
 void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration lease,
                TimePoint now) {
@@ -59,13 +129,13 @@ void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std:
   const Duration lease = request.lease.value_or(queue.settings().lease);
   const std::uint32_t room = room_in(queue, most, now);
   std::uint32_t taken = 0;
+  InOrder tasks(state, queue, now);
   while (taken < room && bytes != 0) {
-    const auto priority = next_priority(queue, now);
-    if (!priority) break;
-    const auto at = queue.order[*priority].front().second;
-    take_task(state, at, worker, lease, now);
+    const auto at = tasks.next();
+    if (!at) break;
+    take_task(state, *at, worker, lease, now);
     Lease& given = leases.emplace_back();
-    state.fill_lease(state.slot(at), given);
+    state.fill_lease(state.slot(*at), given);
     bytes -= std::min(bytes, given.payload.size());
     ++taken;
   }
@@ -98,9 +168,9 @@ bool gives_tasks(const QueueEntry& queue, TimePoint now) {
 
 std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now) {
   std::optional<TimePoint> oldest;
-  for (const ByTime& tasks : queue.order) {
-    if (tasks.empty() || tasks.front().first.at > now) continue;
-    const TimePoint ready = tasks.front().first.at;
+  for (std::size_t priority = 0; priority < priority_count; ++priority) {
+    if (!may_have_due(queue, priority, now)) continue;
+    const TimePoint ready = std::min(queue.order[priority].front().first.at, now);
     oldest = std::min(oldest.value_or(ready), ready);
   }
   return oldest;

@@ -157,23 +157,27 @@ Overdue overdue_wait(const State& state, const Slot& slot) {
 
 }  // namespace
 
-Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t limit) {
-  if (auto good = check_limit(limit, limits::max_due); !good) {
+Result<std::vector<Overdue>> due(const State& state, TimePoint now, const DueRequest& request) {
+  if (auto good = check_limit(request.limit, limits::max_due); !good) {
     return std::unexpected(std::move(good.error()));
   }
   std::vector<Overdue> found;
   auto lease = state.leases.begin();
   auto wait = state.expiries.begin();
+  const auto asked_for = [&](const Slot& slot) {
+    return request.leases || slot.moment <= slot.started_at;
+  };
   const auto first_of = [&](const auto& at, const ByTime& tasks) -> std::optional<TimeKey> {
     if (at == tasks.end() || (*at).first.at > now) return std::nullopt;
     return (*at).first;
   };
-  while (found.size() < limit) {
+  while (found.size() < request.limit) {
     const auto ended = first_of(lease, state.leases);
     const auto expired = first_of(wait, state.expiries);
     if (!ended && !expired) break;
     if (ended && (!expired || *ended < *expired)) {
-      found.push_back(overdue_lease(state, state.slot((*lease).second)));
+      const Slot& slot = state.slot((*lease).second);
+      if (asked_for(slot)) found.push_back(overdue_lease(state, slot));
       ++lease;
     } else {
       found.push_back(overdue_wait(state, state.slot((*wait).second)));
@@ -203,7 +207,8 @@ void queue_running_again(State& state) {
     Slot& slot = state.slot(at);
     slot.state = state_after(slot.state, Event::give_back);
     slot.moment = no_moment;
-    slot.token = 0;  // the worker that had it settles nothing
+    slot.token = 0;             // the worker that had it settles nothing
+    slot.has_start_by = false;  // it ran
     state.store(at, slot.updated_at);
   }
 }

@@ -73,7 +73,7 @@ std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now
 std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
 
 // upkeep.cc
-Result<std::vector<Overdue>> due(const State& state, TimePoint now, std::size_t limit);
+Result<std::vector<Overdue>> due(const State& state, TimePoint now, const DueRequest& request);
 Result<Advanced> advance(State& state, TimePoint now, std::size_t limit);
 // After a restart: workers inside this process died with the process before it, so their leases are
 // over. The broker decides how to settle them.

@@ -61,7 +61,7 @@ class PostgresStore final : public Store {
                           TimePoint now) override;
   Result<void> flush() override;
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
@@ -196,6 +196,8 @@ class PostgresStore final : public Store {
 
   // upkeep.cc
   static Answer<std::size_t> count_of(Connection& connection, const Batch& one);
+  Answer<std::vector<Overdue>> due(Connection& connection, TimePoint now,
+                                   const DueRequest& request);
   Answer<Advanced> advance(Connection& connection, TimePoint now, std::size_t limit,
                            std::vector<std::uint16_t>& to_lift);
   Answer<void> prune(Connection& connection, TimePoint now, std::size_t& left, std::size_t& removed,

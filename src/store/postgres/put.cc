@@ -177,6 +177,7 @@ void PostgresStore::note_added(PlainPut& plain, const postgres::Rows& rows,
   const auto ids = taken_back.values<Uuid>();
   const std::set<Uuid> ended(ids.begin(), ids.end());
   const QueueEntry* told = nullptr;
+  cursors_.saw(now);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (ended.contains(rows.get<Uuid>(i, sql::AddedColumns::id))) continue;
     const auto& [task, put] = plain.added(rows, i);

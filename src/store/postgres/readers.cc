@@ -115,8 +115,8 @@ Result<void> StoreWithReaders::flush() {
   return writer_->flush();
 }
 
-Result<std::vector<Overdue>> StoreWithReaders::due(TimePoint now, std::size_t limit) {
-  return apply([&](PostgresStore& writer) { return writer.due(now, limit); });
+Result<std::vector<Overdue>> StoreWithReaders::due(TimePoint now, const DueRequest& request) {
+  return apply([&](PostgresStore& writer) { return writer.due(now, request); });
 }
 
 Result<Advanced> StoreWithReaders::advance(TimePoint now, std::size_t limit) {

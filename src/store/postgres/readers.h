@@ -27,7 +27,7 @@ class StoreWithReaders final : public Store {
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override;
   Result<void> flush() override;
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
   Result<std::vector<Result<TaskState>>> cancel(std::span<const CancelRequest> requests,
                                                 TimePoint now) override;

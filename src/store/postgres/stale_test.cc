@@ -109,7 +109,7 @@ TEST_F(StaleSettings, a_lease_that_ended_long_ago_is_found_after_a_new_connectio
   shared_postgres().run_sql(
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' "
       "order by state_change desc limit 1");
-  EXPECT_THAT(first->due(one.now, 10), FailsWith(ErrorCode::unavailable));
+  EXPECT_THAT(first->due(one.now, {.limit = 10}), FailsWith(ErrorCode::unavailable));
   EXPECT_THAT(one.due(), SizeIs(1));
 }
 

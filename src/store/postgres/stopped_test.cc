@@ -101,7 +101,7 @@ TEST_F(StoppedCalls, a_long_scan_for_ended_leases_is_not_tried_again_at_once) {
   one_.take_one("q");
   ASSERT_THAT(one_.due(), IsEmpty());
   ASSERT_TRUE(stop_at_->run_script("lock table millrace.tasks").has_value());
-  ASSERT_THAT(stopped([&] { return its_store_->due(one_.now, 10); }),
+  ASSERT_THAT(stopped([&] { return its_store_->due(one_.now, {.limit = 10}); }),
               FailsWith(ErrorCode::unavailable));
   stop_at_->rollback();
   // A long scan would find the lease; a short one does not.

@@ -24,6 +24,9 @@ namespace millrace::store_postgres {
 
 class TakeCursors {
  public:
+  // How often a take looks for what other processes put, as long as that takes little time.
+  static constexpr Duration rescan_step = std::chrono::seconds(1);
+
   struct Cursor {
     TimePoint start = first_time;
     std::uint64_t number = 0;
@@ -80,11 +83,17 @@ class TakeCursors {
 
   void forget() { queues_.clear(); }
 
+  // Tasks were ready by this moment, and stay so: where the clock is set back, it is after the
+  // `now` of later calls.
+  void saw(TimePoint ready) { seen_ = std::max(seen_, ready); }
+  TimePoint seen() const { return seen_; }
+
  private:
   struct Queue : Positions {
-    Throttle rescans{std::chrono::seconds(1), 30};
+    Throttle rescans{rescan_step, 30};
   };
   std::unordered_map<std::uint16_t, Queue> queues_;
+  TimePoint seen_ = first_time;
 };
 
 }  // namespace millrace::store_postgres

@@ -25,6 +25,7 @@ bool is_limited(const QueueEntry& queue) {
 Taking::Taking(std::span<const TakeRequest> requests, embedded::State& state, TakeCursors& cursors,
                std::chrono::nanoseconds steady, TimePoint now)
     : state_(state), cursors_(cursors), now_(now), began_(steady) {
+  cursors.saw(now);
   takes_.reserve(requests.size());
   for (const TakeRequest& request : requests) {
     Take& take = takes_.emplace_back(Take{.request = &request, .queues = {}, .result = {}});
@@ -126,6 +127,7 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
                       .cursor_starts = starts,
                       .cursor_numbers = numbers,
                       .now = now_,
+                      .seen = cursors_.seen(),
                       .bytes = static_cast<std::int64_t>(limits::max_taken_bytes - take.bytes),
                       .leases = leases,
                       .worker = take.request->worker},
@@ -146,7 +148,8 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
     const QueueSettings& settings = queue.settings();
     row.slot.started_at = now_;
     row.slot.moment = later(now_, take.request->lease.value_or(settings.lease));
-    if (!settings.ageing) {
+    // Below a task that was ready before the clock was set back, others may fall due later.
+    if (!settings.ageing && row.slot.start <= now_) {
       cursors_.taken(queue.index, row.slot.priority, {row.slot.start, row.slot.number});
     }
     --take.missing[queue.index];

@@ -63,40 +63,49 @@ void add_found(const Rows& rows, bool leases, const auto& name_of, std::vector<F
 
 // ---- due ----------------------------------------------------------------------------------------
 
-Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, std::size_t limit) {
-  if (auto good = check_limit(limit, limits::max_due); !good) {
+Result<std::vector<Overdue>> PostgresStore::due(TimePoint now, const DueRequest& request) {
+  if (auto good = check_limit(request.limit, limits::max_due); !good) {
     return std::unexpected(std::move(good.error()));
   }
   return look("look for overdue tasks",
-              [&](Connection& connection) -> Answer<std::vector<Overdue>> {
-                const auto most = static_cast<std::int64_t>(limit);
-                Batch batch;
-                batch.add(sql::version);
-                const std::size_t leases = batch.add(sql::DueLeases{
-                    .now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
-                const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
-                auto answer = connection.commit(batch.statements());
-                if (!answer) {
-                  lease_scan_.failed(clock_.steady());
-                  return std::unexpected(std::move(answer.error()));
-                }
-                if (auto fresh = check_version(answer->front()); !fresh) {
-                  return std::unexpected(fresh.error());
-                }
-                if ((*answer)[leases].empty()) lease_scan_.none(now, clock_.steady());
-                std::vector<Found> found;
-                const auto name_of = [&](std::uint16_t queue) { return queue_name(queue); };
-                add_found((*answer)[leases], true, name_of, found);
-                add_found((*answer)[waits], false, name_of, found);
-                std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
-                  return std::pair(a.at, a.number) < std::pair(b.at, b.number);
-                });
-                std::vector<Overdue> all;
-                for (Found& one : found) {
-                  if (all.size() < limit) all.push_back(std::move(one.overdue));
-                }
-                return all;
-              });
+              [&](Connection& connection) { return due(connection, now, request); });
+}
+
+// No lease ends with the process of its worker here, because other processes go on; so where leases
+// are not asked for, none is looked for.
+PostgresStore::Answer<std::vector<Overdue>> PostgresStore::due(Connection& connection,
+                                                               TimePoint now,
+                                                               const DueRequest& request) {
+  const auto most = static_cast<std::int64_t>(request.limit);
+  Batch batch;
+  batch.add(sql::version);
+  const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
+  if (request.leases) {
+    batch.add(
+        sql::DueLeases{.now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
+  }
+  auto answer = connection.commit(batch.statements());
+  if (!answer) {
+    if (request.leases) lease_scan_.failed(clock_.steady());
+    return std::unexpected(std::move(answer.error()));
+  }
+  if (auto fresh = check_version(answer->front()); !fresh) return std::unexpected(fresh.error());
+  std::vector<Found> found;
+  const auto name_of = [&](std::uint16_t queue) { return queue_name(queue); };
+  add_found((*answer)[waits], false, name_of, found);
+  if (request.leases) {
+    const Rows& leases = answer->back();
+    if (leases.empty()) lease_scan_.none(now, clock_.steady());
+    add_found(leases, true, name_of, found);
+  }
+  std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
+    return std::pair(a.at, a.number) < std::pair(b.at, b.number);
+  });
+  std::vector<Overdue> all;
+  for (Found& one : found) {
+    if (all.size() < request.limit) all.push_back(std::move(one.overdue));
+  }
+  return all;
 }
 
 // ---- advance ------------------------------------------------------------------------------------
@@ -134,6 +143,7 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
                                                        std::size_t limit,
                                                        std::vector<std::uint16_t>& to_lift) {
   if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
+  cursors_.saw(now);  // what it promotes is ready
   Advanced done;
   std::size_t left = limit;
   const auto most = [&] { return static_cast<std::int64_t>(left); };

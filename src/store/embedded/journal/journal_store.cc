@@ -92,7 +92,7 @@ JournalStore::~JournalStore() {
   records_ = {};
   write_numbers(state(), records_.bytes);
   log_.append(state(), records_, std::nullopt);
-  std::ignore = log_.flush(std::nullopt);
+  if (log_.flush(std::nullopt)) std::ignore = note_last(log_.end().offset);
 }
 
 // ---- Opening ----------------------------------------------------------------------------------
@@ -131,18 +131,48 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
                     segment_name(opened.start.end.segment), opened.cut));
   }
   if (auto proven = prove_end(opened); !proven) return proven;
-  for (const std::string& name : opened.unneeded) {
-    segments_.forget(segment_number(name).value_or(0));
-    if (auto removed = disk_->remove(name); !removed) return removed;
-  }
+  if (auto removed = remove_unneeded(opened); !removed) return removed;
   if (auto adopted = spares_.adopt(opened.spares); !adopted) return adopted;
   // A segment may begin only when the names of those before it are on disk, too.
   if (auto synced = disk_->sync_directory(); !synced) return synced;
   state().go_on(opened.start.epoch);
   if (auto started = log_.start(state(), opened.start); !started) return started;
+  // On a full disk the file stays as it was, and is still true.
+  if (auto noted = note_last(0); !noted && noted.error().code != ErrorCode::limited) return noted;
   spares_.refill(0);
   end_local_leases(state());
-  return after_change();
+  if (auto good = after_change(); !good) return good;
+  return regain_spare();
+}
+
+// On a full disk an opening uses the spare that was kept for it. What can be freed is freed now, so
+// that there is one again for the next opening, however soon that comes.
+Result<void> JournalStore::regain_spare() {
+  constexpr int most_steps = 64;
+  for (int step = 0; step < most_steps && spares_.ready() < Spares::for_opening; ++step) {
+    if (auto cleaned = clean(most_cleaned); !cleaned) return cleaned;
+    auto flushed = log_.flush(std::nullopt);
+    if (!flushed) return flushed.error().no_space ? Result<void>{} : flushed;
+  }
+  return {};
+}
+
+// The last segment says which files are unneeded, and a failed sync may have left its name in the
+// system's memory only. If the files went first and that name then got lost, the segment before it
+// would still need them.
+Result<void> JournalStore::remove_unneeded(const Opened& opened) {
+  if (auto synced = disk_->sync_directory(); !synced) return synced;
+  for (const std::string& name : opened.unneeded) {
+    segments_.forget(segment_number(name).value_or(0));
+    if (auto removed = disk_->remove(name); !removed) return removed;
+  }
+  if (!opened.last || opened.last->size == options_.segment_size) return {};
+  return disk_->remove(last_segment_file);  // segments have another size from now on
+}
+
+Result<void> JournalStore::note_last(std::uint64_t end) {
+  return write_last_segment(
+      *disk_, {.segment = log_.end().segment, .size = options_.segment_size, .end = end});
 }
 
 // No blob of the state lies before the segment that the log begins with.
@@ -211,8 +241,13 @@ Result<void> JournalStore::before_change(Reserve reserve, std::size_t bytes) {
   const std::uint64_t left = options_.segment_size * (adds ? 6 : 3) / 4;
   Result<void> made;
   while (made && log_.room() < left + bytes) made = log_.make_room();
-  if (made && !(adds && spares_.is_short())) return {};
-  const auto shortage = made ? spares_.shortage() : std::optional(made.error());
+  if (made && !adds) return {};
+  std::optional<Error> shortage;
+  if (!made) {
+    shortage = made.error();
+  } else {
+    shortage = spares_.is_short() ? spares_.shortage() : log_.lacks_space();
+  }
   if (!shortage) return {};
   if (!std::exchange(reported_full_, true) && options_.warn) {
     options_.warn(fmt::format("no space for another segment: {}", shortage->message));
@@ -260,7 +295,7 @@ Result<void> JournalStore::clean(std::size_t appended) {
   const std::uint64_t live = live_bytes();
   const bool full = spares_.is_short();
   const std::uint64_t most = full ? live + live / 8 + 2 * options_.segment_size
-                                  : live + live * 6 / 10 + 4 * options_.segment_size;
+                                  : live + live * 6 / 10 + 3 * options_.segment_size;
   if (log_.size() <= most) return {};
   const auto oldest = log_.oldest();
   if (!oldest) return {};
@@ -394,11 +429,11 @@ Result<void> JournalStore::remove_schedule(std::string_view name, TimePoint now)
 
 // ---- Reads ------------------------------------------------------------------------------------
 
-Result<std::vector<Overdue>> JournalStore::due(TimePoint now, std::size_t limit) {
+Result<std::vector<Overdue>> JournalStore::due(TimePoint now, const DueRequest& request) {
   saw(now);
   if (auto good = check_failed(); !good) return std::unexpected(std::move(good.error()));
   // What is overdue must be settled, and without its bytes it cannot be.
-  return guarded([&] { return machine_->due(now, limit); });
+  return guarded([&] { return machine_->due(now, request); });
 }
 
 Result<std::vector<Result<Task>>> JournalStore::find(std::span<const TaskRef> tasks, Parts parts) {

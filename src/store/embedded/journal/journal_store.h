@@ -39,7 +39,7 @@ class JournalStore final : public Store {
                           TimePoint now) override;
   Result<void> flush() override;
 
-  Result<std::vector<Overdue>> due(TimePoint now, std::size_t limit) override;
+  Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) override;
   Result<Advanced> advance(TimePoint now, std::size_t limit) override;
 
   Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override;
@@ -83,6 +83,9 @@ class JournalStore final : public Store {
 
   Result<void> go_on_from(Opened& opened);
   Result<void> prove_end(const Opened& opened);
+  Result<void> remove_unneeded(const Opened& opened);
+  Result<void> note_last(std::uint64_t end);
+  Result<void> regain_spare();
   LoadFromLog open_log();
 
   auto ask(const auto& call) -> decltype(call());

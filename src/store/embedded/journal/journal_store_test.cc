@@ -274,6 +274,92 @@ TEST_F(JournalTest, a_missing_segment_is_noticed) {
   EXPECT_THAT(refused.error().message, HasSubstr("0000000002.journal is missing"));
 }
 
+TEST_F(JournalTest, a_last_segment_that_was_cut_off_is_refused_with_its_name) {
+  for (const bool closed : {true, false}) {
+    for (const std::uint64_t left : {std::uint64_t{0}, std::uint64_t{100}, segment_size - 1}) {
+      SCOPED_TRACE(std::to_string(left) + (closed ? " after a clean end" : " after a crash"));
+      open();
+      driver_->make_queue("q" + std::to_string(store_->log_end().segment));
+      must(store_->flush());
+      const std::string last = file(store_->log_end().segment);
+      closed ? store_.reset() : crash();
+      std::filesystem::copy(last, path_ + "-last");
+      std::filesystem::resize_file(last, left);
+      const auto refused = try_open();
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+      EXPECT_THAT(refused.error().message,
+                  HasSubstr(std::filesystem::path(last).filename().string() + " at offset " +
+                            std::to_string(left) +
+                            ": the file ends there, and segments of this "
+                            "journal have 65536 bytes"));
+      EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::corrupt);
+      std::filesystem::rename(path_ + "-last", last);
+    }
+  }
+}
+
+TEST_F(JournalTest, a_missing_last_segment_is_noticed) {
+  open().make_queue("q");
+  for (int i = 0; i < 100; ++i) driver_->put(task('x', 1000));
+  must(store_->flush());
+  const auto last = store_->log_end().segment;
+  ASSERT_GT(last, 1U);
+  store_.reset();
+  for (auto number = last; number >= 1; --number) {
+    std::filesystem::remove(file(number));
+    const auto refused = try_open();
+    ASSERT_FALSE(refused) << number;
+    EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+    EXPECT_THAT(refused.error().message, HasSubstr(segment_name(last) + " is missing"));
+    EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::corrupt);
+  }
+}
+
+TEST_F(JournalTest, the_end_of_a_closed_journal_is_not_taken_for_a_torn_one) {
+  open().make_queue("q");
+  const auto at = store_->log_end();
+  driver_->put(task());
+  store_.reset();
+  std::filesystem::resize_file(file(at.segment), at.offset);
+  std::filesystem::resize_file(file(at.segment), segment_size);
+  const auto refused = try_open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+  EXPECT_THAT(refused.error().message, HasSubstr("the log was closed at offset"));
+}
+
+TEST_F(JournalTest, the_file_that_names_the_last_segment_is_guarded_itself) {
+  open().make_queue("q");
+  store_.reset();
+  damage(path_ + "/last", 9);
+  EXPECT_THAT(try_open().error().message, HasSubstr("/last at offset 0: the file is damaged"));
+  std::filesystem::remove(path_ + "/last");
+  open();
+}
+
+// As it was written before there was a file `last`.
+TEST_F(JournalTest, an_older_journal_is_opened_and_guarded_from_then_on) {
+  open().make_queue("q");
+  store_.reset();
+  std::filesystem::remove(path_ + "/last");
+  open();
+  crash();
+  EXPECT_TRUE(std::filesystem::exists(path_ + "/last"));
+  std::filesystem::remove(file(2));
+  EXPECT_THAT(try_open().error().message, HasSubstr("0000000002.journal is missing"));
+}
+
+TEST_F(JournalTest, another_size_of_segments_is_no_damage) {
+  for (const std::size_t size : {segment_size, segment_size / 4, segment_size * 2}) {
+    options_.segment_size = size;
+    open();
+    crash();
+    open();
+    store_.reset();
+  }
+}
+
 TEST_F(JournalTest, damaged_payloads_are_never_served_and_fail_the_store) {
   open().make_queue("q");
   const auto at = store_->log_end();

@@ -89,10 +89,8 @@ Result<void> Log::start(const State& state, const Start& start) {
     chunks = std::exchange(pending_, {});
     unwritten_ = 0;
   }
-  while (spares_.ready() == 0) {
-    if (auto made = spares_.make(); !made) return made;
-  }
   if (auto written = write(chunks); !written) return written;
+  kept_spares_ = Spares::for_opening;
   return sync();
 }
 
@@ -182,7 +180,8 @@ std::uint64_t Log::room() const {
   const Lock lock(mutex_);
   const std::uint64_t here =
       end_.offset < options_.segment_size ? options_.segment_size - end_.offset : 0;
-  const std::size_t ready = spares_.ready();
+  const std::size_t all = spares_.ready();
+  const std::size_t ready = all - std::min(all, Spares::for_opening);
   if (ready < begun_) return 0;  // more is already promised than there is
   return here + (ready - begun_) * options_.segment_size;
 }
@@ -226,6 +225,10 @@ Result<void> Log::flush(std::optional<TimePoint> now) {
   }
   if (done) done = free_segments();
   if (!done) return std::unexpected(fail_for_good(done.error()));
+  {
+    const Lock lock(mutex_);
+    lacks_space_ = waits ? std::optional(written.error()) : std::nullopt;
+  }
   if (waits) return written;
   fill_owed_ += 2 * bytes;
   if (fill_owed_ >= least_fill || spares_.ready() < Spares::wanted) {
@@ -261,11 +264,13 @@ Result<void> Log::write(std::vector<Chunk>& chunks) {
 
 Result<void> Log::write_chunk(Chunk& chunk) {
   const bool begins = chunk.at.offset == 0;
-  if (begins) {
+  // A chunk that lacked space comes again; its file may have been begun by then.
+  if (begins && file_segment_ != chunk.at.segment) {
     if (auto begun = begin_file(chunk); !begun) return begun;
   }
   seal(chunk);
-  if (auto written = disk_.write(*file_, chunk.at.offset, chunk.bytes); !written) return written;
+  auto written = may_wait(disk_.write(*file_, chunk.at.offset, chunk.bytes));
+  if (!written) return written;
   unsynced_ = true;
   ensure(chunk.last_sequence >= written_sequence_ + chunk.groups.size(),
          "groups of the log were written out of order");
@@ -301,23 +306,35 @@ void Log::seal(Chunk& chunk) const {
   }
 }
 
+// A file system that copies what it writes may lack space although the file has all of its own. The
+// bytes are kept and written again, to the same place.
+Result<void> Log::may_wait(Result<void> done) {
+  if (done || done.error().code != ErrorCode::limited) return done;
+  no_space_ = true;
+  return without_space(done.error());
+}
+
+Result<void> Log::ready_spare() {
+  if (spares_.ready() > kept_spares_) return {};
+  auto made = spares_.make();
+  no_space_ = !made;
+  return made ? made : without_space(made.error());
+}
+
 Result<void> Log::begin_file(const Chunk& chunk) {
   if (auto synced = sync(); !synced) return synced;
   const std::string name = segment_name(chunk.at.segment);
-  if (spares_.ready() == 0) {
-    auto made = spares_.make();
-    no_space_ = !made;
-    if (!made) return without_space(made.error());
-  }
+  if (auto ready = ready_spare(); !ready) return ready;
   if (file_) {
     disk_.close(*file_);
     file_.reset();
   }
-  if (auto renamed = spares_.rename_to(name); !renamed) return renamed;
+  if (auto renamed = may_wait(spares_.rename_to(name)); !renamed) return renamed;
   unsynced_names_ = true;
   const auto file = disk_.open(name, Disk::Access::write);
   if (!file) return std::unexpected(file.error());
   file_ = *file;
+  file_segment_ = chunk.at.segment;
   const Lock lock(mutex_);
   ensure(begun_ > 0, "a segment was written that the applier did not begin");
   --begun_;
@@ -359,6 +376,11 @@ Result<void> Log::free_segments() {
     unsynced_names_ = true;
   }
   return sync();
+}
+
+std::optional<Error> Log::lacks_space() const {
+  const Lock lock(mutex_);
+  return lacks_space_;
 }
 
 // ---- Failing ----------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ class Log {
   Log& operator=(const Log&) = delete;
   ~Log();
 
-  // Begins a new segment and makes it durable: after this the epoch cannot be given again.
+  // Begins a new segment and makes it durable: after this the epoch cannot be given again. May use
+  // the spare that was kept for it.
   Result<void> start(const State& state, const Start& start);
 
   // ---- For the applier -------------------------------------------------------------------------
@@ -75,6 +76,9 @@ class Log {
   // mode `interval`, it is synced in any case.
   Result<void> flush(std::optional<TimePoint> now);
 
+  // Why the last flush had to leave something for the next one; nullopt: it did not.
+  std::optional<Error> lacks_space() const;
+
   // The log can no longer be trusted: every call answers this from now on.
   std::optional<Error> failure() const;
   Error fail_for_good(const Error& cause);
@@ -102,6 +106,8 @@ class Log {
   Result<void> write_chunk(Chunk& chunk) REQUIRES(flushing_);
   bool must_sync(std::optional<TimePoint> now) const REQUIRES(flushing_);
   Result<void> begin_file(const Chunk& chunk) REQUIRES(flushing_);
+  Result<void> ready_spare() REQUIRES(flushing_);
+  Result<void> may_wait(Result<void> done) REQUIRES(flushing_);
   Result<void> sync() REQUIRES(flushing_);
   Result<void> free_segments() REQUIRES(flushing_);
   void put_back(std::vector<Chunk>& chunks) REQUIRES(flushing_);
@@ -122,8 +128,10 @@ class Log {
   // The flusher holds this during the whole flush.
   Mutex flushing_{LockRank::store_flush};
   std::optional<Disk::File> file_ GUARDED_BY(flushing_);
-  bool unsynced_ GUARDED_BY(flushing_) = false;        // bytes of file_
-  bool unsynced_names_ GUARDED_BY(flushing_) = false;  // the directory
+  std::uint64_t file_segment_ GUARDED_BY(flushing_) = 0;  // whose file that is
+  std::size_t kept_spares_ GUARDED_BY(flushing_) = 0;     // that no segment of this process gets
+  bool unsynced_ GUARDED_BY(flushing_) = false;           // bytes of file_
+  bool unsynced_names_ GUARDED_BY(flushing_) = false;     // the directory
   std::uint64_t written_sequence_ GUARDED_BY(flushing_) = 0;
   std::uint64_t durable_sequence_ GUARDED_BY(flushing_) = 0;
   // Segments below may go once this is durable.
@@ -131,7 +139,7 @@ class Log {
   std::uint64_t freed_ GUARDED_BY(flushing_) = 0;  // segments below are gone
   std::optional<TimePoint> last_sync_ GUARDED_BY(flushing_);
   std::uint64_t fill_owed_ GUARDED_BY(flushing_) = 0;
-  // The write that failed only lacked space for a segment.
+  // The write that failed only lacked space.
   bool no_space_ GUARDED_BY(flushing_) = false;
 
   mutable Mutex mutex_{LockRank::store_pending};
@@ -143,6 +151,7 @@ class Log {
   std::size_t unwritten_ GUARDED_BY(mutex_) = 0;
   std::size_t begun_ GUARDED_BY(mutex_) = 0;  // segments in pending_ that will need a spare
   Position written_ GUARDED_BY(mutex_) = {};
+  std::optional<Error> lacks_space_ GUARDED_BY(mutex_);
   std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 

@@ -46,6 +46,7 @@ class Opening {
   };
 
   Result<void> list();
+  Result<void> check_last();
   Result<void> read_begins();
   Result<std::optional<SegmentFile>> read_begin_of(std::uint64_t number, std::uint64_t size);
   Result<void> find_needed();
@@ -82,8 +83,8 @@ class Opening {
 };
 
 Result<Opened> Opening::run() {
-  for (auto step :
-       {&Opening::list, &Opening::read_begins, &Opening::find_needed, &Opening::find_ends}) {
+  for (auto step : {&Opening::list, &Opening::check_last, &Opening::read_begins,
+                    &Opening::find_needed, &Opening::find_ends}) {
     if (auto done = (this->*step)(); !done) return std::unexpected(done.error());
   }
   for (const auto& [number, file] : files_) {
@@ -106,8 +107,34 @@ Result<void> Opening::list() {
   for (const Disk::Entry& entry : *entries) {
     if (const auto number = segment_number(entry.name)) sizes_.emplace(*number, entry.size);
     if (spare_number(entry.name)) opened_.spares.push_back(entry);
+    if (entry.name == new_last_segment_file) opened_.unneeded.push_back(entry.name);
+    if (entry.name != last_segment_file) continue;
+    auto last = load_last_segment(disk_, entry.size);
+    if (!last) return std::unexpected(last.error());
+    opened_.last = *last;
   }
   return {};
+}
+
+// A segment gets its name only when its whole size is on disk, so a missing or short one is damage,
+// not what a crash left. A journal of an older version has no file `last` and is not checked.
+Result<void> Opening::check_last() {
+  if (!opened_.last) return {};
+  const LastSegment& last = *opened_.last;
+  if (sizes_.empty() || sizes_.rbegin()->first < last.segment) {
+    return fail(ErrorCode::corrupt,
+                fmt::format("{}/{} is missing, and it was the last segment when the journal was "
+                            "used before. Bring the file back from a copy; without it, tasks that "
+                            "were acknowledged are lost",
+                            disk_.path(), segment_name(last.segment)));
+  }
+  const auto& [number, size] = *sizes_.rbegin();
+  if (size >= last.size) return {};
+  return corrupt({number, size},
+                 fmt::format("the file ends there, and segments of this journal have {} bytes: its "
+                             "end was cut off. Bring the file back from a copy; without it, tasks "
+                             "that were acknowledged are lost",
+                             last.size));
 }
 
 Result<std::string_view> Opening::load(std::uint64_t number, std::uint64_t size) {
@@ -207,7 +234,8 @@ Result<void> Opening::check_barely_begun() {
     const auto bytes = load(number, sizes_.at(number));
     if (!bytes) return std::unexpected(bytes.error());
     const BadGroup first{.sequence = sequence_.value_or(0) + 1, .exact = sequence_.has_value()};
-    if (number != sizes_.rbegin()->first || was_durable(*bytes, {number, 0}, first)) {
+    const bool was_begun = opened_.last && number <= opened_.last->segment;
+    if (was_begun || number != sizes_.rbegin()->first || was_durable(*bytes, {number, 0}, first)) {
       return corrupt({number, 0}, "the beginning of the file is damaged");
     }
     opened_.unneeded.push_back(segment_name(number));
@@ -290,6 +318,11 @@ Result<void> Opening::end_of_log(std::string_view left, const Position& at, std:
   const std::uint64_t next = *sequence_ + 1;
   if (was_durable(left, at, {.sequence = next, .salt = salt}))
     return corrupt(at, "the group there is damaged");
+  const auto& last = opened_.last;
+  if (last && last->segment == at.segment && at.offset < last->end) {
+    return corrupt(
+        at, fmt::format("the group there is damaged: the log was closed at offset {}", last->end));
+  }
   if (begins_group(left, next)) opened_.cut += std::min(group_size(left), left.size());
   written_ = at;
   opened_.start.end = at;

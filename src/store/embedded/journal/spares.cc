@@ -96,10 +96,29 @@ Result<void> Spares::fill_locked(Spare& spare, std::uint64_t budget) {
   return done;
 }
 
+Result<void> Spares::sync_locked(const Spare& spare) {
+  const auto file = disk_.open(spare.name, Disk::Access::write);
+  if (!file) return std::unexpected(file.error());
+  auto synced = disk_.sync(*file);
+  disk_.close(*file);
+  return synced;
+}
+
 Result<void> Spares::rename_to(const std::string& name) {
   const Lock lock(mutex_);
   // The one with the most zeros.
   const auto best = std::ranges::max_element(spares_, {}, &Spare::filled);
+  if (!best->synced) {
+    auto synced = sync_locked(*best);
+    if (!synced) {
+      // What a failed sync leaves behind must not be used, not even by the next process.
+      std::ignore = disk_.remove(best->name);
+      spares_.erase(best);
+      counted();
+      return synced;
+    }
+    best->synced = true;
+  }
   auto renamed = disk_.rename(best->name, name);
   if (renamed) spares_.erase(best);
   counted();
@@ -112,7 +131,7 @@ Result<void> Spares::recycle(const std::string& name, std::uint64_t size) {
   const std::string spare = spare_name(++last_number_);
   auto renamed = disk_.rename(name, spare);
   if (!renamed) return renamed;
-  spares_.push_back({.name = spare, .filled = size_});
+  spares_.push_back({.name = spare, .filled = size_, .synced = true});
   counted();
   return {};
 }

@@ -20,7 +20,9 @@ namespace millrace::embedded {
 
 class Spares {
  public:
-  static constexpr std::size_t wanted = 2;
+  static constexpr std::size_t wanted = 3;
+  // Of these, the last is for the next opening, which begins a segment before it can free one.
+  static constexpr std::size_t for_opening = 1;
 
   Spares(Disk& disk, std::uint64_t size) : disk_(disk), size_(size) {}
 
@@ -41,7 +43,8 @@ class Spares {
   // Makes one more, now; the error says why not.
   Result<void> make();
 
-  // Gives one away under the new name. REQUIRES: ready() > 0.
+  // Gives one away under the new name, once its whole size is on disk: so a segment that is shorter
+  // was cut off. REQUIRES: ready() > 0.
   Result<void> rename_to(const std::string& name);
 
   // A file that is no longer needed becomes a spare, or goes if there are enough.
@@ -51,11 +54,13 @@ class Spares {
   struct Spare {
     std::string name;
     std::uint64_t filled = 0;  // bytes of it that were written before
+    bool synced = false;       // its size is on disk
   };
 
   void counted() REQUIRES(mutex_);
   Result<void> make_locked() REQUIRES(mutex_);
   Result<void> fill_locked(Spare& spare, std::uint64_t budget) REQUIRES(mutex_);
+  Result<void> sync_locked(const Spare& spare) REQUIRES(mutex_);
 
   Disk& disk_;
   std::uint64_t size_;

@@ -6,6 +6,8 @@
 --   :queues, :mosts how many of each at most, :leases in ms, :ageings in ms, null where nothing ages
 --   :cursor_queues, :cursor_priorities, :cursor_starts, :cursor_numbers where to begin to look, highest
 --   priorities first
+--   :seen, the latest :now of any call: what is queued was ready by then, and stays so when the clock
+--   is set back. Nothing is given out whose start_by has passed.
 -- Everything before that is known to be taken: with an old snapshot open, dead index entries pile
 -- up there, and walking them again with every take would be most of the work. Tasks that a newer
 -- program has written, in a format that this one cannot read, are left to it. A task that was taken
@@ -30,7 +32,9 @@ with wants as (
         select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size
           from millrace.tasks t
          where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
-           and t.start <= :now and (t.start, t.number) >= (c.start, c.number)
+           and (t.start <= :now or t.state = {{queued}}) and t.start <= :seen
+           and (t.start, t.number) >= (c.start, c.number)
+           and (t.start_by is null or t.start_by >= :now)
            and (t.more is null or t.more < {{newer_formats}})
            and (t.notes is null or substr(t.notes, 1, 1) < {{newer_formats}})
          order by t.start, t.number
@@ -50,10 +54,11 @@ with wants as (
               cross join lateral (
                 select t.id, t.start, t.number,
                        least({{highest_priority}}, c.priority + coalesce(
-                         floor(extract(epoch from :now - t.start) * 1000 / w.ageing), 0)) as effective
+                         greatest(0, floor(extract(epoch from :now - t.start) * 1000 / w.ageing)), 0)) as effective
                   from millrace.tasks t
                  where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
-                   and t.start <= :now
+                   and (t.start <= :now or t.state = {{queued}}) and t.start <= :seen
+                   and (t.start_by is null or t.start_by >= :now)
                    and (t.more is null or t.more < {{newer_formats}})
                    and (t.notes is null or substr(t.notes, 1, 1) < {{newer_formats}})
                  order by t.start, t.number
