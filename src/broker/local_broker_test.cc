@@ -94,7 +94,8 @@ TEST(LocalBroker, unknown_queues_are_created_with_defaults) {
   const QueueSettings settings = d.queue("emails").queue.settings;
   EXPECT_FALSE(settings.id.is_nil());
   EXPECT_EQ(settings.max_concurrent, 7U);
-  EXPECT_THAT(d.take("others"), IsEmpty());
+  EXPECT_THAT(d.take("others"), IsEmpty()) << "a take creates nothing";
+  EXPECT_THAT(only(d.try_put({to("others")})), IsOk());
   EXPECT_EQ(d.queue("others").queue.settings.max_concurrent, 7U);
 }
 

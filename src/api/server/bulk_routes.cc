@@ -249,7 +249,8 @@ void with_memos(CallPtr call, std::unique_ptr<Listing> listing) {
 
 void cancel_now(CallPtr call, const TaskId& id, std::string reason) {
   LocalBroker& broker = *call->broker;
-  const Ask ask = call->ask();
+  Ask ask = call->ask();
+  ask.internal = true;  // the one route that may cancel a task of $bulk
   broker.cancel(ask, {id}, std::move(reason),
                 answered<Broker::States>(std::move(call), [id](CallPtr back, auto states) {
                   if (!states.front()) return back->refuse(states.front().error());
