@@ -15,9 +15,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/alerter.h"
@@ -99,8 +100,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // The queues of the leases that an order reports on and extends, as far as they are remembered
   // here. Calls no store. A task keeps its queue while it is leased.
   struct LeaseQueues {
-    std::set<std::string> queues = {};
-    std::vector<TaskId> unknown = {};  // tasks whose lease is not remembered
+    std::vector<std::pair<TaskId, std::string>> known = {};  // tasks, and their queues
+    std::vector<TaskId> unknown = {};                        // whose lease is not remembered
   };
   LeaseQueues queues_of_leases(const WorkOrder& order);
 

@@ -175,7 +175,7 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
       if (book.find(std::string_view(name)) != nullptr) metrics.of(name).asked(now);
     }
   }
-  LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now);
+  LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now, ask.owner);
   return {};
 }
 
@@ -229,7 +229,7 @@ LocalBroker::LeaseQueues LocalBroker::queues_of_leases(const WorkOrder& order) {
   const auto look_up = [&](TaskId id, Token token) {
     const LeaseNote* note = leases.find(id, token);
     if (note != nullptr) {
-      found.queues.insert(note->queue);
+      found.known.emplace_back(id, note->queue);
     } else {
       found.unknown.push_back(id);
     }
@@ -537,7 +537,7 @@ void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) 
         if (rate) recorder.of(lease.queue).used(*rate, 1, now);
         lease.timeout = timeout_of(lease.timeout, lease.type, queue->settings);
       }
-      leases.taken(job.workers[i], lease, now);
+      leases.taken(job.workers[i], lease, now, job.ask.owner);
       if (books_.log().wants(LogLevel::debug)) {
         books_.log()(LogLevel::debug, fmt::format("task {} taken", to_text(lease.id.value)),
                      {{"queue", lease.queue}, {"worker", job.workers[i]}});
