@@ -77,7 +77,7 @@ TEST_F(Confined, an_operation_on_many_tasks_ends_only_by_its_own_route) {
   EXPECT_EQ(as("all", {"DELETE", "/v1/tasks/" + id}).status, 422U);
   EXPECT_EQ(as("all", {"PATCH", "/v1/tasks/" + id, R"({"queue":"emails"})"}).status, 422U);
   EXPECT_EQ(as("all", {"POST", "/v1/queues/$bulk/clear"}).status, 422U);
-  EXPECT_EQ(server_.driver.find(must(task_from_text(id))).state, TaskState::queued);
+  EXPECT_EQ(server_.driver.find(must(api::task_from_text(id))).state, TaskState::queued);
   EXPECT_EQ(as("putter", {"POST", "/v1/bulk/" + id + "/cancel"}).status, 403U);
   EXPECT_THAT(as("all", {"POST", "/v1/bulk/" + id + "/cancel"}).body, HasSubstr("cancelled"));
 }
@@ -100,7 +100,7 @@ TEST_F(Confined, leases_of_internal_queues_belong_to_the_server) {
     EXPECT_EQ(settled.status, 422U) << settled.body;
   };
   both_refused();
-  EXPECT_EQ(server_.driver.find(must(task_from_text(id))).state, TaskState::processing);
+  EXPECT_EQ(server_.driver.find(must(api::task_from_text(id))).state, TaskState::processing);
 }
 
 TEST_F(Confined, webhooks_that_failed_can_be_removed_by_an_admin) {
