@@ -25,7 +25,9 @@ ReadsOptions with_threads(ReadsOptions options, const Traits& traits) {
 
 // A take may name a queue that does not exist yet.
 CoalescerOptions with_book(CoalescerOptions options, const QueueBook& queues) {
-  options.rounds.exists = [&queues](const std::string& name) { return queues.find(name) != nullptr; };
+  options.rounds.exists = [&queues](const std::string& name) {
+    return queues.find(name) != nullptr;
+  };
   return options;
 }
 

@@ -259,8 +259,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
   Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
                           const std::vector<Result<Task>>& tasks,
-                          const std::vector<QueueRef>& unknown,
-                          std::vector<Changed>& changed, TimePoint now);
+                          const std::vector<QueueRef>& unknown, std::vector<Changed>& changed,
+                          TimePoint now);
   void moved(const States& states, const std::vector<QueueRef>& queues,
              std::vector<Changed>& changed);
   // For a batch (local_bulk.cc).

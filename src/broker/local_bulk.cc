@@ -202,7 +202,8 @@ void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
   if (!good) return done(std::unexpected(std::move(good.error())));
   std::optional<QueueRef> new_queue;
   if (!unknown.empty()) new_queue = std::move(unknown.front());
-  const auto acting = std::make_shared<Acting>(std::move(batch), std::move(new_queue), ask.internal);
+  const auto acting =
+      std::make_shared<Acting>(std::move(batch), std::move(new_queue), ask.internal);
   read<FoundTasks>(
       ask,
       [this, acting](Reader& reader, TimePoint) {

@@ -94,7 +94,8 @@ void LocalBroker::act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction 
         rounds->recorded.clear();
         const BulkAction as = retry ? BulkAction::retry : BulkAction::remove;
         for (const auto& task : rounds->tasks) {
-          if (!task || refusal(rounds->ask, as, task->id, task->queue) || !(task->state == TaskState::failed || task->state == TaskState::dead)) {
+          if (!task || refusal(rounds->ask, as, task->id, task->queue) ||
+              !(task->state == TaskState::failed || task->state == TaskState::dead)) {
             ++rounds->sum.refused;
             continue;
           }

@@ -179,8 +179,8 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
   const auto cancelled = std::make_shared<std::vector<Cancelled>>();
   call_with_tasks<States>(
       ask, std::move(tasks),
-      [this, ask, ids, cancelled, reason = std::move(reason)](
-          Store& store, const FoundTasks& found, TimePoint now) {
+      [this, ask, ids, cancelled, reason = std::move(reason)](Store& store, const FoundTasks& found,
+                                                              TimePoint now) {
         return cancel_now(store, *ids, found, reason, *cancelled, now,
                           refusals(ask, BulkAction::cancel, found));
       },

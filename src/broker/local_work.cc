@@ -105,11 +105,11 @@ struct LocalBroker::Job {
   Ask ask;
   Completion<WorkResult> done;
   std::vector<Report> reports = {};
-  std::vector<std::optional<LeaseNote>> notes = {};      // by report
-  std::vector<std::optional<Error>> refused = {};        // by report; empty: none is
-  std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
-  std::vector<std::string> workers = {};                 // by take that is not refused
-  std::vector<SentExtension> extended = {};              // by extension that is not refused
+  std::vector<std::optional<LeaseNote>> notes = {};           // by report
+  std::vector<std::optional<Error>> refused = {};             // by report; empty: none is
+  std::vector<std::optional<Error>> refused_takes = {};       // by take; empty: none is
+  std::vector<std::string> workers = {};                      // by take that is not refused
+  std::vector<SentExtension> extended = {};                   // by extension that is not refused
   std::vector<std::optional<Error>> refused_extensions = {};  // by extension; empty: none is
   // By token: tasks whose progress is reported.
   std::map<std::uint64_t, RecordedTask> found = {};
@@ -368,8 +368,8 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
   std::vector<std::size_t> extensions;
   for (std::size_t i = 0; i < job.extended.size(); ++i) {
     const SentExtension& extension = job.extended[i];
-    const bool known = !needs_task(job.ask, extension) ||
-                       books_.leases.knows(extension.id, extension.token);
+    const bool known =
+        !needs_task(job.ask, extension) || books_.leases.knows(extension.id, extension.token);
     if (known) continue;
     ids.push_back(extension.id);
     extensions.push_back(i);

@@ -59,8 +59,8 @@ class Confined : public ::testing::Test {
 
 TEST_F(Confined, an_operation_on_many_tasks_ends_only_by_its_own_route) {
   server_.put();
-  const std::string id = id_of(
-      as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"emails"}})"}));
+  const std::string id =
+      id_of(as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"emails"}})"}));
   const std::string ids = fmt::format(R"("ids":["{}"])", id);
   for (const auto* key : {"putter", "all"}) {
     for (const Request& request :
@@ -84,8 +84,8 @@ TEST_F(Confined, an_operation_on_many_tasks_ends_only_by_its_own_route) {
 
 TEST_F(Confined, leases_of_internal_queues_belong_to_the_server) {
   server_.put();
-  const std::string id = id_of(
-      as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"emails"}})"}));
+  const std::string id =
+      id_of(as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"emails"}})"}));
   const Ask inside{.caller = {7}, .internal = true};
   WorkOrder order;
   order.takes = {{.worker = "$w", .queues = {{"$bulk", 1}}}};
@@ -121,9 +121,9 @@ TEST_F(Confined, internal_queues_are_internal_however_they_are_named) {
         Request{"POST", "/v1/queues/" + uuid + "/tasks", "{}"},
         Request{"POST", "/v1/take", fmt::format(R"({{"queue":"{}"}})", uuid)},
         Request{"PATCH", "/v1/tasks/" + id, fmt::format(R"({{"queue":"{}"}})", uuid)},
-        Request{"POST", "/v1/bulk",
-                fmt::format(R"({{"action":"move","filter":{{"queue":"emails"}},"to":"{}"}})",
-                            uuid)}}) {
+        Request{
+            "POST", "/v1/bulk",
+            fmt::format(R"({{"action":"move","filter":{{"queue":"emails"}},"to":"{}"}})", uuid)}}) {
     const Reply reply = as("all", request);
     EXPECT_EQ(reply.status, 422U) << request.target << reply.body;
     EXPECT_THAT(reply.body, HasSubstr("internal"));
@@ -139,12 +139,13 @@ TEST_F(Confined, what_others_have_is_as_if_it_were_not_there) {
   const std::string none = "01890a5d-ac96-774b-bcce-b302099a8057";
   as("all", {"POST", "/v1/schedules",
              R"({"name":"nightly","rule":{"cron":"0 3 * * *"},"task":{"queue":"secret"}})"});
-  const std::string operation = id_of(
-      as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"secret"}})"}));
+  const std::string operation =
+      id_of(as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"secret"}})"}));
   for (const auto* rest : {"", "/result", "/history", "/log", "/explain", "/family"}) {
     const std::string tasks = "/v1/tasks/";
     expect_alike({"GET", tasks + hidden + rest}, {"GET", tasks + none + rest}, hidden, none);
-    expect_alike({"GET", tasks + "1" + rest}, {"GET", tasks + "77" + rest}, "number 1", "number 77");
+    expect_alike({"GET", tasks + "1" + rest}, {"GET", tasks + "77" + rest}, "number 1",
+                 "number 77");
   }
   expect_alike({"POST", "/v1/tasks/" + hidden + "/cancel"},
                {"POST", "/v1/tasks/" + none + "/cancel"}, hidden, none);
@@ -160,10 +161,9 @@ TEST_F(Confined, what_others_have_is_as_if_it_were_not_there) {
                "daily");
   expect_alike({"GET", "/v1/bulk/" + operation}, {"GET", "/v1/bulk/" + none}, operation, none);
   const auto act = [&](const std::string& id) {
-    std::string body = server_
-                           .post("/v1/tasks/actions",
-                                 fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id))
-                           .body;
+    std::string body =
+        server_.post("/v1/tasks/actions", fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id))
+            .body;
     for (auto at = body.find(id); at != std::string::npos; at = body.find(id)) {
       body.replace(at, id.size(), "ID");
     }
@@ -187,8 +187,7 @@ TEST_F(Confined, an_id_that_a_task_elsewhere_has_tells_nothing_of_it) {
   EXPECT_THAT(one.body, AllOf(Not(HasSubstr("number")), Not(HasSubstr("queued"))));
   const Reply list = server_.post("/v1/tasks", "[" + body + R"(,{"queue":"emails"}])");
   EXPECT_THAT(list.body, AllOf(HasSubstr("conflict"), HasSubstr(R"("existing":false)")));
-  const Reply lines =
-      server_.ask({"POST", "/v1/tasks", body + "\n", "application/x-ndjson"});
+  const Reply lines = server_.ask({"POST", "/v1/tasks", body + "\n", "application/x-ndjson"});
   EXPECT_THAT(lines.body, AllOf(HasSubstr("conflict"), HasSubstr(R"("failed":1)")));
   const std::string own = server_.put();
   const std::string again = fmt::format(R"({{"queue":"emails","id":"{}"}})", own);
@@ -250,10 +249,10 @@ TEST_F(Confined, a_take_creates_no_queue_and_waits_for_it) {
 
 TEST_F(Confined, a_revoked_key_puts_no_further_lines) {
   RawClient client = server_.connect();
-  client.send(fmt::format(
-      "POST /v1/queues/emails/tasks HTTP/1.1\r\nHost: localhost\r\n{}"
-      "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n",
-      by_key("putter")));
+  client.send(
+      fmt::format("POST /v1/queues/emails/tasks HTTP/1.1\r\nHost: localhost\r\n{}"
+                  "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n",
+                  by_key("putter")));
   const auto line = [&](const std::string& text) {
     client.send(fmt::format("{:x}\r\n{}\r\n", text.size(), text));
   };
@@ -297,10 +296,10 @@ TEST_F(Confined, a_revoked_key_gets_nothing_of_what_it_waits_for) {
 
 TEST_F(Confined, a_revoked_key_imports_no_further_lines) {
   RawClient client = server_.connect();
-  client.send(fmt::format(
-      "POST /v1/import HTTP/1.1\r\nHost: localhost\r\n{}"
-      "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n",
-      by_key("all")));
+  client.send(
+      fmt::format("POST /v1/import HTTP/1.1\r\nHost: localhost\r\n{}"
+                  "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n",
+                  by_key("all")));
   const std::string first = "{\"memo\":{\"key\":\"a\",\"value\":\"v\"}}\n";
   client.send(fmt::format("{:x}\r\n{}\r\n", first.size(), first));
   server_.book.forget(key_id("all"));

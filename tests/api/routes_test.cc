@@ -198,8 +198,9 @@ TEST(Routes, keys_for_some_queues_touch_no_others) {
                                   << reply.body;
     EXPECT_THAT(reply.body, Not(HasSubstr("secret")));
   }
-  for (const auto* part : {R"({{"settle":[{{"id":"{}","token":"0000010000000001","outcome":"done"}}]}})",
-                           R"({{"extend":[{{"id":"{}","token":"0000010000000001"}}]}})"}) {
+  for (const auto* part :
+       {R"({{"settle":[{{"id":"{}","token":"0000010000000001","outcome":"done"}}]}})",
+        R"({{"extend":[{{"id":"{}","token":"0000010000000001"}}]}})"}) {
     const Reply reply = server.post("/v1/work", fmt::format(fmt::runtime(part), hidden));
     EXPECT_THAT(reply.body, HasSubstr("not_found"));
   }

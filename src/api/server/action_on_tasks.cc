@@ -51,9 +51,9 @@ void act_now(CallPtr call, wire::TaskActions actions, const std::set<TaskId>& hi
   auto ids = actions.ids;
   auto refused = refused_of(ids, hidden);
   drop_refused(ids, refused);
-  auto then = answered<Broker::States>(
-      std::move(call), [ids = actions.ids, refused = std::move(refused)](
-                           CallPtr back, Broker::States states) mutable {
+  auto then =
+      answered<Broker::States>(std::move(call), [ids = actions.ids, refused = std::move(refused)](
+                                                    CallPtr back, Broker::States states) mutable {
         answer_states(*back, ids, with_refused(std::move(states), std::move(refused)));
       });
   switch (actions.action) {

@@ -166,8 +166,7 @@ void ImportLines::add_key(Memo& memo) {
 
 void ImportLines::remember(Memo& memo, std::uint64_t line) {
   memos_ = true;
-  call_->broker->remember(internal(*call_),
-                          transfer::as_new(std::move(memo), call_->broker->now()),
+  call_->broker->remember(internal(*call_), transfer::as_new(std::move(memo), call_->broker->now()),
                           counted<Memo>(&transfer::Counts::memos, line));
 }
 

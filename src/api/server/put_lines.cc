@@ -93,8 +93,8 @@ void PutLines::add(std::string_view line) {
 
 void PutLines::refuse_line(std::string_view code, std::string_view message,
                            std::string_view field) {
-  slots_.push_back({.line = lines_.number(),
-                    .refused = refusal_of(lines_.number(), code, message, field)});
+  slots_.push_back(
+      {.line = lines_.number(), .refused = refusal_of(lines_.number(), code, message, field)});
 }
 
 void PutLines::refuse_batch(const Problem& problem) {
@@ -123,13 +123,12 @@ void PutLines::put_batch() {
 void PutLines::batch_put(Result<std::vector<Result<Put>>> puts) {
   auto existing = puts && call_->restricted() ? existing_of(*puts) : std::vector<TaskId>();
   if (existing.empty()) return answer_batch(puts);
-  call_->broker->heads(
-      call_->ask(), std::move(existing),
-      [self = shared_from_this(),
-       puts = std::move(*puts)](const Result<std::vector<Result<Task>>>& heads) mutable {
-        hide_foreign(self->call_->principal, puts, heads);
-        self->answer_batch(std::move(puts));
-      });
+  call_->broker->heads(call_->ask(), std::move(existing),
+                       [self = shared_from_this(), puts = std::move(*puts)](
+                           const Result<std::vector<Result<Task>>>& heads) mutable {
+                         hide_foreign(self->call_->principal, puts, heads);
+                         self->answer_batch(std::move(puts));
+                       });
 }
 
 void PutLines::answer_batch(const Result<std::vector<Result<Put>>>& puts) {
