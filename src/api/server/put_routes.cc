@@ -57,10 +57,10 @@ void put_body(CallPtr call, wire::PutBody body) {
     if (existing.empty()) return answer_puts(*back, body, puts);
     LocalBroker& reader = *back->broker;
     const Ask again = back->ask();
-    auto seen = [body = std::move(body), puts = std::move(puts)](CallPtr call,
+    auto seen = [body = std::move(body), puts = std::move(puts)](CallPtr known,
                                                                  const Heads& heads) mutable {
-      hide_foreign(call->principal, puts, heads);
-      answer_puts(*call, body, puts);
+      hide_foreign(known->principal, puts, heads);
+      answer_puts(*known, body, puts);
     };
     reader.heads(again, std::move(existing), answered<Heads>(std::move(back), std::move(seen)));
   };
