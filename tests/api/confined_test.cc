@@ -113,17 +113,18 @@ TEST_F(Confined, webhooks_that_failed_can_be_removed_by_an_admin) {
 
 TEST_F(Confined, internal_queues_are_internal_however_they_are_named) {
   const std::string uuid = to_text(server_.driver.queue("$webhooks").queue.settings.id);
+  const std::string ref = fmt::format(R"({{"id":"{}"}})", uuid);
   const std::string id = server_.put();
   for (const Request& request :
-       {Request{"POST", "/v1/schedules",
-                fmt::format(R"({{"name":"s","rule":{{"every_ms":1000}},"task":{{"queue":"{}"}}}})",
-                            uuid)},
+       {Request{
+            "POST", "/v1/schedules",
+            fmt::format(R"({{"name":"s","rule":{{"every_ms":1000}},"task":{{"queue":{}}}}})", ref)},
         Request{"POST", "/v1/queues/" + uuid + "/tasks", "{}"},
-        Request{"POST", "/v1/take", fmt::format(R"({{"queue":"{}"}})", uuid)},
-        Request{"PATCH", "/v1/tasks/" + id, fmt::format(R"({{"queue":"{}"}})", uuid)},
+        Request{"POST", "/v1/take", fmt::format(R"({{"queue":{}}})", ref)},
+        Request{"PATCH", "/v1/tasks/" + id, fmt::format(R"({{"queue":{}}})", ref)},
         Request{
             "POST", "/v1/bulk",
-            fmt::format(R"({{"action":"move","filter":{{"queue":"emails"}},"to":"{}"}})", uuid)}}) {
+            fmt::format(R"({{"action":"move","filter":{{"queue":"emails"}},"to":{}}})", ref)}}) {
     const Reply reply = as("all", request);
     EXPECT_EQ(reply.status, 422U) << request.target << reply.body;
     EXPECT_THAT(reply.body, HasSubstr("internal"));
@@ -302,6 +303,13 @@ TEST_F(Confined, a_revoked_key_imports_no_further_lines) {
                   by_key("all")));
   const std::string first = "{\"memo\":{\"key\":\"a\",\"value\":\"v\"}}\n";
   client.send(fmt::format("{:x}\r\n{}\r\n", first.size(), first));
+  const auto stored = [&] {
+    return must(server_.driver.wait<std::vector<Memo>>([&](auto done) {
+      server_.driver.broker->recall(server_.driver.ask(), {.prefix = "a"}, std::move(done));
+    }));
+  };
+  while (stored().empty()) {
+  }
   server_.book.forget(key_id("all"));
   const std::string second = "{\"memo\":{\"key\":\"b\",\"value\":\"v\"}}\n";
   client.send(fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", second.size(), second));
