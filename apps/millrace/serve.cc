@@ -257,6 +257,7 @@ class Server {
     LocalBrokerOptions options;
     options.rules = {.retry = config::retry_policy_of(settings_),
                      .create_unknown_queues = settings_.queues_create_unknown,
+                     .max_queues = settings_.queues_max_queues,
                      .webhooks = true,
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,

@@ -60,6 +60,8 @@ std::string to_text(const Scopes& scopes) {
 
 bool Key::may_touch(std::string_view queue) const {
   if (!restricted()) return true;
+  // A pattern with a star is meant for the queues of users: *s must not show $webhooks.
+  if (queue.starts_with('$')) return false;
   return std::ranges::any_of(about.queues,
                              [&](const auto& pattern) { return matches(pattern, queue); });
 }

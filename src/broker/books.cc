@@ -69,12 +69,16 @@ Result<QueueSettings> Books::settings_of(Store& store, const std::string& queue)
   return QueueSettings{};
 }
 
-Result<void> Books::need_queue(Store& store, const QueueRef& queue, TimePoint now) {
+Result<void> Books::check_internal(bool internal, const Queue& queue) {
+  if (internal || !is_internal(queue.settings.name)) return {};
+  return fail(ErrorCode::invalid, fmt::format("queue {} is internal", queue.settings.name));
+}
+
+Result<void> Books::find_queue(Store& store, const QueueRef& queue, bool internal) {
   auto found = queues.look_up(store, queue);
-  if (found) return {};
-  const auto* name = std::get_if<std::string>(&queue);
+  if (found) return check_internal(internal, **found);
   if (found.error().code != ErrorCode::not_found) return std::unexpected(std::move(found.error()));
-  if (name == nullptr) {
+  if (!std::holds_alternative<std::string>(queue)) {
     return fail(ErrorCode::not_found,
                 fmt::format("there is no queue {}; only a put that gives the name of a queue "
                             "creates it",
@@ -86,6 +90,25 @@ Result<void> Books::need_queue(Store& store, const QueueRef& queue, TimePoint no
                             "created (create_unknown_queues)",
                             text_of(queue)));
   }
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no queue {}; the first put creates it", text_of(queue)));
+}
+
+Result<void> Books::check_room_for_queue() const {
+  if (queues.count() < options.max_queues) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("there are {} queues, as many as the setting queues.max_queues allows; "
+                          "remove queues that are not needed, or raise it (to {} at most)",
+                          options.max_queues, limits::max_queues));
+}
+
+Result<void> Books::need_queue(Store& store, const QueueRef& queue, bool internal, TimePoint now) {
+  auto found = find_queue(store, queue, internal);
+  const auto* name = std::get_if<std::string>(&queue);
+  const bool creates = !found && found.error().code == ErrorCode::not_found && name != nullptr &&
+                       options.create_unknown_queues;
+  if (!creates) return found;
+  if (auto room = check_room_for_queue(); !room) return room;
   QueueSettings settings = options.new_queue;
   settings.name = *name;
   settings.number.reset();
@@ -93,7 +116,7 @@ Result<void> Books::need_queue(Store& store, const QueueRef& queue, TimePoint no
   auto made = store.put_queue(settings, PutQueue::create, now);
   if (!made) return std::unexpected(std::move(made.error()));
   queues.set(std::move(*made));
-  log()(LogLevel::info, fmt::format("queue {} created for its first task or worker", *name),
+  log()(LogLevel::info, fmt::format("queue {} created for its first task", *name),
         {{"queue", *name}});
   return {};
 }

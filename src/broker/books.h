@@ -25,6 +25,7 @@
 #include "broker/queue_book.h"
 #include "broker/request.h"
 #include "broker/waiters.h"
+#include "core/limits.h"
 #include "core/log.h"
 #include "core/values.h"
 #include "store/fwd.h"
@@ -34,6 +35,7 @@ namespace millrace {
 struct BooksOptions {
   RetryPolicy retry = {};  // the server's default
   bool create_unknown_queues = true;
+  std::size_t max_queues = limits::usual_queues;  // internal ones not counted
   QueueSettings new_queue = {};  // what a queue that was never configured looks like
   // Stores the webhooks of tasks that have a callback; without it such tasks are refused. Webhooks
   // and alerts go out where a worker delivers them (worker/deliverer.h).
@@ -75,8 +77,15 @@ struct Books {
   // fails.
   Result<QueueSettings> settings_of(Store& store, const std::string& queue);
 
+  // Whether a request may name this queue: an internal one only from inside this process. Every
+  // verb asks this, however the queue was named.
+  static Result<void> check_internal(bool internal, const Queue& queue);
+  // Whether a queue exists and the request may name it, or why not. On the applying thread.
+  Result<void> find_queue(Store& store, const QueueRef& queue, bool internal);
   // Makes sure that a queue exists, or says why it cannot. On the applying thread.
-  Result<void> need_queue(Store& store, const QueueRef& queue, TimePoint now);
+  Result<void> need_queue(Store& store, const QueueRef& queue, bool internal, TimePoint now);
+  // Whether one more queue may be created.
+  Result<void> check_room_for_queue() const;
 
   // What becomes of the task, with the webhooks and alerts that go out because of it. Moves the
   // outcome's result and the follow-ups into the settlement.

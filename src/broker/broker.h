@@ -35,6 +35,9 @@ struct Ask {
   // The request comes from inside this process, not over the network: it may use names that begin
   // with $.
   bool internal = false;
+  // Whose workers these are, where callers must not use the names of each other's workers; 0: of
+  // callers that may do everything.
+  std::uint64_t owner = 0;
 };
 
 // How a lease ended, in its holder's words. The broker decides what that means for the task.

@@ -71,12 +71,20 @@ const LeaseNote* LeaseBook::Writing::find(TaskId id, Token token) const {
 }
 
 void LeaseBook::Writing::asked(const std::string& worker, std::vector<std::string> queues,
-                               TimePoint now) {
+                               TimePoint now, std::uint64_t owner) {
   book_.mutex_.assert_held();
-  if (Worker* entry = book_.worker(worker, now)) entry->queues = std::move(queues);
+  if (Worker* entry = book_.worker(worker, owner, now)) entry->queues = std::move(queues);
 }
 
-void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, TimePoint now) {
+bool LeaseBook::Writing::may_use(const std::string& worker, std::uint64_t owner,
+                                 TimePoint now) const {
+  book_.mutex_.assert_held();
+  const auto found = book_.workers_.find(worker);
+  return found == book_.workers_.end() || !book_.is_others(found->second, owner, now);
+}
+
+void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, TimePoint now,
+                               std::uint64_t owner) {
   book_.mutex_.assert_held();
   const auto [at, added] = book_.notes_.try_emplace(lease.token.value);
   if (!added) return;
@@ -84,7 +92,7 @@ void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, Ti
   entry.note = note_of(lease);
   entry.until = lease.until;
   book_.ages_.push_back(lease.token.value);
-  if (Worker* holder = book_.worker(worker, now)) {
+  if (Worker* holder = book_.worker(worker, owner, now)) {
     ++holder->taken;
     ++holder->holding;
     entry.worker = holder;
@@ -95,9 +103,9 @@ void LeaseBook::Writing::taken(const std::string& worker, const Lease& lease, Ti
   book_.make_room();
 }
 
-bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now) {
+bool LeaseBook::Writing::reported(WorkerReport report, TimePoint now, std::uint64_t owner) {
   book_.mutex_.assert_held();
-  Worker* worker = book_.worker(report.worker, now);
+  Worker* worker = book_.worker(report.worker, owner, now);
   if (worker == nullptr) return false;
   book_.drop_report(*worker);
   const std::size_t queues = report.queues.size();
@@ -162,13 +170,19 @@ void LeaseBook::make_room() {
                 [this](std::uint64_t token) REQUIRES(mutex_) { return !notes_.contains(token); });
 }
 
-LeaseBook::Worker* LeaseBook::worker(const std::string& name, TimePoint now) {
+bool LeaseBook::is_others(const Worker& worker, std::uint64_t owner, TimePoint now) const {
+  return owner != 0 && worker.owner != owner && now - worker.last_seen <= options_.owned;
+}
+
+LeaseBook::Worker* LeaseBook::worker(const std::string& name, std::uint64_t owner, TimePoint now) {
   auto found = workers_.find(name);
   if (found == workers_.end()) {
     if (workers_.size() >= options_.workers) forget_idle(now);
     if (workers_.size() >= options_.workers) return nullptr;
-    found = workers_.emplace(name, Worker{.first_seen = now}).first;
+    found = workers_.emplace(name, Worker{.first_seen = now, .owner = owner}).first;
   }
+  if (is_others(found->second, owner, now)) return nullptr;
+  if (owner != 0) found->second.owner = owner;
   found->second.last_seen = std::max(found->second.last_seen, now);
   return &found->second;
 }

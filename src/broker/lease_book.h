@@ -59,6 +59,8 @@ struct LeaseBookOptions {
   std::size_t reports = 100'000;  // in all; one is a worker's report about one queue
   // How long until a worker that holds nothing is forgotten.
   Duration idle = std::chrono::hours(24);
+  // How long until the name of a worker that was not seen may be used by another owner.
+  Duration owned = std::chrono::minutes(2);
 };
 
 class LeaseBook {
@@ -76,12 +78,17 @@ class LeaseBook {
     // The note of the lease with this token on this task; null: not remembered.
     const LeaseNote* find(TaskId id, Token token) const;
     // A worker asked for tasks of these queues.
-    void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now);
-    void taken(const std::string& worker, const Lease& lease, TimePoint now);
+    void asked(const std::string& worker, std::vector<std::string> queues, TimePoint now,
+               std::uint64_t owner = 0);
+    void taken(const std::string& worker, const Lease& lease, TimePoint now,
+               std::uint64_t owner = 0);
+    // Whether this owner may use the name of a worker. What it does under the name of another
+    // owner's worker is not noted of that worker.
+    bool may_use(const std::string& worker, std::uint64_t owner, TimePoint now) const;
     // The holder sent a heartbeat. Null: not remembered.
     const LeaseNote* extended(Token token, TimePoint until, TimePoint now);
     // A worker reported; false: there was no room to keep it.
-    bool reported(WorkerReport report, TimePoint now);
+    bool reported(WorkerReport report, TimePoint now, std::uint64_t owner = 0);
     // The lease is over; `settled`: its holder ended it.
     void ended(Token token, bool settled, TimePoint now);
 
@@ -118,9 +125,12 @@ class LeaseBook {
     Entry* last = nullptr;  // the newest lease it holds
     std::optional<WorkerReport> report = std::nullopt;
     TimePoint reported{};
+    std::uint64_t owner = 0;
   };
 
-  Worker* worker(const std::string& name, TimePoint now) REQUIRES(mutex_);
+  // Null: there is no room for it, or it is another owner's.
+  Worker* worker(const std::string& name, std::uint64_t owner, TimePoint now) REQUIRES(mutex_);
+  bool is_others(const Worker& worker, std::uint64_t owner, TimePoint now) const;
   void forget_idle(TimePoint now) REQUIRES(mutex_);
   void drop_report(Worker& worker) REQUIRES(mutex_);
   void erase(std::unordered_map<std::uint64_t, Entry>::iterator at) REQUIRES(mutex_);

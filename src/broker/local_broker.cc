@@ -10,6 +10,7 @@
 #include "broker/recorder.h"
 #include "core/check.h"
 #include "core/limits.h"
+#include "core/uuid.h"
 #include "core/validate.h"
 #include "store/store.h"
 
@@ -19,6 +20,14 @@ namespace {
 // As many as the store can serve at once, unless the options say otherwise.
 ReadsOptions with_threads(ReadsOptions options, const Traits& traits) {
   if (options.threads == 0) options.threads = traits.readers;
+  return options;
+}
+
+// A take may name a queue that does not exist yet.
+CoalescerOptions with_book(CoalescerOptions options, const QueueBook& queues) {
+  options.rounds.exists = [&queues](const std::string& name) {
+    return queues.find(name) != nullptr;
+  };
   return options;
 }
 
@@ -33,7 +42,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       manager_(books_),
       history_(books_),
       store_(prepared(store)),
-      coalescer_(clock_, store_, options.coalescer),
+      coalescer_(clock_, store_, with_book(options.coalescer, books_.queues)),
       reads_(clock_, store_, coalescer_, with_threads(options.reads, books_.traits)),
       dead_groups_(*this, options.keep_time),
       runner_(clock_, coalescer_, books_.log(), books_.traits.recovers),
@@ -181,10 +190,7 @@ Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& 
     if (std::ranges::find(unknown, queue) == unknown.end()) unknown.push_back(queue);
     return {};
   }
-  if (!ask.internal && is_internal(known->settings.name)) {
-    return fail(ErrorCode::invalid, fmt::format("queue {} is internal", known->settings.name));
-  }
-  return {};
+  return Books::check_internal(ask.internal, *known);
 }
 
 Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& book,
@@ -206,28 +212,58 @@ Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& b
 }
 
 std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
-                                                                std::vector<QueueRef> unknown) {
-  if (unknown.empty()) return nullptr;
+                                                                std::vector<QueueRef> unknown,
+                                                                std::vector<QueueRef> looked_for) {
+  if (unknown.empty() && looked_for.empty()) return nullptr;
   auto problems = std::make_shared<Problems>();
   problems->asked = std::move(unknown);
+  problems->looked_for = std::move(looked_for);
   coalescer_.call<void>(
       ask.caller,
-      [this, problems](Store& store, TimePoint now) -> Result<void> {
+      [this, problems, internal = ask.internal](Store& store, TimePoint now) -> Result<void> {
         for (const QueueRef& queue : problems->asked) {
-          auto good = books_.need_queue(store, queue, now);
-          if (good) continue;
-          if (good.error().code == ErrorCode::unavailable) return good;
-          problems->of.emplace_back(queue, std::move(good.error()));
+          auto good = books_.need_queue(store, queue, internal, now);
+          if (!problems->note(queue, good)) return good;
+        }
+        for (const QueueRef& queue : problems->looked_for) {
+          auto good = books_.find_queue(store, queue, internal);
+          if (!problems->note(queue, good)) return good;
         }
         return {};
       },
       ask.deadline,
       [problems](const Result<void>& good) {
         if (good) return;
-        for (const QueueRef& queue : problems->asked)
-          problems->of.emplace_back(queue, good.error());
+        for (const auto* queues : {&problems->asked, &problems->looked_for}) {
+          for (const QueueRef& queue : *queues) problems->of.emplace_back(queue, good.error());
+        }
       });
   return problems;
+}
+
+// ---- Tasks of internal queues -------------------------------------------------------------------
+
+std::optional<Error> LocalBroker::refusal(const Ask& ask, BulkAction action, const TaskId& id,
+                                          std::string_view queue) {
+  if (ask.internal || may_touch(action, queue)) return std::nullopt;
+  return Error{ErrorCode::invalid,
+               fmt::format("task {} is in the internal queue {}, where clients may only retry and "
+                           "remove tasks of $webhooks and $alerts; POST /v1/bulk/{{id}}/cancel "
+                           "ends an operation on many tasks",
+                           to_text(id.value), queue)};
+}
+
+std::vector<std::optional<Error>> LocalBroker::refusals(const Ask& ask, BulkAction action,
+                                                        const std::vector<Result<Task>>& tasks) {
+  std::vector<std::optional<Error>> refused;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!tasks[i]) continue;  // the store will say so
+    auto error = refusal(ask, action, tasks[i]->id, tasks[i]->queue);
+    if (!error) continue;
+    refused.resize(tasks.size());
+    refused[i] = std::move(error);
+  }
+  return refused;
 }
 
 // ---- Put ----------------------------------------------------------------------------------------
@@ -332,7 +368,7 @@ void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
   if (!unknown.empty()) {
     for (const NewTask& task : tasks) job.queues.push_back(task.queue);
   }
-  const auto problems = need_queues(ask, std::move(unknown));
+  const auto problems = need_queues(ask, std::move(unknown), {});
   coalescer_.put(
       ask.caller, std::move(tasks), ask.deadline,
       [this, problems, job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {

@@ -15,9 +15,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/alerter.h"
@@ -99,8 +100,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // The queues of the leases that an order reports on and extends, as far as they are remembered
   // here. Calls no store. A task keeps its queue while it is leased.
   struct LeaseQueues {
-    std::set<std::string> queues = {};
-    std::vector<TaskId> unknown = {};  // tasks whose lease is not remembered
+    std::vector<std::pair<TaskId, std::string>> known = {};  // tasks, and their queues
+    std::vector<TaskId> unknown = {};                        // whose lease is not remembered
   };
   LeaseQueues queues_of_leases(const WorkOrder& order);
 
@@ -205,14 +206,25 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                            std::vector<QueueRef>& unknown) const;
   Result<void> check_task(const Ask& ask, const QueueBook::Reading& book, const NewTask& task,
                           TimePoint now, std::vector<QueueRef>& unknown) const;
-  // Makes sure, ahead of the caller's next request, that these queues exist.
-  std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown);
+  // Makes sure, ahead of the caller's next request, that the unknown queues exist; those that are
+  // looked for are not created.
+  std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown,
+                                        std::vector<QueueRef> looked_for);
+  // Why a client may not do this to a task of that queue; nullopt: it may. The one rule for tasks
+  // of internal queues: core/bulk.h. What clients may do there needs the scope admin, which the
+  // routes check.
+  static std::optional<Error> refusal(const Ask& ask, BulkAction action, const TaskId& id,
+                                      std::string_view queue);
+  // The same for several tasks; empty: none is refused.
+  static std::vector<std::optional<Error>> refusals(const Ask& ask, BulkAction action,
+                                                    const std::vector<Result<Task>>& tasks);
 
   // ---- Work (local_work.cc) ----
-  Result<void> check_take(const Ask& ask, const TakeRequest& take, std::vector<QueueRef>& unknown,
-                          TimePoint now);
+  // Queues that are not known here are added to `looked_for`: a take creates none.
+  Result<void> check_take(const Ask& ask, const TakeRequest& take,
+                          std::vector<QueueRef>& looked_for, TimePoint now);
   void check_takes(const Ask& ask, std::vector<TakeRequest> takes, Job& job,
-                   std::vector<QueueRef>& unknown, TimePoint now);
+                   std::vector<QueueRef>& looked_for, TimePoint now);
   Result<void> check_report(const Ask& ask, Report& report, std::vector<QueueRef>& unknown,
                             TimePoint now);
   bool look_up_notes(Job& job);
@@ -241,12 +253,14 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void answer_waiters(std::vector<Waiters::Over> over);
   Result<States> cancel_now(Store& store, std::span<const TaskId> ids,
                             std::span<const Result<Task>> tasks, const std::string& reason,
-                            std::vector<Cancelled>& cancelled, TimePoint now);
+                            std::vector<Cancelled>& cancelled, TimePoint now,
+                            std::vector<std::optional<Error>> refused = {});
   // Updates of which some move tasks.
   void move(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done);
   Result<States> move_now(Store& store, const Ask& ask, std::vector<TaskUpdate> updates,
-                          std::span<const Result<Task>> tasks, const std::vector<QueueRef>& unknown,
-                          std::vector<Changed>& changed, TimePoint now);
+                          const std::vector<Result<Task>>& tasks,
+                          const std::vector<QueueRef>& unknown, std::vector<Changed>& changed,
+                          TimePoint now);
   void moved(const States& states, const std::vector<QueueRef>& queues,
              std::vector<Changed>& changed);
   // For a batch (local_bulk.cc).
@@ -257,8 +271,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
 
   // ---- Schedules ----
   Result<void> check_schedule(const Ask& ask, const Schedule& schedule, TimePoint now) const;
-  Result<Schedule> store_schedule(Store& store, Schedule schedule, const Schedule* old,
-                                  TimePoint now);
+  Result<Schedule> store_schedule(Store& store, const Ask& ask, Schedule schedule,
+                                  const Schedule* old, TimePoint now);
   Result<Schedule> store_change(Store& store, const Ask& ask, const Schedule& old,
                                 ScheduleChange& change, TimePoint now);
 

@@ -94,7 +94,8 @@ TEST(LocalBroker, unknown_queues_are_created_with_defaults) {
   const QueueSettings settings = d.queue("emails").queue.settings;
   EXPECT_FALSE(settings.id.is_nil());
   EXPECT_EQ(settings.max_concurrent, 7U);
-  EXPECT_THAT(d.take("others"), IsEmpty());
+  EXPECT_THAT(d.take("others"), IsEmpty()) << "a take creates nothing";
+  EXPECT_THAT(only(d.try_put({to("others")})), IsOk());
   EXPECT_EQ(d.queue("others").queue.settings.max_concurrent, 7U);
 }
 
@@ -118,6 +119,20 @@ TEST(LocalBroker, where_unknown_queues_are_not_created_the_message_helps) {
                                                 {.worker = "w", .queues = {{"emails", 1}}}}}));
   EXPECT_THAT(taken.taken[0], IsOk());
   EXPECT_THAT(taken.taken[1], FailsWith(ErrorCode::not_found, HasSubstr("create_unknown_queues")));
+}
+
+TEST(LocalBroker, there_are_as_many_queues_as_the_setting_allows) {
+  BrokerDriver d({.rules = {.max_queues = 2}});
+  d.put(to("a"));
+  d.put(to("b"));
+  const auto named = HasSubstr("queues.max_queues");
+  EXPECT_THAT(only(d.try_put({to("c")})), FailsWith(ErrorCode::conflict, named));
+  EXPECT_THAT(d.try_put_queue({.name = "c"}), FailsWith(ErrorCode::conflict, named));
+  EXPECT_THAT(only(d.try_put({to("b")})), IsOk());
+  must(d.wait<void>(
+      [&](auto done) { d.broker->remove_queue(d.ask(), "a", true, std::move(done)); }));
+  d.broker->run_services();
+  EXPECT_THAT(only(d.try_put({to("c")})), IsOk());
 }
 
 TEST(LocalBroker, an_unknown_number_creates_nothing) {

@@ -92,8 +92,10 @@ void LocalBroker::act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction 
         if (!good) return std::unexpected(std::move(good.error()));
         std::vector<TaskId> dead;
         rounds->recorded.clear();
+        const BulkAction as = retry ? BulkAction::retry : BulkAction::remove;
         for (const auto& task : rounds->tasks) {
-          if (!task || !(task->state == TaskState::failed || task->state == TaskState::dead)) {
+          if (!task || refusal(rounds->ask, as, task->id, task->queue) ||
+              !(task->state == TaskState::failed || task->state == TaskState::dead)) {
             ++rounds->sum.refused;
             continue;
           }
@@ -117,6 +119,10 @@ void LocalBroker::act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction 
 
 // No events: the store does not say which tasks it removed.
 void LocalBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) {
+  const auto known = books_.queues.find(queue);
+  if (known && !ask.internal && !may_touch(BulkAction::remove, known->settings.name)) {
+    return done(std::unexpected(Books::check_internal(false, *known).error()));
+  }
   next_clear(std::make_shared<Rounds>(
       Rounds{.ask = ask, .cleared = std::move(done), .queue = std::move(queue)}));
 }

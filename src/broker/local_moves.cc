@@ -1,6 +1,4 @@
 // What LocalBroker does with tasks that move to another queue.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -9,7 +7,6 @@
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
 #include "broker/local_records.h"
-#include "core/uuid.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -18,22 +15,19 @@ namespace millrace {
 // does.
 Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
                                              std::vector<TaskUpdate> updates,
-                                             std::span<const Result<Task>> tasks,
+                                             const std::vector<Result<Task>>& tasks,
                                              const std::vector<QueueRef>& unknown,
                                              std::vector<Changed>& changed, TimePoint now) {
   std::vector<std::optional<Error>> refused(updates.size());
   for (std::size_t i = 0; i < updates.size(); ++i) {
     const auto& task = tasks[i];
     if (!task) continue;  // the store will say so
+    refused[i] = refusal(ask, BulkAction::move, task->id, task->queue);
+    if (refused[i]) continue;
     if (auto change = change_of(i, updates[i], *task)) changed.push_back(std::move(*change));
     const auto& queue = updates[i].queue;
-    if (!queue) continue;
-    if (!ask.internal && is_internal(task->queue)) {
-      refused[i] = Error{ErrorCode::invalid,
-                         fmt::format("task {} is in the internal queue {} and stays there",
-                                     to_text(task->id.value), task->queue)};
-    } else if (std::ranges::find(unknown, *queue) != unknown.end()) {
-      auto good = books_.need_queue(store, *queue, now);
+    if (queue && std::ranges::find(unknown, *queue) != unknown.end()) {
+      auto good = books_.need_queue(store, *queue, ask.internal, now);
       if (!good && good.error().code == ErrorCode::unavailable) {
         return std::unexpected(std::move(good.error()));
       }

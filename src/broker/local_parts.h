@@ -21,8 +21,17 @@ namespace millrace {
 using FoundTasks = std::vector<Result<Task>>;
 
 struct LocalBroker::Problems {
-  std::vector<QueueRef> asked = {};
+  std::vector<QueueRef> asked = {};       // created if they are missing
+  std::vector<QueueRef> looked_for = {};  // not created
   std::vector<std::pair<QueueRef, Error>> of = {};
+
+  // False: the store has failed.
+  bool note(const QueueRef& queue, const Result<void>& good) {
+    if (good) return true;
+    if (good.error().code == ErrorCode::unavailable) return false;
+    of.emplace_back(queue, good.error());
+    return true;
+  }
 };
 
 // When a task that is put now may start, if that is later.
@@ -77,6 +86,16 @@ Result<Broker::States> in_batches(const std::vector<T>& items, std::size_t batch
     for (auto& state : answer.value()) states.push_back(std::move(state));
   }
   return states;
+}
+
+// The same for the items that are not refused; results are in the order of all.
+template <class T, class Call>
+Result<Broker::States> in_batches(std::vector<T> items, std::vector<std::optional<Error>> refused,
+                                  std::size_t batch, const Call& call) {
+  drop_refused(items, refused);
+  auto states = in_batches(items, batch, call);
+  if (!states) return states;
+  return with_refused(std::move(*states), std::move(refused));
 }
 
 // Reads the tasks, in as many calls as the store's batch limit demands.

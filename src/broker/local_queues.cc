@@ -78,6 +78,11 @@ Result<Queue> LocalBroker::store_queue(Store& store, QueueSettings settings, Put
     if (auto good = check_new_queue_name(settings.name); !good) {
       return std::unexpected(std::move(good.error()));
     }
+    if (!is_internal(settings.name)) {
+      if (auto good = books_.check_room_for_queue(); !good) {
+        return std::unexpected(std::move(good.error()));
+      }
+    }
     if (settings.id.is_nil()) settings.id = books_.ids.next(now);
   }
   auto stored =

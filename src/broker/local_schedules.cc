@@ -35,9 +35,10 @@ Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedul
                                          TimePoint now) const {
   if (auto good = validate_name("schedule name", schedule.name, ask.internal); !good) return good;
   if (auto good = validate(schedule); !good) return good;
-  const auto* queue = std::get_if<std::string>(&schedule.task.queue);
-  if (queue != nullptr && !ask.internal && is_internal(*queue)) {
-    return validate_name("queue name", *queue, false);
+  {
+    std::vector<QueueRef> unknown;  // store_schedule() creates it
+    const QueueBook::Reading book(books_.queues);
+    if (auto good = check_queue(ask, book, schedule.task.queue, unknown); !good) return good;
   }
   if (schedule.task.callback && !books_.deliveries.can_call_back()) {
     return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
@@ -50,8 +51,8 @@ Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedul
 
 // Writes a schedule with the right `next`: strictly after now if the rule is new or was paused;
 // else the tick it was waiting for.
-Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, const Schedule* old,
-                                             TimePoint now) {
+Result<Schedule> LocalBroker::store_schedule(Store& store, const Ask& ask, Schedule schedule,
+                                             const Schedule* old, TimePoint now) {
   auto ticks = ticks_of(schedule.rule);
   if (!ticks) return std::unexpected(std::move(ticks.error()));
   const bool goes_on =
@@ -64,7 +65,7 @@ Result<Schedule> LocalBroker::store_schedule(Store& store, Schedule schedule, co
   }
   schedule.next = *next;
   schedule.task.id = {};
-  if (auto good = books_.need_queue(store, schedule.task.queue, now); !good) {
+  if (auto good = books_.need_queue(store, schedule.task.queue, ask.internal, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
   auto stored = store.put_schedule(
@@ -92,7 +93,7 @@ void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode, MayTou
   }
   call<Schedule>(
       ask,
-      [this, mode, schedule = std::move(schedule), may = std::move(may)](
+      [this, ask, mode, schedule = std::move(schedule), may = std::move(may)](
           Store& store, TimePoint now) mutable -> Result<Schedule> {
         return compare_and_set<Schedule>(
             fmt::format("schedule {}", schedule.name),
@@ -105,7 +106,7 @@ void LocalBroker::put_schedule(Ask ask, Schedule schedule, PutQueue mode, MayTou
               if (old != nullptr) {
                 if (auto good = may(*old); !good) return std::unexpected(std::move(good.error()));
               }
-              return store_schedule(store, schedule, old, now);
+              return store_schedule(store, ask, schedule, old, now);
             });
       },
       [this, done = std::move(done)](Result<Schedule> stored) mutable {
@@ -141,7 +142,7 @@ Result<Schedule> LocalBroker::store_change(Store& store, const Ask& ask, const S
   if (auto good = check_schedule(ask, schedule, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
-  return store_schedule(store, std::move(schedule), &old, now);
+  return store_schedule(store, ask, std::move(schedule), &old, now);
 }
 
 void LocalBroker::remove_schedule(Ask ask, std::string name, Completion<void> done) {
@@ -174,14 +175,14 @@ void LocalBroker::run_schedule(Ask ask, std::string name, MayTouch may, Completi
   const auto pending = std::make_shared<PendingRecords>();
   call<Put>(
       ask,
-      [this, pending, name = std::move(name), may = std::move(may)](
+      [this, ask, pending, name = std::move(name), may = std::move(may)](
           Store& store, TimePoint now) mutable -> Result<Put> {
         const auto found = store.schedules(name);
         if (!found) return std::unexpected(found.error());
         if (auto good = may(found->front()); !good) return std::unexpected(std::move(good.error()));
         auto task = task_of_tick(found->front(), now, {books_.ids.next(now)});
         if (!task) return std::unexpected(std::move(task.error()));
-        if (auto good = books_.need_queue(store, task->queue, now); !good) {
+        if (auto good = books_.need_queue(store, task->queue, ask.internal, now); !good) {
           return std::unexpected(std::move(good.error()));
         }
         auto puts = store.put({&*task, 1}, now);

@@ -148,7 +148,8 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
 Result<Broker::States> LocalBroker::cancel_now(Store& store, std::span<const TaskId> ids,
                                                std::span<const Result<Task>> tasks,
                                                const std::string& reason,
-                                               std::vector<Cancelled>& cancelled, TimePoint now) {
+                                               std::vector<Cancelled>& cancelled, TimePoint now,
+                                               std::vector<std::optional<Error>> refused) {
   std::vector<CancelRequest> requests;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto& task = tasks[i];
@@ -156,12 +157,13 @@ Result<Broker::States> LocalBroker::cancel_now(Store& store, std::span<const Tas
     Cancelled& recorded = cancelled.emplace_back();
     if (task) recorded.task = recorded_task(*task);
     // If it is running, another process may give it back before it is cancelled.
-    if (task && !is_final(task->state)) {
+    const bool acts = refused.empty() || !refused[i];
+    if (acts && task && !is_final(task->state)) {
       request.follow_ups = books_.deliveries.of_cancel(subject_of(*task), reason, now);
       recorded.follow_ups = RecordedPuts(request.follow_ups, books_.queues, now);
     }
   }
-  return in_batches(requests, books_.traits.batch,
+  return in_batches(std::move(requests), std::move(refused), books_.traits.batch,
                     [&](auto part) { return store.cancel(part, now); });
 }
 
@@ -177,9 +179,10 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
   const auto cancelled = std::make_shared<std::vector<Cancelled>>();
   call_with_tasks<States>(
       ask, std::move(tasks),
-      [this, ids, cancelled, reason = std::move(reason)](Store& store, const FoundTasks& found,
-                                                         TimePoint now) {
-        return cancel_now(store, *ids, found, reason, *cancelled, now);
+      [this, ask, ids, cancelled, reason = std::move(reason)](Store& store, const FoundTasks& found,
+                                                              TimePoint now) {
+        return cancel_now(store, *ids, found, reason, *cancelled, now,
+                          refusals(ask, BulkAction::cancel, found));
       },
       [this, ids, cancelled, done = std::move(done)](Result<States> states) mutable {
         if (states) record_cancelled(books_, *cancelled, *states, clock_.now());
@@ -198,10 +201,10 @@ void LocalBroker::retry(Ask ask, std::vector<TaskId> tasks, Completion<States> d
   auto ids = tasks;
   call_with_tasks<States>(
       ask, std::move(ids),
-      [this, recorded, tasks = std::move(tasks)](Store& store, const FoundTasks& found,
-                                                 TimePoint now) {
+      [this, ask, recorded, tasks = std::move(tasks)](Store& store, const FoundTasks& found,
+                                                      TimePoint now) {
         *recorded = recorded_of(found);
-        return in_batches(tasks, books_.traits.batch,
+        return in_batches(tasks, refusals(ask, BulkAction::retry, found), books_.traits.batch,
                           [&](auto part) { return store.retry(part, now); });
       },
       [this, recorded, done = std::move(done)](Result<States> states) mutable {
@@ -218,9 +221,9 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
   const auto recorded = std::make_shared<RecordedTasks>();
   call_with_tasks<States>(
       ask, std::move(tasks),
-      [this, ids, recorded](Store& store, const FoundTasks& found, TimePoint now) {
+      [this, ask, ids, recorded](Store& store, const FoundTasks& found, TimePoint now) {
         *recorded = recorded_of(found);
-        return in_batches(*ids, books_.traits.batch,
+        return in_batches(*ids, refusals(ask, BulkAction::remove, found), books_.traits.batch,
                           [&](auto part) { return store.remove(part, now); });
       },
       [this, ids, recorded, done = std::move(done)](Result<States> states) mutable {
@@ -249,15 +252,21 @@ void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<St
   }
   if (moves) return move(ask, std::move(updates), std::move(done));
   const auto changed = std::make_shared<std::vector<Changed>>();
-  auto act = [this, changed, places = std::move(places), updates = std::move(updates)](
+  auto act = [this, ask, changed, places = std::move(places), updates = std::move(updates)](
                  Store& store, const FoundTasks& found, TimePoint now) {
+    std::vector<std::optional<Error>> refused;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (!found[i]) continue;
+      if (auto error = refusal(ask, BulkAction::priority, found[i]->id, found[i]->queue)) {
+        refused.resize(updates.size());
+        refused[places[i]] = std::move(error);
+        continue;
+      }
       if (auto change = change_of(places[i], updates[places[i]], *found[i])) {
         changed->push_back(std::move(*change));
       }
     }
-    return in_batches(updates, books_.traits.batch,
+    return in_batches(updates, std::move(refused), books_.traits.batch,
                       [&](auto part) { return store.update(part, now); });
   };
   auto then = [this, first_start, changed, done = std::move(done)](Result<States> states) mutable {

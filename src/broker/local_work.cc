@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "broker/known_takes.h"
 #include "broker/local_broker.h"
 #include "broker/local_parts.h"
 #include "broker/recorder.h"
@@ -57,6 +58,12 @@ std::unique_ptr<RecordedPuts> new_ones_of(const Settlement& settlement, const Qu
   return std::make_unique<RecordedPuts>(settlement.follow_ups, queues, now);
 }
 
+// Whether the task must be read if its lease is not remembered: for the event, and because a client
+// may not extend leases of internal queues.
+bool needs_task(const Ask& ask, const SentExtension& extension) {
+  return extension.progress.has_value() || !ask.internal;
+}
+
 bool wants_cancel(const Result<Settled>& settled) {
   return settled && settled->status == SettleStatus::cancel_requested;
 }
@@ -95,13 +102,15 @@ Result<void> check_size(const WorkOrder& order) {
 }  // namespace
 
 struct LocalBroker::Job {
+  Ask ask;
   Completion<WorkResult> done;
   std::vector<Report> reports = {};
-  std::vector<std::optional<LeaseNote>> notes = {};      // by report
-  std::vector<std::optional<Error>> refused = {};        // by report; empty: none is
-  std::vector<std::optional<Error>> refused_takes = {};  // by take; empty: none is
-  std::vector<std::string> workers = {};                 // by take that is not refused
-  std::vector<SentExtension> extended = {};              // by extension
+  std::vector<std::optional<LeaseNote>> notes = {};           // by report
+  std::vector<std::optional<Error>> refused = {};             // by report; empty: none is
+  std::vector<std::optional<Error>> refused_takes = {};       // by take; empty: none is
+  std::vector<std::string> workers = {};                      // by take that is not refused
+  std::vector<SentExtension> extended = {};                   // by extension that is not refused
+  std::vector<std::optional<Error>> refused_extensions = {};  // by extension; empty: none is
   // By token: tasks whose progress is reported.
   std::map<std::uint64_t, RecordedTask> found = {};
   Work work = {};
@@ -115,12 +124,29 @@ struct LocalBroker::Job {
     refused[report] = std::move(error);
   }
   bool is_refused(std::size_t report) const { return !refused.empty() && refused[report]; }
+
+  void refuse_extension(std::size_t extension, std::optional<Error> error) {
+    if (!error) return;
+    refused_extensions.resize(extended.size());
+    refused_extensions[extension] = std::move(error);
+  }
+  void drop_refused_extensions() {
+    drop_refused(work.extensions, refused_extensions);
+    drop_refused(extended, refused_extensions);
+  }
 };
+
+namespace {
+
+// What a worker does to a task of an internal queue is no less than cancelling it.
+constexpr BulkAction as_worker = BulkAction::cancel;
+
+}  // namespace
 
 // ---- Coming in ----------------------------------------------------------------------------------
 
 Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
-                                     std::vector<QueueRef>& unknown, TimePoint now) {
+                                     std::vector<QueueRef>& looked_for, TimePoint now) {
   if (auto good = validate(take); !good) return good;
   if (!ask.internal && is_internal(take.worker)) {
     return fail(
@@ -132,7 +158,7 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
   {
     const QueueBook::Reading book(books_.queues);
     for (const Want& want : take.queues) {
-      if (auto good = check_queue(ask, book, want.queue, unknown); !good) return good;
+      if (auto good = check_queue(ask, book, want.queue, looked_for); !good) return good;
       const Queue* known = book.find(want.queue);
       if (known != nullptr) {
         names.push_back(known->settings.name);
@@ -142,23 +168,21 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
     }
   }
   if (!names.empty()) {
-    // Only for queues that exist, or will: names cost memory.
+    // Only for queues that exist: names cost memory.
     const QueueBook::Reading book(books_.queues);
     BrokerMetrics::Writing metrics(books_.metrics);
     for (const std::string& name : names) {
-      const bool counts =
-          books_.options.create_unknown_queues || book.find(std::string_view(name)) != nullptr;
-      if (counts) metrics.of(name).asked(now);
+      if (book.find(std::string_view(name)) != nullptr) metrics.of(name).asked(now);
     }
   }
-  LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now);
+  LeaseBook::Writing(books_.leases).asked(take.worker, std::move(names), now, ask.owner);
   return {};
 }
 
 void LocalBroker::check_takes(const Ask& ask, std::vector<TakeRequest> takes, Job& job,
-                              std::vector<QueueRef>& unknown, TimePoint now) {
+                              std::vector<QueueRef>& looked_for, TimePoint now) {
   for (std::size_t i = 0; i < takes.size(); ++i) {
-    if (auto good = check_take(ask, takes[i], unknown, now); !good) {
+    if (auto good = check_take(ask, takes[i], looked_for, now); !good) {
       job.refused_takes.resize(takes.size());
       job.refused_takes[i] = std::move(good.error());
     }
@@ -168,13 +192,18 @@ void LocalBroker::check_takes(const Ask& ask, std::vector<TakeRequest> takes, Jo
     job.workers.push_back(take.worker);
     // A take fails with the first queue that is missing.
     const auto missing = std::ranges::find_if(take.queues, [&](const Want& want) {
-      return std::ranges::find(unknown, want.queue) != unknown.end();
+      return std::ranges::find(looked_for, want.queue) != looked_for.end();
     });
-    if (!unknown.empty()) {
+    if (!looked_for.empty()) {
       job.wanted.push_back(missing == take.queues.end() ? QueueRef() : missing->queue);
     }
   }
   job.work.takes = std::move(takes);
+  // A queue with that name may come; a number or UUID that no queue has is an error.
+  job.work.may_miss = books_.options.create_unknown_queues &&
+                      std::ranges::any_of(looked_for, [](const QueueRef& queue) {
+                        return std::holds_alternative<std::string>(queue);
+                      });
 }
 
 Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
@@ -200,7 +229,7 @@ LocalBroker::LeaseQueues LocalBroker::queues_of_leases(const WorkOrder& order) {
   const auto look_up = [&](TaskId id, Token token) {
     const LeaseNote* note = leases.find(id, token);
     if (note != nullptr) {
-      found.queues.insert(note->queue);
+      found.known.emplace_back(id, note->queue);
     } else {
       found.unknown.push_back(id);
     }
@@ -218,14 +247,24 @@ bool LocalBroker::look_up_notes(Job& job) {
   bool all = true;
   {
     const LeaseBook::Writing leases(books_.leases);
-    for (const SentExtension& extension : job.extended) {
-      all = all && (!extension.progress || leases.find(extension.id, extension.token) != nullptr);
+    for (std::size_t i = 0; i < job.extended.size(); ++i) {
+      const SentExtension& extension = job.extended[i];
+      const LeaseNote* note = leases.find(extension.id, extension.token);
+      if (note != nullptr) {
+        job.refuse_extension(i, refusal(job.ask, as_worker, note->id, note->queue));
+      }
+      all = all && (note != nullptr || !needs_task(job.ask, extension));
     }
     for (std::size_t i = 0; i < job.reports.size(); ++i) {
       if (job.is_refused(i)) continue;
       const LeaseNote* note = leases.find(job.reports[i].id, job.reports[i].token);
-      if (note != nullptr) job.notes[i] = *note;
       all = all && note != nullptr;
+      if (note == nullptr) continue;
+      if (auto error = refusal(job.ask, as_worker, note->id, note->queue)) {
+        job.refuse(i, std::move(*error));
+      } else {
+        job.notes[i] = *note;
+      }
     }
   }
   // One book after the other: note_taken() holds the lock of queues when it locks the leases.
@@ -246,7 +285,7 @@ bool LocalBroker::knows_queues(const Job& job) const {
 void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   if (auto good = check_size(order); !good) return done(std::unexpected(std::move(good.error())));
   const TimePoint now = clock_.now();
-  const auto job = std::make_shared<Job>(Job{.done = std::move(done)});
+  const auto job = std::make_shared<Job>(Job{.ask = ask, .done = std::move(done)});
   job->reports = std::move(order.reports);
   for (const Extension& extension : order.extensions) {
     job->extended.push_back({extension.id, extension.token, extension.progress});
@@ -254,7 +293,8 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   job->work.extensions = std::move(order.extensions);
   if (order.wait > Duration::zero()) job->work.wait_until = later(now, order.wait);
   std::vector<QueueRef> unknown;
-  check_takes(ask, std::move(order.takes), *job, unknown, now);
+  std::vector<QueueRef> looked_for;
+  check_takes(ask, std::move(order.takes), *job, looked_for, now);
   for (std::size_t i = 0; i < job->reports.size(); ++i) {
     auto good = check_report(ask, job->reports[i], unknown, now);
     if (!good) job->refuse(i, std::move(good.error()));
@@ -265,8 +305,9 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
     }
   }
   const bool known = look_up_notes(*job);
-  job->problems = need_queues(ask, std::move(unknown));
+  job->problems = need_queues(ask, std::move(unknown), std::move(looked_for));
   if (known) {
+    job->drop_refused_extensions();
     static_cast<void>(decide_all(*job, nullptr, now));  // calls no store, so it cannot fail
     coalescer_.work(ask.caller, std::move(job->work), ask.deadline,
                     [this, job](Result<WorkResult> result) { worked(job, std::move(result)); });
@@ -324,27 +365,35 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
     ids.push_back(job.reports[i].id);
     places.push_back(i);
   }
-  std::vector<Token> tokens;
-  for (const SentExtension& extension : job.extended) {
-    const bool known = !extension.progress || books_.leases.knows(extension.id, extension.token);
+  std::vector<std::size_t> extensions;
+  for (std::size_t i = 0; i < job.extended.size(); ++i) {
+    const SentExtension& extension = job.extended[i];
+    const bool known =
+        !needs_task(job.ask, extension) || books_.leases.knows(extension.id, extension.token);
     if (known) continue;
     ids.push_back(extension.id);
-    tokens.push_back(extension.token);
+    extensions.push_back(i);
   }
   auto tasks = find_all(store, ids, head_only, books_.traits.batch);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto& task = (*tasks)[i];
-    if (task) {
-      job.notes[places[i]] = note_of(*task, job.reports[places[i]].token);
-    } else {
+    if (!task) {
       job.refuse(places[i], std::move(task.error()));
+    } else if (auto error = refusal(job.ask, as_worker, task->id, task->queue)) {
+      job.refuse(places[i], std::move(*error));
+    } else {
+      job.notes[places[i]] = note_of(*task, job.reports[places[i]].token);
     }
   }
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
+  for (std::size_t i = 0; i < extensions.size(); ++i) {
     const auto& task = (*tasks)[places.size() + i];
-    if (task) job.found.emplace(tokens[i].value, recorded_task(*task));
+    if (!task) continue;  // the store will say so
+    const SentExtension& extension = job.extended[extensions[i]];
+    job.found.emplace(extension.token.value, recorded_task(*task));
+    job.refuse_extension(extensions[i], refusal(job.ask, as_worker, task->id, task->queue));
   }
+  job.drop_refused_extensions();
   return {};
 }
 
@@ -353,7 +402,17 @@ Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint
   if (auto good = decide_all(job, &store, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
-  return work_in_batches(store, books_.traits.batch, job.work, now);
+  if (!job.work.may_miss) return work_in_batches(store, books_.traits.batch, job.work, now);
+  const KnownTakes known(job.work.takes, [this](const std::string& name) {
+    return books_.queues.find(name) != nullptr;
+  });
+  job.work.takes = known.takes();
+  auto result = work_in_batches(store, books_.traits.batch, job.work, now);
+  if (!result) return result;
+  auto some = std::exchange(result->taken, {});
+  std::size_t at = 0;
+  known.hand_out(some, at, result->taken);
+  return result;
 }
 
 // ---- Going out ----------------------------------------------------------------------------------
@@ -395,6 +454,7 @@ void LocalBroker::finish(Job& job, WorkResult result) {
   note_taken(job, result, now);
   if (job.problems) explain_missing(result.taken, job.wanted, job.problems->of);
   result.settled = with_refused(std::move(result.settled), std::move(job.refused));
+  result.extended = with_refused(std::move(result.extended), std::move(job.refused_extensions));
   result.taken = with_refused(std::move(result.taken), std::move(job.refused_takes));
   job.done(std::move(result));
 }
@@ -477,7 +537,7 @@ void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) 
         if (rate) recorder.of(lease.queue).used(*rate, 1, now);
         lease.timeout = timeout_of(lease.timeout, lease.type, queue->settings);
       }
-      leases.taken(job.workers[i], lease, now);
+      leases.taken(job.workers[i], lease, now, job.ask.owner);
       if (books_.log().wants(LogLevel::debug)) {
         books_.log()(LogLevel::debug, fmt::format("task {} taken", to_text(lease.id.value)),
                      {{"queue", lease.queue}, {"worker", job.workers[i]}});

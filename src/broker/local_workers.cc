@@ -84,8 +84,15 @@ void LocalBroker::beat(Ask ask, WorkerReport report, Completion<Instructions> do
   for (QueueReport& queue : report.queues) {
     queue.last_error = clip(std::move(queue.last_error), shown_error);
   }
+  const TimePoint now = clock_.now();
+  if (!LeaseBook::Writing(books_.leases).may_use(report.worker, ask.owner, now)) {
+    return done(fail(ErrorCode::conflict,
+                     fmt::format("another key uses the name {} for its worker; give this worker "
+                                 "another name",
+                                 in_quotes(report.worker))));
+  }
   Instructions instructions = manager_.instructions(report);
-  LeaseBook::Writing(books_.leases).reported(std::move(report), clock_.now());
+  LeaseBook::Writing(books_.leases).reported(std::move(report), now, ask.owner);
   done(std::move(instructions));
 }
 

@@ -59,6 +59,7 @@ void QueueBook::add_locked(Queue queue) {
   if (settings.number) by_number_.insert_or_assign(*settings.number, settings.name);
   by_id_.insert_or_assign(settings.id, settings.name);
   auto entry = std::make_shared<const Queue>(std::move(queue));
+  if (is_internal(entry->settings.name)) ++internal_;
   by_name_.insert_or_assign(entry->settings.name, entry);
 }
 
@@ -68,6 +69,7 @@ void QueueBook::forget_locked(std::string_view name) {
   const QueueSettings& settings = found->second->settings;
   if (settings.number) by_number_.erase(*settings.number);
   by_id_.erase(settings.id);
+  if (is_internal(name)) --internal_;
   by_name_.erase(found);
 }
 
@@ -88,6 +90,7 @@ Result<void> QueueBook::reload(Store& store) {
   by_name_.clear();
   by_number_.clear();
   by_id_.clear();
+  internal_ = 0;
   for (Queue& queue : *all) add_locked(std::move(queue));
   return {};
 }
@@ -114,6 +117,11 @@ std::vector<std::shared_ptr<const Queue>> QueueBook::all() const {
   std::ranges::sort(queues, {},
                     [](const auto& queue) -> const std::string& { return queue->settings.name; });
   return queues;
+}
+
+std::size_t QueueBook::count() const {
+  const SharedLock lock(mutex_);
+  return by_name_.size() - internal_;
 }
 
 std::vector<std::string> QueueBook::removing() const {

@@ -70,6 +70,8 @@ class QueueBook {
 
   // By name, including those that are being removed.
   std::vector<std::shared_ptr<const Queue>> all() const;
+  // How many there are, internal ones not counted.
+  std::size_t count() const;
   // Names of queues that are being removed.
   std::vector<std::string> removing() const;
 
@@ -95,6 +97,7 @@ class QueueBook {
   ByName by_name_ GUARDED_BY(mutex_);
   std::map<QueueNumber, std::string> by_number_ GUARDED_BY(mutex_);
   std::map<Uuid, std::string> by_id_ GUARDED_BY(mutex_);
+  std::size_t internal_ GUARDED_BY(mutex_) = 0;  // how many of them are
 };
 
 }  // namespace millrace

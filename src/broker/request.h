@@ -31,6 +31,8 @@ struct Work {
   // Until when the takes may wait for tasks if there are none. Ignored if the request also has
   // settlements or extensions, whose answers must not wait.
   std::optional<TimePoint> wait_until = std::nullopt;
+  // The takes name queues that do not exist yet, which are looked for again each time.
+  bool may_miss = false;
 };
 
 struct PutPart {

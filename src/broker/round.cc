@@ -181,11 +181,19 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
   // A give-back is refused if the task was settled meanwhile, or is to be cancelled; then its lease
   // runs out, and the sweeper decides what becomes of the task.
   std::size_t settled = settlements.size();
+  std::unordered_map<const Request*, KnownTakes> known;  // of those that may miss queues
   for (Request* request : requests) {
     Work& work = work_of(*request).work;
     if (parts.reports) append(settlements, work.settlements);
     if (parts.reports) append(extensions, work.extensions);
-    if (parts.takes) append(takes, work.takes);
+    if (!parts.takes) continue;
+    if (!work.may_miss) {
+      append(takes, work.takes);
+      continue;
+    }
+    const auto at = known.emplace(request, KnownTakes(work.takes, options_.exists)).first;
+    const auto& some = at->second.takes();
+    takes.insert(takes.end(), some.begin(), some.end());
   }
   WorkResult result;
   const bool good = work_in_batches(round, settlements, extensions, takes, result);
@@ -193,6 +201,10 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
   auto next = takes.begin();
   for (Request* request : requests) {
     if (!parts.takes) break;
+    if (const auto some = known.find(request); some != known.end()) {
+      next += static_cast<std::ptrdiff_t>(some->second.takes().size());
+      continue;
+    }
     for (TakeRequest& take : work_of(*request).work.takes) take = std::move(*next++);
   }
   if (!good) return false;
@@ -205,8 +217,11 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
       hand_out(result.settled, settled, part.work.settlements.size(), part.result.settled);
       hand_out(result.extended, extended, part.work.extensions.size(), part.result.extended);
     }
-    if (parts.takes) {
-      part.result.taken.clear();
+    if (!parts.takes) continue;
+    part.result.taken.clear();
+    if (const auto some = known.find(request); some != known.end()) {
+      some->second.hand_out(result.taken, taken, part.result.taken);
+    } else {
       hand_out(result.taken, taken, part.work.takes.size(), part.result.taken);
     }
   }

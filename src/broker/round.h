@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "broker/known_takes.h"
 #include "broker/parked.h"
 #include "broker/request.h"
 #include "core/values.h"
@@ -45,6 +46,7 @@ struct RoundOptions {
   std::size_t batch = 1000;  // of one call of the store: traits().batch
   std::size_t parked = 10'000;
   Duration retry_after{100};  // for takes that find no room to park
+  QueueExists exists = {};    // for takes that may miss queues
 };
 
 // Applies rounds. Touches only the store, the parked takes and the requests of the round, so that

@@ -22,7 +22,8 @@ Rounds::Rounds(Store& store, const RoundsOptions& options)
       runner_(store, {.items = options.items,
                       .batch = std::max<std::size_t>(store.traits().batch, 1),
                       .parked = options.parked,
-                      .retry_after = options.waiting.retry_after}),
+                      .retry_after = options.waiting.retry_after,
+                      .exists = options.exists}),
       options_(options),
       recovers_(store.traits().recovers) {
   // A store that syncs at intervals notices only in its calls that a sync is due. Without calls,

@@ -46,6 +46,9 @@ struct RoundsOptions {
   // How often parked takes look for what only time brings, and how often a store that is away is
   // tried.
   Duration poll{250};
+  // Whether there is a queue of this name, for takes that may miss queues. Called where rounds are
+  // applied. Empty: there are no such takes.
+  QueueExists exists = {};
 };
 
 struct RoundsStats {

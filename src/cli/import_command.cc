@@ -79,14 +79,23 @@ bool is_directory(const std::string& file) {
   return std::filesystem::is_directory(file, error);
 }
 
+// A key that cannot be read would close the server to every caller.
+Result<void> check_key(const Memo& memo) {
+  if (!memo.key.starts_with(access::memo_prefix)) return {};
+  auto key = access::from_memo(memo);
+  if (!key) return fail(ErrorCode::invalid, std::move(key.error().message));
+  return {};
+}
+
 Exit import_from(std::istream& in, std::uint64_t size, const Options& options, Store& store,
                  Surroundings& with, Console& console) {
   const std::uint64_t keys = keys_in(store, with.clock.now());
   const auto report = transfer::import_store(
       in, store, with.clock.now(),
-      {.queue = options.queue, .progress = [&](const auto&, std::uint64_t bytes) {
-         console.progress("importing", bytes, size);
-       }});
+      {.queue = options.queue,
+       .progress = [&](const auto&,
+                       std::uint64_t bytes) { console.progress("importing", bytes, size); },
+       .check_memo = check_key});
   const auto saved = save(store, with.clock.now());
   tell(report, console);
   if (!saved) return console.fail(saved.error(), "What was added is lost. Run the import again.");

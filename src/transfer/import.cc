@@ -130,6 +130,9 @@ class Import {
       ++report_.expired;
       return {};
     }
+    if (options_.check_memo) {
+      if (auto good = options_.check_memo(memo); !good) return good;
+    }
     const auto stored = store_.remember(as_new(std::move(memo), now_), now_);
     if (stored) {
       ++report_.added.memos;

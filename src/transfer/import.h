@@ -29,6 +29,8 @@ struct ImportOptions {
   std::string queue = "default";  // where the tasks of a queue-state.json go
   // Called now and then: what is durable so far, and bytes read.
   std::function<void(const ImportReport& so_far, std::uint64_t bytes)> progress = nullptr;
+  // Whether a memo may be stored: a server cannot do with a broken API key. Empty: every memo may.
+  std::function<Result<void>(const Memo& memo)> check_memo = nullptr;
 };
 
 // The call that remembers a memo which has not expired, if there is none of that key.

@@ -127,7 +127,7 @@ TEST_P(MovedSchedule, is_not_touched_by_a_key_that_may_not_touch_its_new_queue) 
   };
   store.armed = true;
   const Reply reply = server.ask(GetParam());
-  EXPECT_EQ(reply.status, 403U) << reply.body;
+  EXPECT_EQ(reply.status, 404U) << reply.body;
   EXPECT_FALSE(store.armed);
   EXPECT_EQ(is_at().task.queue, QueueRef("secret"));
   EXPECT_FALSE(is_at().paused);

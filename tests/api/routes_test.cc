@@ -11,6 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A server whose usual key is for the queues emails and shop.*; it may do everything there.
@@ -145,25 +146,36 @@ TEST(Routes, keys_for_some_queues_touch_no_others) {
   const std::string hidden = member(admin("/v1/tasks", R"({"queue":"secret"})"), "id");
   admin("/v1/schedules",
         R"({"name":"nightly","rule":{"cron":"0 3 * * *"},"task":{"queue":"secret"}})");
+  // Names are refused as such; what is named otherwise is as if it were not there.
   for (const Request& request : std::vector<Request>{
            {"POST", "/v1/tasks", R"({"queue":"secret"})"},
-           {"POST", "/v1/tasks", R"([{"queue":"emails"},{"queue":9}])"},
            {"POST", "/v1/queues/secret/tasks", "{}"},
-           {"POST", "/v1/queues/9/tasks", "{}"},
            {"POST", "/v1/take", R"({"queue":"secret"})"},
            {"POST", "/v1/workers/w/beat", R"({"processors":1,"queues":[{"queue":"secret"}]})"},
+           {"GET", "/v1/tasks"},
+           {"GET", "/v1/tasks?queue=secret"},
+           {"POST", "/v1/dead/retry", R"({"all":true})"},
+           {"POST", "/v1/dead/remove", R"({"all":true,"queue":"secret"})"},
+           {"POST", "/v1/queues", R"({"name":"mine"})"},
+           {"GET", "/v1/queues/secret"},
+           {"PATCH", "/v1/queues/secret", "{}"},
+           {"DELETE", "/v1/queues/secret"},
+           {"POST", "/v1/queues/secret/clear"},
+           {"GET", "/v1/queues/secret/stats"},
+           {"POST", "/v1/schedules",
+            R"({"name":"x","rule":{"every_ms":1000},"task":{"queue":"secret"}})"}}) {
+    const Reply reply = server.ask(request);
+    EXPECT_EQ(reply.status, 403U) << request.method << " " << request.target << " " << request.body
+                                  << "\n"
+                                  << reply.body;
+  }
+  for (const Request& request : std::vector<Request>{
+           {"POST", "/v1/tasks", R"([{"queue":"emails"},{"queue":9}])"},
+           {"POST", "/v1/queues/9/tasks", "{}"},
            {"POST", "/v1/work", R"({"take":{"queues":[{"queue":"emails"},{"queue":9}]}})"},
-           {"POST", "/v1/work",
-            fmt::format(
-                R"({{"settle":[{{"id":"{}","token":"0000010000000001","outcome":"done"}}]}})",
-                hidden)},
-           {"POST", "/v1/work",
-            fmt::format(R"({{"extend":[{{"id":"{}","token":"0000010000000001"}}]}})", hidden)},
            {"POST", "/v1/tasks/" + hidden + "/settle",
             R"({"token":"0000010000000001","outcome":"done"})"},
            {"POST", "/v1/tasks/" + hidden + "/extend", R"({"token":"0000010000000001"})"},
-           {"GET", "/v1/tasks"},
-           {"GET", "/v1/tasks?queue=secret"},
            {"GET", "/v1/dead?queue=9"},
            {"GET", "/v1/tasks/" + hidden},
            {"GET", "/v1/tasks/1"},
@@ -174,28 +186,26 @@ TEST(Routes, keys_for_some_queues_touch_no_others) {
            {"POST", "/v1/tasks/" + hidden + "/redeliver"},
            {"PATCH", "/v1/tasks/" + hidden, R"({"priority":1})"},
            {"DELETE", "/v1/tasks/" + hidden},
-           {"POST", "/v1/dead/retry", R"({"all":true})"},
-           {"POST", "/v1/dead/remove", R"({"all":true,"queue":"secret"})"},
-           {"POST", "/v1/dead/retry", fmt::format(R"({{"ids":["{}"]}})", hidden)},
-           {"POST", "/v1/queues", R"({"name":"mine"})"},
-           {"GET", "/v1/queues/secret"},
            {"PUT", "/v1/queues/9", "{}"},
-           {"PATCH", "/v1/queues/secret", "{}"},
-           {"DELETE", "/v1/queues/secret"},
-           {"POST", "/v1/queues/secret/clear"},
-           {"GET", "/v1/queues/secret/stats"},
            {"GET", "/v1/schedules/nightly"},
            {"DELETE", "/v1/schedules/nightly"},
            {"POST", "/v1/schedules/nightly/run"},
            {"PUT", "/v1/schedules/nightly",
-            R"({"rule":{"every_ms":1000},"task":{"queue":"emails"}})"},
-           {"POST", "/v1/schedules",
-            R"({"name":"x","rule":{"every_ms":1000},"task":{"queue":"secret"}})"}}) {
+            R"({"rule":{"every_ms":1000},"task":{"queue":"emails"}})"}}) {
     const Reply reply = server.ask(request);
-    EXPECT_EQ(reply.status, 403U) << request.method << " " << request.target << " " << request.body
+    EXPECT_EQ(reply.status, 404U) << request.method << " " << request.target << " " << request.body
                                   << "\n"
                                   << reply.body;
+    EXPECT_THAT(reply.body, Not(HasSubstr("secret")));
   }
+  for (const auto* part :
+       {R"({{"settle":[{{"id":"{}","token":"0000010000000001","outcome":"done"}}]}})",
+        R"({{"extend":[{{"id":"{}","token":"0000010000000001"}}]}})"}) {
+    const Reply reply = server.post("/v1/work", fmt::format(fmt::runtime(part), hidden));
+    EXPECT_THAT(reply.body, HasSubstr("not_found"));
+  }
+  EXPECT_THAT(server.post("/v1/dead/retry", fmt::format(R"({{"ids":["{}"]}})", hidden)).body,
+              HasSubstr(R"("refused":1)"));
   EXPECT_EQ(server.driver.queue("secret").counts.total(), 1U);
   EXPECT_EQ(server.driver.queue("emails").counts.total(), 0U);
 }

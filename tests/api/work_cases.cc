@@ -83,6 +83,22 @@ std::vector<Case> work_cases() {
                    }});
   cases.push_back({"take", 404,
                    [](ApiClient&) { return posted("/v1/take", R"({"worker":"w","queue":999})"); }});
+  // Another key uses the name.
+  Case other{.operation = "beat", .status = 409};
+  other.request = [](ApiClient& server) {
+    Request request = posted("/v1/workers/w/beat", R"({"processors":1})");
+    request.headers = by_key("one");
+    server.ask(request);
+    request.headers = by_key("two");
+    return request;
+  };
+  other.server = [] {
+    ServerOptions options;
+    options.keys = {{.name = "one", .scopes = {access::Scope::work}, .queues = {"a"}},
+                    {.name = "two", .scopes = {access::Scope::work}, .queues = {"b"}}};
+    return options;
+  };
+  cases.push_back(std::move(other));
   cases.push_back({"take", 413, [](ApiClient&) {
                      return posted("/v1/take", R"({"worker":"w","queue":"a","most":1001})");
                    }});

@@ -5,6 +5,7 @@
 #include "api/wire/put.h"
 #include "api/wire/tasks.h"
 #include "api/wire/text_writer.h"
+#include "broker/local_parts.h"
 
 namespace millrace::api {
 namespace {
@@ -33,13 +34,27 @@ void answer_states(Call& call, const std::vector<TaskId>& ids, const Broker::Sta
   call.answer(std::move(out));
 }
 
-void act_now(CallPtr call, wire::TaskActions actions) {
+// Tasks that the key may not see are answered as tasks that do not exist.
+std::vector<std::optional<Error>> refused_of(const std::vector<TaskId>& ids,
+                                             const std::set<TaskId>& hidden) {
+  std::vector<std::optional<Error>> refused;
+  if (hidden.empty()) return refused;
+  for (const TaskId& id : ids) {
+    refused.push_back(hidden.contains(id) ? std::optional(no_such_task(id)) : std::nullopt);
+  }
+  return refused;
+}
+
+void act_now(CallPtr call, wire::TaskActions actions, const std::set<TaskId>& hidden) {
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
   auto ids = actions.ids;
-  auto then = answered<Broker::States>(
-      std::move(call), [ids = actions.ids](CallPtr back, const Broker::States& states) {
-        answer_states(*back, ids, states);
+  auto refused = refused_of(ids, hidden);
+  drop_refused(ids, refused);
+  auto then =
+      answered<Broker::States>(std::move(call), [ids = actions.ids, refused = std::move(refused)](
+                                                    CallPtr back, Broker::States states) mutable {
+        answer_states(*back, ids, with_refused(std::move(states), std::move(refused)));
       });
   switch (actions.action) {
     case BulkAction::cancel:
@@ -60,10 +75,10 @@ void act_on_tasks(CallPtr call) {
   // A key that may put may also cancel; retrying and removing need the scope admin.
   if (actions->action != BulkAction::cancel && !call->may(Scope::admin)) return;
   auto ids = actions->ids;
-  with_tasks(std::move(call), std::move(ids),
-             [actions = std::move(*actions)](CallPtr back) mutable {
-               act_now(std::move(back), std::move(actions));
-             });
+  with_hidden(std::move(call), std::move(ids),
+              [actions = std::move(*actions)](CallPtr back, std::set<TaskId> hidden) mutable {
+                act_now(std::move(back), std::move(actions), hidden);
+              });
 }
 
 }  // namespace millrace::api

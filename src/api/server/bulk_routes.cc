@@ -52,9 +52,7 @@ std::optional<BulkOperation> operation_of(Call& call, const Task& task, std::str
     return std::nullopt;
   }
   if (!may_see(call, operation->request)) {
-    call.refuse(Problem{.status = 403,
-                        .code = "forbidden",
-                        .detail = "this key may not see operations on other queues"});
+    call.refuse(no_operation(to_text(task.id.value)));
     return std::nullopt;
   }
   return std::move(*operation);
@@ -100,7 +98,12 @@ void with_operation(CallPtr call, std::optional<Duration> wait, WithOperation ne
     if (!operation_of(*back, task, {})) return;
     next(std::move(back), std::move(task));
   };
-  auto found = answered<Task>(std::move(call), std::move(then));
+  auto found = [id = *id, done = answered<Task>(std::move(call), std::move(then))](
+                   Result<Task> task) mutable {
+    const bool none = !task && task.error().code == ErrorCode::not_found;
+    if (none) task = std::unexpected(no_operation(to_text(id.value)));
+    done(std::move(task));
+  };
   if (wait) return broker.await(ask, *id, *wait, std::move(found));
   broker.find(ask, *id, std::move(found));
 }
@@ -249,7 +252,8 @@ void with_memos(CallPtr call, std::unique_ptr<Listing> listing) {
 
 void cancel_now(CallPtr call, const TaskId& id, std::string reason) {
   LocalBroker& broker = *call->broker;
-  const Ask ask = call->ask();
+  Ask ask = call->ask();
+  ask.internal = true;  // the one route that may cancel a task of $bulk
   broker.cancel(ask, {id}, std::move(reason),
                 answered<Broker::States>(std::move(call), [id](CallPtr back, auto states) {
                   if (!states.front()) return back->refuse(states.front().error());

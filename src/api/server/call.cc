@@ -1,6 +1,7 @@
 #include "api/server/call.h"
 
 #include <fmt/format.h>
+#include <functional>
 
 #include "api/server/action_log.h"
 #include "api/server/api_state.h"
@@ -21,11 +22,14 @@ Problem forbidden(std::string_view queue, std::string_view field = {}) {
 }
 
 // Checks one queue after another, since each may have to be looked up.
-void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field, Next next) {
+void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field,
+                std::optional<Error> instead, Next next) {
   while (!left.empty()) {
     const auto* name = std::get_if<std::string>(&left.back());
     if (name == nullptr) break;
-    if (!call->may_touch(*name)) return call->refuse(forbidden(*name, field));
+    if (!call->may_touch(*name)) {
+      return instead ? call->refuse(*instead) : call->refuse(forbidden(*name, field));
+    }
     left.pop_back();
   }
   if (left.empty()) return next(std::move(call));
@@ -33,34 +37,45 @@ void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field
   left.pop_back();
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  auto then = [left = std::move(left), field, next = std::move(next)](
-                  CallPtr back, const std::vector<QueueView>& found) mutable {
+  auto then = [queue, left = std::move(left), field, instead = std::move(instead),
+               next = std::move(next)](CallPtr back, const std::vector<QueueView>& found) mutable {
     for (const QueueView& view : found) {
-      const std::string& name = view.queue.settings.name;
-      if (!back->may_touch(name)) return back->refuse(forbidden(name, field));
+      if (back->may_touch(view.queue.settings.name)) continue;
+      return back->refuse(instead ? *instead : no_such_queue(queue));
     }
-    check_next(std::move(back), std::move(left), field, std::move(next));
+    check_next(std::move(back), std::move(left), field, std::move(instead), std::move(next));
   };
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
-void check_tasks(CallPtr call, std::vector<TaskId> tasks, Next next) {
-  LocalBroker& broker = *call->broker;
-  const Ask ask = call->ask();
-  auto then = [next = std::move(next)](CallPtr back, const Heads& heads) mutable {
-    for (const Result<Task>& head : heads) {
-      if (!head && head.error().code != ErrorCode::not_found) return back->refuse(head.error());
-      if (head && !back->may_touch(head->queue)) return back->refuse(forbidden(head->queue));
-    }
-    next(std::move(back));
-  };
-  broker.heads(ask, std::move(tasks), answered<Heads>(std::move(call), std::move(then)));
+// Restricted keys must not use the names of each other's workers; others may see all of them.
+std::uint64_t owner_of(const Principal& principal) {
+  return principal.restricted() ? std::hash<std::string_view>()(principal.id()) | 1U : 0;
 }
 
 }  // namespace
 
+Error no_such_task(const TaskRef& task) {
+  const auto* id = std::get_if<TaskId>(&task);
+  return {ErrorCode::not_found,
+          id != nullptr
+              ? fmt::format("there is no task {}; it may have ended and been removed",
+                            to_text(id->value))
+              : fmt::format("there is no task number {}", std::get<TaskNumber>(task).value)};
+}
+
+Error no_such_queue(const QueueRef& queue) {
+  return {ErrorCode::not_found, fmt::format("there is no queue {}", text_of(queue))};
+}
+
+Error no_such_schedule(std::string_view name) {
+  return {ErrorCode::not_found, fmt::format("there is no schedule \"{}\"", name)};
+}
+
 Ask Call::ask() const {
-  return {.caller = caller, .deadline = later(broker->now(), options.deadline)};
+  return {.caller = caller,
+          .deadline = later(broker->now(), options.deadline),
+          .owner = owner_of(principal)};
 }
 
 void Call::note(unsigned status) const {
@@ -91,6 +106,12 @@ void Call::answer(std::string json, unsigned status) {
 }
 
 void Call::answer(HttpResponse response) {
+  if (waits) {
+    if (auto problem = ended()) {
+      if (response.undelivered) response.undelivered();
+      return refuse(std::move(*problem));
+    }
+  }
   note(response.status);
   response.headers.emplace_back("X-Request-Id", request_id);
   respond(std::move(response));
@@ -122,6 +143,12 @@ bool Call::may(Scope scope) {
   return true;
 }
 
+std::optional<Problem> Call::ended() const {
+  if (principal.key == nullptr || !route->scope) return std::nullopt;
+  auto access = check_access_again(options, request, *route->scope);
+  return access ? std::nullopt : std::optional(std::move(access.error()));
+}
+
 bool Call::query_is_good() {
   const auto wrong = query.finish();
   if (wrong) refuse(*wrong);
@@ -138,14 +165,26 @@ Access check_access_again(const ApiOptions& options, const HttpRequest& head, Sc
                                      : options.keys->check_again(head, scope);
 }
 
-void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field) {
+void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field,
+                 std::optional<Error> instead) {
   if (!call->restricted()) return next(std::move(call));
-  check_next(std::move(call), std::move(queues), field, std::move(next));
+  check_next(std::move(call), std::move(queues), field, std::move(instead), std::move(next));
 }
 
-void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next) {
-  if (!call->restricted() || tasks.empty()) return next(std::move(call));
-  check_tasks(std::move(call), std::move(tasks), std::move(next));
+void with_hidden(CallPtr call, std::vector<TaskId> tasks, WithHidden next) {
+  if (!call->restricted() || tasks.empty()) return next(std::move(call), {});
+  LocalBroker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [tasks, next = std::move(next)](CallPtr back, const Heads& heads) mutable {
+    std::set<TaskId> hidden;
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      const Result<Task>& head = heads[i];
+      if (!head && head.error().code != ErrorCode::not_found) return back->refuse(head.error());
+      if (head && !back->may_touch(head->queue)) hidden.insert(tasks[i]);
+    }
+    next(std::move(back), std::move(hidden));
+  };
+  broker.heads(ask, std::move(tasks), answered<Heads>(std::move(call), std::move(then)));
 }
 
 void with_task(CallPtr call, WithTask next) {
@@ -157,8 +196,8 @@ void with_task(CallPtr call, WithTask next) {
   if (id != nullptr && !call->restricted()) return next(std::move(call), *id);
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  auto then = [next = std::move(next)](CallPtr back, const Task& found) mutable {
-    if (!back->may_touch(found.queue)) return back->refuse(forbidden(found.queue));
+  auto then = [ref = *task, next = std::move(next)](CallPtr back, const Task& found) mutable {
+    if (!back->may_touch(found.queue)) return back->refuse(no_such_task(ref));
     next(std::move(back), found.id);
   };
   broker.find(ask, *task, answered<Task>(std::move(call), std::move(then)));

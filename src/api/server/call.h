@@ -7,6 +7,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +66,9 @@ struct Call {
   void refuse(const wire::Refusal& refusal);
   // False if it was refused: this part of the request needs a scope that the route does not.
   bool may(Scope scope);
+  // Why the key that this began with may not go on: it was revoked, or has expired. Asked wherever
+  // a request lasts; nullopt: it may go on, as a request may that came when no key was needed.
+  std::optional<Problem> ended() const;
   // False if it was refused: a parameter of the query is wrong or unknown.
   bool query_is_good();
 
@@ -88,15 +93,25 @@ Access check_access_again(const ApiOptions& options, const HttpRequest& head, Sc
 using Next = std::move_only_function<void(CallPtr)>;
 using WithTask = std::move_only_function<void(CallPtr, TaskId)>;
 
-// Goes on if the key may touch all these queues; otherwise answers 403. Names are checked as they
-// are; numbers and UUIDs are looked up first if the key is restricted. `field` says where in the
-// request the queues stand.
-void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next,
-                 std::string_view field = {});
+// A restricted key must not learn that something exists which it may not touch. So a name that it
+// may not use is answered 403, whether or not there is such a queue; a number, an id or a schedule
+// is answered 404 in the same words as one that does not exist. These words are the store's.
+Error no_such_task(const TaskRef& task);
+Error no_such_queue(const QueueRef& queue);
+Error no_such_schedule(std::string_view name);
+
+// Goes on if the key may touch all these queues; otherwise answers 403 or 404. Names are checked as
+// they are; numbers and UUIDs are looked up first if the key is restricted. `field` says where in
+// the request the queues stand; `instead` is the answer if the queues are not those of the request
+// but of something that it names.
+void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field = {},
+                 std::optional<Error> instead = std::nullopt);
 // The same for the task that the path names; restricted keys may touch tasks of their queues only.
 void with_task(CallPtr call, WithTask next);
-// The same for several tasks. Tasks that do not exist are not refused here.
-void with_tasks(CallPtr call, std::vector<TaskId> tasks, Next next);
+// Goes on with those of the tasks that the key may not see; they are to be answered as tasks that
+// do not exist, which are not among them.
+using WithHidden = std::move_only_function<void(CallPtr, std::set<TaskId>)>;
+void with_hidden(CallPtr call, std::vector<TaskId> tasks, WithHidden next);
 
 // Handles an answer of the broker: refuses the call on an error, otherwise `then(call, value)` goes
 // on. Runs on the thread that brings the answer, which must not be one that other answers wait for:

@@ -17,6 +17,7 @@ class ExportStream : public std::enable_shared_from_this<ExportStream> {
   explicit ExportStream(CallPtr call) : call_(std::move(call)) {}
 
   void more(PushStream::Done done) {
+    if (call_->ended()) return call_->note(401);  // no closing line: it is incomplete
     std::string out;
     State state = State::reading;
     {

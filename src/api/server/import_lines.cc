@@ -39,6 +39,10 @@ void ImportLines::feed(std::string piece, bool last, Done done) {
     last_ = last;
   }
   began();  // for as long as lines are read here
+  if (const auto problem = call_->ended(); problem && !is_over()) {
+    tasks_.clear(), places_.clear();
+    failed(lines_.number() + 1, {ErrorCode::invalid, problem->detail});
+  }
   if (!is_over()) lines_.feed(std::move(piece), last);
   while (!is_over()) {
     const auto line = lines_.next();
@@ -99,6 +103,11 @@ void ImportLines::check_end() {
     failed(0, {ErrorCode::invalid, "the body is empty; send the lines of an export"});
   } else if (begun_ && !ended_) {
     failed(0, transfer::cut_short(lines_.number()));
+  } else if (!kept_back_.empty()) {
+    failed(kept_back_.front().first,
+           {ErrorCode::invalid,
+            "no key may manage keys yet, and with this one every caller would need a key: make one "
+            "with the scope admin first"});
   }
 }
 
@@ -137,9 +146,28 @@ void ImportLines::add(Memo& memo) {
     ++report_.expired;
     return;
   }
+  if (memo.key.starts_with(access::memo_prefix)) return add_key(memo);
+  remember(memo, lines_.number());
+}
+
+// A key that cannot be read would close the server to every caller.
+void ImportLines::add_key(Memo& memo) {
+  const auto key = access::from_memo(memo);
+  if (!key) return failed(lines_.number(), {ErrorCode::invalid, key.error().message});
+  const TimePoint now = call_->broker->now();
+  if (key->about.scopes.allow(Scope::admin) && !key->expired(now)) can_manage_ = true;
+  if (!can_manage_ && !call_->options.keys->book().has_admin(now)) {
+    kept_back_.emplace_back(lines_.number(), std::move(memo));
+    return;
+  }
+  remember(memo, lines_.number());
+  for (auto& [line, kept] : std::exchange(kept_back_, {})) remember(kept, line);
+}
+
+void ImportLines::remember(Memo& memo, std::uint64_t line) {
   memos_ = true;
-  call_->broker->remember(internal(*call_), transfer::as_new(std::move(memo), now),
-                          counted<Memo>(&transfer::Counts::memos, lines_.number()));
+  call_->broker->remember(internal(*call_), transfer::as_new(std::move(memo), call_->broker->now()),
+                          counted<Memo>(&transfer::Counts::memos, line));
 }
 
 // Adds a task whose line is written otherwise than an export writes it.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/server/call.h"
@@ -45,6 +46,8 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void add(Queue& queue);
   void add(Schedule& schedule);
   void add(Memo& memo);
+  void add_key(Memo& memo);
+  void remember(Memo& memo, std::uint64_t line);
   void add(Task& task);
   void task_read();  // the last one of tasks_
   void check_end();
@@ -70,6 +73,10 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   bool ended_ = false;  // its last line was read
   transfer::Counts read_;
   bool memos_ = false;
+  bool can_manage_ = false;  // a key came that can manage keys
+  // Keys that cannot manage keys, with their lines, as long as there is none that can: with them
+  // alone every caller would need a key, and none could make one.
+  std::vector<std::pair<std::uint64_t, Memo>> kept_back_;
   std::vector<Task> tasks_;
   std::vector<std::uint64_t> places_;  // the lines they are from
   std::size_t bytes_ = 0;

@@ -31,15 +31,12 @@ void with_queue_name(CallPtr call, const std::optional<std::string>& text, WithN
   }
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  auto then = [next = std::move(next)](CallPtr back, const std::vector<QueueView>& found) mutable {
-    if (found.empty()) return back->refuse(Error{ErrorCode::not_found, "there is no such queue"});
-    std::string name = found.front().queue.settings.name;
-    with_queues(
-        std::move(back), {QueueRef(name)},
-        [next = std::move(next), name](CallPtr allowed) mutable {
-          next(std::move(allowed), std::move(name));
-        },
-        "queue");
+  auto then = [queue, next = std::move(next)](CallPtr back,
+                                              const std::vector<QueueView>& found) mutable {
+    if (found.empty() || !back->may_touch(found.front().queue.settings.name)) {
+      return back->refuse(no_such_queue(queue));
+    }
+    next(std::move(back), found.front().queue.settings.name);
   };
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }

@@ -15,6 +15,18 @@ namespace {
 
 constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
 
+std::string refusal_of(std::uint64_t line, std::string_view code, std::string_view message,
+                       std::string_view field) {
+  std::string out;
+  wire::TextWriter writer(out);
+  writer("line", line);
+  wire::TextWriter error(writer.key("error"));
+  error("code", code), error("message", message), error("field", field);
+  error.close();
+  writer.close();
+  return out;
+}
+
 }  // namespace
 
 PutLines::PutLines(CallPtr call, std::optional<QueueRef> queue)
@@ -81,24 +93,42 @@ void PutLines::add(std::string_view line) {
 
 void PutLines::refuse_line(std::string_view code, std::string_view message,
                            std::string_view field) {
-  Slot& slot = slots_.emplace_back(lines_.number());
-  wire::TextWriter writer(slot.refused);
-  writer("line", lines_.number());
-  wire::TextWriter error(writer.key("error"));
-  error("code", code), error("message", message), error("field", field);
-  error.close();
-  writer.close();
+  slots_.push_back(
+      {.line = lines_.number(), .refused = refusal_of(lines_.number(), code, message, field)});
+}
+
+void PutLines::refuse_batch(const Problem& problem) {
+  tasks_.clear();
+  bytes_ = 0;
+  for (Slot& slot : slots_) {
+    if (slot.refused.empty()) {
+      slot.refused = refusal_of(slot.line, problem.code, problem.detail, {});
+    }
+  }
+  answer_batch(std::vector<Result<Put>>{});
 }
 
 void PutLines::put_batch() {
   if (tasks_.empty()) return answer_batch(std::vector<Result<Put>>{});
+  if (const auto problem = call_->ended()) return refuse_batch(*problem);
   bytes_ = 0;
   Broker& broker = *call_->broker;
   const Ask ask = call_->ask();
   broker.put(ask, std::exchange(tasks_, {}),
              [self = shared_from_this()](Result<std::vector<Result<Put>>> puts) {
-               self->answer_batch(puts);
+               self->batch_put(std::move(puts));
              });
+}
+
+void PutLines::batch_put(Result<std::vector<Result<Put>>> puts) {
+  auto existing = puts && call_->restricted() ? existing_of(*puts) : std::vector<TaskId>();
+  if (existing.empty()) return answer_batch(puts);
+  call_->broker->heads(call_->ask(), std::move(existing),
+                       [self = shared_from_this(), puts = std::move(*puts)](
+                           const Result<std::vector<Result<Task>>>& heads) mutable {
+                         hide_foreign(self->call_->principal, puts, heads);
+                         self->answer_batch(std::move(puts));
+                       });
 }
 
 void PutLines::answer_batch(const Result<std::vector<Result<Put>>>& puts) {

@@ -16,7 +16,8 @@
 namespace millrace::api {
 
 // Lines are put in batches of up to 1,000. A line that makes no sense is answered with its number,
-// and the stream goes on. At the end comes {"done":{…}}.
+// and the stream goes on. At the end comes {"done":{…}}. Once the key is revoked or has expired,
+// every further line is refused.
 class PutLines : public std::enable_shared_from_this<PutLines> {
  public:
   using Done = std::move_only_function<void(std::string)>;
@@ -33,6 +34,9 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
   void refuse_line(std::string_view code, std::string_view message, std::string_view field = {});
   void go_on();
   void put_batch();
+  void refuse_batch(const Problem& problem);
+  // The same as answer_batch(), once it is known which tasks the key may not see.
+  void batch_put(Result<std::vector<Result<Put>>> puts);
   void answer_batch(const Result<std::vector<Result<Put>>>& puts);
 
   CallPtr call_;

@@ -40,14 +40,29 @@ std::string list_of(const wire::PutBody& body, const std::vector<Result<Put>>& p
   return out += "]}";
 }
 
+using Heads = std::vector<Result<Task>>;
+
+void answer_puts(Call& call, const wire::PutBody& body, const std::vector<Result<Put>>& puts) {
+  if (!body.list) return answer_one(call, puts.front());
+  call.answer(list_of(body, puts));
+}
+
 void put_body(CallPtr call, wire::PutBody body) {
   if (body.tasks.empty()) return call->answer(list_of(body, {}));
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
   std::vector<NewTask> tasks = std::move(body.tasks);
-  auto then = [body = std::move(body)](CallPtr back, const std::vector<Result<Put>>& puts) {
-    if (!body.list) return answer_one(*back, puts.front());
-    back->answer(list_of(body, puts));
+  auto then = [body = std::move(body)](CallPtr back, std::vector<Result<Put>> puts) mutable {
+    auto existing = back->restricted() ? existing_of(puts) : std::vector<TaskId>();
+    if (existing.empty()) return answer_puts(*back, body, puts);
+    LocalBroker& reader = *back->broker;
+    const Ask again = back->ask();
+    auto seen = [body = std::move(body), puts = std::move(puts)](CallPtr known,
+                                                                 const Heads& heads) mutable {
+      hide_foreign(known->principal, puts, heads);
+      answer_puts(*known, body, puts);
+    };
+    reader.heads(again, std::move(existing), answered<Heads>(std::move(back), std::move(seen)));
   };
   broker.put(ask, std::move(tasks),
              answered<std::vector<Result<Put>>>(std::move(call), std::move(then)));
@@ -73,6 +88,29 @@ std::vector<QueueRef> queues_of(const std::vector<NewTask>& tasks) {
     if (std::ranges::find(queues, task.queue) == queues.end()) queues.push_back(task.queue);
   }
   return queues;
+}
+
+std::vector<TaskId> existing_of(const std::vector<Result<Put>>& puts) {
+  std::vector<TaskId> ids;
+  for (const Result<Put>& put : puts) {
+    if (put && put->existing) ids.push_back(put->id);
+  }
+  return ids;
+}
+
+void hide_foreign(const Principal& principal, std::vector<Result<Put>>& puts,
+                  const Result<std::vector<Result<Task>>>& heads) {
+  std::size_t at = 0;
+  for (Result<Put>& put : puts) {
+    if (!put || !put->existing) continue;
+    if (!heads) {
+      put = std::unexpected(heads.error());
+      continue;
+    }
+    const Result<Task>& head = (*heads)[at++];
+    if (head && principal.may_touch(head->queue)) continue;
+    put = fail(ErrorCode::conflict, "a task has this id already; give the task another id");
+  }
 }
 
 void mark_request(const Call& call, NewTask& task) {

@@ -32,9 +32,13 @@ void with_schedule(CallPtr call, Then then) {
       return back->refuse(Error{ErrorCode::not_found, "there is no such schedule"});
     }
     std::vector<QueueRef> queues{schedules.front().task.queue};
-    with_queues(std::move(back), std::move(queues),
-                [then = std::move(then), schedule = std::move(schedules.front())](
-                    CallPtr again) mutable { then(std::move(again), std::move(schedule)); });
+    Error hidden = no_such_schedule(back->path[0]);
+    with_queues(
+        std::move(back), std::move(queues),
+        [then = std::move(then), schedule = std::move(schedules.front())](CallPtr again) mutable {
+          then(std::move(again), std::move(schedule));
+        },
+        {}, std::move(hidden));
   };
   broker.schedules(ask, std::move(name),
                    answered<std::vector<Schedule>>(std::move(call), std::move(found)));
@@ -50,9 +54,7 @@ class Guard {
 
   Result<void> operator()(const Schedule& stored) const {
     if (may_touch(stored.task.queue)) return {};
-    return refuse({.status = 403,
-                   .code = "forbidden",
-                   .detail = "this key may not touch the queue of the schedule's task"});
+    return refuse(problem_of(no_such_schedule(stored.name)));
   }
   bool may_touch(const QueueRef& queue) const {
     if (!principal_.restricted() || queue == seen_) return true;
@@ -252,10 +254,13 @@ void replace_schedule(CallPtr call) {
     std::vector<QueueRef> queues;
     if (schedules && !schedules->empty()) queues.push_back(schedules->front().task.queue);
     Guard guard(*call, queues.empty() ? std::nullopt : std::optional(queues.front()));
-    with_queues(std::move(call), std::move(queues),
-                [guard = std::move(guard), store = std::move(store)](CallPtr back) mutable {
-                  store(std::move(back), std::move(guard));
-                });
+    Error hidden = no_such_schedule(call->path[0]);
+    with_queues(
+        std::move(call), std::move(queues),
+        [guard = std::move(guard), store = std::move(store)](CallPtr back) mutable {
+          store(std::move(back), std::move(guard));
+        },
+        {}, std::move(hidden));
   };
   broker.schedules(ask, std::move(name), std::move(found));
 }

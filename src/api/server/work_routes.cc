@@ -6,6 +6,7 @@
 #include "api/wire/beat.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/work.h"
+#include "broker/local_parts.h"
 
 namespace millrace::api {
 namespace {
@@ -56,29 +57,68 @@ void with_follow_ups(CallPtr call, WorkOrder order, Go go) {
       "follow_ups");
 }
 
+// The parts of an order that are about tasks which the key may not see: they are answered as if
+// there were no such tasks. By place; empty: none is.
+struct LeftOut {
+  std::vector<std::optional<Error>> reports = {};
+  std::vector<std::optional<Error>> extensions = {};
+};
+
+template <class T>
+std::vector<std::optional<Error>> leave_out(std::vector<T>& parts, const std::set<TaskId>& hidden) {
+  std::vector<std::optional<Error>> refused;
+  for (const T& part : parts) {
+    refused.push_back(hidden.contains(part.id) ? std::optional(no_such_task(part.id))
+                                               : std::nullopt);
+  }
+  drop_refused(parts, refused);
+  return refused;
+}
+
+LeftOut leave_out(WorkOrder& order, const std::set<TaskId>& hidden) {
+  if (hidden.empty()) return {};
+  return {.reports = leave_out(order.reports, hidden),
+          .extensions = leave_out(order.extensions, hidden)};
+}
+
+template <class Then>
+void work_now(CallPtr call, WorkOrder order, LeftOut left_out, Then then) {
+  Broker& broker = *call->broker;
+  call->waits = order.wait > Duration::zero() && order.reports.empty();
+  const Ask ask = call->ask();
+  auto all = [then, left_out = std::move(left_out)](CallPtr back, WorkResult result) mutable {
+    result.settled = with_refused(std::move(result.settled), std::move(left_out.reports));
+    result.extended = with_refused(std::move(result.extended), std::move(left_out.extensions));
+    then(std::move(back), std::move(result));
+  };
+  broker.work(ask, std::move(order), answered<WorkResult>(std::move(call), std::move(all)));
+}
+
 // Tokens can be guessed, so a restricted key must also be allowed to touch the tasks. The broker
 // remembers the queues of most leases: only the others are read, since reads may have to wait for
 // long lists, and heartbeats must not.
 template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
-  auto go = [then](CallPtr back, WorkOrder ordered) {
-    Broker& broker = *back->broker;
-    back->waits = ordered.wait > Duration::zero() && ordered.reports.empty();
-    const Ask ask = back->ask();
-    broker.work(ask, std::move(ordered), answered<WorkResult>(std::move(back), then));
-  };
-  if (!call->restricted()) return go(std::move(call), std::move(order));
+  if (!call->restricted()) return work_now(std::move(call), std::move(order), {}, then);
   auto leases = call->broker->queues_of_leases(order);
+  std::set<TaskId> known;
+  for (const auto& [id, queue] : leases.known) {
+    if (!call->may_touch(queue)) known.insert(id);
+  }
   auto queues = taken_from(order);
-  queues.insert(queues.end(), leases.queues.begin(), leases.queues.end());
-  auto follow = [go, order = std::move(order)](CallPtr back) mutable {
-    with_follow_ups(std::move(back), std::move(order), go);
+  auto go = [then, known = std::move(known), order = std::move(order)](
+                CallPtr back, std::set<TaskId> hidden) mutable {
+    hidden.merge(known);
+    LeftOut left_out = leave_out(order, hidden);
+    with_follow_ups(std::move(back), std::move(order),
+                    [then, left_out = std::move(left_out)](CallPtr again, WorkOrder ordered) {
+                      work_now(std::move(again), std::move(ordered), left_out, then);
+                    });
   };
-  with_queues(
-      std::move(call), std::move(queues),
-      [tasks = std::move(leases.unknown), follow = std::move(follow)](CallPtr back) mutable {
-        with_tasks(std::move(back), std::move(tasks), std::move(follow));
-      });
+  with_queues(std::move(call), std::move(queues),
+              [tasks = std::move(leases.unknown), go = std::move(go)](CallPtr back) mutable {
+                with_hidden(std::move(back), std::move(tasks), std::move(go));
+              });
 }
 
 template <class T>

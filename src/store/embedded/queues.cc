@@ -34,8 +34,9 @@ Result<void> check_new(const State& state, const QueueSettings& settings) {
                 fmt::format("queue \"{}\" is new and needs an id", settings.name));
   }
   if (state.queue_names().size() >= limits::max_queues) {
-    return fail(ErrorCode::limited,
-                fmt::format("there are {} queues, the most a store keeps", limits::max_queues));
+    return fail(ErrorCode::conflict,
+                fmt::format("there are {} queues, the most a store keeps; remove some first",
+                            limits::max_queues));
   }
   return {};
 }

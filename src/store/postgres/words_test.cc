@@ -149,7 +149,8 @@ TEST_F(RulesInSql, a_queue_made_with_sql_keeps_tasks_as_the_defaults_say) {
   EXPECT_EQ(made.priority, usual.priority);
   EXPECT_EQ(made.lease, usual.lease);
   EXPECT_EQ(made.batch_size, usual.batch_size);
-  EXPECT_THAT(source_of("insert_queue"), HasSubstr(fmt::format("place >= {}", limits::max_queues)));
+  EXPECT_THAT(source_of("insert_queue"),
+              HasSubstr(fmt::format("place >= {}", limits::usual_queues)));
   EXPECT_THAT(refused("insert into millrace.task_queues (name, description) values ('long', repeat("
                       "'x', " +
                       std::to_string(limits::max_description + 1) + "))"),
