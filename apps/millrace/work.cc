@@ -45,7 +45,9 @@ cli::Exit work_and_log(const cli::WorkerProgram& program, const ServeContext& co
   Signals signals;
   stop_with_supervisor();
   LogWriter writer(context.clock, options, write_to_standard_error);
-  const cli::Exit exit = open_and_work(program, context, signals, writer.log());
+  cli::WorkerProgram told = program;
+  told.say = [&writer](std::string_view lines) { writer.plain(lines); };
+  const cli::Exit exit = open_and_work(told, context, signals, writer.log());
   writer.stop(log_patience);
   return exit;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "broker/wait_for_answer.h"
+#include "cli/work_report.h"
 #include "core/store_url.h"
 #include "outgoing/http_client.h"
 #include "process/supervisor.h"
@@ -47,7 +48,8 @@ Result<void> check_directory(const config::HandlerSettings& settings) {
 using Clients = std::vector<std::unique_ptr<outgoing::HttpClient>>;
 
 Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& settings, Clock& clock,
-                                          const std::string& version, Clients& clients) {
+                                          const std::string& version, Clients& clients,
+                                          WorkReport* report) {
   worker::QueueHandlers queue{.queue = settings.queue,
                               .concurrency = settings.concurrency,
                               .prefetch = 0,
@@ -57,10 +59,17 @@ Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& setting
     return std::unexpected(std::move(good.error()));
   }
   if (settings.http.empty()) {
-    queue.any = worker::run_commands(clock, {.argv = settings.exec,
-                                             .directory = settings.directory,
-                                             .memory = settings.memory ? settings.memory->bytes : 0,
-                                             .grace = settings.grace});
+    worker::ExecOptions command{.argv = settings.exec,
+                                .directory = settings.directory,
+                                .memory = settings.memory ? settings.memory->bytes : 0,
+                                .grace = settings.grace};
+    if (report != nullptr) {
+      command.echo = [report](const Lease& task, std::string_view line) {
+        report->echo(task, line);
+      };
+    }
+    queue.any = worker::run_commands(clock, std::move(command));
+    if (report != nullptr) report->watch(queue);
     return queue;
   }
   auto guard = worker::parse_guard(settings.allow_private);
@@ -72,6 +81,13 @@ Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& setting
       .guard = std::move(*guard), .user_agent = fmt::format("millrace/{}", version)}));
   queue.any = worker::call_endpoint(*clients.back(), {.url = settings.http});
   return queue;
+}
+
+std::uint32_t at_once(const WorkerProgram& program) {
+  if (program.processors != 0) return program.processors;
+  std::uint32_t sum = 0;
+  for (const auto& each : program.handlers) sum += each.concurrency;
+  return sum;
 }
 
 // Checks that the server answers and accepts the key. A server that is away may come back.
@@ -119,16 +135,23 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
     return Exit::failed;
   }
   Clients clients;
+  std::optional<WorkReport> report;
+  if (program.verbose && program.say) report.emplace(clock, program.say, at_once(program) > 1);
   std::vector<worker::QueueHandlers> queues;
   for (const auto& each : program.handlers) {
-    auto queue = handlers_of(each, clock, program.version, clients);
+    auto queue = handlers_of(each, clock, program.version, clients, report ? &*report : nullptr);
     if (!queue) {
       log(LogLevel::error, queue.error().message);
       return Exit::usage;
     }
     queues.push_back(std::move(*queue));
   }
-  worker::Worker worker(clock, broker, {.name = name, .requests = 2, .polls = 8, .log = log},
+  worker::Worker worker(clock, broker, {.name = name,
+                         .processors = program.processors,
+                         .requests = 2,
+                         .polls = 8,
+                         .log = log,
+                         .log_failures = !report},
                         std::move(queues));
   log(LogLevel::info, "working",
       {{"server", server},

@@ -4,7 +4,10 @@
 
 #include <millrace/time.h>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/broker.h"
@@ -22,10 +25,14 @@ struct WorkerProgram {
   std::string key = {};   // empty: none
   std::string name = {};  // empty: host and process
   std::vector<config::HandlerSettings> handlers = {};
+  std::uint32_t processors = 0;  // 0: as many as the handlers' concurrency together
   std::string version = {};
   Duration shutdown_timeout = std::chrono::seconds(30);  // zero: without limit
   Exit shutdown_timeout_exit = Exit::ok;
   bool until_empty = false;  // ends after a moment without tasks
+  bool verbose = false;      // tells of every task, and shows what commands write to standard error
+  // Where such lines go; may be empty. The process that runs the program sets it.
+  std::function<void(std::string_view lines)> say = {};
 };
 
 // Works until a signal ends it. The broker is that of program.server.

@@ -30,6 +30,8 @@ struct ExecOptions {
   // From SIGTERM to SIGKILL. Shorter than the grace of the worker, which gives a handler up.
   Duration grace = std::chrono::seconds(3);
   std::size_t most_output = limits::max_result;
+  // Gets every line of standard error as well, on the thread of run_command(); may be empty.
+  std::function<void(const Lease& task, std::string_view line)> echo = {};
 };
 
 struct ExecInput {

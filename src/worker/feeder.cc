@@ -175,7 +175,8 @@ void Worker::Parts::wait_for_news(Moment now) {
 }
 
 void Worker::Parts::call_hooks(const std::vector<StoredEnd>& stored) const {
-  const LogLevel failures = options.internal ? LogLevel::debug : LogLevel::info;
+  const bool quiet = options.internal || !options.log_failures;
+  const LogLevel failures = quiet ? LogLevel::debug : LogLevel::info;
   for (const auto& [run, state] : stored) {
     const QueueHandlers& how = core.queues()[run->queue_index].how;
     const TaskError* error = error_of(run->ending().outcome);

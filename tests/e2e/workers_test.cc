@@ -108,6 +108,23 @@ TEST_F(Workers, a_command_works_the_tasks_of_a_queue) {
   EXPECT_EQ(field(failed, "state"), "failed") << failed;
 }
 
+TEST_F(Workers, work_tells_of_every_task_of_its_queues) {
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string good = put(server, "first", R"("a")");
+  const std::string bad = put(server, "second", R"("b")", R"(,"max_retries":0)");
+  const std::string script = "read line; echo got $line >&2; test $line != '\"b\"'";
+  const Ran told = run_program({"work", "--server", url(server), "--until-empty", "-v", "first",
+                                "second", "--", "sh", "-c", script});
+  EXPECT_EQ(told.exit, 0) << told.err;
+  EXPECT_THAT(told.err, AllOf(HasSubstr("got \"a\""), HasSubstr("done      first  " + good),
+                              HasSubstr("dead      second  " + bad)));
+  put(server, "first", R"("c")");
+  const Ran silent =
+      run_program({"work", "--server", url(server), "--until-empty", "first", "--", "cat"});
+  EXPECT_THAT(silent.err, Not(HasSubstr("done "))) << "standard error is no terminal";
+}
+
 TEST_F(Workers, a_command_that_takes_too_long_is_killed_with_its_children) {
   ServerProcess server(on_data());
   ASSERT_TRUE(server.ready()) << server.said();
@@ -126,6 +143,8 @@ TEST_F(Workers, a_command_that_takes_too_long_is_killed_with_its_children) {
 
 TEST_F(Workers, work_that_makes_no_sense_is_told) {
   EXPECT_EQ(run_program({"work", "emails"}).exit, 2);
+  EXPECT_THAT(run_program({"work", "emails", "sh", "-c", "exit 1"}).err,
+              HasSubstr("millrace work emails -- sh -c 'exit 1'"));
   EXPECT_THAT(run_program({"work", "--timeout", "soon", "emails", "--", "true"}).err,
               HasSubstr("a duration from 1ms to 24h"));
   EXPECT_THAT(run_program({"work", "--server", "localhost", "emails", "--", "true"}).err,
