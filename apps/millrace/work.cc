@@ -18,7 +18,8 @@ constexpr Duration log_patience = std::chrono::seconds(5);  // for the reader of
 // The name of a server must not be taken for a directory.
 Result<Opened> open(const cli::WorkerProgram& program, Clock& clock, const Log& log) {
   if (program.on_store) return open_broker(clock, program.server, {.log = log});
-  auto remote = HttpBroker::open(clock, {.url = program.server, .key = program.key});
+  auto remote = HttpBroker::open(
+      clock, {.url = program.server, .key = program.key, .ca_file = program.ca_file});
   if (!remote) return std::unexpected(std::move(remote.error()));
   Opened opened;
   opened.remote = std::move(*remote);
@@ -63,6 +64,7 @@ cli::Exit serve_as_worker(const config::Config& config, const ServeContext& cont
   const cli::WorkerProgram program{
       .server = settings.server,
       .key = settings.server_key,
+      .ca_file = settings.ca_file,
       .handlers = config.handlers,
       .version = context.version,
       .shutdown_timeout = settings.shutdown_timeout,

@@ -34,12 +34,6 @@ std::string name_of_worker(const AppOptions& options, bool owns_store) {
   return owns_store ? fmt::format("{}-{}", local_worker, name) : name;
 }
 
-std::string key_of(const AppOptions& options) {
-  if (!options.key.empty()) return options.key;
-  const char* set = std::getenv("MILLRACE_KEY");
-  return set == nullptr ? std::string() : std::string(set);
-}
-
 LogWriter::Sink sink_of(const AppOptions& options) {
   if (!options.log) return write_to_standard_error;
   return [log = options.log](std::string_view lines) {
@@ -71,7 +65,8 @@ App::Parts::Parts(std::string_view address, AppOptions given)
   log = writer->log();
   shared->timeout = answer_time;
   auto opened = open_broker(clock(), url,
-                            {.key = key_of(options),
+                            {.key = options.key,
+                             .ca_file = options.ca_file,
                              .timeout = answer_time,
                              .retry = options.retry,
                              .manager = options.manager,

@@ -23,6 +23,7 @@ ServerOptions server_in(std::span<const std::string> words) {
     };
     take("--server", options.server);
     take("--key-file", options.key_file);
+    take("--ca-file", options.ca_file);
   }
   return options;
 }
@@ -43,7 +44,10 @@ std::vector<std::string> names_of(std::string_view what, std::span<const std::st
   const auto address = address_of(server_in(words), with);
   if (!address) return {};
   auto broker =
-      HttpBroker::open(with.clock, {.url = address->url, .key = address->key, .timeout = patience});
+      HttpBroker::open(with.clock, {.url = address->url,
+                                    .key = address->key,
+                                    .timeout = patience,
+                                    .ca_file = address->ca_file});
   if (!broker) return {};
   if (what == "QUEUE") {
     return names<QueueView>(

@@ -22,9 +22,10 @@ struct ServerOptions {
   std::string key_file = {};  // empty: MILLRACE_KEY
   bool json = false;
   Duration timeout = std::chrono::seconds(30);  // of every call
+  std::string ca_file = {};  // empty: MILLRACE_CA_FILE, then SSL_CERT_FILE
 };
 
-// --server and --key-file.
+// --server, --key-file and --ca-file.
 void takes_server(Command& command, ServerOptions& options);
 // These and --json.
 void takes_session(Command& command, ServerOptions& options);
@@ -33,6 +34,7 @@ struct ServerAddress {
   std::string url = {};
   std::string key = {};         // empty: none
   std::string key_origin = {};  // for people: MILLRACE_KEY, or the file
+  std::string ca_file = {};     // empty: the system's authorities
 };
 Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with);
 

@@ -92,6 +92,7 @@ Exit work(const Options& options, Surroundings& with, Console& console) {
   WorkerProgram program{.server = std::move(address->url),
                         .on_store = !options.store.empty(),
                         .key = std::move(address->key),
+                        .ca_file = std::move(address->ca_file),
                         .name = options.name,
                         .version = with.version,
                         .until_empty = options.until_empty,

@@ -23,6 +23,7 @@ struct WorkerProgram {
   std::string server = {};
   bool on_store = false;  // `server` is the URL of a store that several processes share
   std::string key = {};   // empty: none
+  std::string ca_file = {};  // empty: the system's authorities
   std::string name = {};  // empty: host and process
   std::vector<config::HandlerSettings> handlers = {};
   std::uint32_t processors = 0;  // 0: as many as the handlers' concurrency together

@@ -55,7 +55,8 @@ struct HttpBrokerOptions {
   Duration timeout = std::chrono::seconds(30);  // of every call, in addition to the wait of a take
   // Of calls that only extend leases, if shorter: a second try must fit before the leases end.
   Duration heartbeat_timeout = std::chrono::seconds(10);
-  std::string ca_file = {};  // empty: the system's
+  // The authorities to trust (PEM); empty: the system's.
+  std::string ca_file = {};
 };
 
 inline constexpr std::string_view work_target = "/v1/work";
