@@ -173,7 +173,7 @@ std::vector<std::string> completed(const std::vector<std::string>& words) {
 }
 
 TEST(Completion, offers_commands_flags_choices_and_names) {
-  EXPECT_THAT(completed({"que"}), ElementsAre("queues"));
+  EXPECT_THAT(completed({"que"}), ElementsAre("queues", "queue"));
   EXPECT_THAT(completed({"queues", "pau"}), ElementsAre("pause"));
   EXPECT_THAT(completed({"queues", "--js"}), ElementsAre("--json"));
   EXPECT_THAT(completed({"put", "--uni"}),

@@ -140,13 +140,19 @@ class Parser {
   std::unordered_map<const CLI::App*, const Command*> commands_;
 };
 
-// Names that begin with the word come first: people leave out the end.
+// Names that begin with the word come first: people leave out the end. Empty: none is near.
 std::string nearest_of(std::string_view word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> all(names.begin(), names.end());
   std::vector<std::string_view> begun;
   std::ranges::copy_if(all, std::back_inserter(begun),
                        [&](std::string_view each) { return each.starts_with(word); });
-  return std::string(nearest(word, begun.empty() ? all : begun));
+  return std::string(begun.empty() || word.empty() ? near_enough(word, all) : nearest(word, begun));
+}
+
+// "; the nearest is NAME", if one is near.
+std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
+  const std::string meant = nearest_of(word, names);
+  return meant.empty() ? "" : "; the nearest is " + meant;
 }
 
 // A word where a command should be.
@@ -161,8 +167,10 @@ std::optional<std::string> mistyped_command(std::span<const Command* const> path
   for (const auto& each : last.below()) {
     if (!each->hidden()) names.push_back(each->name());
   }
-  return fmt::format("there is no command {}; the nearest is {}", in_quotes(word),
-                     nearest_of(word, names));
+  const bool lists = last.doing() && (word == "list" || word == "ls");
+  return fmt::format("there is no command {}{}", in_quotes(word),
+                     lists ? fmt::format("; `{}` lists them", name_of(path))
+                           : suggestion(word, names));
 }
 
 bool is_below(const Command& command, std::string_view flag) {
@@ -188,8 +196,7 @@ std::optional<std::string> mistyped_flag(const Command& command,
     if (!flag.starts_with("--")) continue;
     if (std::ranges::find(flags, flag) != flags.end()) continue;
     if (is_below(command, flag)) return fmt::format("{} goes after the command", flag);
-    return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
-                       nearest_of(flag, flags));
+    return fmt::format("there is no flag {}{}", in_quotes(flag), suggestion(flag, flags));
   }
   return std::nullopt;
 }

@@ -98,6 +98,7 @@ Exit put(const Options& options, Session& session) {
   }
   auto task = task_from(options.task, options.queue, session.now());
   if (!task) return misused(task.error(), session.console(), "put");
+  warn_of_private(options.task, session.console());
   if (options.lines || options.task_lines) {
     return put_lines({.like = std::move(*task),
                       .flags = options.task,

@@ -169,8 +169,7 @@ Exit Session::fail(const Error& error, std::string_view queue) {
   }
   std::vector<std::string_view> names;
   for (const QueueView& each : *all) names.emplace_back(each.queue.settings.name);
-  console_.say(
-      fmt::format("The nearest is {}; `millrace queues` lists all.", nearest(queue, names)));
+  console_.say(all_or_nearest(queue, names, "millrace queues"));
   return Exit::missing;
 }
 
@@ -206,6 +205,13 @@ Exit tell_store_error(const Error& error, std::string_view instead, const Surrou
   if (error.code != ErrorCode::conflict || !address) return console.fail(error);
   return console.fail(error, fmt::format("If a server has it open, ask that server: millrace {}",
                                          fmt::format(fmt::runtime(instead), address->url)));
+}
+
+std::string all_or_nearest(std::string_view word, const std::vector<std::string_view>& names,
+                           std::string_view lists_all) {
+  const std::string_view meant = near_enough(word, names);
+  return meant.empty() ? fmt::format("`{}` lists all.", lists_all)
+                       : fmt::format("The nearest is {}; `{}` lists all.", meant, lists_all);
 }
 
 std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,

@@ -7,7 +7,6 @@
 #include "cli/ages.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "core/nearest.h"
 #include "core/quote.h"
 #include "core/uuid.h"
 
@@ -59,7 +58,7 @@ Exit missing(const std::string& name, const Workers& workers, Session& session) 
       {ErrorCode::not_found, fmt::format("no worker is called {}", in_quotes(name))},
       names.empty()
           ? "No worker has asked this server for tasks."
-          : fmt::format("The nearest is {}; `millrace workers` lists all.", nearest(name, names)));
+          : all_or_nearest(name, names, "millrace workers"));
 }
 
 Exit show(const WorkerView& worker, Session& session) {

@@ -138,8 +138,9 @@ class Reader {
   }
 
   static std::string unknown(std::string_view key) {
-    return fmt::format("there is no setting {}; the nearest is {}. `millrace config` lists all",
-                       in_quotes(key), nearest(key, known_keys()));
+    const std::string_view meant = near_enough(key, known_keys());
+    return fmt::format("there is no setting {}{}. `millrace config` lists all", in_quotes(key),
+                       meant.empty() ? "" : fmt::format("; the nearest is {}", meant));
   }
 
   void problem(std::string text) { config_.problems.push_back(std::move(text)); }

@@ -151,7 +151,8 @@ TEST_F(ConsoleTest, tasks_are_found_by_filter_and_changed_by_id) {
   EXPECT_THAT(out_of({"task", later}), HasSubstr("no need"));
   EXPECT_EQ(out_of({"task", "retry", later, "--json"}),
             "{\"id\":\"" + later + "\",\"state\":\"queued\"}");
-  EXPECT_EQ(out_of({"task", "remove", later}), later + "  removed");
+  EXPECT_THAT(run({"task", "remove", later}).err, HasSubstr("--yes"));
+  EXPECT_EQ(out_of({"task", "remove", later, "--yes"}), later + "  removed");
   EXPECT_EQ(run({"task", "show", later}).exit, 5);
 }
 
@@ -216,7 +217,8 @@ TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
   EXPECT_EQ(unasked.exit, 2) << "there is no terminal to ask at";
   EXPECT_THAT(unasked.err, AllOf(HasSubstr("this removes 1 task permanently"), HasSubstr("--yes")));
   EXPECT_EQ(run({"queues", "clear", "emails", "--yes"}).err, "removed 1 task\n");
-  EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 0);
+  EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 2) << "there is no terminal to ask at";
+  EXPECT_EQ(run({"queues", "remove", "emails", "--yes"}).exit, 0);
   EXPECT_EQ(run({"queues", "show", "emails"}).exit, 5);
 }
 
@@ -355,7 +357,8 @@ TEST_F(ConsoleTest, schedules_are_made_run_changed_and_removed) {
   EXPECT_THAT(out_of({"schedules"}), HasSubstr("paused"));
   EXPECT_THAT(run({"schedules", "next", "daily"}).err, HasSubstr("It is paused"));
   EXPECT_EQ(run({"schedules", "resume", "daily"}).exit, 0);
-  EXPECT_EQ(run({"schedules", "remove", "daily"}).exit, 0);
+  EXPECT_EQ(run({"schedules", "remove", "daily"}).exit, 2) << "there is no terminal to ask at";
+  EXPECT_EQ(run({"schedules", "remove", "daily", "--yes"}).exit, 0);
   EXPECT_THAT(run({"schedules"}).err, HasSubstr("There are no schedules"));
 }
 
@@ -396,6 +399,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"bulk", "show", "7"}, "UUID"},
       {{"events", "--count", "0"}, "allowed are 1 to"},
       {{"events", "--id", "7"}, "UUID"},
+      {{"events", "--event", "daed"}, "the nearest is dead"},
       {{"queues", "shwo"}, "the nearest is show"},
       {{"queues", "create", "q", "--rate", "fast"}, "100/1m"},
       {{"queues", "create", "q", "--keep-dead", "x"}, "forever"},
@@ -444,7 +448,7 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
       {{"task", "explain", an_id}, "millrace tasks"},
       {{"task", "log", an_id}, "millrace tasks"},
       {{"task", "result", "77"}, "millrace tasks"},
-      {{"task", "remove", an_id}, "millrace tasks"},
+      {{"task", "remove", an_id, "--yes"}, "millrace tasks"},
       {{"schedules", "show", "dialy"}, "The nearest is daily"},
       {{"schedules", "run", "dialy"}, "The nearest is daily"},
       {{"schedules", "change", "dialy", "--every", "2h"}, "The nearest is daily"},

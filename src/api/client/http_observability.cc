@@ -64,6 +64,10 @@ void HttpBroker::events(Ask ask, const EventFilter& filter, std::string after,
   target.add("queue", filter.queue);
   target.add("type", filter.type);
   target.add("client_id", filter.client_id);
+  for (unsigned i = 0; filter.kinds != all_event_kinds && i < event_kind_count; ++i) {
+    const auto kind = static_cast<EventKind>(i);
+    if ((filter.kinds & bit_of(kind)) != 0) target.add("event", std::string(name_of(kind)));
+  }
   if (filter.id) target.add("id", to_text(filter.id->value));
   if (!after.empty()) target.add("after", after);
   auto reader = std::make_shared<wire::EventReader>();
