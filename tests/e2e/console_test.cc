@@ -464,7 +464,7 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
 }
 
 TEST(ConsoleAlone, no_server_is_6_and_says_how_to_start_one) {
-  const std::vector<std::vector<std::string>> all = {{"put", "q", "{}"},
+  const std::vector<std::vector<std::string>> all = {{"put", "q", "{}", "--retry-for", "0s"},
                                                      {"task", an_id},
                                                      {"tasks"},
                                                      {"queues"},
