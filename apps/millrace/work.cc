@@ -6,6 +6,7 @@
 #include "api/client/http_broker.h"
 #include "app/open_broker.h"
 #include "log/log_writer.h"
+#include "outgoing/signature.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/store.h"
@@ -61,7 +62,7 @@ cli::Exit work(const cli::WorkerProgram& program, const ServeContext& context) {
 
 cli::Exit serve_as_worker(const config::Config& config, const ServeContext& context) {
   const config::Settings& settings = config.settings;
-  const cli::WorkerProgram program{
+  cli::WorkerProgram program{
       .server = settings.server,
       .key = settings.server_key,
       .ca_file = settings.ca_file,
@@ -69,6 +70,10 @@ cli::Exit serve_as_worker(const config::Config& config, const ServeContext& cont
       .version = context.version,
       .shutdown_timeout = settings.shutdown_timeout,
       .shutdown_timeout_exit = static_cast<cli::Exit>(settings.shutdown_timeout_exit_code)};
+  for (const std::string& secret : {settings.webhooks_secret, settings.webhooks_old_secret}) {
+    // The server refuses to start with one that is none.
+    if (auto parsed = outgoing::parse_secret(secret)) program.secrets.push_back(std::move(*parsed));
+  }
   const bool text = settings.log_format == "text";
   return work_and_log(program, context,
                       {.least = config::log_level_of(settings),

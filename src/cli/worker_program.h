@@ -15,6 +15,7 @@
 #include "config/handlers.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "outgoing/signature.h"
 #include "process/signals.h"
 
 namespace millrace::cli {
@@ -26,6 +27,7 @@ struct WorkerProgram {
   std::string ca_file = {};  // empty: the system's authorities
   std::string name = {};  // empty: host and process
   std::vector<config::HandlerSettings> handlers = {};
+  std::vector<outgoing::Secret> secrets = {};  // sign what HTTP handlers send, unless they have own
   std::uint32_t processors = 0;  // 0: as many as the handlers' concurrency together
   std::string version = {};
   Duration shutdown_timeout = std::chrono::seconds(30);  // zero: without limit

@@ -209,6 +209,31 @@ TEST_F(Workers, in_python_and_node_need_nothing_but_http) {
   unsetenv("MILLRACE_URL");
 }
 
+TEST_F(Workers, a_handler_that_cannot_work_is_told_at_the_start) {
+  ServerProcess server(with_settings(
+      "[handlers.good]\nexec = [\"cat\"]\n[handlers.bad]\nexec = [\"cat\"]\n"
+      "directory = \"/no/such/directory\"\n[handlers.worse]\nexec = [\"no-such-program\"]\n"));
+  EXPECT_EQ(server.exit(), 2);
+  EXPECT_THAT(server.said(),
+              AllOf(HasSubstr("millrace.toml:4: handlers.bad: there is no directory"),
+                    HasSubstr("millrace.toml:7: handlers.worse: there is no program")));
+}
+
+TEST_F(Workers, a_handler_that_breaks_later_does_not_stop_the_others) {
+  const std::string folder = directory_ / "work";
+  std::filesystem::create_directory(folder);
+  ServerProcess server(with_settings("processes = 1\n[handlers.good]\nexec = [\"cat\"]\n"
+                                     "[handlers.bad]\nexec = [\"cat\"]\ndirectory = \"" +
+                                     folder + "\"\n"));
+  ASSERT_TRUE(server.ready()) << server.said();
+  ASSERT_TRUE(server.says(" working ")) << server.said();
+  std::filesystem::remove(folder);
+  kill(started(server).front(), SIGKILL);
+  ASSERT_TRUE(server.says("the queue is not worked")) << server.said();
+  const std::string id = put(server, "good", R"({"n":1})");
+  EXPECT_THAT(ended(server, id), HasSubstr(R"("result":{"n":1})"));
+}
+
 // ---- The server's own processes ----------------------------------------------------------------
 
 // S0-139, S0-140
