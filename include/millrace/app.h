@@ -39,8 +39,8 @@ struct WebhookOptions {
 };
 
 struct AppOptions {
-  std::string name = {};         // of this worker; empty: host and process
-  std::string key = {};          // of an http server; empty: MILLRACE_KEY
+  std::string name = {};  // of this worker; empty: host and process
+  std::string key = {};   // of an http server; empty: MILLRACE_KEY
   // For https: the certificate of the private authority to trust, a PEM file; empty:
   // MILLRACE_CA_FILE, then SSL_CERT_FILE, then the system's authorities.
   std::string ca_file = {};

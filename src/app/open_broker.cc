@@ -52,12 +52,11 @@ bool is_server(std::string_view url) {
 
 Result<Opened> open_broker(Clock& clock, std::string_view url, const OpenOptions& options) {
   if (!is_server(url)) return open_local(clock, url, options);
-  auto remote =
-      HttpBroker::open(clock, {.url = std::string(url),
-                               .key = first_of(options.key, {"MILLRACE_KEY"}),
-                               .timeout = options.timeout,
-                               .ca_file = first_of(options.ca_file,
-                                                   {"MILLRACE_CA_FILE", "SSL_CERT_FILE"})});
+  auto remote = HttpBroker::open(
+      clock, {.url = std::string(url),
+              .key = first_of(options.key, {"MILLRACE_KEY"}),
+              .timeout = options.timeout,
+              .ca_file = first_of(options.ca_file, {"MILLRACE_CA_FILE", "SSL_CERT_FILE"})});
   if (!remote) return std::unexpected(std::move(remote.error()));
   Opened opened;
   opened.remote = std::move(*remote);

@@ -144,9 +144,8 @@ Result<std::vector<std::unique_ptr<HttpBroker>>> clients_of(const BenchPlan& pla
   std::vector<std::unique_ptr<HttpBroker>> clients;
   for (std::size_t i = 0; i < std::min(threads, plan.connections); ++i) {
     const ServerAddress& server = session.address();
-    auto client =
-        HttpBroker::open(session.with().clock,
-                         {.url = server.url, .key = server.key, .ca_file = server.ca_file});
+    auto client = HttpBroker::open(
+        session.with().clock, {.url = server.url, .key = server.key, .ca_file = server.ca_file});
     if (!client) return std::unexpected(std::move(client.error()));
     clients.push_back(std::move(*client));
   }

@@ -105,8 +105,8 @@ TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
   run({"que"});
   EXPECT_THAT(err_.str(), HasSubstr("the nearest is queue"));
   run({"list"});
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("there is no command \"list\"\n"),
-                                Not(HasSubstr("the nearest is"))));
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("there is no command \"list\"\n"), Not(HasSubstr("the nearest is"))));
   run({"tasks", "list"});
   EXPECT_THAT(err_.str(), HasSubstr("there is no command \"list\"; `millrace tasks` lists them"));
   run({"dead", "--log-level", "x"});

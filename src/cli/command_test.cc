@@ -136,8 +136,9 @@ TEST(CommandTree, a_command_line_behind_dashes_is_taken_as_it_is) {
       .words_after_dashes("COMMAND", command, "z")
       .value("--name", name, "TEXT", "z")
       .does([](Surroundings&, Console&) { return Exit::ok; });
-  EXPECT_EQ(misuse_of(root, std::vector<std::string>{"work", "a", "--name", "n", "b", "--", "sh",
-                                                     "-c", "--name", "--"},
+  EXPECT_EQ(misuse_of(root,
+                      std::vector<std::string>{"work", "a", "--name", "n", "b", "--", "sh", "-c",
+                                               "--name", "--"},
                       "1"),
             "");
   EXPECT_THAT(queues, ElementsAre("a", "b"));

@@ -53,8 +53,7 @@ Result<void> check_command(const config::HandlerSettings& handler) {
                                                 in_quotes(handler.directory)));
   }
   const std::string& name = handler.exec.front();
-  std::string program =
-      worker::find_program(name, worker::environment_of(environ, {}, {}));
+  std::string program = worker::find_program(name, worker::environment_of(environ, {}, {}));
   const bool relative = program.contains('/') && !program.starts_with('/');
   if (relative && !handler.directory.empty()) program = handler.directory + "/" + program;
   if (!program.empty() && access(program.c_str(), X_OK) == 0) return {};

@@ -1,4 +1,5 @@
-// What a handler of [handlers] needs beside its settings: a directory, a program, files with secrets.
+// What a handler of [handlers] needs beside its settings: a directory, a program, files with
+// secrets.
 #pragma once
 
 #include <millrace/result.h>

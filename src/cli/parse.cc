@@ -168,9 +168,9 @@ std::optional<std::string> mistyped_command(std::span<const Command* const> path
     if (!each->hidden()) names.push_back(each->name());
   }
   const bool lists = last.doing() && (word == "list" || word == "ls");
-  return fmt::format("there is no command {}{}", in_quotes(word),
-                     lists ? fmt::format("; `{}` lists them", name_of(path))
-                           : suggestion(word, names));
+  return fmt::format(
+      "there is no command {}{}", in_quotes(word),
+      lists ? fmt::format("; `{}` lists them", name_of(path)) : suggestion(word, names));
 }
 
 bool is_below(const Command& command, std::string_view flag) {
@@ -230,7 +230,8 @@ std::optional<std::string> missing_dashes(std::span<const Command* const> path,
         command.find_flag(is_long ? at->substr(0, at->find('=')) : at->substr(0, 2));
     if (flag == nullptr) return std::nullopt;  // mistyped: another message
     const bool apart = is_long ? !at->contains('=') : at->size() == 2;
-    if (flag->kind == ArgumentKind::value && apart && at + 1 < dashes) line += " " + as_typed(*++at);
+    if (flag->kind == ArgumentKind::value && apart && at + 1 < dashes)
+      line += " " + as_typed(*++at);
   }
   if (!queue) return std::nullopt;
   line += " --";

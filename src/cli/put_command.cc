@@ -54,10 +54,8 @@ Result<Put> put_patiently(const Options& options, NewTask task, Duration patienc
   if (task.id.value.is_nil()) task.id = {UuidSource(random_seed()).next(session.now())};
   bool told = false;
   for (Duration pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
-    auto puts =
-        session.ask<std::vector<Result<Put>>>(&HttpBroker::put, std::vector<NewTask>{task});
-    Result<Put> put =
-        puts ? std::move(puts->front()) : std::unexpected(std::move(puts.error()));
+    auto puts = session.ask<std::vector<Result<Put>>>(&HttpBroker::put, std::vector<NewTask>{task});
+    Result<Put> put = puts ? std::move(puts->front()) : std::unexpected(std::move(puts.error()));
     // An earlier try has stored it.
     if (put && told && !options.task.id && put->id == task.id) put->existing = false;
     if (!is_away(put) || session.with().clock.steady() + pause > until) return put;

@@ -153,9 +153,9 @@ std::optional<Exit> unless_removed(const Options& options, Session& session) {
   if (!views) return session.fail(views.error(), options.name);
   const std::uint64_t count = views->front().counts.total();
   if (count != 0 && !options.force) return std::nullopt;  // the server refuses it
-  const std::string what =
-      count == 0 ? fmt::format("the queue {}", options.name)
-                 : fmt::format("the queue {} and {}", options.name, counted(count, "task", "tasks"));
+  const std::string what = count == 0 ? fmt::format("the queue {}", options.name)
+                                      : fmt::format("the queue {} and {}", options.name,
+                                                    counted(count, "task", "tasks"));
   return unless_agreed(session.with(), session.console(),
                        fmt::format("Remove {} permanently?", what),
                        fmt::format("this removes {} permanently", what));

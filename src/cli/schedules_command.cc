@@ -310,10 +310,10 @@ Exit remove(const Options& options, Session& session) {
   if (!options.yes) {
     const auto found = session.ask<Schedules>(&HttpBroker::schedules, std::optional(options.name));
     if (!found) return fail_with(found.error(), options, session);
-    if (const auto exit = unless_agreed(
-            session.with(), session.console(),
-            fmt::format("Remove the schedule {} permanently?", options.name),
-            fmt::format("this removes the schedule {} permanently", options.name))) {
+    if (const auto exit =
+            unless_agreed(session.with(), session.console(),
+                          fmt::format("Remove the schedule {} permanently?", options.name),
+                          fmt::format("this removes the schedule {} permanently", options.name))) {
       return *exit;
     }
   }

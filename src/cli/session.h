@@ -23,7 +23,7 @@ struct ServerOptions {
   std::string key_file = {};  // empty: MILLRACE_KEY
   bool json = false;
   Duration timeout = std::chrono::seconds(30);  // of every call
-  std::string ca_file = {};  // empty: MILLRACE_CA_FILE, then SSL_CERT_FILE
+  std::string ca_file = {};                     // empty: MILLRACE_CA_FILE, then SSL_CERT_FILE
 };
 
 // --server, --key-file and --ca-file.

@@ -196,9 +196,8 @@ Exit remove(const Options& options, Session& session) {
   if (const auto refs = refs_of(options.ids); !refs) {
     return misused(refs.error(), session.console(), "task remove");
   }
-  const std::string tasks = options.ids.size() == 1
-                                ? "the task " + options.ids.front()
-                                : counted(options.ids.size(), "task", "tasks");
+  const std::string tasks = options.ids.size() == 1 ? "the task " + options.ids.front()
+                                                    : counted(options.ids.size(), "task", "tasks");
   if (!options.yes) {
     if (const auto exit = unless_agreed(session.with(), session.console(),
                                         fmt::format("Remove {} permanently?", tasks),

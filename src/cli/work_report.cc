@@ -83,8 +83,8 @@ void WorkReport::ended(const TaskEvent& event, std::string_view word) {
 void WorkReport::line(std::string_view word, const Lease& task, std::string_view error) {
   const std::string time = lasted(task.id);
   if (time.empty()) return;  // it has been reported
-  say_(fmt::format("{:<9} {}  {}  {}{}\n", word, printable(task.queue), to_text(task.id.value), time,
-                   error.empty() ? "" : ": " + printable(error)));
+  say_(fmt::format("{:<9} {}  {}  {}{}\n", word, printable(task.queue), to_text(task.id.value),
+                   time, error.empty() ? "" : ": " + printable(error)));
 }
 
 }  // namespace millrace::cli

@@ -84,8 +84,7 @@ std::vector<worker::QueueHandlers> all_handlers(const WorkerProgram& program, Cl
     if (auto queue = handlers_of(each, clock, program, clients, report)) {
       queues.push_back(std::move(*queue));
     } else {
-      log(LogLevel::error,
-          fmt::format("the queue is not worked: {}", queue.error().message),
+      log(LogLevel::error, fmt::format("the queue is not worked: {}", queue.error().message),
           {{"queue", each.queue}, {"setting", each.where}});
     }
   }
@@ -150,17 +149,15 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
       all_handlers(program, clock, clients, report ? &*report : nullptr, log);
   if (queues.empty()) return Exit::usage;
   const auto queue_count = static_cast<std::int64_t>(queues.size());
-  worker::Worker worker(clock, broker, {.name = name,
+  worker::Worker worker(clock, broker,
+                        {.name = name,
                          .processors = program.processors,
                          .requests = 2,
                          .polls = 8,
                          .log = log,
                          .log_failures = !report},
                         std::move(queues));
-  log(LogLevel::info, "working",
-      {{"server", server},
-       {"worker", name},
-       {"queues", queue_count}});
+  log(LogLevel::info, "working", {{"server", server}, {"worker", name}, {"queues", queue_count}});
   worker.start();
   std::uint64_t handled = 0;
   auto last_busy = clock.steady();

@@ -22,13 +22,13 @@ namespace millrace::cli {
 
 struct WorkerProgram {
   std::string server = {};
-  bool on_store = false;  // `server` is the URL of a store that several processes share
-  std::string key = {};   // empty: none
+  bool on_store = false;     // `server` is the URL of a store that several processes share
+  std::string key = {};      // empty: none
   std::string ca_file = {};  // empty: the system's authorities
-  std::string name = {};  // empty: host and process
+  std::string name = {};     // empty: host and process
   std::vector<config::HandlerSettings> handlers = {};
   std::vector<outgoing::Secret> secrets = {};  // sign what HTTP handlers send, unless they have own
-  std::uint32_t processors = 0;  // 0: as many as the handlers' concurrency together
+  std::uint32_t processors = 0;                // 0: as many as the handlers' concurrency together
   std::string version = {};
   Duration shutdown_timeout = std::chrono::seconds(30);  // zero: without limit
   Exit shutdown_timeout_exit = Exit::ok;

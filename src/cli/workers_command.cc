@@ -56,9 +56,8 @@ Exit missing(const std::string& name, const Workers& workers, Session& session) 
   for (const WorkerView& each : workers) names.emplace_back(each.name);
   return session.fail_missing(
       {ErrorCode::not_found, fmt::format("no worker is called {}", in_quotes(name))},
-      names.empty()
-          ? "No worker has asked this server for tasks."
-          : all_or_nearest(name, names, "millrace workers"));
+      names.empty() ? "No worker has asked this server for tasks."
+                    : all_or_nearest(name, names, "millrace workers"));
 }
 
 Exit show(const WorkerView& worker, Session& session) {

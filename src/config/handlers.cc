@@ -126,9 +126,9 @@ bool is_own(std::string name) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   });
-  constexpr auto own = std::to_array<std::string_view>(
-      {"content-type", "content-length", "transfer-encoding", "host", "connection", "expect",
-       "x-client-id", "x-request-id"});
+  constexpr auto own = std::to_array<std::string_view>({"content-type", "content-length",
+                                                        "transfer-encoding", "host", "connection",
+                                                        "expect", "x-client-id", "x-request-id"});
   return std::ranges::find(own, name) != own.end() || name.starts_with("x-task-") ||
          name.starts_with("webhook-") || name.starts_with("millrace-");
 }
@@ -146,8 +146,9 @@ Result<void> read_header(HandlerSettings& to, const std::string& name, const Tom
                             "X-Task-…, webhook-… and the like itself",
                             in_quotes(name)));
   }
-  const bool good_value = value.kind == TomlKind::text && !value.text.empty() && value.text != "@" &&
-                          std::ranges::all_of(value.text, [](char c) { return c >= ' ' && c < 0x7F; });
+  const bool good_value =
+      value.kind == TomlKind::text && !value.text.empty() && value.text != "@" &&
+      std::ranges::all_of(value.text, [](char c) { return c >= ' ' && c < 0x7F; });
   if (!good_value) {
     return fail(ErrorCode::invalid,
                 fmt::format("{} must be a text of printable ASCII, or \"@FILE\" for the first line "
@@ -163,15 +164,15 @@ struct Key {
   Result<void> (*read)(HandlerSettings&, const TomlValue&);
 };
 constexpr std::array<Key, 10> keys = {{{"exec", read_exec},
-                                      {"http", read_http},
-                                      {"concurrency", read_concurrency},
-                                      {"timeout", read_timeout},
-                                      {"grace", read_grace},
-                                      {"memory", read_memory},
-                                      {"directory", read_directory},
-                                      {"allow_private", read_allow_private},
-                                      {"secret_file", read_secret_file},
-                                      {"headers", read_headers}}};
+                                       {"http", read_http},
+                                       {"concurrency", read_concurrency},
+                                       {"timeout", read_timeout},
+                                       {"grace", read_grace},
+                                       {"memory", read_memory},
+                                       {"directory", read_directory},
+                                       {"allow_private", read_allow_private},
+                                       {"secret_file", read_secret_file},
+                                       {"headers", read_headers}}};
 
 HandlerSettings& handler_of(std::vector<HandlerSettings>& handlers, const std::string& queue,
                             const std::string& where) {
@@ -212,10 +213,10 @@ Result<void> read_handler(std::vector<HandlerSettings>& handlers, const TomlValu
     std::vector<std::string_view> names;
     for (const Key& each : keys) names.push_back(each.name);
     const std::string_view meant = near_enough(value.path[2], names);
-    return fail(ErrorCode::invalid,
-                fmt::format("a handler has no {}{}{}. There are {}", in_quotes(value.path[2]),
-                            meant.empty() ? "" : "; the nearest is ", meant,
-                            fmt::join(names, ", ")));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("a handler has no {}{}{}. There are {}", in_quotes(value.path[2]),
+                    meant.empty() ? "" : "; the nearest is ", meant, fmt::join(names, ", ")));
   }
   return key->read(handler_of(handlers, queue, where), value);
 }

@@ -117,9 +117,8 @@ std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view 
   constexpr auto planned =
       std::to_array<std::string_view>({"redis", "tarantool", "sqs", "http", "https"});
   if (std::ranges::find(planned, scheme) != planned.end()) {
-    return bad(
-        fmt::format("{}: stores are not part of this Millrace yet; there are {}", scheme,
-                    kinds_of_stores));
+    return bad(fmt::format("{}: stores are not part of this Millrace yet; there are {}", scheme,
+                           kinds_of_stores));
   }
   return bad(fmt::format(
       "{}: is not a kind of store; there are {}. A directory of that name is written ./{}", scheme,

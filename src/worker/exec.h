@@ -66,8 +66,8 @@ struct ExecEnd {
 ExecEnd run_command(Clock& clock, const ExecOptions& options, const ExecInput& input,
                     const std::stop_token& stop, const ExecEvents& events);
 
-// Finds a program as execvp() would, by the PATH of this environment; a name with a slash is a path.
-// Empty: not found.
+// Finds a program as execvp() would, by the PATH of this environment; a name with a slash is a
+// path. Empty: not found.
 std::string find_program(const std::string& name, const std::vector<std::string>& environment);
 
 // 0 is done; 75 is retried; 64, 65, 78 and a missing command are final; every other code follows

@@ -155,16 +155,16 @@ TEST_F(Guarded, keys_of_a_store_in_use_are_the_servers_business) {
 TEST_F(Guarded, a_private_authority_is_trusted_where_it_is_named) {
   make_certificate("private");
   const std::string file = directory_ / "certificate.pem";
-  ServerProcess server({"--store", data_, "--tls-certificate", file, "--tls-key",
-                        directory_ / "key.pem"});
+  ServerProcess server(
+      {"--store", data_, "--tls-certificate", file, "--tls-key", directory_ / "key.pem"});
   ASSERT_TRUE(server.ready()) << server.said();
   const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
   const Ran unknown = run_program({"queues", "--server", url});
   EXPECT_EQ(unknown.exit, 6);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("cannot be trusted"), HasSubstr("--ca-file")));
   EXPECT_EQ(run_program({"put", "q", "1", "--server", url, "--ca-file", file}).exit, 0);
-  const Ran worked = run_program({"work", "--server", url, "--ca-file", file, "--until-empty", "-v",
-                                  "q", "--", "cat"});
+  const Ran worked = run_program(
+      {"work", "--server", url, "--ca-file", file, "--until-empty", "-v", "q", "--", "cat"});
   EXPECT_EQ(worked.exit, 0) << worked.err;
   EXPECT_THAT(worked.err, HasSubstr("done "));
 }

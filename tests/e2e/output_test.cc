@@ -242,7 +242,8 @@ TEST_F(OutputTest, what_is_removed_is_told_as_json_too) {
   const std::string id = shell(millrace("put q '{}'")).out.substr(0, 36);
   EXPECT_EQ(shell(millrace("task remove 1 --yes --json")).out,
             "{\"id\":\"" + id + "\",\"removed\":true}\n");
-  EXPECT_EQ(shell(millrace("queues remove q -y --json")).out, "{\"name\":\"q\",\"removed\":true}\n");
+  EXPECT_EQ(shell(millrace("queues remove q -y --json")).out,
+            "{\"name\":\"q\",\"removed\":true}\n");
   ASSERT_EQ(shell(millrace("queues create p")).exit, 0);
   for (const std::string& when :
        std::vector<std::string>{"--for 0s", "--until 2001-01-01T00:00:00Z"}) {

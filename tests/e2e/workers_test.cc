@@ -222,9 +222,10 @@ TEST_F(Workers, a_handler_that_cannot_work_is_told_at_the_start) {
 TEST_F(Workers, a_handler_that_breaks_later_does_not_stop_the_others) {
   const std::string folder = directory_ / "work";
   std::filesystem::create_directory(folder);
-  ServerProcess server(with_settings("processes = 1\n[handlers.good]\nexec = [\"cat\"]\n"
-                                     "[handlers.bad]\nexec = [\"cat\"]\ndirectory = \"" +
-                                     folder + "\"\n"));
+  ServerProcess server(
+      with_settings("processes = 1\n[handlers.good]\nexec = [\"cat\"]\n"
+                    "[handlers.bad]\nexec = [\"cat\"]\ndirectory = \"" +
+                    folder + "\"\n"));
   ASSERT_TRUE(server.ready()) << server.said();
   ASSERT_TRUE(server.says(" working ")) << server.said();
   std::filesystem::remove(folder);

@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds least_again(100);
 
 // Programs with an App have AppOptions::ca_file for it, commands a flag.
 constexpr const char* authority_advice =
-    "; a private authority is named by the file of its certificate: --ca-file, MILLRACE_CA_FILE or, "
+    "; a private authority is named by the file of its certificate: --ca-file, MILLRACE_CA_FILE "
+    "or, "
     "in C++, ca_file";
 
 std::unexpected<Error> bad_url(std::string_view url, std::string_view why) {
