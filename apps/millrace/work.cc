@@ -1,6 +1,7 @@
 #include "apps/millrace/work.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "api/client/http_broker.h"
@@ -54,6 +55,12 @@ cli::Exit work_and_log(const cli::WorkerProgram& program, const ServeContext& co
   return exit;
 }
 
+// The variable that other programs heed, too, is the last to be asked.
+std::string ca_file_of(const config::Settings& settings) {
+  const char* usual = std::getenv("SSL_CERT_FILE");
+  return settings.ca_file.empty() && usual != nullptr ? usual : settings.ca_file;
+}
+
 }  // namespace
 
 cli::Exit work(const cli::WorkerProgram& program, const ServeContext& context) {
@@ -65,7 +72,7 @@ cli::Exit serve_as_worker(const config::Config& config, const ServeContext& cont
   cli::WorkerProgram program{
       .server = settings.server,
       .key = settings.server_key,
-      .ca_file = settings.ca_file,
+      .ca_file = ca_file_of(settings),
       .handlers = config.handlers,
       .version = context.version,
       .shutdown_timeout = settings.shutdown_timeout,

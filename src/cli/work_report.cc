@@ -13,19 +13,6 @@ namespace {
 // The end of an id tells tasks apart; the beginning is the time.
 constexpr std::size_t shown_of_id = 8;
 
-std::string_view word_of(StopReason reason) {
-  switch (reason) {
-    case StopReason::cancelled:
-      return "cancelled";
-    case StopReason::lease_lost:
-      return "lost";
-    case StopReason::stopping:
-      return "stopped";
-    default:
-      return {};  // the hooks report it
-  }
-}
-
 }  // namespace
 
 WorkReport::WorkReport(Clock& clock, Say say, bool several)
@@ -48,13 +35,13 @@ void WorkReport::watch(worker::QueueHandlers& queue) {
   queue.on_requeued = hook("retry");
   queue.on_failed = hook("failed");
   queue.on_dead = hook("dead");
+  queue.on_cancelled = hook("cancelled");
   queue.any = [this, run = std::move(queue.any)](std::span<Context* const> tasks) {
     for (Context* task : tasks) began(task->id());
     run(tasks);
     for (Context* task : tasks) {
-      // No hook is called for these.
-      const std::string_view word = word_of(task->stop_reason());
-      if (!word.empty()) line(word, task->task(), {});
+      // Its end is not stored, so no hook is called.
+      if (task->stop_reason() == StopReason::lease_lost) line("lost", task->task(), {});
     }
   };
 }
@@ -77,6 +64,8 @@ std::string WorkReport::lasted(const TaskId& id) {
 
 void WorkReport::ended(const TaskEvent& event, std::string_view word) {
   const TaskError* error = event.error();
+  // The worker stops, and gives the task to others.
+  if (std::holds_alternative<GiveBack>(event.outcome)) word = "stopped";
   line(word, event.task, error == nullptr ? std::string_view() : error->message);
 }
 

@@ -15,11 +15,8 @@ namespace {
 constexpr std::string_view prefix = "MILLRACE_";
 
 // Other variables with the same meaning: of other programs, and of the commands of the console.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_names = {
-    {{"NUM_WORKERS", "processes"},
-     {"MILLRACE_URL", "server"},
-     {"MILLRACE_KEY", "server_key"},
-     {"SSL_CERT_FILE", "ca_file"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_names = {
+    {{"NUM_WORKERS", "processes"}, {"MILLRACE_URL", "server"}, {"MILLRACE_KEY", "server_key"}}};
 
 std::vector<std::string_view> known_keys() {
   std::vector<std::string_view> keys;

@@ -30,6 +30,8 @@ const Hook* hook_of(const QueueHandlers& how, TaskState state) {
     case TaskState::delayed:
     case TaskState::queued:
       return &how.on_requeued;
+    case TaskState::cancelled:
+      return &how.on_cancelled;
     default:
       return nullptr;
   }

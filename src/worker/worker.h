@@ -42,6 +42,7 @@ struct QueueHandlers {
   Hook on_failed = {};
   Hook on_requeued = {};
   Hook on_dead = {};
+  Hook on_cancelled = {};
 };
 
 struct WorkerOptions {

@@ -230,12 +230,15 @@ TEST_F(ConsoleTest, dead_letters_are_listed_retried_and_removed) {
   work("q", {"sh", "-c", "exit 65"});
   EXPECT_THAT(out_of({"dead"}), AllOf(HasSubstr(one), HasSubstr(two), HasSubstr("failed")));
   EXPECT_THAT(out_of({"dead", "--type", "a"}), AllOf(HasSubstr(one), Not(HasSubstr(two))));
+  EXPECT_THAT(out_of({"dead", "groups"}), AllOf(HasSubstr("COUNT"), HasSubstr("exit_65")));
+  EXPECT_THAT(out_of({"dead", "groups", "--queue", "q", "--json"}), StartsWith(R"({"groups":[)"));
   EXPECT_EQ(run({"dead", "retry", "--queue", "q"}).exit, 2) << "not without --yes";
   EXPECT_EQ(run({"dead", "retry", one}).err, "queued again 1 dead letter\n");
   EXPECT_THAT(out_of({"tasks", "--state", "queued"}), HasSubstr(one));
   EXPECT_EQ(out_of({"dead", "remove", "--queue", "q", "--yes", "--json"}),
             R"({"done":1,"refused":0})");
   EXPECT_EQ(run({"dead"}).err, "no dead letters\n");
+  EXPECT_EQ(run({"dead", "groups"}).err, "no dead letters\n");
 }
 
 // ---- many at once ------------------------------------------------------------------------------

@@ -36,6 +36,7 @@
 #include "access/key.h"
 #include "api/wire/answers.h"
 #include "api/wire/bulk.h"
+#include "api/wire/dead.h"
 #include "api/wire/events.h"
 #include "api/wire/history.h"
 #include "broker/broker.h"
@@ -94,6 +95,9 @@ class HttpBroker final : public Broker, public Schedules {
                     Completion<void> done);
 
   // ---- Observability (http_observability.cc) ----
+  // Dead letters by what they died of, the largest groups first. The queue as the API names it.
+  void dead_groups(Ask ask, std::optional<std::string> queue, std::optional<std::string> type,
+                   std::uint32_t limit, Completion<FoundGroups> done);
   void history(Ask ask, HistoryRequest request, Completion<History> done);
   // The text that Prometheus reads.
   void metrics(Ask ask, Completion<std::string> done);

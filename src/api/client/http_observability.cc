@@ -57,6 +57,16 @@ void HttpBroker::metrics(Ask ask, Completion<std::string> done) {
        });
 }
 
+void HttpBroker::dead_groups(Ask ask, std::optional<std::string> queue,
+                             std::optional<std::string> type, std::uint32_t limit,
+                             Completion<FoundGroups> done) {
+  Parameters target("/v1/dead/groups");
+  target.add("queue", queue);
+  target.add("type", type);
+  target.add("limit", std::to_string(limit));
+  call<FoundGroups>(ask, {.target = std::move(target).text()}, wire::groups_from, std::move(done));
+}
+
 void HttpBroker::events(Ask ask, const EventFilter& filter, std::string after,
                         std::function<Result<void>(const wire::StreamedEvent&)> tell,
                         Completion<std::string> done) {
