@@ -224,6 +224,16 @@ TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
 
 // ---- dead letters ------------------------------------------------------------------------------
 
+TEST_F(ConsoleTest, a_callback_that_needs_a_setting_is_put_and_told) {
+  for (const char* url :
+       {"http://127.0.0.1:9/x", "http://localhost", "https://[::1]/", "http://10.1.2.3"}) {
+    const Ran ran = run({"put", "q", "{}", "--callback", url});
+    EXPECT_EQ(ran.exit, 0) << url;
+    EXPECT_THAT(ran.err, HasSubstr("webhooks.allow_private")) << url;
+  }
+  EXPECT_EQ(run({"put", "q", "{}", "--callback", "https://example.org/hook"}).err, "");
+}
+
 TEST_F(ConsoleTest, dead_letters_are_listed_retried_and_removed) {
   const std::string one = out_of({"put", "q", "1", "--type", "a"});
   const std::string two = out_of({"put", "q", "2", "--type", "b"});

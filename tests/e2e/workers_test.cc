@@ -16,6 +16,7 @@
 
 #include "tests/e2e/program.h"
 #include "tests/e2e/server.h"
+#include "tests/support/http_peer.h"
 
 namespace millrace::test {
 namespace {
@@ -233,6 +234,24 @@ TEST_F(Workers, a_handler_that_breaks_later_does_not_stop_the_others) {
   ASSERT_TRUE(server.says("the queue is not worked")) << server.said();
   const std::string id = put(server, "good", R"({"n":1})");
   EXPECT_THAT(ended(server, id), HasSubstr(R"("result":{"n":1})"));
+}
+
+TEST_F(Workers, an_endpoint_can_tell_who_calls_it) {
+  HttpPeer peer([](const PeerRequest&, PeerConnection& connection) { connection.answer("1"); });
+  write_file(directory_ / "secret", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n");
+  write_file(directory_ / "token", "Bearer hush\n");
+  ServerProcess server(with_settings(fmt::format(
+      "processes = 1\n[handlers.calls]\nhttp = \"{}\"\nallow_private = true\n"
+      "secret_file = \"{}\"\nheaders = {{ Authorization = \"@{}\", X-Team = \"mail\" }}\n",
+      peer.url("/work"), directory_ / "secret", directory_ / "token")));
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string id = put(server, "calls", "{}");
+  ASSERT_EQ(field(ended(server, id), "state"), "completed") << server.said();
+  PeerRequest request = peer.requests().front();
+  EXPECT_EQ(request.headers["webhook-id"], id);
+  EXPECT_THAT(request.headers["webhook-signature"], HasSubstr("v1,"));
+  EXPECT_EQ(request.headers["authorization"], "Bearer hush");
+  EXPECT_EQ(request.headers["x-team"], "mail");
 }
 
 // ---- The server's own processes ----------------------------------------------------------------
