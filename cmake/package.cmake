@@ -1,5 +1,5 @@
-# Millrace as a package: one library of all the rooms an App needs, the public headers, and what
-# find_package(millrace) reads. `cmake --install build/release --prefix DIR` puts it there.
+# Millrace as a package: the program, and one library of all the rooms an App needs.
+# `cmake --install build/release --prefix DIR` puts there what was built.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -18,12 +18,30 @@ target_compile_features(millrace_package PUBLIC cxx_std_23)
 target_link_libraries(millrace_package PRIVATE
   fmt::fmt CURL::libcurl OpenSSL::SSL OpenSSL::Crypto PostgreSQL::PostgreSQL Threads::Threads)
 
-set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
-install(TARGETS millrace_package EXPORT millrace FILE_SET HEADERS)
+# The program, with its unit, completions and pages. The library is installed if it was built: `./dev run` builds
+# the program only.
 install(TARGETS millrace)
-install(EXPORT millrace NAMESPACE millrace:: FILE millrace-targets.cmake DESTINATION ${package_folder})
-configure_package_config_file(cmake/millrace-config.cmake.in millrace-config.cmake
-  INSTALL_DESTINATION ${package_folder})
-write_basic_package_version_file(millrace-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/millrace-config.cmake ${PROJECT_BINARY_DIR}/millrace-config-version.cmake
-  DESTINATION ${package_folder})
+# The unit starts the program where it was installed.
+install(CODE "
+  file(READ \"${PROJECT_SOURCE_DIR}/deploy/systemd/millrace.service\" unit)
+  string(REPLACE /usr/local/bin/millrace \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/millrace\" unit \"\${unit}\")
+  set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/millrace.service\")
+  message(STATUS \"Installing: \${file}\")
+  file(WRITE \"\${file}\" \"\${unit}\")
+  list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
+install(DIRECTORY deploy/ DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN images EXCLUDE)
+function(install_completion shell file)
+  install(CODE "
+    set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
+    message(STATUS \"Installing: \${file}\")
+    get_filename_component(folder \"\${file}\" DIRECTORY)
+    file(MAKE_DIRECTORY \"\${folder}\")
+    execute_process(COMMAND \"$<TARGET_FILE:millrace>\" completion ${shell} OUTPUT_FILE \"\${file}\")
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
+endfunction()
+install_completion(bash bash-completion/completions/millrace)
+install_completion(zsh zsh/site-functions/_millrace)
+install_completion(fish fish/vendor_completions.d/millrace.fish)
+add_subdirectory(cmake/library)

@@ -1,11 +1,13 @@
 #include "apps/millrace/work.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "api/client/http_broker.h"
 #include "app/open_broker.h"
 #include "log/log_writer.h"
+#include "outgoing/signature.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/store.h"
@@ -18,7 +20,8 @@ constexpr Duration log_patience = std::chrono::seconds(5);  // for the reader of
 // The name of a server must not be taken for a directory.
 Result<Opened> open(const cli::WorkerProgram& program, Clock& clock, const Log& log) {
   if (program.on_store) return open_broker(clock, program.server, {.log = log});
-  auto remote = HttpBroker::open(clock, {.url = program.server, .key = program.key});
+  auto remote = HttpBroker::open(
+      clock, {.url = program.server, .key = program.key, .ca_file = program.ca_file});
   if (!remote) return std::unexpected(std::move(remote.error()));
   Opened opened;
   opened.remote = std::move(*remote);
@@ -45,9 +48,17 @@ cli::Exit work_and_log(const cli::WorkerProgram& program, const ServeContext& co
   Signals signals;
   stop_with_supervisor();
   LogWriter writer(context.clock, options, write_to_standard_error);
-  const cli::Exit exit = open_and_work(program, context, signals, writer.log());
+  cli::WorkerProgram told = program;
+  told.say = [&writer](std::string_view lines) { writer.plain(lines); };
+  const cli::Exit exit = open_and_work(told, context, signals, writer.log());
   writer.stop(log_patience);
   return exit;
+}
+
+// The variable that other programs heed, too, is the last to be asked.
+std::string ca_file_of(const config::Settings& settings) {
+  const char* usual = std::getenv("SSL_CERT_FILE");
+  return settings.ca_file.empty() && usual != nullptr ? usual : settings.ca_file;
 }
 
 }  // namespace
@@ -58,13 +69,18 @@ cli::Exit work(const cli::WorkerProgram& program, const ServeContext& context) {
 
 cli::Exit serve_as_worker(const config::Config& config, const ServeContext& context) {
   const config::Settings& settings = config.settings;
-  const cli::WorkerProgram program{
+  cli::WorkerProgram program{
       .server = settings.server,
       .key = settings.server_key,
+      .ca_file = ca_file_of(settings),
       .handlers = config.handlers,
       .version = context.version,
       .shutdown_timeout = settings.shutdown_timeout,
       .shutdown_timeout_exit = static_cast<cli::Exit>(settings.shutdown_timeout_exit_code)};
+  for (const std::string& secret : {settings.webhooks_secret, settings.webhooks_old_secret}) {
+    // The server refuses to start with one that is none.
+    if (auto parsed = outgoing::parse_secret(secret)) program.secrets.push_back(std::move(*parsed));
+  }
   const bool text = settings.log_format == "text";
   return work_and_log(program, context,
                       {.least = config::log_level_of(settings),

@@ -261,6 +261,7 @@ TEST_F(StoppingTest, what_does_not_end_in_time_is_given_back) {
 TEST_F(StoppingTest, an_sms_goes_out_although_the_store_is_away) {
   std::vector<std::string> sent;
   services_.send_sms = [&](const SendSmsJob& sms, Context&) { sent.push_back(sms.phone); };
+  options_.server_wait = {};
   App app("http://127.0.0.1:1", options_);  // no server answers there
   const Partizap shop(app, services_);
   const millrace::Put put = shop.send_verification_sms("+7 900", "4711");

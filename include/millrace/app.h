@@ -39,8 +39,14 @@ struct WebhookOptions {
 };
 
 struct AppOptions {
-  std::string name = {};         // of this worker; empty: host and process
-  std::string key = {};          // of an http server; empty: MILLRACE_KEY
+  std::string name = {};  // of this worker; empty: host and process
+  std::string key = {};   // of an http server; empty: MILLRACE_KEY
+  // For https: the certificate of the private authority to trust, a PEM file; empty:
+  // MILLRACE_CA_FILE, then SSL_CERT_FILE, then the system's authorities.
+  std::string ca_file = {};
+  // How long the constructor waits for an http server that does not answer yet; zero: not at all.
+  // For a database, wait= in its URL says it.
+  Duration server_wait = std::chrono::seconds(30);
   std::uint32_t processors = 0;  // threads for handlers; 0: as many as the handlers' concurrency
   QueueOrder order = QueueOrder::round_robin;
   RetryPolicy retry = {};  // unless the task, type or queue says otherwise; not with a server

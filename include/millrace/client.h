@@ -62,6 +62,7 @@ struct DeadFilter {
 struct ClientOptions {
   std::string key = {};                         // for an http server; empty: MILLRACE_KEY
   Duration timeout = std::chrono::seconds(30);  // of every call
+  std::string ca_file = {};                     // for https: as AppOptions::ca_file
 };
 
 // Thread-safe. Every call blocks until its answer is here.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "core/mutex.h"
@@ -20,6 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration answer_time = 30s;
 constexpr Duration log_patience = 5s;
+constexpr Duration first_pause = 250ms;  // between two questions whether the server is there
+constexpr Duration last_pause = 2s;
 constexpr Duration deliveries_patience = 2s;  // the rest is delivered after the next start
 
 // The name of this worker: host and process. Workers in the process of the store are marked, so
@@ -32,12 +35,6 @@ std::string name_of_worker(const AppOptions& options, bool owns_store) {
     name = fmt::format("{}-{}", host.data(), getpid());
   }
   return owns_store ? fmt::format("{}-{}", local_worker, name) : name;
-}
-
-std::string key_of(const AppOptions& options) {
-  if (!options.key.empty()) return options.key;
-  const char* set = std::getenv("MILLRACE_KEY");
-  return set == nullptr ? std::string() : std::string(set);
 }
 
 LogWriter::Sink sink_of(const AppOptions& options) {
@@ -71,7 +68,8 @@ App::Parts::Parts(std::string_view address, AppOptions given)
   log = writer->log();
   shared->timeout = answer_time;
   auto opened = open_broker(clock(), url,
-                            {.key = key_of(options),
+                            {.key = options.key,
+                             .ca_file = options.ca_file,
                              .timeout = answer_time,
                              .retry = options.retry,
                              .manager = options.manager,
@@ -80,6 +78,23 @@ App::Parts::Parts(std::string_view address, AppOptions given)
   if (!opened) throw Failure(std::move(opened.error()));
   shared->opened = std::move(*opened);
   shared->run_in_place = [this](const NewTask& task) { return run_in_place(task); };
+  wait_for_server();
+}
+
+void App::Parts::wait_for_server() {
+  HttpBroker* server = shared->opened.remote.get();
+  const auto until = clock().steady() + options.server_wait;
+  for (Duration pause = first_pause; server != nullptr; pause = std::min(pause * 2, last_pause)) {
+    const auto info = wait_for_answer<wire::ServerInfo>(
+        [&](Completion<wire::ServerInfo> done) { server->check(std::move(done)); });
+    const bool away = !info && info.error().code == ErrorCode::unavailable;
+    if (!away || clock().steady() + pause > until) return;
+    if (pause == first_pause) {
+      log(LogLevel::warning, info.error().message,
+          {{"waits_ms", static_cast<std::int64_t>(options.server_wait.count())}});
+    }
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 // ---- Beginning ----

@@ -29,6 +29,8 @@ struct App::Parts {
 
   Parts(std::string_view address, AppOptions given);
 
+  // What the program puts before run() would fail while its server is still starting.
+  void wait_for_server();
   // Writes settings and schedules to the store, then makes the worker.
   Result<void> prepare();
   Result<void> prepare_queue(const std::string& name, const PlannedQueue& planned,

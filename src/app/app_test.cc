@@ -410,7 +410,9 @@ TEST(App, a_task_that_backs_off_is_stored_and_tried_on_time_after_a_restart) {
 // S3-072, C-21
 TEST(App, a_critical_task_runs_in_place_where_the_store_is_away_and_others_are_an_error) {
   // No server listens there.
-  App app("http://127.0.0.1:1", quiet());
+  AppOptions options = quiet();
+  options.server_wait = {};
+  App app("http://127.0.0.1:1", options);
   std::vector<std::string> sent;
   bool fails = false;
   const auto codes =

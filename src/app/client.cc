@@ -1,7 +1,6 @@
 #include <millrace/client.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -11,12 +10,6 @@
 
 namespace millrace {
 namespace {
-
-std::string key_or_environment(std::string key) {
-  if (!key.empty()) return key;
-  const char* set = std::getenv("MILLRACE_KEY");
-  return set == nullptr ? std::string() : std::string(set);
-}
 
 DeadLetters letters_of(DeadFilter filter) {
   return {.queue = std::move(filter.queue), .type = std::move(filter.type)};
@@ -64,9 +57,10 @@ NewTask new_task(QueueRef queue, std::string payload, PutOptions options) {
 Client::Client(std::string_view url, ClientOptions options) : parts_(std::make_shared<Parts>()) {
   parts_->clock = std::make_unique<SystemClock>();
   parts_->timeout = options.timeout;
-  auto opened =
-      open_broker(*parts_->clock, url,
-                  {.key = key_or_environment(std::move(options.key)), .timeout = options.timeout});
+  auto opened = open_broker(*parts_->clock, url,
+                            {.key = std::move(options.key),
+                             .ca_file = std::move(options.ca_file),
+                             .timeout = options.timeout});
   if (!opened) throw Failure(std::move(opened.error()));
   parts_->opened = std::move(*opened);
 }

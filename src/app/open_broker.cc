@@ -1,5 +1,7 @@
 #include "app/open_broker.h"
 
+#include <cstdlib>
+#include <initializer_list>
 #include <utility>
 
 #include "api/client/http_broker.h"
@@ -10,6 +12,15 @@
 
 namespace millrace {
 namespace {
+
+// What was given, else the first of these variables that is set.
+std::string first_of(std::string given, std::initializer_list<const char*> variables) {
+  for (const char* name : variables) {
+    if (!given.empty()) break;
+    if (const char* set = std::getenv(name)) given = set;
+  }
+  return given;
+}
 
 Result<Opened> open_local(Clock& clock, std::string_view url, const OpenOptions& options) {
   const auto parsed = parse_store_url(url);
@@ -42,7 +53,10 @@ bool is_server(std::string_view url) {
 Result<Opened> open_broker(Clock& clock, std::string_view url, const OpenOptions& options) {
   if (!is_server(url)) return open_local(clock, url, options);
   auto remote = HttpBroker::open(
-      clock, {.url = std::string(url), .key = options.key, .timeout = options.timeout});
+      clock, {.url = std::string(url),
+              .key = first_of(options.key, {"MILLRACE_KEY"}),
+              .timeout = options.timeout,
+              .ca_file = first_of(options.ca_file, {"MILLRACE_CA_FILE", "SSL_CERT_FILE"})});
   if (!remote) return std::unexpected(std::move(remote.error()));
   Opened opened;
   opened.remote = std::move(*remote);

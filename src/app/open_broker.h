@@ -19,7 +19,8 @@
 namespace millrace {
 
 struct OpenOptions {
-  std::string key = {};  // for a server
+  std::string key = {};      // for a server; empty: MILLRACE_KEY
+  std::string ca_file = {};  // for a server; empty: MILLRACE_CA_FILE, then SSL_CERT_FILE
   Duration timeout = std::chrono::seconds(30);
   RetryPolicy retry = {};     // the default, for a store
   bool manager = false;       // for a store

@@ -143,8 +143,9 @@ Result<std::vector<std::unique_ptr<HttpBroker>>> clients_of(const BenchPlan& pla
   const std::size_t threads = std::max(1U, std::thread::hardware_concurrency() / 2);
   std::vector<std::unique_ptr<HttpBroker>> clients;
   for (std::size_t i = 0; i < std::min(threads, plan.connections); ++i) {
-    auto client = HttpBroker::open(session.with().clock,
-                                   {.url = session.address().url, .key = session.address().key});
+    const ServerAddress& server = session.address();
+    auto client = HttpBroker::open(
+        session.with().clock, {.url = server.url, .key = server.key, .ca_file = server.ca_file});
     if (!client) return std::unexpected(std::move(client.error()));
     clients.push_back(std::move(*client));
   }

@@ -103,7 +103,14 @@ TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
   run({"exprot", "./data"});
   EXPECT_THAT(err_.str(), HasSubstr("there is no command \"exprot\"; the nearest is export"));
   run({"que"});
-  EXPECT_THAT(err_.str(), HasSubstr("the nearest is queues"));
+  EXPECT_THAT(err_.str(), HasSubstr("the nearest is queue"));
+  run({"list"});
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("there is no command \"list\"\n"), Not(HasSubstr("the nearest is"))));
+  run({"tasks", "list"});
+  EXPECT_THAT(err_.str(), HasSubstr("there is no command \"list\"; `millrace tasks` lists them"));
+  run({"dead", "--log-level", "x"});
+  EXPECT_THAT(err_.str(), HasSubstr("there is no flag \"--log-level\"\n"));
   run({"import"});
   EXPECT_THAT(err_.str(), HasSubstr("Try: millrace import --help"));
 }

@@ -57,6 +57,13 @@ Command& Command::maybe_words(std::string name, std::vector<std::string>& to, st
                    .sink = into(to)});
 }
 
+Command& Command::words_after_dashes(std::string name, std::vector<std::string>& to,
+                                     std::string about) {
+  maybe_words(std::move(name), to, std::move(about));
+  arguments_.back().after_dashes = true;
+  return *this;
+}
+
 Command& Command::flag(std::string names, bool& to, std::string about) {
   return argument({.kind = ArgumentKind::flag,
                    .names = std::move(names),
@@ -147,6 +154,20 @@ const Command* Command::find_below(std::string_view name) const {
 bool Command::takes_words() const {
   return std::ranges::any_of(arguments_,
                              [](const Argument& each) { return each.kind == ArgumentKind::word; });
+}
+
+const Argument* Command::after_dashes() const {
+  const auto found = std::ranges::find(arguments_, true, &Argument::after_dashes);
+  return found == arguments_.end() ? nullptr : &*found;
+}
+
+const Argument* Command::find_flag(std::string_view name) const {
+  for (const Argument& each : arguments_) {
+    const auto names = split(each.names, ',');
+    const bool has = std::ranges::find(names, name) != names.end();
+    if (each.kind != ArgumentKind::word && has) return &each;
+  }
+  return nullptr;
 }
 
 std::vector<const Command*> path_of(const Command& root, std::span<const std::string> words) {

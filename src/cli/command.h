@@ -40,6 +40,7 @@ struct Argument {
   bool many = false;
   // The value, a duration, may be left out: --wait, --wait 30s. The sink gets `forever` then.
   bool maybe_empty = false;
+  bool after_dashes = false;  // words behind --, taken as they are
   Sink sink = nullptr;
 };
 
@@ -64,6 +65,8 @@ class Command {
   Command& maybe_word(std::string name, std::string& to, std::string about);
   Command& words(std::string name, std::vector<std::string>& to, std::string about);
   Command& maybe_words(std::string name, std::vector<std::string>& to, std::string about);
+  // Everything behind --: a command line of its own.
+  Command& words_after_dashes(std::string name, std::vector<std::string>& to, std::string about);
   Command& flag(std::string names, bool& to, std::string about);
   Command& value(std::string names, std::string& to, std::string type, std::string about);
   Command& value(std::string names, std::optional<std::string>& to, std::string type,
@@ -95,6 +98,10 @@ class Command {
   const Command* find_below(std::string_view name) const;
   const Doing& doing() const { return doing_; }
   bool takes_words() const;
+  // Null: it takes nothing behind --.
+  const Argument* after_dashes() const;
+  // By a name of it: -o, --output. Null: there is none.
+  const Argument* find_flag(std::string_view name) const;
 
  private:
   std::string name_;

@@ -126,6 +126,40 @@ TEST(CommandTree, a_value_that_may_be_left_out_does_not_eat_what_follows) {
   }
 }
 
+TEST(CommandTree, a_command_line_behind_dashes_is_taken_as_it_is) {
+  std::vector<std::string> queues;
+  std::vector<std::string> command;
+  std::string name;
+  Command root("millrace", "x");
+  root.add("work", "y")
+      .words("QUEUE", queues, "z")
+      .words_after_dashes("COMMAND", command, "z")
+      .value("--name", name, "TEXT", "z")
+      .does([](Surroundings&, Console&) { return Exit::ok; });
+  EXPECT_EQ(misuse_of(root,
+                      std::vector<std::string>{"work", "a", "--name", "n", "b", "--", "sh", "-c",
+                                               "--name", "--"},
+                      "1"),
+            "");
+  EXPECT_THAT(queues, ElementsAre("a", "b"));
+  EXPECT_THAT(command, ElementsAre("sh", "-c", "--name", "--"));
+  EXPECT_EQ(name, "n");
+}
+
+TEST(CommandTree, missing_dashes_are_shown_where_they_belong) {
+  const auto told = [](std::vector<std::string> words) {
+    return misuse_of(*all_commands(), words, "1");
+  };
+  EXPECT_THAT(told({"work", "emails", "sh", "-c", "true; false"}),
+              HasSubstr("millrace work emails -- sh -c 'true; false'"));
+  EXPECT_THAT(told({"work", "-j", "4", "emails", "--until-empty", "./send"}),
+              HasSubstr("millrace work -j 4 emails --until-empty -- ./send"));
+  EXPECT_THAT(told({"work", "emails"}), HasSubstr("millrace work emails -- COMMAND"));
+  EXPECT_THAT(told({"work", "emails", "--"}), HasSubstr("millrace work emails -- COMMAND"));
+  EXPECT_THAT(told({"work", "emails", "--unti-empty", "--", "true"}), HasSubstr("--until-empty"));
+  EXPECT_THAT(told({"work"}), HasSubstr("QUEUE"));
+}
+
 // ---- Completion --------------------------------------------------------------------------------
 
 std::vector<std::string> completed(const std::vector<std::string>& words) {
@@ -140,7 +174,7 @@ std::vector<std::string> completed(const std::vector<std::string>& words) {
 }
 
 TEST(Completion, offers_commands_flags_choices_and_names) {
-  EXPECT_THAT(completed({"que"}), ElementsAre("queues"));
+  EXPECT_THAT(completed({"que"}), ElementsAre("queues", "queue"));
   EXPECT_THAT(completed({"queues", "pau"}), ElementsAre("pause"));
   EXPECT_THAT(completed({"queues", "--js"}), ElementsAre("--json"));
   EXPECT_THAT(completed({"put", "--uni"}),

@@ -5,24 +5,6 @@
 namespace millrace::cli {
 namespace {
 
-// "-o,--output" has -o.
-bool has_name(const Argument& argument, std::string_view name) {
-  std::string_view left = argument.names;
-  while (!left.empty()) {
-    const std::string_view each = left.substr(0, left.find(','));
-    if (each == name) return true;
-    left.remove_prefix(std::min(left.size(), each.size() + 1));
-  }
-  return false;
-}
-
-const Argument* find_flag(const Command& command, std::string_view name) {
-  for (const Argument& each : command.arguments()) {
-    if (each.kind != ArgumentKind::word && has_name(each, name)) return &each;
-  }
-  return nullptr;
-}
-
 // Where the words so far have led.
 struct Place {
   const Command* command = nullptr;
@@ -41,7 +23,7 @@ Place place_after(const Command& root, std::span<const std::string> words) {
     } else if (word == "--") {
       place.only_words = true;
     } else if (word.starts_with('-') && word.size() > 1) {
-      const Argument* flag = find_flag(*place.command, word);
+      const Argument* flag = place.command->find_flag(word);
       const bool takes = flag != nullptr && flag->kind == ArgumentKind::value && !flag->maybe_empty;
       if (takes) place.pending = flag;
     } else if (const Command* below = place.command->find_below(word)) {
@@ -55,7 +37,8 @@ Place place_after(const Command& root, std::span<const std::string> words) {
 }
 
 // The argument that has its place after so many words.
-const Argument* word_at(const Command& command, std::size_t place) {
+const Argument* word_at(const Command& command, std::size_t place, bool behind_dashes) {
+  if (behind_dashes && command.after_dashes() != nullptr) return command.after_dashes();
   for (const Argument& each : command.arguments()) {
     if (each.kind != ArgumentKind::word) continue;
     if (each.many || place == 0) return &each;
@@ -134,13 +117,15 @@ std::vector<Candidate> candidates(const Command& root, std::span<const std::stri
   if (place.pending != nullptr) {
     finder.add_values(*place.pending, "");
   } else if (!place.only_words && equals != typed.npos) {
-    const Argument* flag = find_flag(*place.command, typed.substr(0, equals));
+    const Argument* flag = place.command->find_flag(typed.substr(0, equals));
     if (flag != nullptr) finder.add_values(*flag, std::string_view(typed).substr(0, equals + 1));
   } else if (!place.only_words && typed.starts_with('-') && typed != "-") {
     finder.add_flags(*place.command);
   } else {
     if (place.words == 0 && !place.only_words) finder.add_commands(*place.command);
-    if (const Argument* word = word_at(*place.command, place.words)) finder.add_values(*word, "");
+    if (const Argument* word = word_at(*place.command, place.words, place.only_words)) {
+      finder.add_values(*word, "");
+    }
   }
   return std::move(finder).found();
 }

@@ -23,6 +23,7 @@ ServerOptions server_in(std::span<const std::string> words) {
     };
     take("--server", options.server);
     take("--key-file", options.key_file);
+    take("--ca-file", options.ca_file);
   }
   return options;
 }
@@ -42,8 +43,9 @@ std::vector<std::string> names_of(std::string_view what, std::span<const std::st
                                   Surroundings& with) {
   const auto address = address_of(server_in(words), with);
   if (!address) return {};
-  auto broker =
-      HttpBroker::open(with.clock, {.url = address->url, .key = address->key, .timeout = patience});
+  auto broker = HttpBroker::open(
+      with.clock,
+      {.url = address->url, .key = address->key, .timeout = patience, .ca_file = address->ca_file});
   if (!broker) return {};
   if (what == "QUEUE") {
     return names<QueueView>(

@@ -1,8 +1,10 @@
 // `millrace dead`: dead letters, and what to do with them.
 #include <fmt/format.h>
 
+#include "api/wire/dead.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
+#include "cli/ages.h"
 #include "cli/commands.h"
 #include "cli/flag_values.h"
 #include "cli/session.h"
@@ -51,6 +53,43 @@ Exit list(const Options& options, Session& session) {
   session.console().say(fmt::format("{}{}",
                                     counted(found.tasks.size(), "dead letter", "dead letters"),
                                     found.next ? "; there may be more (--limit N)" : ""));
+  return Exit::ok;
+}
+
+constexpr std::uint32_t most_groups = 100;
+
+Exit groups(const Options& options, Session& session) {
+  std::uint64_t limit = most_groups;
+  FlagReader read;
+  read("--limit", options.limit, limit,
+       [](auto flag, auto text) { return number_of(flag, text, 1, most_groups); });
+  if (read.error()) return misused(*read.error(), session.console(), "dead groups");
+  const auto found =
+      session.ask<FoundGroups>(&HttpBroker::dead_groups, options.filter.queue, options.filter.type,
+                               static_cast<std::uint32_t>(limit));
+  if (!found) return session.fail(found.error(), options.filter.queue.value_or(""));
+  if (session.json()) {
+    session.print_json(wire::text_of(*found, most_groups));
+    return Exit::ok;
+  }
+  Table table({{"COUNT", true},
+               {"QUEUE", false, 6},
+               {"TYPE", false, 6},
+               {"CODE", false, 6},
+               {"LAST"},
+               {"MESSAGE", false, 20}});
+  for (const DeadGroup& each : found->groups) {
+    table.add({number_cell(each.count, Paint::bad), each.queue, each.type, each.code,
+               age(each.last_at, session.now()), each.message});
+  }
+  if (!found->groups.empty()) session.print(table);
+  if (found->groups.empty() && found->complete) {
+    session.console().say("no dead letters");
+    return Exit::ok;
+  }
+  session.console().say(fmt::format(
+      "{}{}", counted(found->groups.size() + found->more, "group", "groups"),
+      found->complete ? "" : fmt::format(" among the newest {}", grouped(found->looked_at))));
   return Exit::ok;
 }
 
@@ -160,6 +199,13 @@ void add_dead(Command& millrace) {
       .example("millrace dead --queue emails --type welcome")
       .example("millrace dead retry --queue emails", "asks first")
       .does(in_session(options, list));
+  auto& by_cause = dead.add("groups", "Count dead letters by what they died of");
+  takes_dead_filter(by_cause, options->filter);
+  by_cause.value("-n,--limit", options->limit, "N", "Print at most this many groups [100]");
+  takes_session(by_cause, options->server);
+  by_cause.example("millrace dead groups")
+      .example("millrace dead groups --queue emails")
+      .does(in_session(options, groups));
   add(dead, options, "retry", "Retry dead letters", retry)
       .example("millrace dead retry 019a0000-0000-7000-8000-000000000000")
       .example("millrace dead retry --queue emails --yes");

@@ -18,6 +18,7 @@ struct Options {
   std::optional<std::string> queue = std::nullopt;
   std::optional<std::string> type = std::nullopt;
   std::optional<std::string> client = std::nullopt;
+  std::vector<std::string> events = {};
   std::optional<std::string> id = std::nullopt;
   std::string after = {};
   std::optional<std::string> count = std::nullopt;
@@ -132,6 +133,19 @@ class Follower {
   bool enough_ = false;
 };
 
+Result<EventKinds> kinds_from(const std::vector<std::string>& names) {
+  if (names.empty()) return all_event_kinds;
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < event_kind_count; ++i) known.push_back(name_of(EventKind(i)));
+  EventKinds kinds = 0;
+  for (const std::string& each : names) {
+    const auto place = choice_of("--event", each, known);
+    if (!place) return std::unexpected(place.error());
+    kinds |= bit_of(EventKind(*place));
+  }
+  return kinds;
+}
+
 Exit follow(const Options& options, Session& session) {
   FlagReader read;
   std::uint64_t most = 0;
@@ -139,6 +153,11 @@ Exit follow(const Options& options, Session& session) {
   read("--count", options.count, most, [](auto flag, auto text) {
     return number_of(flag, text, 1, std::numeric_limits<std::uint32_t>::max());
   });
+  if (const auto kinds = kinds_from(options.events)) {
+    filter.kinds = *kinds;
+  } else {
+    read.refuse(kinds.error());
+  }
   if (options.id) {
     const auto task = task_of(*options.id);
     if (task && std::holds_alternative<TaskId>(*task)) {
@@ -159,6 +178,8 @@ void add_events(Command& millrace) {
   command.value("--queue", options->queue, "QUEUE", "Only tasks of this queue")
       .value("--type", options->type, "TYPE", "Only tasks of this type")
       .value("--client", options->client, "TEXT", "Only tasks of this client")
+      .list("--event", options->events, "EVENT",
+            "Only these events: put, taken, completed, retrying, failed, dead ...; may be repeated")
       .value("--id", options->id, "UUID", "Only this task")
       .value("--after", options->after, "EVENT", "Continue after the event with this id")
       .value("-n,--count", options->count, "N", "Stop after this many events");
@@ -169,6 +190,7 @@ void add_events(Command& millrace) {
           "many\n"
           "for one stream; the rest is skipped and counted.")
       .example("millrace events")
+      .example("millrace events --event failed,dead", "only what went wrong")
       .example("millrace events --queue emails --json | jq -r 'select(.event == \"dead\") | .id'")
       .does(in_session(options, follow));
 }

@@ -198,6 +198,9 @@ void add_export(Command& millrace) {
              "The queue to write, with queue-state; optional if only one queue has tasks")
       .value("--key-file", options->server.key_file, "FILE",
              "A file with the server's API key (else MILLRACE_KEY)")
+      .value("--ca-file", options->server.ca_file, "FILE",
+             "The certificate of a private authority that signed the server's (else "
+             "MILLRACE_CA_FILE)")
       .explain(
           "Writes queues, schedules, memos and tasks in all states, the oldest task first. "
           "Changes\n"

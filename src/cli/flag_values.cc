@@ -122,7 +122,9 @@ Result<std::size_t> choice_of(std::string_view flag, std::string_view text,
     allowed += allowed.empty() ? "allowed are " : ", ";
     allowed += each;
   }
-  return refused(flag, text, allowed + fmt::format("; the nearest is {}", nearest(text, names)));
+  const std::string_view meant = near_enough(text, names);
+  if (!meant.empty()) allowed += fmt::format("; the nearest is {}", meant);
+  return refused(flag, text, allowed);
 }
 
 Result<TaskState> state_of(std::string_view flag, std::string_view text) {

@@ -13,6 +13,7 @@
 #include "core/base64.h"
 #include "core/limits.h"
 #include "core/quote.h"
+#include "outgoing/address_guard.h"
 
 namespace millrace::cli {
 namespace {
@@ -100,7 +101,34 @@ Result<TaskId> id_from(std::string_view flag, std::string_view text) {
   return fail(ErrorCode::invalid, fmt::format("{} is {}; write a UUID", flag, in_quotes(text)));
 }
 
+// The host of a URL, without its port and the brackets of IPv6.
+std::string_view host_of(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == url.npos) return {};
+  std::string_view host = url.substr(scheme + 3);
+  host = host.substr(0, host.find_first_of("/?#"));
+  if (const std::size_t at = host.rfind('@'); at != host.npos) host.remove_prefix(at + 1);
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
+}
+
+// Only what the text says: other names are resolved by the server.
+bool is_private(std::string_view host) {
+  if (host == "localhost" || host.ends_with(".localhost")) return true;
+  const auto address = outgoing::parse_range(host);
+  return address && !outgoing::AddressGuard{.allow_private = false}.allows(address->first);
+}
+
 }  // namespace
+
+void warn_of_private(const TaskFlags& flags, Console& console) {
+  const std::string_view host = host_of(flags.callback.value_or(""));
+  if (host.empty() || !is_private(host)) return;
+  console.warn(
+      fmt::format("{} is a private address; a server calls it only if its setting "
+                  "webhooks.allow_private allows that",
+                  host));
+}
 
 bool TaskFlags::any() const {
   return type || priority || delay || at || start_by || id || unique || unique_scope ||

@@ -47,6 +47,9 @@ void takes_moment(Command& command, TaskFlags& flags);
 // Everything but the payload.
 Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now);
 
+// Warns of a --callback to an address that servers do not call unless they are told to.
+void warn_of_private(const TaskFlags& flags, Console& console);
+
 // The bytes of a payload argument: the argument itself, - for `in`, @FILE.
 Result<std::string> payload_bytes(const std::string& argument, std::istream& in);
 // By the flags; JSON is checked, and the error shows the position.

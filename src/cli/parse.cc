@@ -14,10 +14,24 @@
 namespace millrace::cli {
 namespace {
 
+// What a command takes behind -- is shown behind --.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    if (std::ranges::find(after_dashes, option) == after_dashes.end()) {
+      return CLI::Formatter::make_option_usage(option);
+    }
+    return "-- " + option->get_name(true) + "...";
+  }
+
+  std::vector<const CLI::Option*> after_dashes;
+};
+
 // The tree as CLI11 needs it.
 class Parser {
  public:
   Parser(const Command& root, const std::string& version) : app_(root.about(), root.name()) {
+    app_.formatter(formatter_);
     app_.set_version_flag("--version", "millrace " + version);
     fill(app_, root);
     app_.require_subcommand(1);
@@ -27,10 +41,17 @@ class Parser {
 
   // Throws the error, or --help, which is not an error.
   void parse(std::span<const std::string> arguments) {
+    const Command& command = *path_of(*commands_.at(&app_), arguments).back();
+    const Argument* behind = command.after_dashes();
+    const auto dashes = std::ranges::find(arguments, "--");
+    const auto end = behind == nullptr ? arguments.end() : dashes;
     // CLI11 wants the words in reverse.
-    auto words = with_all_values(arguments);
+    auto words = with_all_values({arguments.begin(), end});
     std::ranges::reverse(words);
     app_.parse(words);
+    if (behind == nullptr) return;
+    if (arguments.end() - dashes < 2) throw CLI::RequiredError("-- " + behind->names);
+    for (auto at = dashes + 1; at != arguments.end(); ++at) behind->sink(*at);
   }
 
   // The command that the words name.
@@ -81,7 +102,7 @@ class Parser {
     return option;
   }
 
-  static void add(CLI::App& app, const Argument& argument) {
+  void add(CLI::App& app, const Argument& argument) {
     CLI::Option* option = nullptr;
     if (argument.kind == ArgumentKind::flag) {
       option =
@@ -92,6 +113,7 @@ class Parser {
                                                                     argument.about);
       option->type_name(argument.type);
     }
+    if (argument.after_dashes) formatter_->after_dashes.push_back(option);
     option->required(argument.required);
     if (!argument.group.empty()) option->group(argument.group);
   }
@@ -112,18 +134,25 @@ class Parser {
     return text + '\n';
   }
 
+  std::shared_ptr<HelpFormatter> formatter_ = std::make_shared<HelpFormatter>();
   CLI::App app_;
   std::vector<std::string> maybe_empty_;
   std::unordered_map<const CLI::App*, const Command*> commands_;
 };
 
-// Names that begin with the word come first: people leave out the end.
+// Names that begin with the word come first: people leave out the end. Empty: none is near.
 std::string nearest_of(std::string_view word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> all(names.begin(), names.end());
   std::vector<std::string_view> begun;
   std::ranges::copy_if(all, std::back_inserter(begun),
                        [&](std::string_view each) { return each.starts_with(word); });
-  return std::string(nearest(word, begun.empty() ? all : begun));
+  return std::string(begun.empty() || word.empty() ? near_enough(word, all) : nearest(word, begun));
+}
+
+// "; the nearest is NAME", if one is near.
+std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
+  const std::string meant = nearest_of(word, names);
+  return meant.empty() ? "" : "; the nearest is " + meant;
 }
 
 // A word where a command should be.
@@ -138,8 +167,10 @@ std::optional<std::string> mistyped_command(std::span<const Command* const> path
   for (const auto& each : last.below()) {
     if (!each->hidden()) names.push_back(each->name());
   }
-  return fmt::format("there is no command {}; the nearest is {}", in_quotes(word),
-                     nearest_of(word, names));
+  const bool lists = last.doing() && (word == "list" || word == "ls");
+  return fmt::format(
+      "there is no command {}{}", in_quotes(word),
+      lists ? fmt::format("; `{}` lists them", name_of(path)) : suggestion(word, names));
 }
 
 bool is_below(const Command& command, std::string_view flag) {
@@ -165,15 +196,57 @@ std::optional<std::string> mistyped_flag(const Command& command,
     if (!flag.starts_with("--")) continue;
     if (std::ranges::find(flags, flag) != flags.end()) continue;
     if (is_below(command, flag)) return fmt::format("{} goes after the command", flag);
-    return fmt::format("there is no flag {}; the nearest is {}", in_quotes(flag),
-                       nearest_of(flag, flags));
+    return fmt::format("there is no flag {}{}", in_quotes(flag), suggestion(flag, flags));
   }
   return std::nullopt;
 }
 
-std::string told(const CLI::ParseError& error, const Command& command,
+// A word as a shell takes it.
+std::string as_typed(const std::string& word) {
+  constexpr std::string_view special = " \t\n'\"\\$`!*?[](){}<>|&;#~";
+  if (!word.empty() && word.find_first_of(special) == word.npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + '\'';
+}
+
+// Where a line without -- would need it: before its second word, which is taken for the command.
+std::optional<std::string> missing_dashes(std::span<const Command* const> path,
+                                          std::span<const std::string> arguments) {
+  const Command& command = *path.back();
+  const auto dashes = std::ranges::find(arguments, "--");
+  if (command.after_dashes() == nullptr || arguments.end() - dashes > 1) return std::nullopt;
+  std::string line = name_of(path);
+  bool queue = false;
+  auto at = arguments.begin() + static_cast<std::ptrdiff_t>(path.size()) - 1;
+  for (; at < dashes; ++at) {
+    const bool is_long = at->starts_with("--");
+    const bool is_flag = at->starts_with('-');
+    if (!is_flag && queue) break;
+    line += " " + as_typed(*at);
+    if (!is_flag) queue = true;
+    if (!is_flag) continue;
+    const Argument* flag =
+        command.find_flag(is_long ? at->substr(0, at->find('=')) : at->substr(0, 2));
+    if (flag == nullptr) return std::nullopt;  // mistyped: another message
+    const bool apart = is_long ? !at->contains('=') : at->size() == 2;
+    if (flag->kind == ArgumentKind::value && apart && at + 1 < dashes)
+      line += " " + as_typed(*++at);
+  }
+  if (!queue) return std::nullopt;
+  line += " --";
+  if (at >= dashes) line += " " + command.after_dashes()->names;
+  for (; at < dashes; ++at) line += " " + as_typed(*at);
+  return fmt::format("the command goes behind --, as in\n  {}", line);
+}
+
+std::string told(const CLI::ParseError& error, std::span<const Command* const> path,
                  std::span<const std::string> arguments) {
+  const Command& command = *path.back();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (extra || dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    if (auto missing = missing_dashes(path, arguments)) return std::move(*missing);
+  }
   return (extra ? mistyped_flag(command, arguments) : std::nullopt).value_or(error.what());
 }
 
@@ -194,7 +267,7 @@ Exit run_command(const Command& root, std::span<const std::string> arguments, Su
   try {
     parser.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return misused(told(error, *path.back(), arguments));
+    if (error.get_exit_code() != 0) return misused(told(error, path, arguments));
     parser.app().exit(error, with.out, with.err);
     return Exit::ok;
   }
@@ -210,7 +283,7 @@ std::string misuse_of(const Command& root, std::span<const std::string> argument
   try {
     parser.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return told(error, *path.back(), arguments);
+    if (error.get_exit_code() != 0) return told(error, path, arguments);
   }
   return {};
 }

@@ -1,5 +1,7 @@
 // `millrace put QUEUE PAYLOAD`: puts one task, or one per line.
 #include <fmt/format.h>
+#include <algorithm>
+#include <utility>
 
 #include "api/wire/put.h"
 #include "cli/commands.h"
@@ -8,8 +10,11 @@
 #include "cli/put_lines.h"
 #include "cli/session.h"
 #include "cli/task_view.h"
+#include "core/seed.h"
+#include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
+#include "process/signals.h"
 
 namespace millrace::cli {
 namespace {
@@ -23,12 +28,44 @@ struct Options {
   bool task_lines = false;
   bool print_ids = false;
   std::optional<std::string> wait = std::nullopt;
+  std::optional<std::string> retry_for = std::nullopt;
 };
+
+constexpr Duration usual_patience = std::chrono::seconds(10);
+constexpr Duration first_pause(250);
+constexpr Duration longest_pause = std::chrono::seconds(2);
 
 // The message for a put that added nothing.
 std::string there_already(const Put& put) {
   return fmt::format("nothing was added: {} exists already ({})", to_text(put.id.value),
                      put.state ? name_of(*put.state) : "removed, but its unique key is still held");
+}
+
+bool is_away(const Result<Put>& put) {
+  return !put && put.error().code == ErrorCode::unavailable &&
+         !put.error().message.contains("cannot be trusted");
+}
+
+// Puts the task again, with the same id, while the server is away: it is stored once, however many
+// of the tries arrived.
+Result<Put> put_patiently(const Options& options, NewTask task, Duration patience,
+                          Session& session) {
+  const auto until = session.with().clock.steady() + patience;
+  if (task.id.value.is_nil()) task.id = {UuidSource(random_seed()).next(session.now())};
+  bool told = false;
+  for (Duration pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
+    auto puts = session.ask<std::vector<Result<Put>>>(&HttpBroker::put, std::vector<NewTask>{task});
+    Result<Put> put = puts ? std::move(puts->front()) : std::unexpected(std::move(puts.error()));
+    // An earlier try has stored it.
+    if (put && told && !options.task.id && put->id == task.id) put->existing = false;
+    if (!is_away(put) || session.with().clock.steady() + pause > until) return put;
+    if (!std::exchange(told, true)) {
+      session.console().warn(fmt::format("{}; trying again for {}, with the same id",
+                                         put.error().message, format_duration(patience)));
+    }
+    Signals signals;
+    if (signals.wait(pause) == SignalKind::stop) return put;
+  }
 }
 
 Exit put_one(const Options& options, NewTask task, Session& session) {
@@ -38,11 +75,11 @@ Exit put_one(const Options& options, NewTask task, Session& session) {
     if (!duration) return misused(duration.error(), session.console(), "put");
     wait = *duration;
   }
-  std::vector<NewTask> tasks;
-  tasks.push_back(std::move(task));
-  const auto puts = session.ask<std::vector<Result<Put>>>(&HttpBroker::put, std::move(tasks));
-  if (!puts) return session.fail(puts.error(), options.queue);
-  const Result<Put>& put = puts->front();
+  Duration patience = usual_patience;
+  FlagReader read;
+  read("--retry-for", options.retry_for, patience, duration_of);
+  if (read.error()) return misused(*read.error(), session.console(), "put");
+  const Result<Put> put = put_patiently(options, std::move(task), patience, session);
   if (!put) return session.fail(put.error(), options.queue);
   if (put->existing) session.console().say(there_already(*put));
   if (options.wait) {
@@ -82,8 +119,9 @@ Result<void> check(const Options& options, const Surroundings& with) {
   if (options.payload && *options.payload != "-") {
     return fail(ErrorCode::invalid, "--lines reads payloads from standard input; give none here");
   }
-  if (options.wait || options.task.id || options.task.unique) {
-    return fail(ErrorCode::invalid, "--wait, --id and --unique are for one task, not for lines");
+  if (options.wait || options.retry_for || options.task.id || options.task.unique) {
+    return fail(ErrorCode::invalid,
+                "--wait, --retry-for, --id and --unique are for one task, not for lines");
   }
   if (options.task_lines && options.task.any()) {
     return fail(ErrorCode::invalid,
@@ -98,6 +136,7 @@ Exit put(const Options& options, Session& session) {
   }
   auto task = task_from(options.task, options.queue, session.now());
   if (!task) return misused(task.error(), session.console(), "put");
+  warn_of_private(options.task, session.console());
   if (options.lines || options.task_lines) {
     return put_lines({.like = std::move(*task),
                       .flags = options.task,
@@ -133,6 +172,8 @@ void add_put(Command& millrace) {
   takes_moment(command, options->task);
   command.value("--wait", options->wait, "[DURATION]", "Wait for the end and print the result")
       .maybe_empty()
+      .value("--retry-for", options->retry_for, "DURATION",
+             "Try again for this long while the server is away [10s]; 0s: do not")
       .flag("--lines", options->lines, "Read one payload per line of standard input")
       .flag("--task-lines", options->task_lines,
             "Read one task per line, as the API takes it: {\"payload\":..., \"priority\":8}")
@@ -147,7 +188,9 @@ void add_put(Command& millrace) {
           "Standard input is read for - and --lines only; if there is data on it and no PAYLOAD "
           "is\n"
           "given, nothing is put.\n"
-          "Putting the same --id again adds nothing, so a put may be repeated after any failure.")
+          "Putting the same --id again adds nothing, so a put may be repeated after any failure.\n"
+          "A single put does so by itself for --retry-for, with an id that it makes if none is "
+          "given.")
       .example("millrace put emails '{\"to\":\"ann@example.org\"}'")
       .example("ID=$(millrace put emails @mail.json --priority high --tag newsletter)")
       .example("millrace put reports '{}' --at 2027-01-31T09:00:00Z --retries 5")

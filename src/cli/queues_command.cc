@@ -134,22 +134,35 @@ Exit drain(const Options& options, Session& session) {
   });
 }
 
-// Asks before what cannot be undone; without a terminal, --yes is required.
-std::optional<Exit> stopped(const Options& options, Session& session, std::string_view what) {
+// Both ask before what cannot be undone; without a terminal, --yes is required.
+std::optional<Exit> unless_cleared(const Options& options, Session& session) {
   if (options.yes) return std::nullopt;
   const auto views = session.ask<Views>(&HttpBroker::queues, std::optional<QueueRef>(options.name));
   if (!views) return session.fail(views.error(), options.name);
-  const QueueCounts& counts = views->front().counts;
-  const std::uint64_t count = options.force ? counts.total() : counts.waiting();
+  const std::uint64_t count = views->front().counts.waiting();
   const std::string tasks = counted(count, "task", "tasks");
   if (count == 0) return std::nullopt;
   return unless_agreed(session.with(), session.console(),
-                       fmt::format("{} {} and remove {} permanently?", what, options.name, tasks),
+                       fmt::format("Clear {} and remove {} permanently?", options.name, tasks),
                        fmt::format("this removes {} permanently", tasks));
 }
 
+std::optional<Exit> unless_removed(const Options& options, Session& session) {
+  if (options.yes) return std::nullopt;
+  const auto views = session.ask<Views>(&HttpBroker::queues, std::optional<QueueRef>(options.name));
+  if (!views) return session.fail(views.error(), options.name);
+  const std::uint64_t count = views->front().counts.total();
+  if (count != 0 && !options.force) return std::nullopt;  // the server refuses it
+  const std::string what = count == 0 ? fmt::format("the queue {}", options.name)
+                                      : fmt::format("the queue {} and {}", options.name,
+                                                    counted(count, "task", "tasks"));
+  return unless_agreed(session.with(), session.console(),
+                       fmt::format("Remove {} permanently?", what),
+                       fmt::format("this removes {} permanently", what));
+}
+
 Exit clear(const Options& options, Session& session) {
-  if (const auto exit = stopped(options, session, "Clear")) return *exit;
+  if (const auto exit = unless_cleared(options, session)) return *exit;
   const auto removed = session.ask<std::uint64_t>(&HttpBroker::clear, QueueRef(options.name));
   if (!removed) return session.fail(removed.error(), options.name);
   if (session.json()) {
@@ -161,9 +174,7 @@ Exit clear(const Options& options, Session& session) {
 }
 
 Exit remove(const Options& options, Session& session) {
-  if (options.force) {
-    if (const auto exit = stopped(options, session, "Remove")) return *exit;
-  }
+  if (const auto exit = unless_removed(options, session)) return *exit;
   const auto done =
       session.ask<void>(&HttpBroker::remove_queue, QueueRef(options.name), options.force);
   if (!done && done.error().code == ErrorCode::conflict) {
@@ -232,8 +243,12 @@ void add_queues(Command& millrace) {
   add(queues, options, "remove", "Remove a queue", remove)
       .flag("-f,--force", options->force, "With all its tasks")
       .flag("-y,--yes", options->yes, "Do not ask")
-      .example("millrace queues remove emails")
+      .example("millrace queues remove emails", "asks first")
       .example("millrace queues remove emails --force --yes");
+  auto& queue = millrace.add("queue", "Show a queue: the same as `queues show`");
+  queue.word("QUEUE", options->name, "Its name, number or UUID");
+  takes_session(queue, options->server);
+  queue.example("millrace queue emails").does(in_session(options, show));
 }
 
 }  // namespace millrace::cli

@@ -29,6 +29,7 @@ std::string shown(const Argument& argument) {
   std::string text = argument.names;
   if (argument.kind == ArgumentKind::word) {
     if (argument.many) text += "...";
+    if (argument.after_dashes) return "-- " + text;
     return argument.required ? text : "[" + text + "]";
   }
   std::ranges::replace(text, ',', ' ');

@@ -11,7 +11,6 @@
 #include "cli/flag_values.h"
 #include "cli/new_task.h"
 #include "cli/session.h"
-#include "core/nearest.h"
 #include "core/tick.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
@@ -28,6 +27,7 @@ struct Options {
   Text overlap = std::nullopt, missed = std::nullopt, jitter = std::nullopt;
   TaskFlags task = {};
   bool paused = false;
+  bool yes = false;
   Text count = std::nullopt;
 
   bool any() const {
@@ -68,9 +68,7 @@ Exit fail_with(const Error& error, const Options& options, Session& session) {
   if (names.empty()) {
     return session.fail_missing(error, "`millrace schedules create NAME` creates one.");
   }
-  return session.fail_missing(error,
-                              fmt::format("The nearest is {}; `millrace schedules` lists all.",
-                                          nearest(options.name, names)));
+  return session.fail_missing(error, all_or_nearest(options.name, names, "millrace schedules"));
 }
 
 Exit list(const Options&, Session& session) {
@@ -200,6 +198,7 @@ Exit tell(const Result<Schedule>& schedule, std::string_view done, const Options
 Exit create(const Options& options, Session& session) {
   auto schedule = schedule_from(options, session);
   if (!schedule) return misused(schedule.error(), session.console(), "schedules create");
+  warn_of_private(options.task, session.console());
   const auto made =
       session.ask<Schedule>(&HttpBroker::put_schedule, std::move(*schedule), PutQueue::create);
   if (!made && made.error().code == ErrorCode::conflict) {
@@ -308,6 +307,16 @@ Exit next(const Options& options, Session& session) {
 }
 
 Exit remove(const Options& options, Session& session) {
+  if (!options.yes) {
+    const auto found = session.ask<Schedules>(&HttpBroker::schedules, std::optional(options.name));
+    if (!found) return fail_with(found.error(), options, session);
+    if (const auto exit =
+            unless_agreed(session.with(), session.console(),
+                          fmt::format("Remove the schedule {} permanently?", options.name),
+                          fmt::format("this removes the schedule {} permanently", options.name))) {
+      return *exit;
+    }
+  }
   const auto done = session.ask<void>(&HttpBroker::remove_schedule, options.name);
   if (!done) return fail_with(done.error(), options, session);
   if (session.json()) {
@@ -382,7 +391,8 @@ void add_schedules(Command& millrace) {
       .value("-n,--count", options->count, "N", "How many ticks [5]")
       .example("millrace schedules next report --count 10");
   add(schedules, options, "remove", "Remove a schedule; its tasks stay", remove)
-      .example("millrace schedules remove report");
+      .flag("-y,--yes", options->yes, "Do not ask")
+      .example("millrace schedules remove report --yes");
 }
 
 }  // namespace millrace::cli

@@ -1,8 +1,23 @@
 // `millrace serve`: the server.
 #include "cli/commands.h"
+#include "cli/handler_check.h"
 #include "cli/settings_flags.h"
+#include "process/supervisor.h"
 
 namespace millrace::cli {
+namespace {
+
+// Worker processes of a server do not check again: a directory that is gone later must not stop
+// the other handlers.
+bool handlers_can_work(const config::Config& config, Console& console) {
+  const std::string& role = config.settings.role;
+  if (supervised() || (role != "all" && role != "worker")) return true;
+  const auto problems = problems_at_start(config.handlers);
+  for (const std::string& each : problems) console.fail({ErrorCode::invalid, each});
+  return problems.empty();
+}
+
+}  // namespace
 
 void add_serve(Command& millrace) {
   auto options = std::make_shared<ConfigOptions>();
@@ -28,7 +43,8 @@ void add_serve(Command& millrace) {
           "    --tls-certificate fullchain.pem --tls-key key.pem --log-format json")
       .does([options](Surroundings& with, Console& console) {
         const auto config = load_config(*options, with, console);
-        return config ? with.host.serve(*config) : Exit::usage;
+        if (!config || !handlers_can_work(*config, console)) return Exit::usage;
+        return with.host.serve(*config);
       });
 }
 

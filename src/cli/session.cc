@@ -37,6 +37,9 @@ void takes_server(Command& command, ServerOptions& options) {
       .value("--server", options.server, "URL",
              "The server (else MILLRACE_URL, else http://127.0.0.1:7070)")
       .value("--key-file", options.key_file, "FILE", "A file with the API key (else MILLRACE_KEY)")
+      .value("--ca-file", options.ca_file, "FILE",
+             "The certificate of a private authority to trust (else MILLRACE_CA_FILE, else "
+             "SSL_CERT_FILE)")
       .group("");
 }
 
@@ -54,6 +57,10 @@ Result<ServerAddress> address_of(const ServerOptions& options, const Surrounding
       .url = options.server, .key = variable(with, "MILLRACE_KEY"), .key_origin = "MILLRACE_KEY"};
   if (address.url.empty()) address.url = variable(with, "MILLRACE_URL");
   if (address.url.empty()) address.url = usual_url;
+  address.ca_file = options.ca_file;
+  for (const char* name : {"MILLRACE_CA_FILE", "SSL_CERT_FILE"}) {
+    if (address.ca_file.empty()) address.ca_file = variable(with, name);
+  }
   if (options.key_file.empty()) return address;
   auto key = key_in(options.key_file);
   if (!key) return std::unexpected(std::move(key.error()));
@@ -70,8 +77,10 @@ std::unique_ptr<Session> Session::open(const ServerOptions& options, Surrounding
     console.fail(address.error());
     return nullptr;
   }
-  auto broker = HttpBroker::open(
-      with.clock, {.url = address->url, .key = address->key, .timeout = options.timeout});
+  auto broker = HttpBroker::open(with.clock, {.url = address->url,
+                                              .key = address->key,
+                                              .timeout = options.timeout,
+                                              .ca_file = address->ca_file});
   if (!broker) {
     console.fail(broker.error(), options.server.empty()
                                      ? "The address comes from the variable MILLRACE_URL."
@@ -123,7 +132,11 @@ Exit Session::fail(const Error& as_sent) {
   error.message = in_words_of_flags(std::move(error.message));
   const int status = broker_->last_status();
   if (error.code == ErrorCode::unavailable && status == 0) {
-    console_.fail(error, unreachable_advice());
+    if (error.message.contains("cannot be trusted")) {
+      console_.fail(error);  // it was reached
+    } else {
+      console_.fail(error, unreachable_advice());
+    }
     return Exit::unreachable;
   }
   if (status == 401 || status == 403) {
@@ -156,8 +169,7 @@ Exit Session::fail(const Error& error, std::string_view queue) {
   }
   std::vector<std::string_view> names;
   for (const QueueView& each : *all) names.emplace_back(each.queue.settings.name);
-  console_.say(
-      fmt::format("The nearest is {}; `millrace queues` lists all.", nearest(queue, names)));
+  console_.say(all_or_nearest(queue, names, "millrace queues"));
   return Exit::missing;
 }
 
@@ -193,6 +205,13 @@ Exit tell_store_error(const Error& error, std::string_view instead, const Surrou
   if (error.code != ErrorCode::conflict || !address) return console.fail(error);
   return console.fail(error, fmt::format("If a server has it open, ask that server: millrace {}",
                                          fmt::format(fmt::runtime(instead), address->url)));
+}
+
+std::string all_or_nearest(std::string_view word, const std::vector<std::string_view>& names,
+                           std::string_view lists_all) {
+  const std::string_view meant = near_enough(word, names);
+  return meant.empty() ? fmt::format("`{}` lists all.", lists_all)
+                       : fmt::format("The nearest is {}; `{}` lists all.", meant, lists_all);
 }
 
 std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/client/http_broker.h"
 #include "broker/wait_for_answer.h"
@@ -22,9 +23,10 @@ struct ServerOptions {
   std::string key_file = {};  // empty: MILLRACE_KEY
   bool json = false;
   Duration timeout = std::chrono::seconds(30);  // of every call
+  std::string ca_file = {};                     // empty: MILLRACE_CA_FILE, then SSL_CERT_FILE
 };
 
-// --server and --key-file.
+// --server, --key-file and --ca-file.
 void takes_server(Command& command, ServerOptions& options);
 // These and --json.
 void takes_session(Command& command, ServerOptions& options);
@@ -33,6 +35,7 @@ struct ServerAddress {
   std::string url = {};
   std::string key = {};         // empty: none
   std::string key_origin = {};  // for people: MILLRACE_KEY, or the file
+  std::string ca_file = {};     // empty: the system's authorities
 };
 Result<ServerAddress> address_of(const ServerOptions& options, const Surroundings& with);
 
@@ -109,6 +112,10 @@ std::string in_words_of_flags(std::string message);
 // the message says what it `would` do ("this would cancel 3 tasks"). Nothing: go on.
 std::optional<Exit> unless_agreed(const Surroundings& with, Console& console,
                                   std::string_view question, std::string_view would);
+
+// "The nearest is emails; `millrace queues` lists all.", without the first part if none is near.
+std::string all_or_nearest(std::string_view word, const std::vector<std::string_view>& names,
+                           std::string_view lists_all);
 
 // An error in the arguments, whatever the server says.
 Exit misused(const Error& error, Console& console, std::string_view command);

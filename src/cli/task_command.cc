@@ -25,6 +25,7 @@ struct Options {
   std::optional<std::string> priority = std::nullopt;
   std::optional<std::string> at = std::nullopt;
   std::optional<std::string> delay = std::nullopt;
+  bool yes = false;
 };
 
 Result<std::vector<TaskRef>> refs_of(const std::vector<std::string>& texts) {
@@ -192,6 +193,18 @@ Exit release(const Options& options, Session& session) {
 }
 
 Exit remove(const Options& options, Session& session) {
+  if (const auto refs = refs_of(options.ids); !refs) {
+    return misused(refs.error(), session.console(), "task remove");
+  }
+  const std::string tasks = options.ids.size() == 1 ? "the task " + options.ids.front()
+                                                    : counted(options.ids.size(), "task", "tasks");
+  if (!options.yes) {
+    if (const auto exit = unless_agreed(session.with(), session.console(),
+                                        fmt::format("Remove {} permanently?", tasks),
+                                        fmt::format("this removes {} permanently", tasks))) {
+      return *exit;
+    }
+  }
   return change_each(options, session, "removed", [&](TaskId id) {
     return session.ask<States>(&HttpBroker::remove, std::vector<TaskId>{id});
   });
@@ -276,7 +289,8 @@ void add_task(Command& millrace) {
       .value("--delay", options->delay, "DURATION", "Start it this much later than now")
       .example(fmt::format("millrace task change {} --priority 9 --delay 0s", an_id));
   add(task, options, "remove", "Remove a task that is not running, permanently", remove)
-      .example(fmt::format("millrace task remove {}", an_id));
+      .flag("-y,--yes", options->yes, "Do not ask")
+      .example(fmt::format("millrace task remove {} --yes", an_id));
 }
 
 }  // namespace millrace::cli

@@ -1,4 +1,4 @@
-// `millrace work QUEUE -- command`: runs a command for every task of a queue.
+// `millrace work QUEUE... -- command`: runs a command for every task of some queues.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -11,7 +11,7 @@ namespace millrace::cli {
 namespace {
 
 struct Options {
-  std::string queue = {};
+  std::vector<std::string> queues = {};
   std::vector<std::string> command = {};
   ServerOptions server = {};
   std::string store = {};  // a database, instead of a server
@@ -22,6 +22,8 @@ struct Options {
   std::string memory = {};
   std::string directory = {};
   bool until_empty = false;
+  bool verbose = false;
+  bool quiet = false;
 };
 
 // The same keys and checks as in a settings file.
@@ -32,14 +34,14 @@ Result<void> set(std::vector<config::HandlerSettings>& handlers, const std::stri
   return config::read_handler(handlers, value, "the command line");
 }
 
-Result<config::HandlerSettings> handler_of(const Options& options) {
+Result<void> add_handler(const Options& options, const std::string& queue,
+                         std::vector<config::HandlerSettings>& handlers) {
   using config::TomlKind;
-  std::vector<config::HandlerSettings> handlers;
-  Result<void> good = set(handlers, options.queue, "exec",
+  Result<void> good = set(handlers, queue, "exec",
                           {.kind = TomlKind::list, .text = "a list", .list = options.command});
   const auto text = [&](const char* name, const std::string& value) {
     if (good && !value.empty()) {
-      good = set(handlers, options.queue, name, {.kind = TomlKind::text, .text = value});
+      good = set(handlers, queue, name, {.kind = TomlKind::text, .text = value});
     }
   };
   text("timeout", options.timeout);
@@ -47,11 +49,21 @@ Result<config::HandlerSettings> handler_of(const Options& options) {
   text("memory", options.memory);
   text("directory", options.directory);
   if (good) {
-    good = set(handlers, options.queue, "concurrency",
+    good = set(handlers, queue, "concurrency",
                {.kind = TomlKind::integer, .text = options.concurrency});
   }
-  if (!good) return std::unexpected(std::move(good.error()));
-  return std::move(handlers.front());
+  return good;
+}
+
+// One per queue, all with the same command.
+Result<std::vector<config::HandlerSettings>> handlers_of(const Options& options) {
+  std::vector<config::HandlerSettings> handlers;
+  for (const std::string& queue : options.queues) {
+    if (auto good = add_handler(options, queue, handlers); !good) {
+      return std::unexpected(std::move(good.error()));
+    }
+  }
+  return handlers;
 }
 
 // Where to take tasks: from the server, or from the database itself.
@@ -80,12 +92,15 @@ Exit work(const Options& options, Surroundings& with, Console& console) {
   WorkerProgram program{.server = std::move(address->url),
                         .on_store = !options.store.empty(),
                         .key = std::move(address->key),
+                        .ca_file = std::move(address->ca_file),
                         .name = options.name,
                         .version = with.version,
-                        .until_empty = options.until_empty};
-  auto handler = handler_of(options);
-  if (!handler) return misused(handler.error(), console, "work");
-  program.handlers.push_back(std::move(*handler));
+                        .until_empty = options.until_empty,
+                        .verbose = options.verbose || (with.terminal && !options.quiet)};
+  auto handlers = handlers_of(options);
+  if (!handlers) return misused(handlers.error(), console, "work");
+  program.handlers = std::move(*handlers);
+  program.processors = program.handlers.front().concurrency;
   return with.host.work(program);
 }
 
@@ -93,13 +108,13 @@ Exit work(const Options& options, Surroundings& with, Console& console) {
 
 void add_work(Command& millrace) {
   auto options = std::make_shared<Options>();
-  auto& command = millrace.add("work", "Run a command for every task of a queue");
-  command.word("QUEUE", options->queue, "The queue whose tasks to work")
-      .words("COMMAND", options->command, "The command and its arguments, after --");
+  auto& command = millrace.add("work", "Run a command for every task of a queue, or of several");
+  command.words("QUEUE", options->queues, "The queues whose tasks to work")
+      .words_after_dashes("COMMAND", options->command, "The command and its arguments, after --");
   takes_server(command, options->server);
   command
       .value("-j,--concurrency", options->concurrency, "N",
-             "Commands that run at the same time [1]")
+             "Commands that run at the same time, over all queues [1]")
       .value("--timeout", options->timeout, "DURATION",
              "The timeout of tasks whose task and queue set none")
       .value("--grace", options->grace, "DURATION", "From SIGTERM to SIGKILL [5s]")
@@ -108,7 +123,11 @@ void add_work(Command& millrace) {
       .value("--store", options->store, "URL",
              "Work on a database without a server in between: postgres://...")
       .value("--name", options->name, "TEXT", "The name of this worker (else host and process)")
-      .flag("--until-empty", options->until_empty, "Exit when the queue is empty")
+      .flag("--until-empty", options->until_empty, "Exit when the queues are empty")
+      .flag("-v,--verbose", options->verbose,
+            "Print a line per task, and what the command writes to standard error, also if "
+            "standard error is no terminal")
+      .flag("-q,--quiet", options->quiet, "Do not print these on a terminal either")
       .explain(
           "The command gets the task's payload on its standard input. What it prints is the "
           "result.\n"
@@ -126,6 +145,7 @@ void add_work(Command& millrace) {
           "the rest.")
       .example("millrace work thumbnails -- python3 thumbnail.py")
       .example("millrace work -j 4 --timeout 30s emails -- ./send-mail")
+      .example("millrace work emails reports -- ./send", "two queues, in turn")
       .example("millrace work --store postgres://millrace@db.example.org/app emails -- ./send-mail")
       .example("millrace work --until-empty import -- sh -c 'jq .url | xargs curl -fsS'")
       .does([options](Surroundings& with, Console& console) {

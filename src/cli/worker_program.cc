@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "broker/wait_for_answer.h"
+#include "cli/handler_check.h"
+#include "cli/work_report.h"
 #include "core/store_url.h"
 #include "outgoing/http_client.h"
 #include "process/supervisor.h"
@@ -33,45 +34,68 @@ std::string default_name() {
   return fmt::format("{}-{}", host.data(), getpid());
 }
 
-// Checks before the first task what would make every task fail.
-Result<void> check_directory(const config::HandlerSettings& settings) {
-  std::error_code error;
-  if (settings.directory.empty() || std::filesystem::is_directory(settings.directory, error)) {
-    return {};
-  }
-  return fail(ErrorCode::invalid, fmt::format("{}: there is no directory {} to run commands in",
-                                              settings.queue, settings.directory));
-}
-
 // The HTTP clients of the handlers, one per endpoint.
 using Clients = std::vector<std::unique_ptr<outgoing::HttpClient>>;
 
 Result<worker::QueueHandlers> handlers_of(const config::HandlerSettings& settings, Clock& clock,
-                                          const std::string& version, Clients& clients) {
+                                          const WorkerProgram& program, Clients& clients,
+                                          WorkReport* report) {
   worker::QueueHandlers queue{.queue = settings.queue,
                               .concurrency = settings.concurrency,
                               .prefetch = 0,
                               .timeout = settings.timeout,
                               .grace = settings.grace + time_to_kill};
-  if (auto good = check_directory(settings); !good) {
+  if (auto good = check_handler(settings); !good) {
     return std::unexpected(std::move(good.error()));
   }
   if (settings.http.empty()) {
-    queue.any = worker::run_commands(clock, {.argv = settings.exec,
-                                             .directory = settings.directory,
-                                             .memory = settings.memory ? settings.memory->bytes : 0,
-                                             .grace = settings.grace});
+    worker::ExecOptions command{.argv = settings.exec,
+                                .directory = settings.directory,
+                                .memory = settings.memory ? settings.memory->bytes : 0,
+                                .grace = settings.grace};
+    if (report != nullptr) {
+      command.echo = [report](const Lease& task, std::string_view line) {
+        report->echo(task, line);
+      };
+    }
+    queue.any = worker::run_commands(clock, std::move(command));
+    if (report != nullptr) report->watch(queue);
     return queue;
   }
   auto guard = worker::parse_guard(settings.allow_private);
-  if (!guard) {
-    return fail(ErrorCode::invalid, fmt::format("{}: handlers.{}.allow_private: {}", settings.where,
-                                                settings.queue, guard.error().message));
-  }
+  if (!guard) return std::unexpected(std::move(guard.error()));
+  auto files = read_files(settings);
+  if (!files) return std::unexpected(std::move(files.error()));
   clients.push_back(std::make_unique<outgoing::HttpClient>(outgoing::HttpClientOptions{
-      .guard = std::move(*guard), .user_agent = fmt::format("millrace/{}", version)}));
-  queue.any = worker::call_endpoint(*clients.back(), {.url = settings.http});
+      .guard = std::move(*guard), .user_agent = fmt::format("millrace/{}", program.version)}));
+  if (files->secrets.empty()) files->secrets = program.secrets;
+  queue.any = worker::call_endpoint(*clients.back(), {.url = settings.http,
+                                                      .headers = std::move(files->headers),
+                                                      .secrets = std::move(files->secrets)});
   return queue;
+}
+
+// A handler that cannot work does not keep the others from working.
+std::vector<worker::QueueHandlers> all_handlers(const WorkerProgram& program, Clock& clock,
+                                                Clients& clients, WorkReport* report,
+                                                const Log& log) {
+  std::vector<worker::QueueHandlers> queues;
+  for (const auto& each : program.handlers) {
+    if (auto queue = handlers_of(each, clock, program, clients, report)) {
+      queues.push_back(std::move(*queue));
+    } else {
+      log(LogLevel::error, fmt::format("the queue is not worked: {}", queue.error().message),
+          {{"queue", each.queue}, {"setting", each.where}});
+    }
+  }
+  return queues;
+}
+
+std::uint32_t at_once(const WorkerProgram& program) {
+  if (program.processors != 0) return program.processors;
+  std::uint32_t sum = 0;
+  for (const auto& each : program.handlers) sum += each.concurrency;
+  return sum;
 }
 
 // Checks that the server answers and accepts the key. A server that is away may come back.
@@ -119,21 +143,21 @@ Exit run_worker(const WorkerProgram& program, Broker& broker, Clock& clock, Sign
     return Exit::failed;
   }
   Clients clients;
-  std::vector<worker::QueueHandlers> queues;
-  for (const auto& each : program.handlers) {
-    auto queue = handlers_of(each, clock, program.version, clients);
-    if (!queue) {
-      log(LogLevel::error, queue.error().message);
-      return Exit::usage;
-    }
-    queues.push_back(std::move(*queue));
-  }
-  worker::Worker worker(clock, broker, {.name = name, .requests = 2, .polls = 8, .log = log},
+  std::optional<WorkReport> report;
+  if (program.verbose && program.say) report.emplace(clock, program.say, at_once(program) > 1);
+  std::vector<worker::QueueHandlers> queues =
+      all_handlers(program, clock, clients, report ? &*report : nullptr, log);
+  if (queues.empty()) return Exit::usage;
+  const auto queue_count = static_cast<std::int64_t>(queues.size());
+  worker::Worker worker(clock, broker,
+                        {.name = name,
+                         .processors = program.processors,
+                         .requests = 2,
+                         .polls = 8,
+                         .log = log,
+                         .log_failures = !report},
                         std::move(queues));
-  log(LogLevel::info, "working",
-      {{"server", server},
-       {"worker", name},
-       {"queues", static_cast<std::int64_t>(program.handlers.size())}});
+  log(LogLevel::info, "working", {{"server", server}, {"worker", name}, {"queues", queue_count}});
   worker.start();
   std::uint64_t handled = 0;
   auto last_busy = clock.steady();

@@ -7,7 +7,6 @@
 #include "cli/ages.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "core/nearest.h"
 #include "core/quote.h"
 #include "core/uuid.h"
 
@@ -57,9 +56,8 @@ Exit missing(const std::string& name, const Workers& workers, Session& session) 
   for (const WorkerView& each : workers) names.emplace_back(each.name);
   return session.fail_missing(
       {ErrorCode::not_found, fmt::format("no worker is called {}", in_quotes(name))},
-      names.empty()
-          ? "No worker has asked this server for tasks."
-          : fmt::format("The nearest is {}; `millrace workers` lists all.", nearest(name, names)));
+      names.empty() ? "No worker has asked this server for tasks."
+                    : all_or_nearest(name, names, "millrace workers"));
 }
 
 Exit show(const WorkerView& worker, Session& session) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view prefix = "MILLRACE_";
 
-// Other variables with the same meaning: of the Claude proxy, and of the commands of the console.
+// Other variables with the same meaning: of other programs, and of the commands of the console.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_names = {
     {{"NUM_WORKERS", "processes"}, {"MILLRACE_URL", "server"}, {"MILLRACE_KEY", "server_key"}}};
 
@@ -135,8 +135,9 @@ class Reader {
   }
 
   static std::string unknown(std::string_view key) {
-    return fmt::format("there is no setting {}; the nearest is {}. `millrace config` lists all",
-                       in_quotes(key), nearest(key, known_keys()));
+    const std::string_view meant = near_enough(key, known_keys());
+    return fmt::format("there is no setting {}{}. `millrace config` lists all", in_quotes(key),
+                       meant.empty() ? "" : fmt::format("; the nearest is {}", meant));
   }
 
   void problem(std::string text) { config_.problems.push_back(std::move(text)); }

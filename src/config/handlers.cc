@@ -109,18 +109,70 @@ Result<void> read_allow_private(HandlerSettings& to, const TomlValue& value) {
   return {};
 }
 
+Result<void> read_secret_file(HandlerSettings& to, const TomlValue& value) {
+  if (value.kind != TomlKind::text || value.text.empty()) {
+    return bad(value, R"(a file: secret_file = "/etc/millrace/emails.secret")");
+  }
+  to.secret_file = value.text;
+  return {};
+}
+
+Result<void> read_headers(HandlerSettings&, const TomlValue& value) {
+  return bad(value, R"(a table: headers = { Authorization = "@/etc/millrace/emails.token" })");
+}
+
+// Headers that Millrace sets itself.
+bool is_own(std::string name) {
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
+  constexpr auto own = std::to_array<std::string_view>({"content-type", "content-length",
+                                                        "transfer-encoding", "host", "connection",
+                                                        "expect", "x-client-id", "x-request-id"});
+  return std::ranges::find(own, name) != own.end() || name.starts_with("x-task-") ||
+         name.starts_with("webhook-") || name.starts_with("millrace-");
+}
+
+// One of [handlers.QUEUE.headers]. The message does not show its value, which may be a secret.
+Result<void> read_header(HandlerSettings& to, const std::string& name, const TomlValue& value) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const bool good_name = !name.empty() && std::ranges::all_of(name, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           marks.contains(c);
+  });
+  if (!good_name || is_own(name)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} is not a header that may be set here; Millrace sets Content-Type, "
+                            "X-Task-…, webhook-… and the like itself",
+                            in_quotes(name)));
+  }
+  const bool good_value =
+      value.kind == TomlKind::text && !value.text.empty() && value.text != "@" &&
+      std::ranges::all_of(value.text, [](char c) { return c >= ' ' && c < 0x7F; });
+  if (!good_value) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} must be a text of printable ASCII, or \"@FILE\" for the first line "
+                            "of a file",
+                            value.key));
+  }
+  to.headers.emplace_back(name, value.text);
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*read)(HandlerSettings&, const TomlValue&);
 };
-constexpr std::array<Key, 8> keys = {{{"exec", read_exec},
-                                      {"http", read_http},
-                                      {"concurrency", read_concurrency},
-                                      {"timeout", read_timeout},
-                                      {"grace", read_grace},
-                                      {"memory", read_memory},
-                                      {"directory", read_directory},
-                                      {"allow_private", read_allow_private}}};
+constexpr std::array<Key, 10> keys = {{{"exec", read_exec},
+                                       {"http", read_http},
+                                       {"concurrency", read_concurrency},
+                                       {"timeout", read_timeout},
+                                       {"grace", read_grace},
+                                       {"memory", read_memory},
+                                       {"directory", read_directory},
+                                       {"allow_private", read_allow_private},
+                                       {"secret_file", read_secret_file},
+                                       {"headers", read_headers}}};
 
 HandlerSettings& handler_of(std::vector<HandlerSettings>& handlers, const std::string& queue,
                             const std::string& where) {
@@ -147,21 +199,24 @@ bool is_about_handlers(const TomlValue& value) {
 
 Result<void> read_handler(std::vector<HandlerSettings>& handlers, const TomlValue& value,
                           const std::string& where) {
-  if (value.path.size() != 3) {
+  const bool header = value.path.size() == 4 && value.path[2] == "headers";
+  if (value.path.size() != 3 && !header) {
     return fail(ErrorCode::invalid,
                 fmt::format("{} is not a handler; write [handlers.QUEUE] and below it exec or http",
                             in_quotes(value.key)));
   }
   const std::string& queue = value.path[1];
   if (auto good = validate_name("queue", queue, false); !good) return good;
+  if (header) return read_header(handler_of(handlers, queue, where), value.path[3], value);
   const auto key = std::ranges::find(keys, value.path[2], &Key::name);
   if (key == keys.end()) {
     std::vector<std::string_view> names;
     for (const Key& each : keys) names.push_back(each.name);
-    return fail(ErrorCode::invalid,
-                fmt::format("a handler has no {}; the nearest is {}. There are {}",
-                            in_quotes(value.path[2]), nearest(value.path[2], names),
-                            fmt::join(names, ", ")));
+    const std::string_view meant = near_enough(value.path[2], names);
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("a handler has no {}{}{}. There are {}", in_quotes(value.path[2]),
+                    meant.empty() ? "" : "; the nearest is ", meant, fmt::join(names, ", ")));
   }
   return key->read(handler_of(handlers, queue, where), value);
 }
@@ -174,6 +229,9 @@ std::vector<std::string> problems_of(const std::vector<HandlerSettings>& handler
           fmt::format("{}: handlers.{} must have either exec or http", each.where, each.queue));
     } else if (each.exec.empty() && (each.memory || !each.directory.empty())) {
       problems.push_back(fmt::format("{}: handlers.{}: memory and directory are for exec only",
+                                     each.where, each.queue));
+    } else if (each.http.empty() && (!each.secret_file.empty() || !each.headers.empty())) {
+      problems.push_back(fmt::format("{}: handlers.{}: secret_file and headers are for http only",
                                      each.where, each.queue));
     }
   }
@@ -197,6 +255,16 @@ std::string as_toml(const HandlerSettings& handler) {
   if (handler.memory) text += fmt::format("memory = \"{}\"\n", to_text(*handler.memory));
   if (!handler.directory.empty()) {
     text += fmt::format("directory = {}\n", quoted(handler.directory));
+  }
+  if (!handler.secret_file.empty()) {
+    text += fmt::format("secret_file = {}\n", quoted(handler.secret_file));
+  }
+  if (handler.headers.empty()) return text;
+  text += fmt::format("[handlers.{}.headers]\n", quoted(handler.queue));
+  for (const auto& [name, value] : handler.headers) {
+    // A value that is not in a file may be a secret.
+    text += value.starts_with('@') ? fmt::format("{} = {}\n", quoted(name), quoted(value))
+                                   : fmt::format("# {} = ...\n", quoted(name));
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/size.h"
@@ -30,6 +31,11 @@ struct HandlerSettings {
   std::string directory = {};                 // to run a command in
   // Private addresses that an endpoint may have: "false", "true", or ranges separated by commas.
   std::string allow_private = "false";
+  // A file with secrets that sign the requests to an endpoint, one per line; empty: those of
+  // webhooks do.
+  std::string secret_file = {};
+  // Headers of these requests; a value @FILE is the first line of that file.
+  std::vector<std::pair<std::string, std::string>> headers = {};
   std::string where = {};  // millrace.toml:3
 
   friend bool operator==(const HandlerSettings&, const HandlerSettings&) = default;

@@ -1,5 +1,6 @@
 #include "config/handlers.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "config/config.h"
@@ -10,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 Config with(std::string text) {
@@ -93,6 +95,30 @@ TEST(Handlers, that_make_no_sense_are_told_with_line_and_remedy) {
               HasSubstr("a handler has no \"exce\"; the nearest is exec"));
   EXPECT_THAT(problem_with("[handlers]\nexec = [\"x\"]\n"), HasSubstr("write [handlers.QUEUE]"));
   EXPECT_THAT(problem_with("[handlers.\"$webhooks\"]\nexec = [\"x\"]\n"), HasSubstr("$"));
+}
+
+TEST(Handlers, headers_are_a_table_and_none_of_our_own) {
+  const Config config = with(
+      "[handlers.a]\nhttp = \"https://x\"\nsecret_file = \"/s\"\n"
+      "[handlers.a.headers]\nAuthorization = \"@/t\"\nX-Team = \"mail\"\n");
+  ASSERT_THAT(config.problems, IsEmpty());
+  ASSERT_EQ(config.handlers.size(), 1U);
+  EXPECT_EQ(config.handlers[0].secret_file, "/s");
+  EXPECT_EQ(config.handlers[0].headers.size(), 2U);
+  const std::string text = as_toml(config.handlers[0]);
+  EXPECT_THAT(text, HasSubstr("\"Authorization\" = \"@/t\""));
+  EXPECT_THAT(text, Not(HasSubstr("mail"))) << "it may be a secret";
+  for (const char* name : {"Content-Type", "X-Task-ID", "webhook-signature", "Host", "\"a b\""}) {
+    EXPECT_THAT(problem_with(fmt::format(
+                    "[handlers.a]\nhttp = \"http://x\"\nheaders = {{ {} = \"1\" }}\n", name)),
+                HasSubstr("is not a header that may be set here"));
+  }
+  EXPECT_THAT(problem_with("[handlers.a]\nhttp = \"http://x\"\nheaders = { A = 1 }\n"),
+              HasSubstr("printable ASCII"));
+  EXPECT_THAT(problem_with("[handlers.a]\nhttp = \"http://x\"\nheaders = \"A: 1\"\n"),
+              HasSubstr("a table"));
+  EXPECT_THAT(problem_with("[handlers.a]\nexec = [\"x\"]\nsecret_file = \"/s\"\n"),
+              HasSubstr("secret_file and headers are for http only"));
 }
 
 TEST(Handlers, need_one_way_to_work_and_not_two) {

@@ -33,6 +33,7 @@ struct Settings {
   std::uint32_t processes = 0;
   std::string server = {};
   std::string server_key = {};
+  std::string ca_file = {};
   std::string admin_key = {};
   std::string tls_certificate = {};
   std::string tls_key = {};

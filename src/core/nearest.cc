@@ -4,6 +4,11 @@
 #include <vector>
 
 namespace millrace {
+namespace {
+
+constexpr std::size_t long_enough = 100;  // more of a word is not compared
+
+}  // namespace
 
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -24,11 +29,16 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> names) {
-  constexpr std::size_t long_enough = 100;
   if (names.empty()) return {};
   return *std::ranges::min_element(names, {}, [&](std::string_view name) {
     return distance(word.substr(0, long_enough), name);
   });
+}
+
+std::string_view near_enough(std::string_view word, std::span<const std::string_view> names) {
+  const std::string_view name = nearest(word, names);
+  const std::size_t off = distance(word.substr(0, long_enough), name);
+  return off == 1 || off * 3 <= name.size() ? name : std::string_view();
 }
 
 }  // namespace millrace

@@ -14,4 +14,8 @@ std::size_t distance(std::string_view a, std::string_view b);
 // compared, so the cost is bounded.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> names);
 
+// The nearest name, if it is near enough to be what was meant: one letter off, or at most a third
+// of its letters. Empty: none is.
+std::string_view near_enough(std::string_view word, std::span<const std::string_view> names);
+
 }  // namespace millrace

@@ -26,6 +26,17 @@ TEST(Nearest, the_first_of_the_nearest) {
   EXPECT_EQ(nearest("x", {}), "");
 }
 
+TEST(Nearest, what_is_far_from_every_name_is_not_suggested) {
+  const std::vector<std::string_view> names = {"put", "move", "retry", "export"};
+  EXPECT_EQ(near_enough("exprot", names), "export");
+  EXPECT_EQ(near_enough("mvoe", names), "move");
+  EXPECT_EQ(near_enough("pu", names), "put");
+  EXPECT_EQ(near_enough("list", names), "");
+  EXPECT_EQ(near_enough("groups", names), "");
+  EXPECT_EQ(near_enough("", names), "");
+  EXPECT_EQ(near_enough("x", {}), "");
+}
+
 TEST(Nearest, of_a_very_long_word_only_the_beginning_counts) {
   const std::vector<std::string_view> names = {"a", "b"};
   EXPECT_EQ(nearest(std::string(10'000'000, 'b'), names), "b");

@@ -110,19 +110,19 @@ Result<void> read_options(StoreUrl& url, std::string_view options) {
   return {};
 }
 
+constexpr std::string_view kinds_of_stores =
+    "journal:DIR, memory:?snapshot=FILE and postgres://USER@HOST/DATABASE";
+
 std::unexpected<Error> no_such_scheme(std::string_view scheme, std::string_view text) {
   constexpr auto planned =
       std::to_array<std::string_view>({"redis", "tarantool", "sqs", "http", "https"});
   if (std::ranges::find(planned, scheme) != planned.end()) {
-    return bad(
-        fmt::format("{}: stores are not part of this Millrace yet; there are journal:DIR, "
-                    "memory:?snapshot=FILE and postgres://USER@HOST/DATABASE",
-                    scheme));
+    return bad(fmt::format("{}: stores are not part of this Millrace yet; there are {}", scheme,
+                           kinds_of_stores));
   }
-  return bad(
-      fmt::format("{}: is not a kind of store; there are journal:DIR, memory:?snapshot=FILE and "
-                  "postgres://USER@HOST/DATABASE. A directory of that name is written ./{}",
-                  scheme, without_password(text)));
+  return bad(fmt::format(
+      "{}: is not a kind of store; there are {}. A directory of that name is written ./{}", scheme,
+      kinds_of_stores, without_password(text)));
 }
 
 // ---- PostgreSQL --------------------------------------------------------------------------------
@@ -241,6 +241,10 @@ Result<StoreUrl> parse_store_url(std::string_view text) {
   const std::string_view scheme = scheme_of(text);
   if (scheme.empty()) {
     // host:7070 is what people write for a server; a directory of that name would surprise them.
+    if (const std::size_t end = text.find("://"); end != npos && !text.starts_with('.')) {
+      return bad(fmt::format("{}:// is not a kind of store; there are {}", text.substr(0, end),
+                             kinds_of_stores));
+    }
     if (text.contains(':') && !text.starts_with('.') && !text.starts_with('/')) {
       const std::string shown = without_password(text);
       return bad(

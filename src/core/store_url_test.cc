@@ -149,6 +149,8 @@ TEST(StoreUrl, of_a_database_that_makes_no_sense_is_refused_without_its_password
   EXPECT_THAT(error("postgres:app"), HasSubstr("postgres://millrace@localhost/app"));
   EXPECT_THAT(error("postgress://u:hunter2@h/d"),
               AllOf(HasSubstr("postgress: is not a kind of store"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(parse_store_url("s3://bucket").error().message,
+              AllOf(HasSubstr("s3:// is not a kind of store"), Not(HasSubstr("http://s3"))));
   EXPECT_THAT(error("postgre-sql://u:hunter2@h/d"), Not(HasSubstr("hunter2")));
 }
 

@@ -330,8 +330,11 @@ Result<HttpReply> CurlRequest::reply(CURLcode code) {
             place_of(request_.url), not_allowed_));
   }
   if (code != CURLE_OK && !reply_.clipped) {
-    return std::unexpected(
-        error_of({.curl = curl_, .code = code, .words = words_.data(), .request = request_}));
+    return std::unexpected(error_of({.curl = curl_,
+                                     .code = code,
+                                     .words = words_.data(),
+                                     .request = request_,
+                                     .unknown_authority = options_.unknown_authority}));
   }
   long status = 0;
   curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);

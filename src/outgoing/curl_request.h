@@ -77,6 +77,7 @@ struct Failure {
   CURLcode code = CURLE_OK;
   const char* words = "";  // libcurl's message
   const HttpRequest& request;
+  std::string_view unknown_authority = {};  // as in HttpClientOptions
 };
 Error error_of(const Failure& failure);
 

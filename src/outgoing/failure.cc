@@ -65,6 +65,14 @@ std::string words_of(const Failure& of) {
   return *of.words != '\0' ? of.words : curl_easy_strerror(of.code);
 }
 
+// A wrong name or date is another matter than an authority that is not known.
+std::string untrusted(const Failure& of, const std::string& place) {
+  const std::string words = words_of(of);
+  const bool unknown = words.contains("self-signed") || words.contains("issuer certificate");
+  return fmt::format("{} cannot be trusted: {}{}", place, words,
+                     unknown ? of.unknown_authority : std::string_view());
+}
+
 }  // namespace
 
 std::string place_of(const std::string& url) {
@@ -105,7 +113,7 @@ Error error_of(const Failure& of) {
           fmt::format("the connection to {} was lost before its answer was complete ({})", place,
                       words_of(of)));
     case CURLE_PEER_FAILED_VERIFICATION:
-      return unavailable(fmt::format("{} cannot be trusted: {}", place, words_of(of)));
+      return unavailable(untrusted(of, place));
     case CURLE_SSL_CACERT_BADFILE:
       return {.code = ErrorCode::invalid,
               .message =

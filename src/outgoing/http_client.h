@@ -57,6 +57,8 @@ struct HttpClientOptions {
   std::size_t connections = 64;  // per host
   std::string user_agent = "millrace";
   std::string ca_file = {};  // empty: the system's
+  // Ends the message about a certificate whose authority is not known.
+  std::string unknown_authority = {};
 };
 
 // `unavailable`: no answer came, and it is not known what the other side did (the message says

@@ -311,14 +311,20 @@ TEST(HttpFailure, certificates_are_looked_at) {
   EXPECT_EQ(unknown.code, ErrorCode::unavailable);
   EXPECT_THAT(unknown.message, AllOf(HasSubstr("cannot be trusted"), HasSubstr("self-signed")));
 
-  HttpClient trusting({.ca_file = files.certificate_file});
+  HttpClient helpful({.unknown_authority = "; name its authority"});
+  EXPECT_THAT(error_of(helpful.send({.url = peer.url()})).message,
+              HasSubstr("; name its authority"));
+
+  HttpClient trusting(
+      {.ca_file = files.certificate_file, .unknown_authority = "; name its authority"});
   auto reply = trusting.send({.url = peer.url()});
   ASSERT_TRUE(reply.has_value()) << reply.error().message;
   EXPECT_EQ(reply->body, "ok");
   const Error other_name =
       error_of(trusting.send({.url = fmt::format("https://localhost:{}/", peer.port())}));
   EXPECT_EQ(other_name.code, ErrorCode::unavailable);
-  EXPECT_THAT(other_name.message, HasSubstr("cannot be trusted"));
+  EXPECT_THAT(other_name.message,
+              AllOf(HasSubstr("cannot be trusted"), Not(HasSubstr("; name its authority"))));
 
   HttpClient lost({.ca_file = directory / "not-there.pem"});
   EXPECT_EQ(error_of(lost.send({.url = peer.url()})).code, ErrorCode::invalid);

@@ -30,15 +30,12 @@ std::size_t find(std::span<const Field> fields, std::string_view key, std::size_
 }
 
 void refuse_unknown(Reader& in, const Place& at, std::span<const Field> fields) {
-  constexpr std::size_t long_enough = 100;
   std::vector<std::string_view> known;
   for (const Field& field : fields) known.push_back(field.name);
   if (known.empty()) {
     return in.refuse(fmt::format("{} is not known; no field is allowed here", words(at)));
   }
-  const std::string_view meant = nearest(at.key, known);
-  const std::size_t off = distance(at.key.substr(0, long_enough), meant);
-  if (off == 1 || off * 3 <= meant.size()) {
+  if (const std::string_view meant = near_enough(at.key, known); !meant.empty()) {
     return in.refuse(fmt::format("{} is not known; did you mean {}?", words(at), meant));
   }
   in.refuse(fmt::format("{} is not known; known here are {}", words(at), fmt::join(known, ", ")));

@@ -244,22 +244,6 @@ class Running {
   Moment ended_at_ = no_moment;
 };
 
-// Finds a program as execvp() would. Empty: not found.
-std::string find_program(const std::string& name, const std::vector<std::string>& environment) {
-  if (name.contains('/')) return name;
-  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
-  for (const std::string& each : environment) {
-    if (each.starts_with("PATH=")) path = std::string_view(each).substr(5);
-  }
-  while (!path.empty()) {
-    const std::size_t colon = std::min(path.find(':'), path.size());
-    const std::string file = fmt::format("{}/{}", path.substr(0, colon), name);
-    if (access(file.c_str(), X_OK) == 0) return file;
-    path.remove_prefix(std::min(colon + 1, path.size()));
-  }
-  return {};
-}
-
 bool is_wrong_forever(int code) {
   return code == 64 || code == 65 || code == 78;  // EX_USAGE, EX_DATAERR, EX_CONFIG
 }
@@ -286,6 +270,21 @@ std::string last_line(std::string_view errors) {
 }
 
 }  // namespace
+
+std::string find_program(const std::string& name, const std::vector<std::string>& environment) {
+  if (name.contains('/')) return name;
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  for (const std::string& each : environment) {
+    if (each.starts_with("PATH=")) path = std::string_view(each).substr(5);
+  }
+  while (!path.empty()) {
+    const std::size_t colon = std::min(path.find(':'), path.size());
+    const std::string file = fmt::format("{}/{}", path.substr(0, colon), name);
+    if (access(file.c_str(), X_OK) == 0) return file;
+    path.remove_prefix(std::min(colon + 1, path.size()));
+  }
+  return {};
+}
 
 ExecEnd run_command(Clock& clock, const ExecOptions& options, const ExecInput& input,
                     const std::stop_token& stop, const ExecEvents& events) {

@@ -30,6 +30,8 @@ struct ExecOptions {
   // From SIGTERM to SIGKILL. Shorter than the grace of the worker, which gives a handler up.
   Duration grace = std::chrono::seconds(3);
   std::size_t most_output = limits::max_result;
+  // Gets every line of standard error as well, on the thread of run_command(); may be empty.
+  std::function<void(const Lease& task, std::string_view line)> echo = {};
 };
 
 struct ExecInput {
@@ -63,6 +65,10 @@ struct ExecEnd {
 // grace, SIGKILL, as does every process of its group. What the command leaves behind is killed.
 ExecEnd run_command(Clock& clock, const ExecOptions& options, const ExecInput& input,
                     const std::stop_token& stop, const ExecEvents& events);
+
+// Finds a program as execvp() would, by the PATH of this environment; a name with a slash is a
+// path. Empty: not found.
+std::string find_program(const std::string& name, const std::vector<std::string>& environment);
 
 // 0 is done; 75 is retried; 64, 65, 78 and a missing command are final; every other code follows
 // the retry policy. Not for `stopped`.

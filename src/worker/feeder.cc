@@ -30,6 +30,8 @@ const Hook* hook_of(const QueueHandlers& how, TaskState state) {
     case TaskState::delayed:
     case TaskState::queued:
       return &how.on_requeued;
+    case TaskState::cancelled:
+      return &how.on_cancelled;
     default:
       return nullptr;
   }
@@ -175,7 +177,8 @@ void Worker::Parts::wait_for_news(Moment now) {
 }
 
 void Worker::Parts::call_hooks(const std::vector<StoredEnd>& stored) const {
-  const LogLevel failures = options.internal ? LogLevel::debug : LogLevel::info;
+  const bool quiet = options.internal || !options.log_failures;
+  const LogLevel failures = quiet ? LogLevel::debug : LogLevel::info;
   for (const auto& [run, state] : stored) {
     const QueueHandlers& how = core.queues()[run->queue_index].how;
     const TaskError* error = error_of(run->ending().outcome);

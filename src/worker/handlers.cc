@@ -129,7 +129,11 @@ HandlerFunction run_commands(Clock& clock, ExecOptions options) {
       const ExecInput input{
           .payload = task->task().payload,
           .environment = variables_of(task->task(), task->attempt(), task->deadline())};
-      const ExecEvents events{.log = [task](std::string line) { task->log(std::move(line)); },
+      const auto log = [task, &options](std::string line) {
+        if (options.echo) options.echo(task->task(), line);
+        task->log(std::move(line));
+      };
+      const ExecEvents events{.log = log,
                               .progress = [task](double percent) { task->progress(percent); }};
       ExecEnd end = run_command(clock, options, input, task->stop_token(), events);
       // If the command was stopped because its time was up, the worker ends the run.

@@ -42,6 +42,7 @@ struct QueueHandlers {
   Hook on_failed = {};
   Hook on_requeued = {};
   Hook on_dead = {};
+  Hook on_cancelled = {};
 };
 
 struct WorkerOptions {
@@ -63,6 +64,7 @@ struct WorkerOptions {
   // In step(), when a handler waits: lets virtual time pass, as ManualClock::advance does.
   std::function<void(Duration)> pass_time = {};
   Log log = {};
+  bool log_failures = true;  // of tasks; false: the hooks report them
 };
 
 // What happened on one queue since the start.

@@ -152,6 +152,23 @@ TEST_F(Guarded, keys_of_a_store_in_use_are_the_servers_business) {
                     HasSubstr("millrace keys create --name x --scope admin --server http://")));
 }
 
+TEST_F(Guarded, a_private_authority_is_trusted_where_it_is_named) {
+  make_certificate("private");
+  const std::string file = directory_ / "certificate.pem";
+  ServerProcess server(
+      {"--store", data_, "--tls-certificate", file, "--tls-key", directory_ / "key.pem"});
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
+  const Ran unknown = run_program({"queues", "--server", url});
+  EXPECT_EQ(unknown.exit, 6);
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("cannot be trusted"), HasSubstr("--ca-file")));
+  EXPECT_EQ(run_program({"put", "q", "1", "--server", url, "--ca-file", file}).exit, 0);
+  const Ran worked = run_program(
+      {"work", "--server", url, "--ca-file", file, "--until-empty", "-v", "q", "--", "cat"});
+  EXPECT_EQ(worked.exit, 0) << worked.err;
+  EXPECT_THAT(worked.err, HasSubstr("done "));
+}
+
 TEST_F(Guarded, https_with_a_certificate_that_is_read_again_on_a_signal) {
   make_certificate("first");
   const std::vector<std::string> tls = {"--store",           data_,

@@ -194,7 +194,8 @@ TEST(AppOverHttp, waits_for_a_server_that_is_not_there_yet) {
   std::promise<void> ran;
   std::promise<void> missed;
   std::atomic<bool> told = false;
-  App app("http://" + address, {.idle = 200ms,
+  App app("http://" + address, {.server_wait = 0ms,
+                                .idle = 200ms,
                                 .error_pause = 50ms,
                                 .longest_pause = 100ms,
                                 .log = [&](std::string_view line) {
@@ -212,6 +213,23 @@ TEST(AppOverHttp, waits_for_a_server_that_is_not_there_yet) {
   app.shutdown();
   runner.join();
   EXPECT_EQ(code, 0);
+}
+
+TEST(AppOverHttp, a_put_before_run_waits_for_the_server_as_well) {
+  const TemporaryDirectory directory;
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  std::promise<void> missed;
+  std::thread program([&] {
+    App app("http://" + address, {.log = [&](std::string_view line) {
+              if (line.find("waits_ms") != line.npos) missed.set_value();
+            }});
+    const auto emails = app.handle<Email>("emails", [](const Email&) {});
+    EXPECT_TRUE(emails.put({"ann", "hi"}));
+  });
+  missed.get_future().wait();
+  ServerProcess server({"--no-listen", "--store", directory / "data", "--listen", address});
+  EXPECT_TRUE(server.ready()) << server.said();
+  program.join();
 }
 
 }  // namespace

@@ -151,7 +151,8 @@ TEST_F(ConsoleTest, tasks_are_found_by_filter_and_changed_by_id) {
   EXPECT_THAT(out_of({"task", later}), HasSubstr("no need"));
   EXPECT_EQ(out_of({"task", "retry", later, "--json"}),
             "{\"id\":\"" + later + "\",\"state\":\"queued\"}");
-  EXPECT_EQ(out_of({"task", "remove", later}), later + "  removed");
+  EXPECT_THAT(run({"task", "remove", later}).err, HasSubstr("--yes"));
+  EXPECT_EQ(out_of({"task", "remove", later, "--yes"}), later + "  removed");
   EXPECT_EQ(run({"task", "show", later}).exit, 5);
 }
 
@@ -216,11 +217,22 @@ TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
   EXPECT_EQ(unasked.exit, 2) << "there is no terminal to ask at";
   EXPECT_THAT(unasked.err, AllOf(HasSubstr("this removes 1 task permanently"), HasSubstr("--yes")));
   EXPECT_EQ(run({"queues", "clear", "emails", "--yes"}).err, "removed 1 task\n");
-  EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 0);
+  EXPECT_EQ(run({"queues", "remove", "emails"}).exit, 2) << "there is no terminal to ask at";
+  EXPECT_EQ(run({"queues", "remove", "emails", "--yes"}).exit, 0);
   EXPECT_EQ(run({"queues", "show", "emails"}).exit, 5);
 }
 
 // ---- dead letters ------------------------------------------------------------------------------
+
+TEST_F(ConsoleTest, a_callback_that_needs_a_setting_is_put_and_told) {
+  for (const char* url :
+       {"http://127.0.0.1:9/x", "http://localhost", "https://[::1]/", "http://10.1.2.3"}) {
+    const Ran ran = run({"put", "q", "{}", "--callback", url});
+    EXPECT_EQ(ran.exit, 0) << url;
+    EXPECT_THAT(ran.err, HasSubstr("webhooks.allow_private")) << url;
+  }
+  EXPECT_EQ(run({"put", "q", "{}", "--callback", "https://example.org/hook"}).err, "");
+}
 
 TEST_F(ConsoleTest, dead_letters_are_listed_retried_and_removed) {
   const std::string one = out_of({"put", "q", "1", "--type", "a"});
@@ -228,12 +240,15 @@ TEST_F(ConsoleTest, dead_letters_are_listed_retried_and_removed) {
   work("q", {"sh", "-c", "exit 65"});
   EXPECT_THAT(out_of({"dead"}), AllOf(HasSubstr(one), HasSubstr(two), HasSubstr("failed")));
   EXPECT_THAT(out_of({"dead", "--type", "a"}), AllOf(HasSubstr(one), Not(HasSubstr(two))));
+  EXPECT_THAT(out_of({"dead", "groups"}), AllOf(HasSubstr("COUNT"), HasSubstr("exit_65")));
+  EXPECT_THAT(out_of({"dead", "groups", "--queue", "q", "--json"}), StartsWith(R"({"groups":[)"));
   EXPECT_EQ(run({"dead", "retry", "--queue", "q"}).exit, 2) << "not without --yes";
   EXPECT_EQ(run({"dead", "retry", one}).err, "queued again 1 dead letter\n");
   EXPECT_THAT(out_of({"tasks", "--state", "queued"}), HasSubstr(one));
   EXPECT_EQ(out_of({"dead", "remove", "--queue", "q", "--yes", "--json"}),
             R"({"done":1,"refused":0})");
   EXPECT_EQ(run({"dead"}).err, "no dead letters\n");
+  EXPECT_EQ(run({"dead", "groups"}).err, "no dead letters\n");
 }
 
 // ---- many at once ------------------------------------------------------------------------------
@@ -355,7 +370,8 @@ TEST_F(ConsoleTest, schedules_are_made_run_changed_and_removed) {
   EXPECT_THAT(out_of({"schedules"}), HasSubstr("paused"));
   EXPECT_THAT(run({"schedules", "next", "daily"}).err, HasSubstr("It is paused"));
   EXPECT_EQ(run({"schedules", "resume", "daily"}).exit, 0);
-  EXPECT_EQ(run({"schedules", "remove", "daily"}).exit, 0);
+  EXPECT_EQ(run({"schedules", "remove", "daily"}).exit, 2) << "there is no terminal to ask at";
+  EXPECT_EQ(run({"schedules", "remove", "daily", "--yes"}).exit, 0);
   EXPECT_THAT(run({"schedules"}).err, HasSubstr("There are no schedules"));
 }
 
@@ -396,6 +412,7 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"bulk", "show", "7"}, "UUID"},
       {{"events", "--count", "0"}, "allowed are 1 to"},
       {{"events", "--id", "7"}, "UUID"},
+      {{"events", "--event", "daed"}, "the nearest is dead"},
       {{"queues", "shwo"}, "the nearest is show"},
       {{"queues", "create", "q", "--rate", "fast"}, "100/1m"},
       {{"queues", "create", "q", "--keep-dead", "x"}, "forever"},
@@ -444,7 +461,7 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
       {{"task", "explain", an_id}, "millrace tasks"},
       {{"task", "log", an_id}, "millrace tasks"},
       {{"task", "result", "77"}, "millrace tasks"},
-      {{"task", "remove", an_id}, "millrace tasks"},
+      {{"task", "remove", an_id, "--yes"}, "millrace tasks"},
       {{"schedules", "show", "dialy"}, "The nearest is daily"},
       {{"schedules", "run", "dialy"}, "The nearest is daily"},
       {{"schedules", "change", "dialy", "--every", "2h"}, "The nearest is daily"},
@@ -460,7 +477,7 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
 }
 
 TEST(ConsoleAlone, no_server_is_6_and_says_how_to_start_one) {
-  const std::vector<std::vector<std::string>> all = {{"put", "q", "{}"},
+  const std::vector<std::vector<std::string>> all = {{"put", "q", "{}", "--retry-for", "0s"},
                                                      {"task", an_id},
                                                      {"tasks"},
                                                      {"queues"},

@@ -190,6 +190,22 @@ TEST_F(Waiting, goes_on_with_the_server_that_comes_back) {
   EXPECT_THAT(ran.out, EndsWith("done\n"));
 }
 
+TEST_F(Waiting, a_put_is_repeated_until_the_server_is_back) {
+  first_->signal(SIGTERM);
+  first_->exit();
+  const std::string line = std::string(MILLRACE_PROGRAM) +
+                           " put q '{}' --retry-for 50s --server http://" + listen_ + " 2>&1";
+  pipe_ = popen(line.c_str(), "r");
+  char told[256] = {};
+  ASSERT_NE(fgets(told, sizeof(told), pipe_), nullptr);
+  EXPECT_THAT(told, HasSubstr("trying again for 50s, with the same id"));
+  ServerProcess second({"--no-listen", "--store", directory_ / "data", "--listen", listen_});
+  ASSERT_TRUE(second.ready()) << second.said();
+  const Ran ran = ended();
+  EXPECT_EQ(ran.exit, 0) << ran.out;
+  EXPECT_EQ(ran.out.size(), 37U) << "only the id: " << ran.out;
+}
+
 TEST_F(Waiting, ends_with_6_and_says_how_to_wait_again) {
   const std::string id = put_and_wait("2s");
   first_->signal(SIGKILL);
@@ -224,9 +240,10 @@ TEST_F(OutputTest, interrupted_lines_say_how_many_went_in) {
 
 TEST_F(OutputTest, what_is_removed_is_told_as_json_too) {
   const std::string id = shell(millrace("put q '{}'")).out.substr(0, 36);
-  EXPECT_EQ(shell(millrace("task remove 1 --json")).out,
+  EXPECT_EQ(shell(millrace("task remove 1 --yes --json")).out,
             "{\"id\":\"" + id + "\",\"removed\":true}\n");
-  EXPECT_EQ(shell(millrace("queues remove q --json")).out, "{\"name\":\"q\",\"removed\":true}\n");
+  EXPECT_EQ(shell(millrace("queues remove q -y --json")).out,
+            "{\"name\":\"q\",\"removed\":true}\n");
   ASSERT_EQ(shell(millrace("queues create p")).exit, 0);
   for (const std::string& when :
        std::vector<std::string>{"--for 0s", "--until 2001-01-01T00:00:00Z"}) {

@@ -16,6 +16,7 @@
 
 #include "tests/e2e/program.h"
 #include "tests/e2e/server.h"
+#include "tests/support/http_peer.h"
 
 namespace millrace::test {
 namespace {
@@ -108,6 +109,23 @@ TEST_F(Workers, a_command_works_the_tasks_of_a_queue) {
   EXPECT_EQ(field(failed, "state"), "failed") << failed;
 }
 
+TEST_F(Workers, work_tells_of_every_task_of_its_queues) {
+  ServerProcess server(on_data());
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string good = put(server, "first", R"("a")");
+  const std::string bad = put(server, "second", R"("b")", R"(,"max_retries":0)");
+  const std::string script = "read line; echo got $line >&2; test $line != '\"b\"'";
+  const Ran told = run_program({"work", "--server", url(server), "--until-empty", "-v", "first",
+                                "second", "--", "sh", "-c", script});
+  EXPECT_EQ(told.exit, 0) << told.err;
+  EXPECT_THAT(told.err, AllOf(HasSubstr("got \"a\""), HasSubstr("done      first  " + good),
+                              HasSubstr("dead      second  " + bad)));
+  put(server, "first", R"("c")");
+  const Ran silent =
+      run_program({"work", "--server", url(server), "--until-empty", "first", "--", "cat"});
+  EXPECT_THAT(silent.err, Not(HasSubstr("done "))) << "standard error is no terminal";
+}
+
 TEST_F(Workers, a_command_that_takes_too_long_is_killed_with_its_children) {
   ServerProcess server(on_data());
   ASSERT_TRUE(server.ready()) << server.said();
@@ -126,6 +144,8 @@ TEST_F(Workers, a_command_that_takes_too_long_is_killed_with_its_children) {
 
 TEST_F(Workers, work_that_makes_no_sense_is_told) {
   EXPECT_EQ(run_program({"work", "emails"}).exit, 2);
+  EXPECT_THAT(run_program({"work", "emails", "sh", "-c", "exit 1"}).err,
+              HasSubstr("millrace work emails -- sh -c 'exit 1'"));
   EXPECT_THAT(run_program({"work", "--timeout", "soon", "emails", "--", "true"}).err,
               HasSubstr("a duration from 1ms to 24h"));
   EXPECT_THAT(run_program({"work", "--server", "localhost", "emails", "--", "true"}).err,
@@ -188,6 +208,50 @@ TEST_F(Workers, in_python_and_node_need_nothing_but_http) {
     EXPECT_EQ(field(ended(server, bad), "state"), "failed");
   }
   unsetenv("MILLRACE_URL");
+}
+
+TEST_F(Workers, a_handler_that_cannot_work_is_told_at_the_start) {
+  ServerProcess server(with_settings(
+      "[handlers.good]\nexec = [\"cat\"]\n[handlers.bad]\nexec = [\"cat\"]\n"
+      "directory = \"/no/such/directory\"\n[handlers.worse]\nexec = [\"no-such-program\"]\n"));
+  EXPECT_EQ(server.exit(), 2);
+  EXPECT_THAT(server.said(),
+              AllOf(HasSubstr("millrace.toml:4: handlers.bad: there is no directory"),
+                    HasSubstr("millrace.toml:7: handlers.worse: there is no program")));
+}
+
+TEST_F(Workers, a_handler_that_breaks_later_does_not_stop_the_others) {
+  const std::string folder = directory_ / "work";
+  std::filesystem::create_directory(folder);
+  ServerProcess server(
+      with_settings("processes = 1\n[handlers.good]\nexec = [\"cat\"]\n"
+                    "[handlers.bad]\nexec = [\"cat\"]\ndirectory = \"" +
+                    folder + "\"\n"));
+  ASSERT_TRUE(server.ready()) << server.said();
+  ASSERT_TRUE(server.says(" working ")) << server.said();
+  std::filesystem::remove(folder);
+  kill(started(server).front(), SIGKILL);
+  ASSERT_TRUE(server.says("the queue is not worked")) << server.said();
+  const std::string id = put(server, "good", R"({"n":1})");
+  EXPECT_THAT(ended(server, id), HasSubstr(R"("result":{"n":1})"));
+}
+
+TEST_F(Workers, an_endpoint_can_tell_who_calls_it) {
+  HttpPeer peer([](const PeerRequest&, PeerConnection& connection) { connection.answer("1"); });
+  write_file(directory_ / "secret", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n");
+  write_file(directory_ / "token", "Bearer hush\n");
+  ServerProcess server(with_settings(fmt::format(
+      "processes = 1\n[handlers.calls]\nhttp = \"{}\"\nallow_private = true\n"
+      "secret_file = \"{}\"\nheaders = {{ Authorization = \"@{}\", X-Team = \"mail\" }}\n",
+      peer.url("/work"), directory_ / "secret", directory_ / "token")));
+  ASSERT_TRUE(server.ready()) << server.said();
+  const std::string id = put(server, "calls", "{}");
+  ASSERT_EQ(field(ended(server, id), "state"), "completed") << server.said();
+  PeerRequest request = peer.requests().front();
+  EXPECT_EQ(request.headers["webhook-id"], id);
+  EXPECT_THAT(request.headers["webhook-signature"], HasSubstr("v1,"));
+  EXPECT_EQ(request.headers["authorization"], "Bearer hush");
+  EXPECT_EQ(request.headers["x-team"], "mail");
 }
 
 // ---- The server's own processes ----------------------------------------------------------------

@@ -12,6 +12,18 @@ endfunction()
 
 must(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
+foreach(file IN ITEMS lib/systemd/system/millrace.service share/bash-completion/completions/millrace
+        share/zsh/site-functions/_millrace share/fish/vendor_completions.d/millrace.fish
+        share/millrace/systemd/millrace.toml)
+  if(NOT EXISTS ${prefix}/${file})
+    message(FATAL_ERROR "${file} was not installed")
+  endif()
+endforeach()
+file(SIZE ${prefix}/share/bash-completion/completions/millrace size)
+if(size LESS 100)
+  message(FATAL_ERROR "the completion for bash is empty")
+endif()
+
 # Public headers and nothing else of ours.
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*)
 list(LENGTH headers count)

@@ -27,6 +27,12 @@ constexpr std::chrono::seconds longest_silence(30);
 // With less time left than this, a request is not repeated.
 constexpr std::chrono::milliseconds least_again(100);
 
+// Programs with an App have AppOptions::ca_file for it, commands a flag.
+constexpr const char* authority_advice =
+    "; a private authority is named by the file of its certificate: --ca-file, MILLRACE_CA_FILE "
+    "or, "
+    "in C++, ca_file";
+
 std::unexpected<Error> bad_url(std::string_view url, std::string_view why) {
   return fail(ErrorCode::invalid,
               fmt::format("{} is not the address of a server: {}; allowed are http://host:port and "
@@ -111,8 +117,10 @@ HttpBroker::HttpBroker(Clock& clock, HttpBrokerOptions options)
       options_(std::move(options)),
       ids_(random_seed()),
       traits_({.name = "server"}),
-      client_({.ca_file = options_.ca_file}),
-      waiting_({.connections = most_waiting, .ca_file = options_.ca_file}) {}
+      client_({.ca_file = options_.ca_file, .unknown_authority = authority_advice}),
+      waiting_({.connections = most_waiting,
+                .ca_file = options_.ca_file,
+                .unknown_authority = authority_advice}) {}
 
 // Tasks that a poll still brings are given back while the client can do that.
 HttpBroker::~HttpBroker() {

@@ -36,6 +36,7 @@
 #include "access/key.h"
 #include "api/wire/answers.h"
 #include "api/wire/bulk.h"
+#include "api/wire/dead.h"
 #include "api/wire/events.h"
 #include "api/wire/history.h"
 #include "broker/broker.h"
@@ -55,7 +56,8 @@ struct HttpBrokerOptions {
   Duration timeout = std::chrono::seconds(30);  // of every call, in addition to the wait of a take
   // Of calls that only extend leases, if shorter: a second try must fit before the leases end.
   Duration heartbeat_timeout = std::chrono::seconds(10);
-  std::string ca_file = {};  // empty: the system's
+  // The authorities to trust (PEM); empty: the system's.
+  std::string ca_file = {};
 };
 
 inline constexpr std::string_view work_target = "/v1/work";
@@ -93,6 +95,9 @@ class HttpBroker final : public Broker, public Schedules {
                     Completion<void> done);
 
   // ---- Observability (http_observability.cc) ----
+  // Dead letters by what they died of, the largest groups first. The queue as the API names it.
+  void dead_groups(Ask ask, std::optional<std::string> queue, std::optional<std::string> type,
+                   std::uint32_t limit, Completion<FoundGroups> done);
   void history(Ask ask, HistoryRequest request, Completion<History> done);
   // The text that Prometheus reads.
   void metrics(Ask ask, Completion<std::string> done);

@@ -57,6 +57,16 @@ void HttpBroker::metrics(Ask ask, Completion<std::string> done) {
        });
 }
 
+void HttpBroker::dead_groups(Ask ask, std::optional<std::string> queue,
+                             std::optional<std::string> type, std::uint32_t limit,
+                             Completion<FoundGroups> done) {
+  Parameters target("/v1/dead/groups");
+  target.add("queue", queue);
+  target.add("type", type);
+  target.add("limit", std::to_string(limit));
+  call<FoundGroups>(ask, {.target = std::move(target).text()}, wire::groups_from, std::move(done));
+}
+
 void HttpBroker::events(Ask ask, const EventFilter& filter, std::string after,
                         std::function<Result<void>(const wire::StreamedEvent&)> tell,
                         Completion<std::string> done) {
@@ -64,6 +74,10 @@ void HttpBroker::events(Ask ask, const EventFilter& filter, std::string after,
   target.add("queue", filter.queue);
   target.add("type", filter.type);
   target.add("client_id", filter.client_id);
+  for (unsigned i = 0; filter.kinds != all_event_kinds && i < event_kind_count; ++i) {
+    const auto kind = static_cast<EventKind>(i);
+    if ((filter.kinds & bit_of(kind)) != 0) target.add("event", std::string(name_of(kind)));
+  }
   if (filter.id) target.add("id", to_text(filter.id->value));
   if (!after.empty()) target.add("after", after);
   auto reader = std::make_shared<wire::EventReader>();

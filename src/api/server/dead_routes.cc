@@ -2,48 +2,10 @@
 #include <utility>
 
 #include "api/server/handlers.h"
-#include "api/wire/text_writer.h"
+#include "api/wire/dead.h"
 #include "broker/dead_groups.h"
 
-namespace millrace {
-
-void fields(wire::A<DeadSample> auto& of, auto& visit) {
-  visit("id", wire::required(of.id)), visit("number", wire::required(of.number));
-  visit("message", wire::always(of.message)), visit("failed_at", wire::required(of.failed_at));
-}
-
-void fields(wire::A<DeadGroup> auto& of, auto& visit) {
-  visit("key", wire::required(of.key)), visit("queue", wire::required(of.queue));
-  visit("type", of.type), visit("code", of.code), visit("message", wire::always(of.message));
-  visit("count", wire::always(of.count)), visit("first_at", wire::required(of.first_at));
-  visit("last_at", wire::required(of.last_at)), visit("samples", wire::always(of.samples));
-}
-
-namespace api {
-namespace {
-
-std::string text_of(const FoundGroups& found, std::size_t most) {
-  const std::size_t shown = std::min(most, found.groups.size());
-  std::string out;
-  wire::TextWriter writer(out);
-  std::string& groups = writer.key("groups");
-  groups += '[';
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) groups += ',';
-    wire::append(groups, found.groups[i]);
-  }
-  groups += ']';
-  wire::append(writer.key("more"), found.more + (found.groups.size() - shown));
-  wire::append(writer.key("looked_at"), found.looked_at);
-  wire::append(writer.key("total"), found.total);
-  wire::append(writer.key("complete"), found.complete);
-  wire::append(writer.key("as_of"), found.as_of);
-  writer.close();
-  return out;
-}
-
-}  // namespace
-
+namespace millrace::api {
 void group_dead(CallPtr call) {
   DeadGroups::Wanted wanted;
   if (const auto queue = call->query.text("queue")) wanted.queue = queue_from_text(*queue);
@@ -63,7 +25,7 @@ void group_dead(CallPtr call) {
     DeadGroups& groups = back->broker->dead_groups();
     const Ask ask = back->ask();
     auto then = [most](CallPtr again, const DeadGroups::Found& found) {
-      again->answer(text_of(*found, most));
+      again->answer(wire::text_of(*found, most));
     };
     groups.find(ask, std::move(wanted),
                 answered_in_place<DeadGroups::Found>(std::move(back), std::move(then)));
@@ -71,5 +33,4 @@ void group_dead(CallPtr call) {
   with_queues(std::move(call), std::move(queues), std::move(go));
 }
 
-}  // namespace api
-}  // namespace millrace
+}  // namespace millrace::api
