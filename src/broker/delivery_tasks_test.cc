@@ -212,7 +212,8 @@ TEST(DeliveryTasks, no_alerts_about_internal_tasks_or_if_alerts_are_off) {
   for (int i = 0; i < 4; ++i) {
     auto taken =
         must(d.try_work({.takes = {{.worker = "$local", .queues = {{"$alerts", 1}}}}}, inside));
-    d.settle(must(std::move(taken.taken.front())).front(), Failed{error("no")});
+    const Lease lease = must(std::move(taken.taken.front())).front();
+    must(d.try_work({.reports = {{lease.id, lease.token, Failed{error("no")}}}}, inside));
     d.live(2h, 1min);
     if (d.all("$alerts").front().state == TaskState::dead) break;
   }

@@ -156,6 +156,7 @@ TEST_F(ExplainTest, the_place_among_equals_is_estimated_from_when_they_came) {
 }
 
 TEST_F(ExplainTest, the_next_task) {
+  d.put_queue({.name = "emails"});
   d.take("emails");
   expect(put().id, Gate::next,
          "It is next: the next worker that asks for tasks of its queue gets it.");

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "access/key.h"
+#include "api/wire/archive.h"
 #include "store/store.h"
 #include "tests/support/bare_host.h"
 #include "tests/support/driver.h"
@@ -146,10 +148,14 @@ TEST_F(CliTest, a_bad_import_says_what_was_done_and_fails) {
 }
 
 TEST_F(CliTest, an_import_that_began_says_that_it_may_go_on_and_which_keys_came_along) {
-  in_.str(
-      "{\"millrace_export\":{\"format\":1}}\n"
-      "{\"memo\":{\"key\":\"key/a\",\"value\":\"{}\",\"version\":1}}\n"
-      "nonsense\n");
+  access::KeyRequest about{.name = "ci"};
+  about.scopes.add(access::Scope::admin);
+  const auto made = access::make_key(about, test::t0);
+  ASSERT_TRUE(made) << made.error().message;
+  const Remember key = access::to_memo(made->key);
+  std::string lines = "{\"millrace_export\":{\"format\":1}}\n";
+  wire::append_line(lines, "memo", Memo{.key = key.key, .value = *key.value, .version = 1});
+  in_.str(lines + "nonsense\n");
   EXPECT_EQ(run({"import", "-", "--into", "elsewhere"}), Exit::failed);
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr("1 API key came with the import; from now on requests need a key"),

@@ -68,6 +68,10 @@ std::string result(std::uint64_t looked_at, std::uint64_t matched, std::uint64_t
       {.looked_at = looked_at, .matched = matched, .done = done, .refused = refused});
 }
 
+Ask inside() {
+  return {.caller = {1}, .internal = true};
+}
+
 class BulkTest : public ::testing::Test {
  protected:
   TaskId start(const BulkRequest& request) { return start(wire::bulk_text(request)); }
@@ -75,7 +79,7 @@ class BulkTest : public ::testing::Test {
     NewTask task;
     task.queue = std::string(bulk_queue);
     task.payload = std::move(payload);
-    return must(only(d.try_put({std::move(task)}, {.caller = {1}, .internal = true}))).id;
+    return must(only(d.try_put({std::move(task)}, inside()))).id;
   }
   Worker& worker() {
     if (!worker_) {
@@ -197,7 +201,7 @@ TEST_F(BulkTest, every_action_does_its_work) {
 
 TEST_F(BulkTest, internal_queues_are_not_matched_unless_they_are_named) {
   put(2);
-  must(d.try_put({{.queue = "$webhooks"}}, {.caller = {1}, .internal = true}));
+  must(d.try_put({{.queue = "$webhooks"}}, inside()));
   BulkRequest request{.action = BulkAction::remove};
   request.filter.states = {TaskState::queued};
   // It looks at the webhook, but not at itself: it runs.
@@ -312,9 +316,8 @@ TEST_F(BulkTest, one_whose_progress_is_beyond_its_own_number_does_not_touch_newe
   const auto later = put(5);
   const std::string memo = wire::progress_text({.about = 5, .before = TaskNumber{1000}});
   Remember request{.key = std::string(bulk_memos) + to_text(id.value), .value = memo};
-  must(d.wait<Memo>([&](auto done) {
-    d.broker->remember({.caller = {1}, .internal = true}, std::move(request), std::move(done));
-  }));
+  must(d.wait<Memo>(
+      [&](auto done) { d.broker->remember(inside(), std::move(request), std::move(done)); }));
   EXPECT_EQ(run(id).result, result(5, 5, 5, 0));
   for (const TaskId& task : later) EXPECT_EQ(d.find(task).queue, "q");
 }
@@ -354,7 +357,7 @@ TEST_F(BulkTest, one_that_is_cancelled_ends_before_its_next_page_and_keeps_its_c
   const TaskId id = start(move("q", "new"));
   int acts = 0;
   verbs.before_act = [&](const BulkBatch&) {
-    if (++acts == 5) must(d.try_cancel(id));
+    if (++acts == 5) must(d.try_cancel(id, "enough", inside()));
   };
   const Task ended = run(id);
   EXPECT_EQ(ended.state, TaskState::cancelled);
@@ -371,10 +374,9 @@ TEST_F(BulkTest, one_that_is_cancelled_keeps_the_reason_that_was_remembered) {
   const TaskId id = start(move("q", "new"));
   verbs.before_act = [&](const BulkBatch&) {
     Remember why{.key = std::string(bulk_reasons) + to_text(id.value), .value = "a mistake"};
-    must(d.wait<Memo>([&](auto done) {
-      d.broker->remember({.caller = {1}, .internal = true}, std::move(why), std::move(done));
-    }));
-    must(d.try_cancel(id));
+    must(d.wait<Memo>(
+        [&](auto done) { d.broker->remember(inside(), std::move(why), std::move(done)); }));
+    must(d.try_cancel(id, "enough", inside()));
   };
   EXPECT_EQ(run(id).error->message, "a mistake");
   EXPECT_THAT(memos(), SizeIs(1));

@@ -9,6 +9,7 @@ namespace millrace::test {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::_;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -134,8 +135,8 @@ TEST(Routes, a_line_may_be_too_long_and_the_stream_goes_on) {
   EXPECT_THAT(reply.body, HasSubstr(R"({"done":{"put":2501,"existing":0,"failed":2}})"));
 }
 
-TEST(Routes, keys_for_some_queues_touch_no_others) {
-  ApiServer server(restricted());
+// Beside `emails`, which the key may use: a queue with a task and a schedule. The task's id.
+std::string hide_something(ApiServer& server) {
   const auto admin = [&](std::string target, std::string body) {
     return server
         .ask(as_admin({.method = "POST", .target = std::move(target), .body = std::move(body)}))
@@ -143,61 +144,74 @@ TEST(Routes, keys_for_some_queues_touch_no_others) {
   };
   admin("/v1/queues", R"({"name":"secret","number":9})");
   admin("/v1/queues", R"({"name":"emails","number":7})");
-  const std::string hidden = member(admin("/v1/tasks", R"({"queue":"secret"})"), "id");
   admin("/v1/schedules",
         R"({"name":"nightly","rule":{"cron":"0 3 * * *"},"task":{"queue":"secret"}})");
-  // Names are refused as such; what is named otherwise is as if it were not there.
-  for (const Request& request : std::vector<Request>{
-           {"POST", "/v1/tasks", R"({"queue":"secret"})"},
-           {"POST", "/v1/queues/secret/tasks", "{}"},
-           {"POST", "/v1/take", R"({"queue":"secret"})"},
-           {"POST", "/v1/workers/w/beat", R"({"processors":1,"queues":[{"queue":"secret"}]})"},
-           {"GET", "/v1/tasks"},
-           {"GET", "/v1/tasks?queue=secret"},
-           {"POST", "/v1/dead/retry", R"({"all":true})"},
-           {"POST", "/v1/dead/remove", R"({"all":true,"queue":"secret"})"},
-           {"POST", "/v1/queues", R"({"name":"mine"})"},
-           {"GET", "/v1/queues/secret"},
-           {"PATCH", "/v1/queues/secret", "{}"},
-           {"DELETE", "/v1/queues/secret"},
-           {"POST", "/v1/queues/secret/clear"},
-           {"GET", "/v1/queues/secret/stats"},
-           {"POST", "/v1/schedules",
-            R"({"name":"x","rule":{"every_ms":1000},"task":{"queue":"secret"}})"}}) {
+  return member(admin("/v1/tasks", R"({"queue":"secret"})"), "id");
+}
+
+void expect_each(ApiServer& server, unsigned status, const std::vector<Request>& requests,
+                 const ::testing::Matcher<std::string>& body) {
+  for (const Request& request : requests) {
     const Reply reply = server.ask(request);
-    EXPECT_EQ(reply.status, 403U) << request.method << " " << request.target << " " << request.body
-                                  << "\n"
-                                  << reply.body;
+    EXPECT_EQ(reply.status, status)
+        << request.method << " " << request.target << " " << request.body << "\n"
+        << reply.body;
+    EXPECT_THAT(reply.body, body);
   }
-  for (const Request& request : std::vector<Request>{
-           {"POST", "/v1/tasks", R"([{"queue":"emails"},{"queue":9}])"},
-           {"POST", "/v1/queues/9/tasks", "{}"},
-           {"POST", "/v1/work", R"({"take":{"queues":[{"queue":"emails"},{"queue":9}]}})"},
-           {"POST", "/v1/tasks/" + hidden + "/settle",
-            R"({"token":"0000010000000001","outcome":"done"})"},
-           {"POST", "/v1/tasks/" + hidden + "/extend", R"({"token":"0000010000000001"})"},
-           {"GET", "/v1/dead?queue=9"},
-           {"GET", "/v1/tasks/" + hidden},
-           {"GET", "/v1/tasks/1"},
-           {"GET", "/v1/tasks/" + hidden + "/result"},
-           {"GET", "/v1/tasks/" + hidden + "/explain"},
-           {"POST", "/v1/tasks/" + hidden + "/cancel"},
-           {"POST", "/v1/tasks/" + hidden + "/retry"},
-           {"POST", "/v1/tasks/" + hidden + "/redeliver"},
-           {"PATCH", "/v1/tasks/" + hidden, R"({"priority":1})"},
-           {"DELETE", "/v1/tasks/" + hidden},
-           {"PUT", "/v1/queues/9", "{}"},
-           {"GET", "/v1/schedules/nightly"},
-           {"DELETE", "/v1/schedules/nightly"},
-           {"POST", "/v1/schedules/nightly/run"},
-           {"PUT", "/v1/schedules/nightly",
-            R"({"rule":{"every_ms":1000},"task":{"queue":"emails"}})"}}) {
-    const Reply reply = server.ask(request);
-    EXPECT_EQ(reply.status, 404U) << request.method << " " << request.target << " " << request.body
-                                  << "\n"
-                                  << reply.body;
-    EXPECT_THAT(reply.body, Not(HasSubstr("secret")));
-  }
+  EXPECT_EQ(server.driver.queue("secret").counts.total(), 1U);
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 0U);
+}
+
+TEST(Routes, keys_for_some_queues_are_refused_the_names_of_others) {
+  ApiServer server(restricted());
+  hide_something(server);
+  expect_each(server, 403,
+              {{"POST", "/v1/tasks", R"({"queue":"secret"})"},
+               {"POST", "/v1/queues/secret/tasks", "{}"},
+               {"POST", "/v1/take", R"({"queue":"secret"})"},
+               {"POST", "/v1/workers/w/beat", R"({"processors":1,"queues":[{"queue":"secret"}]})"},
+               {"GET", "/v1/tasks"},
+               {"GET", "/v1/tasks?queue=secret"},
+               {"POST", "/v1/dead/retry", R"({"all":true})"},
+               {"POST", "/v1/dead/remove", R"({"all":true,"queue":"secret"})"},
+               {"POST", "/v1/queues", R"({"name":"mine"})"},
+               {"GET", "/v1/queues/secret"},
+               {"PATCH", "/v1/queues/secret", "{}"},
+               {"DELETE", "/v1/queues/secret"},
+               {"POST", "/v1/queues/secret/clear"},
+               {"GET", "/v1/queues/secret/stats"},
+               {"POST", "/v1/schedules",
+                R"({"name":"x","rule":{"every_ms":1000},"task":{"queue":"secret"}})"}},
+              _);
+}
+
+TEST(Routes, keys_for_some_queues_do_not_learn_what_is_elsewhere) {
+  ApiServer server(restricted());
+  const std::string hidden = hide_something(server);
+  expect_each(
+      server, 404,
+      {{"POST", "/v1/tasks", R"([{"queue":"emails"},{"queue":9}])"},
+       {"POST", "/v1/queues/9/tasks", "{}"},
+       {"POST", "/v1/work", R"({"take":{"queues":[{"queue":"emails"},{"queue":9}]}})"},
+       {"POST", "/v1/tasks/" + hidden + "/settle",
+        R"({"token":"0000010000000001","outcome":"done"})"},
+       {"POST", "/v1/tasks/" + hidden + "/extend", R"({"token":"0000010000000001"})"},
+       {"GET", "/v1/dead?queue=9"},
+       {"GET", "/v1/tasks/" + hidden},
+       {"GET", "/v1/tasks/1"},
+       {"GET", "/v1/tasks/" + hidden + "/result"},
+       {"GET", "/v1/tasks/" + hidden + "/explain"},
+       {"POST", "/v1/tasks/" + hidden + "/cancel"},
+       {"POST", "/v1/tasks/" + hidden + "/retry"},
+       {"POST", "/v1/tasks/" + hidden + "/redeliver"},
+       {"PATCH", "/v1/tasks/" + hidden, R"({"priority":1})"},
+       {"DELETE", "/v1/tasks/" + hidden},
+       {"PUT", "/v1/queues/9", "{}"},
+       {"GET", "/v1/schedules/nightly"},
+       {"DELETE", "/v1/schedules/nightly"},
+       {"POST", "/v1/schedules/nightly/run"},
+       {"PUT", "/v1/schedules/nightly", R"({"rule":{"every_ms":1000},"task":{"queue":"emails"}})"}},
+      Not(HasSubstr("secret")));
   for (const auto* part :
        {R"({{"settle":[{{"id":"{}","token":"0000010000000001","outcome":"done"}}]}})",
         R"({{"extend":[{{"id":"{}","token":"0000010000000001"}}]}})"}) {

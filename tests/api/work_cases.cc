@@ -48,6 +48,25 @@ void add_beat_cases(std::vector<Case>& cases) {
   beat(400, "w1", R"({"processors":)");
 }
 
+// Another key uses the name of the worker.
+void add_beat_of_another_key(std::vector<Case>& cases) {
+  Case foreign_name{.operation = "beat", .status = 409};
+  foreign_name.request = [](ApiClient& server) {
+    Request request = posted("/v1/workers/w/beat", R"({"processors":1})");
+    request.headers = by_key("one");
+    server.ask(request);
+    request.headers = by_key("two");
+    return request;
+  };
+  foreign_name.server = [] {
+    ServerOptions options;
+    options.keys = {{.name = "one", .scopes = {access::Scope::work}, .queues = {"a"}},
+                    {.name = "two", .scopes = {access::Scope::work}, .queues = {"b"}}};
+    return options;
+  };
+  cases.push_back(std::move(foreign_name));
+}
+
 }  // namespace
 
 std::vector<Case> work_cases() {
@@ -68,6 +87,7 @@ std::vector<Case> work_cases() {
   add_lease_cases(cases, "addLogLines", "log", R"({{"token":"{}","lines":["a","b"]}})");
 
   add_beat_cases(cases);
+  add_beat_of_another_key(cases);
   cases.push_back({"take", 200, [](ApiClient& server) {
                      server.put(R"(,"type":"t","tags":["a"],"metadata":{"a":1},"group":"g",
                          "timeout_ms":5000,"client_id":"c","retry":{"base_ms":1},
@@ -83,22 +103,6 @@ std::vector<Case> work_cases() {
                    }});
   cases.push_back({"take", 404,
                    [](ApiClient&) { return posted("/v1/take", R"({"worker":"w","queue":999})"); }});
-  // Another key uses the name.
-  Case other{.operation = "beat", .status = 409};
-  other.request = [](ApiClient& server) {
-    Request request = posted("/v1/workers/w/beat", R"({"processors":1})");
-    request.headers = by_key("one");
-    server.ask(request);
-    request.headers = by_key("two");
-    return request;
-  };
-  other.server = [] {
-    ServerOptions options;
-    options.keys = {{.name = "one", .scopes = {access::Scope::work}, .queues = {"a"}},
-                    {.name = "two", .scopes = {access::Scope::work}, .queues = {"b"}}};
-    return options;
-  };
-  cases.push_back(std::move(other));
   cases.push_back({"take", 413, [](ApiClient&) {
                      return posted("/v1/take", R"({"worker":"w","queue":"a","most":1001})");
                    }});

@@ -116,9 +116,9 @@ void BrokerDriver::settle_down(Where where) {
   finish_reads();
 }
 
-Result<TaskState> BrokerDriver::try_cancel(TaskId id, std::string reason) {
+Result<TaskState> BrokerDriver::try_cancel(TaskId id, std::string reason, Ask by) {
   return only(wait<Broker::States>(
-      [&](auto done) { broker->cancel(ask(), {id}, std::move(reason), std::move(done)); }));
+      [&](auto done) { broker->cancel(by, {id}, std::move(reason), std::move(done)); }));
 }
 
 Explanation BrokerDriver::explain(TaskRef task, Where where) {

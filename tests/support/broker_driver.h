@@ -90,7 +90,7 @@ class BrokerDriver {
   // Upkeep runs, and all earlier requests are answered; callers that wait for a task that has ended
   // are answered by a read, after the flush.
   void settle_down(Where where = Where::current());
-  Result<TaskState> try_cancel(TaskId id, std::string reason = "enough");
+  Result<TaskState> try_cancel(TaskId id, std::string reason = "enough", Ask by = {.caller = {1}});
   Explanation explain(TaskRef task, Where where = Where::current());
   Result<Queue> try_put_queue(QueueSettings settings, PutQueue mode = PutQueue::replace,
                               Ask by = {.caller = {1}});

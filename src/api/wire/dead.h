@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "broker/dead_walk.h"
+#include "broker/found_groups.h"
 
 namespace millrace::wire {
 
