@@ -29,6 +29,10 @@ std::uint64_t reserved_files(const config::Settings& settings) {
   return outgoing + 64 + 64 + metrics.connections + metrics.refusals;
 }
 
+std::unexpected<Error> wrong_setting(std::string_view setting, const Error& error) {
+  return fail(ErrorCode::invalid, fmt::format("{}: {}", setting, error.message));
+}
+
 unsigned threads_of(const config::Settings& settings) {
   if (settings.http_threads != 0) return settings.http_threads;
   // The other half is for the applier, the syncer and everything else in this process.
@@ -83,6 +87,19 @@ worker::BulkWorkerOptions bulk_options(const Traits& traits, const Log& log) {
   return {.name = inner_worker("bulk", traits), .log = log};
 }
 
+Result<std::vector<outgoing::Secret>> webhook_secrets(const config::Settings& settings) {
+  std::vector<outgoing::Secret> secrets;
+  for (const auto& [setting, text] : {std::pair<std::string_view, const std::string&>{
+                                          "webhooks.secret", settings.webhooks_secret},
+                                      {"webhooks.old_secret", settings.webhooks_old_secret}}) {
+    if (text.empty()) continue;
+    auto secret = outgoing::parse_secret(text);
+    if (!secret) return wrong_setting(setting, secret.error());
+    secrets.push_back(std::move(*secret));
+  }
+  return secrets;
+}
+
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log) {
   worker::DelivererOptions options{.concurrency = settings.webhooks_concurrency,
@@ -90,19 +107,11 @@ Result<worker::DelivererOptions> deliverer_options(const config::Settings& setti
                                    .user_agent = fmt::format("millrace/{}", version),
                                    .log = std::move(log)};
   options.deliver.timeout = settings.webhooks_timeout;
-  const auto wrong = [](std::string_view setting, const Error& error) {
-    return fail(ErrorCode::invalid, fmt::format("{}: {}", setting, error.message));
-  };
-  for (const auto& [setting, text] : {std::pair<std::string_view, const std::string&>{
-                                          "webhooks.secret", settings.webhooks_secret},
-                                      {"webhooks.old_secret", settings.webhooks_old_secret}}) {
-    if (text.empty()) continue;
-    auto secret = outgoing::parse_secret(text);
-    if (!secret) return wrong(setting, secret.error());
-    options.deliver.secrets.push_back(std::move(*secret));
-  }
+  auto secrets = webhook_secrets(settings);
+  if (!secrets) return std::unexpected(std::move(secrets.error()));
+  options.deliver.secrets = std::move(*secrets);
   auto guard = worker::parse_guard(settings.webhooks_allow_private);
-  if (!guard) return wrong("webhooks.allow_private", guard.error());
+  if (!guard) return wrong_setting("webhooks.allow_private", guard.error());
   options.guard = std::move(*guard);
   return options;
 }

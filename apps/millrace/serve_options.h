@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/server/listener.h"
 #include "broker/alerter.h"
@@ -12,6 +13,7 @@
 #include "config/config.h"
 #include "core/log.h"
 #include "core/values.h"
+#include "outgoing/signature.h"
 #include "pages/pages.h"
 #include "worker/bulk.h"
 #include "worker/deliverer.h"
@@ -23,7 +25,9 @@ api::ListenerOptions listener_options(const config::Settings& settings, std::uin
 // Of the port for metrics, which Prometheus and a few probes use.
 api::ListenerLimits metrics_limits();
 AlerterOptions alerter_options(const config::Settings& settings);
-// `invalid` names the setting.
+// Those that sign webhooks and requests to HTTP handlers, the one in use first. `invalid` names the
+// setting.
+Result<std::vector<outgoing::Secret>> webhook_secrets(const config::Settings& settings);
 Result<worker::DelivererOptions> deliverer_options(const config::Settings& settings,
                                                    const std::string& version, Log log);
 worker::BulkWorkerOptions bulk_options(const Traits& traits, const Log& log);

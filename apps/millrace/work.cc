@@ -6,8 +6,8 @@
 
 #include "api/client/http_broker.h"
 #include "app/open_broker.h"
+#include "apps/millrace/serve_options.h"
 #include "log/log_writer.h"
-#include "outgoing/signature.h"
 #include "process/signals.h"
 #include "process/supervisor.h"
 #include "store/store.h"
@@ -55,6 +55,13 @@ cli::Exit work_and_log(const cli::WorkerProgram& program, const ServeContext& co
   return exit;
 }
 
+cli::Exit refuse(const Error& error, const ServeContext& context, const LogOptions& options) {
+  LogWriter writer(context.clock, options, write_to_standard_error);
+  writer.log()(LogLevel::error, error.message);
+  writer.stop(log_patience);
+  return cli::Exit::usage;
+}
+
 // The variable that other programs heed, too, is the last to be asked.
 std::string ca_file_of(const config::Settings& settings) {
   const char* usual = std::getenv("SSL_CERT_FILE");
@@ -77,15 +84,14 @@ cli::Exit serve_as_worker(const config::Config& config, const ServeContext& cont
       .version = context.version,
       .shutdown_timeout = settings.shutdown_timeout,
       .shutdown_timeout_exit = static_cast<cli::Exit>(settings.shutdown_timeout_exit_code)};
-  for (const std::string& secret : {settings.webhooks_secret, settings.webhooks_old_secret}) {
-    // The server refuses to start with one that is none.
-    if (auto parsed = outgoing::parse_secret(secret)) program.secrets.push_back(std::move(*parsed));
-  }
   const bool text = settings.log_format == "text";
-  return work_and_log(program, context,
-                      {.least = config::log_level_of(settings),
+  const LogOptions log{.least = config::log_level_of(settings),
                        .format = text ? LogFormat::text : LogFormat::json,
-                       .colours = context.colours});
+                       .colours = context.colours};
+  auto secrets = webhook_secrets(settings);
+  if (!secrets) return refuse(secrets.error(), context, log);
+  program.secrets = std::move(*secrets);
+  return work_and_log(program, context, log);
 }
 
 }  // namespace millrace

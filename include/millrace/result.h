@@ -31,6 +31,9 @@ struct Error {
   std::optional<std::chrono::milliseconds> retry_after = std::nullopt;
   // Only with `limited`: the disk has no space left.
   bool no_space = false;
+  // Only with `unavailable`: the server was reached, and its certificate is not trusted, so that
+  // waiting does not help.
+  bool untrusted = false;
 
   friend bool operator==(const Error&, const Error&) = default;
 };

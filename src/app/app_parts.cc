@@ -87,7 +87,8 @@ void App::Parts::wait_for_server() {
   for (Duration pause = first_pause; server != nullptr; pause = std::min(pause * 2, last_pause)) {
     const auto info = wait_for_answer<wire::ServerInfo>(
         [&](Completion<wire::ServerInfo> done) { server->check(std::move(done)); });
-    const bool away = !info && info.error().code == ErrorCode::unavailable;
+    const bool away =
+        !info && info.error().code == ErrorCode::unavailable && !info.error().untrusted;
     if (!away || clock().steady() + pause > until) return;
     if (pause == first_pause) {
       log(LogLevel::warning, info.error().message,

@@ -68,6 +68,10 @@ void DeadGroups::find(Waiting waiting) {
   {
     Lock lock(mutex_);
     const TimePoint now = broker_.now();
+    if (waiting.total == 0) {  // also if some were there a moment ago
+      lock.unlock();
+      return waiting.done(std::make_shared<const FoundGroups>(FoundGroups{.as_of = now}));
+    }
     if (const Found found = known(waiting.wanted, waiting.total, now)) {
       lock.unlock();
       return waiting.done(found);

@@ -199,8 +199,8 @@ void add_export(Command& millrace) {
       .value("--key-file", options->server.key_file, "FILE",
              "A file with the server's API key (else MILLRACE_KEY)")
       .value("--ca-file", options->server.ca_file, "FILE",
-             "The certificate of a private authority that signed the server's (else "
-             "MILLRACE_CA_FILE)")
+             "The certificate of a private authority to trust (else MILLRACE_CA_FILE, else "
+             "SSL_CERT_FILE)")
       .explain(
           "Writes queues, schedules, memos and tasks in all states, the oldest task first. "
           "Changes\n"

@@ -56,7 +56,9 @@ Result<void> check_command(const config::HandlerSettings& handler) {
   std::string program = worker::find_program(name, worker::environment_of(environ, {}, {}));
   const bool relative = program.contains('/') && !program.starts_with('/');
   if (relative && !handler.directory.empty()) program = handler.directory + "/" + program;
-  if (!program.empty() && access(program.c_str(), X_OK) == 0) return {};
+  if (std::filesystem::is_regular_file(program, error) && access(program.c_str(), X_OK) == 0) {
+    return {};
+  }
   return fail(ErrorCode::invalid,
               fmt::format("there is no program {} that can be run; give its path, or a program of "
                           "the PATH",

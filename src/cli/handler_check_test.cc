@@ -43,6 +43,7 @@ TEST_F(HandlerCheck, a_missing_directory_or_program_is_told_with_file_and_line) 
   EXPECT_THAT(told({.exec = {"no-such-program-here"}}),
               HasSubstr("millrace.toml:3: handlers.emails: there is no program"));
   const std::string script = file("work", "#!/bin/sh\n");
+  EXPECT_THAT(told({.exec = {directory_.path()}}), HasSubstr("that can be run")) << "a directory";
   EXPECT_THAT(told({.exec = {script}}), HasSubstr("that can be run")) << "it is not executable";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   EXPECT_EQ(told({.exec = {script}}), "");

@@ -200,8 +200,8 @@ void add_import(Command& millrace) {
       .value("--key-file", options->server.key_file, "FILE",
              "A file with the server's API key (else MILLRACE_KEY)")
       .value("--ca-file", options->server.ca_file, "FILE",
-             "The certificate of a private authority that signed the server's (else "
-             "MILLRACE_CA_FILE)")
+             "The certificate of a private authority to trust (else MILLRACE_CA_FILE, else "
+             "SSL_CERT_FILE)")
       .explain(
           "Adds what the store does not have and changes nothing that it has, so an import may be\n"
           "run again after any failure. Tasks that were running are queued. Reads what\n"

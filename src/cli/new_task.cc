@@ -122,7 +122,8 @@ bool is_private(std::string_view host) {
 }  // namespace
 
 void warn_of_private(const TaskFlags& flags, Console& console) {
-  const std::string_view host = host_of(flags.callback.value_or(""));
+  if (!flags.callback) return;
+  const std::string_view host = host_of(*flags.callback);
   if (host.empty() || !is_private(host)) return;
   console.warn(
       fmt::format("{} is a private address; a server calls it only if its setting "

@@ -42,22 +42,20 @@ std::string there_already(const Put& put) {
 }
 
 bool is_away(const Result<Put>& put) {
-  return !put && put.error().code == ErrorCode::unavailable &&
-         !put.error().message.contains("cannot be trusted");
+  return !put && put.error().code == ErrorCode::unavailable && !put.error().untrusted;
 }
 
-// Puts the task again, with the same id, while the server is away: it is stored once, however many
-// of the tries arrived.
+// Puts the task again, with the same id, while the server is away: however many of the tries
+// arrive, it is stored once for as long as the server knows the id.
 Result<Put> put_patiently(const Options& options, NewTask task, Duration patience,
                           Session& session) {
   const auto until = session.with().clock.steady() + patience;
-  if (task.id.value.is_nil()) task.id = {UuidSource(random_seed()).next(session.now())};
   bool told = false;
   for (Duration pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
     auto puts = session.ask<std::vector<Result<Put>>>(&HttpBroker::put, std::vector<NewTask>{task});
     Result<Put> put = puts ? std::move(puts->front()) : std::unexpected(std::move(puts.error()));
-    // An earlier try has stored it.
-    if (put && told && !options.task.id && put->id == task.id) put->existing = false;
+    // An earlier try has stored it, perhaps one that the client repeated by itself.
+    if (put && !options.task.id && put->id == task.id) put->existing = false;
     if (!is_away(put) || session.with().clock.steady() + pause > until) return put;
     if (!std::exchange(told, true)) {
       session.console().warn(fmt::format("{}; trying again for {}, with the same id",
@@ -66,6 +64,16 @@ Result<Put> put_patiently(const Options& options, NewTask task, Duration patienc
     Signals signals;
     if (signals.wait(pause) == SignalKind::stop) return put;
   }
+}
+
+// If the server has not answered, it may have stored the task all the same.
+Exit not_put(const Error& error, TaskId id, const Options& options, Session& session) {
+  const Exit exit = session.fail(error, options.queue);
+  if (error.code == ErrorCode::unavailable && !error.untrusted) {
+    session.console().say(
+        fmt::format("To repeat it without storing the task twice, add --id {}", to_text(id.value)));
+  }
+  return exit;
 }
 
 Exit put_one(const Options& options, NewTask task, Session& session) {
@@ -79,8 +87,10 @@ Exit put_one(const Options& options, NewTask task, Session& session) {
   FlagReader read;
   read("--retry-for", options.retry_for, patience, duration_of);
   if (read.error()) return misused(*read.error(), session.console(), "put");
+  if (task.id.value.is_nil()) task.id = {UuidSource(random_seed()).next(session.now())};
+  const TaskId id = task.id;
   const Result<Put> put = put_patiently(options, std::move(task), patience, session);
-  if (!put) return session.fail(put.error(), options.queue);
+  if (!put) return not_put(put.error(), id, options, session);
   if (put->existing) session.console().say(there_already(*put));
   if (options.wait) {
     session.console().say(to_text(put->id.value));

@@ -132,7 +132,7 @@ Exit Session::fail(const Error& as_sent) {
   error.message = in_words_of_flags(std::move(error.message));
   const int status = broker_->last_status();
   if (error.code == ErrorCode::unavailable && status == 0) {
-    if (error.message.contains("cannot be trusted")) {
+    if (error.untrusted) {
       console_.fail(error);  // it was reached
     } else {
       console_.fail(error, unreachable_advice());

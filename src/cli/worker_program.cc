@@ -104,8 +104,15 @@ Result<void> greet(Broker& broker, const std::string& name) {
     broker.beat({.caller = broker.new_caller(), .deadline = later(broker.now(), first_answer)},
                 {.worker = name}, std::move(done));
   });
-  if (answer || answer.error().code == ErrorCode::unavailable) return {};
+  if (answer) return {};
+  if (answer.error().code == ErrorCode::unavailable && !answer.error().untrusted) return {};
   return std::unexpected(std::move(answer.error()));
+}
+
+bool gives_tasks(const QueueView& view, TimePoint now) {
+  const QueueSettings& is = view.queue.settings;
+  const bool paused = is.paused_until && *is.paused_until > now;
+  return is.active && !paused && view.counts.ready() != 0;
 }
 
 // Whether no task is ready, according to the server: a worker that cannot reach it would see none
@@ -117,7 +124,7 @@ bool nothing_ready(Broker& broker, const std::vector<config::HandlerSettings>& h
                     each.queue, std::move(done));
     });
     const bool away = !views && views.error().code == ErrorCode::unavailable;
-    if (away || (views && views->front().counts.ready() != 0)) return false;
+    if (away || (views && gives_tasks(views->front(), broker.now()))) return false;
   }
   return true;  // or the key may not read; then an empty take has to do
 }

@@ -202,8 +202,8 @@ std::string as_table(const Config& config) {
                          shown(config, settings[i]), value_width, config.origins[i].where);
   }
   for (const HandlerSettings& each : config.handlers) {
-    const std::string what =
-        each.exec.empty() ? each.http : fmt::format("{}", fmt::join(each.exec, " "));
+    const std::string what = each.exec.empty() ? without_password(each.http)
+                                               : fmt::format("{}", fmt::join(each.exec, " "));
     table += fmt::format("{:<{}}  {:<{}}  {}\n", "handlers." + each.queue, key_width, what,
                          value_width, each.where);
   }

@@ -117,8 +117,11 @@ Result<void> read_secret_file(HandlerSettings& to, const TomlValue& value) {
   return {};
 }
 
+// Without the value, which may be a secret.
 Result<void> read_headers(HandlerSettings&, const TomlValue& value) {
-  return bad(value, R"(a table: headers = { Authorization = "@/etc/millrace/emails.token" })");
+  return fail(ErrorCode::invalid, fmt::format(R"({} must be a table: headers = {{ Authorization = )"
+                                              R"("@/etc/millrace/emails.token" }})",
+                                              value.key));
 }
 
 // Headers that Millrace sets itself.

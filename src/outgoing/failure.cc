@@ -113,7 +113,7 @@ Error error_of(const Failure& of) {
           fmt::format("the connection to {} was lost before its answer was complete ({})", place,
                       words_of(of)));
     case CURLE_PEER_FAILED_VERIFICATION:
-      return unavailable(untrusted(of, place));
+      return {.code = ErrorCode::unavailable, .message = untrusted(of, place), .untrusted = true};
     case CURLE_SSL_CACERT_BADFILE:
       return {.code = ErrorCode::invalid,
               .message =

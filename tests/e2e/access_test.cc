@@ -162,6 +162,10 @@ TEST_F(Guarded, a_private_authority_is_trusted_where_it_is_named) {
   const Ran unknown = run_program({"queues", "--server", url});
   EXPECT_EQ(unknown.exit, 6);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("cannot be trusted"), HasSubstr("--ca-file")));
+  EXPECT_EQ(run_program({"put", "q", "1", "--server", url}).exit, 6) << "at once";
+  const Ran useless = run_program({"work", "--server", url, "--until-empty", "q", "--", "cat"});
+  EXPECT_EQ(useless.exit, 1) << "it does not wait for what will not come";
+  EXPECT_THAT(useless.err, HasSubstr("--ca-file"));
   EXPECT_EQ(run_program({"put", "q", "1", "--server", url, "--ca-file", file}).exit, 0);
   const Ran worked = run_program(
       {"work", "--server", url, "--ca-file", file, "--until-empty", "-v", "q", "--", "cat"});

@@ -205,7 +205,7 @@ TEST(AppOverHttp, waits_for_a_server_that_is_not_there_yet) {
   const auto emails = app.handle<Email>("emails", [&](const Email&) { ran.set_value(); });
   int code = -1;
   std::thread runner([&] { code = app.run(); });
-  missed.get_future().wait();
+  EXPECT_EQ(missed.get_future().wait_for(30s), std::future_status::ready);
   ServerProcess server({"--no-listen", "--store", directory / "data", "--listen", address});
   EXPECT_TRUE(server.ready()) << server.said();
   EXPECT_TRUE(emails.put({"ann", "hi"}));

@@ -40,7 +40,7 @@ TEST_F(CompletionTest, bash_completes_commands_flags_and_queues) {
                          "complete -p millrace\n"
                          "MILLRACE_URL=http://127.0.0.1:1 try millrace queues show ''\n");
   EXPECT_EQ(shell_output("bash --norc " + script),
-            "queues\n"
+            "queues queue\n"
             "emails:eu reports\n"
             "eu\n"
             "failed,delayed failed,dead\n"

@@ -10,6 +10,7 @@ namespace millrace::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -474,6 +475,19 @@ TEST_F(ConsoleTest, what_is_not_there_is_5_and_the_nearest_is_named) {
     EXPECT_EQ(ran.exit, 5) << ::testing::PrintToString(words) << ran.err;
     EXPECT_THAT(ran.err, AllOf(StartsWith("error: "), HasSubstr(told))) << words[0] << words[1];
   }
+}
+
+TEST_F(ConsoleTest, until_empty_ends_at_a_queue_that_gives_no_tasks) {
+  out_of({"put", "q", "1"});
+  out_of({"queues", "pause", "q"});
+  work("q", {"cat"});
+  EXPECT_THAT(out_of({"tasks", "--state", "queued"}), HasSubstr("q"));
+}
+
+TEST(ConsoleAlone, a_put_that_was_not_answered_tells_its_id) {
+  const Ran ran =
+      run_program({"put", "q", "{}", "--retry-for", "0s", "--server", "http://127.0.0.1:1"});
+  EXPECT_THAT(ran.err, ContainsRegex("--id [0-9a-f-]{36}"));
 }
 
 TEST(ConsoleAlone, no_server_is_6_and_says_how_to_start_one) {

@@ -366,6 +366,16 @@ TEST_F(Workers, a_role_of_its_own_works_for_a_server_somewhere_else) {
   EXPECT_EQ(worker.exit(), 0) << worker.said();
 }
 
+TEST_F(Workers, a_role_of_its_own_refuses_a_secret_that_is_none) {
+  write_file(
+      directory_ / "worker.toml",
+      "webhooks.secret = \"whsec_tooshort\"\n[handlers.echo]\nhttp = \"http://127.0.0.1:1\"\n");
+  ServerProcess worker({"--role", "worker", "--server", "http://127.0.0.1:1", "--config",
+                        directory_ / "worker.toml"});
+  EXPECT_EQ(worker.exit(), 2) << "it would send unsigned requests";
+  EXPECT_THAT(worker.said(), AllOf(HasSubstr("webhooks.secret"), Not(HasSubstr("tooshort"))));
+}
+
 TEST_F(Workers, a_second_owner_of_a_directory_is_refused_and_told_how_to_work_instead) {
   ServerProcess server(on_data());
   ASSERT_TRUE(server.ready()) << server.said();

@@ -27,23 +27,12 @@ void fields(wire::A<FoundGroups> auto& of, auto& visit) {
 
 namespace wire {
 
-std::string text_of(const FoundGroups& found, std::size_t most) {
+std::string text_of(FoundGroups found, std::size_t most) {
   const std::size_t shown = std::min(most, found.groups.size());
+  found.more += found.groups.size() - shown;
+  found.groups.resize(shown);
   std::string out;
-  TextWriter writer(out);
-  std::string& groups = writer.key("groups");
-  groups += '[';
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) groups += ',';
-    append(groups, found.groups[i]);
-  }
-  groups += ']';
-  append(writer.key("more"), found.more + (found.groups.size() - shown));
-  append(writer.key("looked_at"), found.looked_at);
-  append(writer.key("total"), found.total);
-  append(writer.key("complete"), found.complete);
-  append(writer.key("as_of"), found.as_of);
-  writer.close();
+  append(out, found);
   return out;
 }
 

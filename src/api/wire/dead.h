@@ -11,7 +11,7 @@
 namespace millrace::wire {
 
 // The `most` largest groups; `more` counts the others.
-std::string text_of(const FoundGroups& found, std::size_t most);
+std::string text_of(FoundGroups found, std::size_t most);
 Result<FoundGroups> groups_from(std::string_view text);
 
 }  // namespace millrace::wire
