@@ -258,6 +258,7 @@ class Server {
     options.rules = {.retry = config::retry_policy_of(settings_),
                      .create_unknown_queues = settings_.queues_create_unknown,
                      .max_queues = settings_.queues_max_queues,
+                     .max_queues_per_key = settings_.queues_max_per_key,
                      .webhooks = true,
                      .alerts = settings_.alerts_enabled || !settings_.alerts_url.empty(),
                      .alert_window = settings_.alerts_window,

@@ -31,6 +31,8 @@ struct Error {
   std::optional<std::chrono::milliseconds> retry_after = std::nullopt;
   // Only with `limited`: the disk has no space left.
   bool no_space = false;
+  // Only with `limited`: waiting does not help; something has to be removed, or a setting raised.
+  bool lasting = false;
   // Only with `unavailable`: the server was reached, and its certificate is not trusted, so that
   // waiting does not help.
   bool untrusted = false;

@@ -127,7 +127,8 @@ Result<void> App::Parts::prepare_queue(const std::string& name, const PlannedQue
   return {};
 }
 
-Result<Queue> App::Parts::store_queue(const std::string& name, const PlannedQueue& planned) {
+Result<Queue> App::Parts::store_queue(const std::string& name, const PlannedQueue& planned,
+                                      bool again) {
   auto views = shared->call<std::vector<QueueView>>(
       [&](Broker& to, Ask ask, auto done) { to.queues(ask, name, std::move(done)); });
   if (!views && views.error().code == ErrorCode::not_found) {
@@ -137,7 +138,9 @@ Result<Queue> App::Parts::store_queue(const std::string& name, const PlannedQueu
       to.put_queue(ask, settings, PutQueue::create, std::move(done));
     });
     // Another program created it a moment earlier: its settings stay.
-    if (!made && made.error().code == ErrorCode::conflict) return store_queue(name, planned);
+    if (!made && made.error().code == ErrorCode::conflict && !again) {
+      return store_queue(name, planned, true);
+    }
     return made;
   }
   if (!views) return std::unexpected(std::move(views.error()));
@@ -179,7 +182,7 @@ Result<void> App::Parts::prepare_schedule(const Schedule& planned) {
   return {};
 }
 
-Result<Schedule> App::Parts::store_schedule(const Schedule& planned) {
+Result<Schedule> App::Parts::store_schedule(const Schedule& planned, bool again) {
   Schedules& schedules = shared->opened.schedules();
   auto found = shared->call<std::vector<Schedule>>([&](Broker&, Ask ask, auto done) {
     schedules.schedules(ask, planned.name, std::move(done));
@@ -189,7 +192,9 @@ Result<Schedule> App::Parts::store_schedule(const Schedule& planned) {
       schedules.put_schedule(ask, planned, PutQueue::create, std::move(done));
     });
     // Another program created it a moment earlier.
-    if (!made && made.error().code == ErrorCode::conflict) return store_schedule(planned);
+    if (!made && made.error().code == ErrorCode::conflict && !again) {
+      return store_schedule(planned, true);
+    }
     return made;
   }
   if (!found) return std::unexpected(std::move(found.error()));

@@ -36,9 +36,10 @@ struct App::Parts {
   Result<void> prepare_queue(const std::string& name, const PlannedQueue& planned,
                              std::vector<worker::QueueHandlers>& handlers);
   // The queue as it is stored by now.
-  Result<Queue> store_queue(const std::string& name, const PlannedQueue& planned);
+  Result<Queue> store_queue(const std::string& name, const PlannedQueue& planned,
+                            bool again = false);
   Result<void> prepare_schedule(const Schedule& planned);
-  Result<Schedule> store_schedule(const Schedule& planned);
+  Result<Schedule> store_schedule(const Schedule& planned, bool again = false);
   worker::WorkerOptions worker_options() const;
 
   // Delivers webhooks, if the store is in this process.

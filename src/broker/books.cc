@@ -94,21 +94,37 @@ Result<void> Books::find_queue(Store& store, const QueueRef& queue, bool interna
               fmt::format("there is no queue {}; the first put creates it", text_of(queue)));
 }
 
-Result<void> Books::check_room_for_queue() const {
-  if (queues.count() < options.max_queues) return {};
-  return fail(ErrorCode::conflict,
-              fmt::format("there are {} queues, as many as the setting queues.max_queues allows; "
-                          "remove queues that are not needed, or raise it (to {} at most)",
-                          options.max_queues, limits::max_queues));
+Result<void> Books::check_room_for_queue(std::uint64_t key) {
+  const auto full = [](std::string message) {
+    return std::unexpected(
+        Error{.code = ErrorCode::limited, .message = std::move(message), .lasting = true});
+  };
+  if (queues.count() >= options.max_queues) {
+    return full(
+        fmt::format("there are {} queues, as many as the setting queues.max_queues allows; "
+                    "remove queues that are not needed, or raise it (to {} at most)",
+                    options.max_queues, limits::max_queues));
+  }
+  const auto made = made_by_.find(key);
+  if (key == 0 || made == made_by_.end()) return {};
+  std::vector<std::string>& names = made->second;
+  if (names.size() < options.max_queues_per_key) return {};
+  std::erase_if(names, [&](const std::string& name) { return !queues.find(name); });
+  if (names.size() < options.max_queues_per_key) return {};
+  return full(
+      fmt::format("this key has created {} queues, as many as the setting "
+                  "queues.max_per_key allows; remove some, raise it, or let a key with "
+                  "the scope admin create the queue",
+                  options.max_queues_per_key));
 }
 
-Result<void> Books::need_queue(Store& store, const QueueRef& queue, bool internal, TimePoint now) {
-  auto found = find_queue(store, queue, internal);
+Result<void> Books::need_queue(Store& store, const QueueRef& queue, const Ask& ask, TimePoint now) {
+  auto found = find_queue(store, queue, ask.internal);
   const auto* name = std::get_if<std::string>(&queue);
   const bool creates = !found && found.error().code == ErrorCode::not_found && name != nullptr &&
                        options.create_unknown_queues;
   if (!creates) return found;
-  if (auto room = check_room_for_queue(); !room) return room;
+  if (auto room = check_room_for_queue(ask.key); !room) return room;
   QueueSettings settings = options.new_queue;
   settings.name = *name;
   settings.number.reset();
@@ -116,6 +132,7 @@ Result<void> Books::need_queue(Store& store, const QueueRef& queue, bool interna
   auto made = store.put_queue(settings, PutQueue::create, now);
   if (!made) return std::unexpected(std::move(made.error()));
   queues.set(std::move(*made));
+  if (ask.key != 0) made_by_[ask.key].push_back(*name);
   log()(LogLevel::info, fmt::format("queue {} created for its first task", *name),
         {{"queue", *name}});
   return {};

@@ -14,9 +14,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "broker/alert_book.h"
+#include "broker/broker.h"
 #include "broker/broker_metrics.h"
 #include "broker/delivery_tasks.h"
 #include "broker/events.h"
@@ -36,6 +38,8 @@ struct BooksOptions {
   RetryPolicy retry = {};  // the server's default
   bool create_unknown_queues = true;
   std::size_t max_queues = limits::usual_queues;  // internal ones not counted
+  // How many of them the puts of one key may create, since the start.
+  std::size_t max_queues_per_key = limits::usual_queues_per_key;
   QueueSettings new_queue = {};  // what a queue that was never configured looks like
   // Stores the webhooks of tasks that have a callback; without it such tasks are refused. Webhooks
   // and alerts go out where a worker delivers them (worker/deliverer.h).
@@ -83,9 +87,9 @@ struct Books {
   // Whether a queue exists and the request may name it, or why not. On the applying thread.
   Result<void> find_queue(Store& store, const QueueRef& queue, bool internal);
   // Makes sure that a queue exists, or says why it cannot. On the applying thread.
-  Result<void> need_queue(Store& store, const QueueRef& queue, bool internal, TimePoint now);
-  // Whether one more queue may be created.
-  Result<void> check_room_for_queue() const;
+  Result<void> need_queue(Store& store, const QueueRef& queue, const Ask& ask, TimePoint now);
+  // Whether one more queue may be created, by this key if it is not 0. On the applying thread.
+  Result<void> check_room_for_queue(std::uint64_t key = 0);
 
   // What becomes of the task, with the webhooks and alerts that go out because of it. Moves the
   // outcome's result and the follow-ups into the settlement.
@@ -98,6 +102,8 @@ struct Books {
   Books(const BooksOptions& options, const Traits& store_traits, TimePoint now, std::uint64_t seed);
 
   std::atomic<std::uint64_t> random_;
+  // The queues that puts have created, by key. Only the applying thread uses it.
+  std::unordered_map<std::uint64_t, std::vector<std::string>> made_by_;
 };
 
 // Like store.work(), split into calls that the store's batch limit allows.

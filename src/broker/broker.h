@@ -38,6 +38,8 @@ struct Ask {
   // Whose workers these are, where callers must not use the names of each other's workers; 0: of
   // callers that may do everything.
   std::uint64_t owner = 0;
+  // The key that asks, where the number of queues that it may create is bounded; 0: it is not.
+  std::uint64_t key = 0;
 };
 
 // How a lease ended, in its holder's words. The broker decides what that means for the task.

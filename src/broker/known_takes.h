@@ -20,6 +20,8 @@ using QueueExists = std::function<bool(const std::string&)>;
 class KnownTakes {
  public:
   KnownTakes(std::span<const TakeRequest> all, const QueueExists& exists);
+  // Whether one of the takes names a queue that does not exist.
+  static bool misses(std::span<const TakeRequest> all, const QueueExists& exists);
 
   const std::vector<TakeRequest>& takes() const { return takes_; }
   // Adds the results of all takes to `to`, in the order in which they came. `from` has those of

@@ -220,13 +220,13 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
   problems->looked_for = std::move(looked_for);
   coalescer_.call<void>(
       ask.caller,
-      [this, problems, internal = ask.internal](Store& store, TimePoint now) -> Result<void> {
+      [this, problems, ask](Store& store, TimePoint now) -> Result<void> {
         for (const QueueRef& queue : problems->asked) {
-          auto good = books_.need_queue(store, queue, internal, now);
+          auto good = books_.need_queue(store, queue, ask, now);
           if (!problems->note(queue, good)) return good;
         }
         for (const QueueRef& queue : problems->looked_for) {
-          auto good = books_.find_queue(store, queue, internal);
+          auto good = books_.find_queue(store, queue, ask.internal);
           if (!problems->note(queue, good)) return good;
         }
         return {};

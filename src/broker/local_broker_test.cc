@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 #include <vector>
 
@@ -126,13 +127,51 @@ TEST(LocalBroker, there_are_as_many_queues_as_the_setting_allows) {
   d.put(to("a"));
   d.put(to("b"));
   const auto named = HasSubstr("queues.max_queues");
-  EXPECT_THAT(only(d.try_put({to("c")})), FailsWith(ErrorCode::conflict, named));
-  EXPECT_THAT(d.try_put_queue({.name = "c"}), FailsWith(ErrorCode::conflict, named));
+  EXPECT_THAT(only(d.try_put({to("c")})), FailsWith(ErrorCode::limited, named));
+  const auto made = d.try_put_queue({.name = "c"});
+  EXPECT_THAT(made, FailsWith(ErrorCode::limited, named));
+  EXPECT_TRUE(made.error().lasting) << "waiting does not help";
+  const Lease lease = d.take_one("a");
+  EXPECT_THAT(d.try_settle(lease, Done{}, {to("c")}), FailsWith(ErrorCode::limited, named));
   EXPECT_THAT(only(d.try_put({to("b")})), IsOk());
   must(d.wait<void>(
       [&](auto done) { d.broker->remove_queue(d.ask(), "a", true, std::move(done)); }));
   d.broker->run_services();
   EXPECT_THAT(only(d.try_put({to("c")})), IsOk());
+}
+
+TEST(LocalBroker, a_key_creates_as_many_queues_as_the_setting_allows) {
+  BrokerDriver d({.rules = {.max_queues_per_key = 2}});
+  const auto put = [&](const char* queue, std::uint64_t key) {
+    return only(d.try_put({to(queue)}, {.caller = {1}, .key = key}));
+  };
+  EXPECT_THAT(put("a", 7), IsOk());
+  EXPECT_THAT(put("b", 7), IsOk());
+  EXPECT_THAT(put("c", 7), FailsWith(ErrorCode::limited, HasSubstr("queues.max_per_key")));
+  EXPECT_THAT(put("a", 7), IsOk());
+  EXPECT_THAT(put("c", 8), IsOk()) << "another key";
+  EXPECT_THAT(put("d", 0), IsOk()) << "a key that manages queues";
+  must(d.wait<void>(
+      [&](auto done) { d.broker->remove_queue(d.ask(), "a", true, std::move(done)); }));
+  d.broker->run_services();
+  EXPECT_THAT(put("e", 7), IsOk()) << "what was removed does not count";
+}
+
+TEST(LocalBroker, a_take_waits_on_though_one_of_its_queues_is_removed) {
+  BrokerDriver d;
+  d.put_queue({.name = "gone"});
+  d.put_queue({.name = "live"});
+  TakeRequest take{.worker = "w", .queues = {{"gone", 1}, {"live", 1}}};
+  std::promise<Result<WorkResult>> got;
+  d.broker->work({.caller = {2}}, {.takes = {take}, .wait = 10s},
+                 [&](Result<WorkResult> result) { got.set_value(std::move(result)); });
+  must(d.wait<void>(
+      [&](auto done) { d.broker->remove_queue(d.ask(), "gone", true, std::move(done)); }));
+  d.broker->run_services();
+  d.put(to("live"));
+  auto result = got.get_future();
+  ASSERT_EQ(result.wait_for(10s), std::future_status::ready);
+  EXPECT_THAT(must(must(result.get()).taken.front()), SizeIs(1));
 }
 
 TEST(LocalBroker, an_unknown_number_creates_nothing) {

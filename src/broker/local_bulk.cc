@@ -84,12 +84,12 @@ Result<FoundTasks> look_at_first(Reader& reader, const BulkBatch& batch, std::si
 struct LocalBroker::Acting {
   const BulkBatch batch;
   const std::optional<QueueRef> new_queue;  // to be created if there is anything for it
-  const bool internal;                      // the operation may name internal queues
-  FoundTasks tasks = {};                    // the first of the batch, as they were read
-  RecordedTasks recorded = {};              // those that are acted on, by place
-  std::vector<TaskId> ids = {};             // the same, without gaps
-  FoundTasks acted_on = {};                 // the same tasks
-  std::vector<Cancelled> cancelled = {};    // the same, of a cancel
+  const Ask ask;
+  FoundTasks tasks = {};                  // the first of the batch, as they were read
+  RecordedTasks recorded = {};            // those that are acted on, by place
+  std::vector<TaskId> ids = {};           // the same, without gaps
+  FoundTasks acted_on = {};               // the same tasks
+  std::vector<Cancelled> cancelled = {};  // the same, of a cancel
 };
 
 Result<Broker::States> LocalBroker::act_on(Store& store, Acting& acting, TimePoint now) {
@@ -144,7 +144,7 @@ Result<Broker::States> LocalBroker::act_now(Store& store, Acting& acting, TimePo
     }
   }
   if (acting.new_queue && !acting.ids.empty()) {
-    auto made = books_.need_queue(store, *acting.new_queue, acting.internal, now);
+    auto made = books_.need_queue(store, *acting.new_queue, acting.ask, now);
     if (!made) return std::unexpected(std::move(made.error()));
   }
   auto states = act_on(store, acting, now);
@@ -202,8 +202,7 @@ void LocalBroker::act(Ask ask, BulkBatch batch, Completion<States> done) {
   if (!good) return done(std::unexpected(std::move(good.error())));
   std::optional<QueueRef> new_queue;
   if (!unknown.empty()) new_queue = std::move(unknown.front());
-  const auto acting =
-      std::make_shared<Acting>(std::move(batch), std::move(new_queue), ask.internal);
+  const auto acting = std::make_shared<Acting>(std::move(batch), std::move(new_queue), ask);
   read<FoundTasks>(
       ask,
       [this, acting](Reader& reader, TimePoint) {

@@ -27,7 +27,7 @@ Result<Broker::States> LocalBroker::move_now(Store& store, const Ask& ask,
     if (auto change = change_of(i, updates[i], *task)) changed.push_back(std::move(*change));
     const auto& queue = updates[i].queue;
     if (queue && std::ranges::find(unknown, *queue) != unknown.end()) {
-      auto good = books_.need_queue(store, *queue, ask.internal, now);
+      auto good = books_.need_queue(store, *queue, ask, now);
       if (!good && good.error().code == ErrorCode::unavailable) {
         return std::unexpected(std::move(good.error()));
       }

@@ -65,7 +65,7 @@ Result<Schedule> LocalBroker::store_schedule(Store& store, const Ask& ask, Sched
   }
   schedule.next = *next;
   schedule.task.id = {};
-  if (auto good = books_.need_queue(store, schedule.task.queue, ask.internal, now); !good) {
+  if (auto good = books_.need_queue(store, schedule.task.queue, ask, now); !good) {
     return std::unexpected(std::move(good.error()));
   }
   auto stored = store.put_schedule(
@@ -182,7 +182,7 @@ void LocalBroker::run_schedule(Ask ask, std::string name, MayTouch may, Completi
         if (auto good = may(found->front()); !good) return std::unexpected(std::move(good.error()));
         auto task = task_of_tick(found->front(), now, {books_.ids.next(now)});
         if (!task) return std::unexpected(std::move(task.error()));
-        if (auto good = books_.need_queue(store, task->queue, ask.internal, now); !good) {
+        if (auto good = books_.need_queue(store, task->queue, ask, now); !good) {
           return std::unexpected(std::move(good.error()));
         }
         auto puts = store.put({&*task, 1}, now);

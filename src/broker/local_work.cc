@@ -114,10 +114,26 @@ struct LocalBroker::Job {
   // By token: tasks whose progress is reported.
   std::map<std::uint64_t, RecordedTask> found = {};
   Work work = {};
-  std::vector<Decided> decided = {};  // by settlement
-  TimePoint first_start = never;      // of follow-ups
-  std::vector<QueueRef> wanted = {};  // the first queue of each take, if some are unknown
+  std::vector<Decided> decided = {};      // by settlement
+  TimePoint first_start = never;          // of follow-ups
+  std::vector<QueueRef> wanted = {};      // the first queue of each take, if some are unknown
+  std::vector<QueueRef> new_queues = {};  // by report: the first of a follow-up; empty: none
   std::shared_ptr<Problems> problems = nullptr;
+
+  // Which reports wait for a queue to be created.
+  void note_new_queues(const std::vector<QueueRef>& unknown) {
+    for (const Report& report : reports) {
+      const auto first =
+          std::ranges::find_first_of(report.follow_ups, unknown, {}, &NewTask::queue);
+      new_queues.push_back(first == report.follow_ups.end() ? QueueRef() : first->queue);
+    }
+  }
+  // The same, by settlement.
+  std::vector<QueueRef> queues_of_follow_ups() const {
+    std::vector<QueueRef> queues = new_queues;
+    drop_refused(queues, refused);
+    return queues;
+  }
 
   void refuse(std::size_t report, Error error) {
     refused.resize(reports.size());
@@ -181,6 +197,10 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
 
 void LocalBroker::check_takes(const Ask& ask, std::vector<TakeRequest> takes, Job& job,
                               std::vector<QueueRef>& looked_for, TimePoint now) {
+  // A queue of that name; a number or UUID that no queue has is an error.
+  const auto may_come = [&](const QueueRef& queue) {
+    return books_.options.create_unknown_queues && std::holds_alternative<std::string>(queue);
+  };
   for (std::size_t i = 0; i < takes.size(); ++i) {
     if (auto good = check_take(ask, takes[i], looked_for, now); !good) {
       job.refused_takes.resize(takes.size());
@@ -190,20 +210,19 @@ void LocalBroker::check_takes(const Ask& ask, std::vector<TakeRequest> takes, Jo
   drop_refused(takes, job.refused_takes);
   for (const TakeRequest& take : takes) {
     job.workers.push_back(take.worker);
-    // A take fails with the first queue that is missing.
+    // A take fails with the first queue that is missing and will not come.
     const auto missing = std::ranges::find_if(take.queues, [&](const Want& want) {
-      return std::ranges::find(looked_for, want.queue) != looked_for.end();
+      return !may_come(want.queue) && std::ranges::find(looked_for, want.queue) != looked_for.end();
     });
     if (!looked_for.empty()) {
       job.wanted.push_back(missing == take.queues.end() ? QueueRef() : missing->queue);
     }
   }
+  // Also those that exist now: a queue may be removed while a take waits.
+  job.work.may_miss = std::ranges::any_of(takes, [&](const TakeRequest& take) {
+    return std::ranges::any_of(take.queues, [&](const Want& want) { return may_come(want.queue); });
+  });
   job.work.takes = std::move(takes);
-  // A queue with that name may come; a number or UUID that no queue has is an error.
-  job.work.may_miss = books_.options.create_unknown_queues &&
-                      std::ranges::any_of(looked_for, [](const QueueRef& queue) {
-                        return std::holds_alternative<std::string>(queue);
-                      });
 }
 
 Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
@@ -304,6 +323,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
       job->first_start = std::min(job->first_start, first_start_of(task, now).value_or(never));
     }
   }
+  if (!unknown.empty()) job->note_new_queues(unknown);
   const bool known = look_up_notes(*job);
   job->problems = need_queues(ask, std::move(unknown), std::move(looked_for));
   if (known) {
@@ -452,7 +472,10 @@ void LocalBroker::finish(Job& job, WorkResult result) {
   note_settled(job, result, now);
   note_extended(job, result, now);
   note_taken(job, result, now);
-  if (job.problems) explain_missing(result.taken, job.wanted, job.problems->of);
+  if (job.problems) {
+    explain_missing(result.taken, job.wanted, job.problems->of);
+    explain_missing(result.settled, job.queues_of_follow_ups(), job.problems->of);
+  }
   result.settled = with_refused(std::move(result.settled), std::move(job.refused));
   result.extended = with_refused(std::move(result.extended), std::move(job.refused_extensions));
   result.taken = with_refused(std::move(result.taken), std::move(job.refused_takes));

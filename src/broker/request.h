@@ -31,7 +31,7 @@ struct Work {
   // Until when the takes may wait for tasks if there are none. Ignored if the request also has
   // settlements or extensions, whose answers must not wait.
   std::optional<TimePoint> wait_until = std::nullopt;
-  // The takes name queues that do not exist yet, which are looked for again each time.
+  // The takes name queues; those that do not exist give nothing, until they are created.
   bool may_miss = false;
 };
 

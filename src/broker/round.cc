@@ -187,7 +187,7 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
     if (parts.reports) append(settlements, work.settlements);
     if (parts.reports) append(extensions, work.extensions);
     if (!parts.takes) continue;
-    if (!work.may_miss) {
+    if (!work.may_miss || !KnownTakes::misses(work.takes, options_.exists)) {
       append(takes, work.takes);
       continue;
     }

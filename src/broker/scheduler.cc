@@ -191,7 +191,7 @@ Result<void> Scheduler::fire_tick(Store& store, Entry& entry, TimePoint tick, Ti
   // The queue of its task may be gone; but a schedule that is gone itself must not bring it back.
   const bool missing = !fired && fired.error().code == ErrorCode::not_found;
   if (missing && !books_.queues.find(queue) && store.schedules(schedule.name)) {
-    if (auto good = books_.need_queue(store, queue, true, now); !good) return good;
+    if (auto good = books_.need_queue(store, queue, {.internal = true}, now); !good) return good;
     fired = store.fire(request, now);
   }
   if (!fired && fired.error().code == ErrorCode::not_found) stale_ = true;

@@ -149,6 +149,13 @@ const std::array settings_table = {
             .example = "20000",
             .least = 1,
             .most = limits::max_queues},
+    Setting{.key = "queues.max_per_key",
+            .field = &Settings::queues_max_per_key,
+            .help = "How many queues the puts of one API key without the scope admin may create "
+                    "after a start; queues that were removed since do not count",
+            .example = "100",
+            .least = 1,
+            .most = limits::max_queues},
     Setting{.key = "retry.preset",
             .field = &Settings::retry_preset,
             .help = "The policy of another system as a whole, instead of the other retry settings",

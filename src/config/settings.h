@@ -50,6 +50,7 @@ struct Settings {
   std::string http_base_path = {};
   bool queues_create_unknown = true;
   std::uint32_t queues_max_queues = 10'000;
+  std::uint32_t queues_max_per_key = 1000;
   std::string retry_preset = "none";
   std::string retry_backoff = "exponential";
   Duration retry_base = std::chrono::seconds(30);

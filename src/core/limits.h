@@ -38,6 +38,7 @@ inline constexpr std::size_t max_history = 20;
 inline constexpr std::size_t max_batch = 1000;
 inline constexpr std::size_t max_follow_ups = 32;
 inline constexpr std::size_t max_type_policies = 100;
+inline constexpr std::size_t usual_queues_per_key = 1000;
 inline constexpr std::size_t max_queues = 30'000;    // that a store keeps
 inline constexpr std::size_t usual_queues = 10'000;  // unless a setting says otherwise
 inline constexpr std::size_t max_schedules = 10'000;

@@ -88,6 +88,11 @@ void add_starting(std::vector<Case>& cases) {
         R"({"action":"retry","filter":{"queue":"emails"},"to":"elsewhere"})"}) {
     start(422, invalid);
   }
+  cases.push_back(
+      {"startBulk", 409, [](ApiClient& server) {  // the id of another task
+         return started(fmt::format(
+             R"({{"id":"{}","action":"cancel","filter":{{"queue":"emails"}}}})", server.put()));
+       }});
   cases.push_back({"startBulk", 409, [](ApiClient& server) {
                      server.put();
                      server.must_post("/v1/queues", R"({"name":"closed","active":false})");

@@ -153,6 +153,14 @@ TEST(DeadGroups, what_was_found_is_shown_to_all_for_a_while) {
   EXPECT_EQ(store.lists, 4);
 }
 
+TEST(DeadGroups, that_none_is_left_is_known_at_once) {
+  ApiServer server;
+  kill(server, "emails", "", 1, no_route);
+  EXPECT_EQ(groups_of(server).at("groups").as_array().size(), 1U);
+  server.must_post("/v1/dead/remove", R"({"all":true})");
+  EXPECT_EQ(groups_of(server).at("groups").as_array().size(), 0U);
+}
+
 // Walks take a second, and what they found must not be known.
 class RestTest : public ::testing::Test {
  protected:
@@ -163,7 +171,10 @@ class RestTest : public ::testing::Test {
     options.store = std::move(own);
     return options;
   }
-  RestTest() { store_.clock = &server_.driver.clock; }
+  RestTest() {
+    kill(server_, "emails", "", 1, no_route);
+    store_.clock = &server_.driver.clock;
+  }
 
   // Comes to an answer, or to wait.
   void find(std::optional<std::string> type, CallerId caller = {1}, Duration patience = 30s) {

@@ -81,6 +81,12 @@ void show(CallPtr call, const TaskId& id, unsigned status) {
   LocalBroker& broker = *call->broker;
   const Ask ask = call->ask();
   broker.find(ask, id, answered<Task>(std::move(call), [status](CallPtr back, const Task& task) {
+                const bool begun = status == 202;
+                if (begun && task.queue != bulk_queue) {
+                  return back->refuse(Error{
+                      .code = ErrorCode::conflict,
+                      .message = "a task has this id already; give the operation another id"});
+                }
                 answer_operation(std::move(back), task, status);
               }));
 }

@@ -48,9 +48,19 @@ void check_next(CallPtr call, std::vector<QueueRef> left, std::string_view field
   broker.queues(ask, queue, answered<std::vector<QueueView>>(std::move(call), std::move(then)));
 }
 
+std::uint64_t number_of(const Principal& principal) {
+  return std::hash<std::string_view>()(principal.id()) | 1U;
+}
+
 // Restricted keys must not use the names of each other's workers; others may see all of them.
 std::uint64_t owner_of(const Principal& principal) {
-  return principal.restricted() ? std::hash<std::string_view>()(principal.id()) | 1U : 0;
+  return principal.restricted() ? number_of(principal) : 0;
+}
+
+// Keys that may not manage queues create them by puts only, and not without end.
+std::uint64_t bounded_key(const Principal& principal) {
+  const bool manages = !principal.key || principal.key->about.scopes.allow(access::Scope::admin);
+  return manages ? 0 : number_of(principal);
 }
 
 }  // namespace
@@ -75,7 +85,8 @@ Error no_such_schedule(std::string_view name) {
 Ask Call::ask() const {
   return {.caller = caller,
           .deadline = later(broker->now(), options.deadline),
-          .owner = owner_of(principal)};
+          .owner = owner_of(principal),
+          .key = bounded_key(principal)};
 }
 
 void Call::note(unsigned status) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "api/wire/put.h"
 #include "api/wire/text_writer.h"
 
 namespace millrace::api {
@@ -23,6 +24,7 @@ unsigned status_of(const Error& error) {
     case ErrorCode::lease_lost:
       return 409;
     case ErrorCode::limited:
+      if (error.lasting) return 409;
       return error.no_space ? 507 : 429;
     case ErrorCode::unavailable:
       return 503;
@@ -137,7 +139,7 @@ std::string_view title_of(unsigned status) {
 
 Problem problem_of(const Error& error, std::string_view field) {
   Problem problem{.status = status_of(error)};
-  problem.code = error.no_space ? "no_space" : name_of(error.code);
+  problem.code = wire::code_of(error);
   problem.detail = error.message;
   problem.field = field;
   if (problem.status == 422 && field.empty()) problem.field = field_of(error.message);

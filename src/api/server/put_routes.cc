@@ -108,7 +108,8 @@ void hide_foreign(const Principal& principal, std::vector<Result<Put>>& puts,
       continue;
     }
     const Result<Task>& head = (*heads)[at++];
-    if (head && principal.may_touch(head->queue)) continue;
+    // One that is gone, while its unique key is still held, was in the queue of the put.
+    if (!head || principal.may_touch(head->queue)) continue;
     put = fail(ErrorCode::conflict, "a task has this id already; give the task another id");
   }
 }

@@ -172,7 +172,7 @@ std::optional<TimePoint> Query::moment(std::string_view name) {
 bool Query::flag(std::string_view name) {
   const auto given = text(name);
   if (!given) return false;
-  if (*given == "true" || given->empty()) return true;
+  if (*given == "true") return true;
   if (*given != "false") {
     refuse(name, fmt::format("{} is {}; allowed is true or false", name, in_quotes(*given)));
   }

@@ -22,7 +22,7 @@ TEST(Query, percent_decoding) {
 }
 
 TEST(Query, every_kind_of_parameter) {
-  Query query("name=a%26b&n=7&d=1m30s&t=2030-01-01T00:00:00%2B01:00&yes&no=false&s=a,b&s=c&&");
+  Query query("name=a%26b&n=7&d=1m30s&t=2030-01-01T00:00:00%2B01:00&yes=true&no=false&s=a,b&s=c&&");
   EXPECT_EQ(query.text("name"), "a&b");
   EXPECT_EQ(query.number("n", 1, 10), 7U);
   EXPECT_EQ(query.duration("d", 2min), 90s);
@@ -56,6 +56,7 @@ TEST(Query, wrong_parameters_are_refused_with_the_reason) {
   EXPECT_THAT(wrong("priority=-1"), HasSubstr("0 to 9"));
   EXPECT_THAT(wrong("cursor=99999999999999999999"), HasSubstr("cursor"));
   EXPECT_THAT(wrong("full=1"), HasSubstr("true or false"));
+  EXPECT_THAT(wrong("full="), HasSubstr("true or false")) << "a variable that is not set";
   EXPECT_THAT(wrong("a=%"), HasSubstr("percent-encoded"));
 }
 

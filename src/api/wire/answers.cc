@@ -222,6 +222,7 @@ Error error_of(ErrorAnswer&& answer) {
     if (answer.code == name_of(ErrorCode(code))) error.code = ErrorCode(code);
   }
   if (answer.code == "no_space") error.code = ErrorCode::limited, error.no_space = true;
+  if (answer.code == "limit_reached") error.code = ErrorCode::limited, error.lasting = true;
   if (answer.code == "starting" || answer.code == "stopping") error.code = ErrorCode::unavailable;
   if (answer.code == "not_completed") error.code = ErrorCode::conflict;
   if (error.code == ErrorCode::limited) error.retry_after = answer.retry_after;

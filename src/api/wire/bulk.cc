@@ -26,13 +26,16 @@ struct FilterWords {
   BulkFilter filter = {};
   std::optional<GivenPriority> priority = std::nullopt;
 };
+// A mistake, such as a variable that is not set, must not widen the filter.
 void fields(A<FilterWords> auto& of, auto& visit) {
-  visit("queue", of.filter.queue), visit("state", of.filter.states);
-  visit("type", of.filter.type), visit("client_id", of.filter.client_id);
-  visit("group", of.filter.group), visit("tag", of.filter.tag);
-  visit("priority", of.priority), visit("created_from", of.filter.created_from);
-  visit("created_until", of.filter.created_until), visit("text", of.filter.text);
-  visit("error_code", of.filter.error_code), visit("error_group", of.filter.error_group);
+  visit("queue", not_null(of.filter.queue)), visit("state", not_null(of.filter.states));
+  visit("type", not_null(of.filter.type)), visit("client_id", not_null(of.filter.client_id));
+  visit("group", not_null(of.filter.group)), visit("tag", not_null(of.filter.tag));
+  visit("priority", not_null(of.priority)), visit("created_from", not_null(of.filter.created_from));
+  visit("created_until", not_null(of.filter.created_until)),
+      visit("text", not_null(of.filter.text));
+  visit("error_code", not_null(of.filter.error_code)),
+      visit("error_group", not_null(of.filter.error_group));
 }
 struct BulkWords {
   BulkRequest request = {};

@@ -47,6 +47,7 @@ TEST(WireBulk, a_bad_request_is_refused_by_its_field) {
   };
   EXPECT_EQ(field_of(R"({"filter":{"queue":"q"}})"), "action");
   EXPECT_EQ(field_of(R"({"action":"remove","filter":{"queue":"q"},"dry_run":null})"), "dry_run");
+  EXPECT_EQ(field_of(R"({"action":"remove","filter":{"queue":null,"tag":"t"}})"), "filter.queue");
   EXPECT_EQ(field_of(R"({"action":"burn","filter":{"queue":"q"}})"), "action");
   EXPECT_EQ(field_of(R"({"action":"cancel"})"), "filter");
   EXPECT_EQ(field_of(R"({"action":"cancel","filter":[]})"), "filter");

@@ -137,9 +137,14 @@ void append(std::string& out, const Put& put) {
   writer.close();
 }
 
+std::string_view code_of(const Error& error) {
+  if (error.no_space) return "no_space";
+  return error.lasting ? "limit_reached" : name_of(error.code);
+}
+
 void append_error(std::string& out, const Error& error, std::string_view field) {
   TextWriter writer(out);
-  append(writer.key("code"), error.no_space ? "no_space" : name_of(error.code));
+  append(writer.key("code"), code_of(error));
   append(writer.key("message"), error.message);
   writer("field", field), writer("retry_after_ms", error.retry_after);
   writer.close();

@@ -71,6 +71,8 @@ Read<PutBody> read_put(std::string_view text, const QueueRef* queue);
 void append(std::string& out, const Put& put);
 
 // {"code":…,"message":…,"field":…,"retry_after_ms":…}
+// The code of an error in an answer.
+std::string_view code_of(const Error& error);
 void append_error(std::string& out, const Error& error, std::string_view field = {});
 
 }  // namespace millrace::wire

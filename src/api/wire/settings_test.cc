@@ -159,6 +159,9 @@ TEST(Settings, what_operators_say_of_tasks) {
                 .error()
                 .field,
             "ids");
+  EXPECT_EQ(read_dead_letters(R"({"all":true,"queue":null})").error().field, "queue");
+  EXPECT_EQ(read_dead_letters(R"({"all":true,"ids":[]})").error().field, "ids");
+  EXPECT_EQ(read_dead_letters(R"({"ids":[]})").error().field, "all");
   EXPECT_EQ(*read_pause("", t0), never);
   EXPECT_EQ(*read_pause(R"({"for_ms":1000})", t0), t0 + 1s);
   EXPECT_EQ(read_pause(R"({"for_ms":1,"until":"never"})", t0).error().field, "until");

@@ -31,13 +31,15 @@ void fields(A<UpdateWords> auto& of, auto& visit) {
 }
 
 struct DeadWords {
-  std::vector<TaskId> ids = {};
+  std::optional<std::vector<TaskId>> ids = std::nullopt;
   std::optional<QueueRef> queue = std::nullopt;
   std::optional<std::string> type = std::nullopt;
   bool all = false;
 };
 void fields(A<DeadWords> auto& of, auto& visit) {
-  visit("ids", of.ids), visit("queue", of.queue), visit("type", of.type), visit("all", of.all);
+  // A mistake, such as a variable that is not set, must not mean all of them.
+  visit("ids", not_null(of.ids)), visit("queue", not_null(of.queue));
+  visit("type", not_null(of.type)), visit("all", of.all);
 }
 
 void fields(A<TaskActions> auto& of, auto& visit) {
@@ -110,13 +112,13 @@ Read<DeadLetters> read_dead_letters(std::string_view text) {
   read(in, words, Path{});
   if (!in.good()) return finished(in, DeadLetters{});
   const bool filtered = words.queue || words.type;
-  if (!words.ids.empty() && (filtered || words.all)) {
+  if (words.ids && (filtered || words.all)) {
     in.refuse(Path{.key = "ids"}, "both ids and a filter are given; give one of them");
-  } else if (words.ids.empty() && !words.all) {
+  } else if ((!words.ids || words.ids->empty()) && !words.all) {
     in.refuse(Path{.key = "all"},
               "neither ids nor \"all\": true is given; a filter needs \"all\": true");
   }
-  return finished(in, DeadLetters{.ids = std::move(words.ids),
+  return finished(in, DeadLetters{.ids = std::move(words.ids).value_or(std::vector<TaskId>()),
                                   .queue = std::move(words.queue),
                                   .type = std::move(words.type)});
 }
