@@ -105,6 +105,9 @@ struct Settlement {
   TaskId id = {};
   Expectation expect = {};
   Event event = Event::done;
+  // give_back: false if the lease never reached a worker. Then the task has not started, and its
+  // start_by still counts.
+  bool started = true;
   TimePoint ready{};  // retry, snooze, lose: when the task may be taken again
   // retry, snooze, lose, exhaust: attempts, retries and lost from now on. Other events leave the
   // counters as they are; deliveries are the store's to count.

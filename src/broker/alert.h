@@ -24,11 +24,13 @@ enum class AlertKind : std::uint8_t {
   // Shown to clients that ask (current_alerts.h), but never sent:
   dead_growing = 7,  // a queue has more dead letters than some minutes ago
   store_failed = 8,  // nothing can be stored
+  // Sent once, and never shown, since it does not last:
+  clock_set_back = 9,
 };
 constexpr std::string_view name_of(AlertKind kind) {
-  constexpr std::array<std::string_view, 9> names = {
+  constexpr std::array<std::string_view, 10> names = {
       "task_dead",   "task_failed", "key_refused",  "queue_deep",   "no_take",
-      "leases_lost", "disk_low",    "dead_growing", "store_failed",
+      "leases_lost", "disk_low",    "dead_growing", "store_failed", "clock_set_back",
   };
   return names[static_cast<std::size_t>(kind)];
 }

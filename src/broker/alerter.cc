@@ -88,11 +88,12 @@ CurrentAlerts Alerter::current_alerts() const {
 // Every server over a shared store sees the same queue, and one alert about it is enough: the first
 // server's. What only one server can see has no key.
 std::optional<UniqueKey> Alerter::key_of(const Alert& alert) const {
-  const bool seen_by_all =
-      alert.facts.kind == AlertKind::queue_deep || alert.facts.kind == AlertKind::no_take;
+  const AlertKind kind = alert.facts.kind;
+  const bool seen_by_all = kind == AlertKind::queue_deep || kind == AlertKind::no_take ||
+                           kind == AlertKind::clock_set_back;
   const Duration window = books_.options.alert_window / 2;
   if (!books_.traits.several_processes || !seen_by_all || window <= Duration::zero()) return {};
-  return UniqueKey{.key = fmt::format("{}/{}/{}", name_of(alert.facts.kind), alert.queue,
+  return UniqueKey{.key = fmt::format("{}/{}/{}", name_of(kind), alert.queue,
                                       alert.facts.resolved ? "over" : "on"),
                    .scope = UniqueScope::window,
                    .window = window};
@@ -104,6 +105,19 @@ void Alerter::report(Alert alert, TimePoint now) {
                 {"queue", alert.queue},
                 {"resolved", alert.facts.resolved},
                 {"held_back", static_cast<std::int64_t>(alert.facts.held_back)}});
+  send_later(std::move(alert), now);
+}
+
+// The sweeper, which saw it, has logged it.
+void Alerter::clock_set_back(std::string message, TimePoint now) {
+  send_later({.facts = {.kind = AlertKind::clock_set_back,
+                        .level = LogLevel::warning,
+                        .title = "The clock was set back"},
+              .message = std::move(message)},
+             now);
+}
+
+void Alerter::send_later(Alert alert, TimePoint now) {
   if (!books_.deliveries.can_alert()) return;
   auto key = key_of(alert);
   const AlertEvent event{.facts = std::move(alert.facts),

@@ -142,6 +142,9 @@ class Alerter final : public Service {
   void stored() override;
   void unsure(const Error& why) override;
 
+  // Sends an alert with the next run. Services only.
+  void clock_set_back(std::string message, TimePoint now);
+
   // As of the last look. Any thread.
   CurrentAlerts current_alerts() const;
 
@@ -149,6 +152,7 @@ class Alerter final : public Service {
   Result<Look> look(Store& store, TimePoint now);
   void keep_current(const Look& look);
   void report(Alert alert, TimePoint now);
+  void send_later(Alert alert, TimePoint now);
   std::optional<UniqueKey> key_of(const Alert& alert) const;
   Result<void> send(Store& store, TimePoint now);
 

@@ -260,6 +260,21 @@ TEST(Alerter, a_paused_queue_may_wait) {
   EXPECT_THAT(d.all("$alerts"), IsEmpty());
 }
 
+TEST(Alerter, a_clock_that_is_set_back_alerts_once_for_each_time) {
+  BrokerDriver d(watching());
+  d.live(20s);
+  d.clock.set(d.now() - 4s);
+  d.live(20s);
+  EXPECT_THAT(d.alerts(), IsEmpty()) << "a small step is none";
+  d.clock.set(d.now() - 1h);
+  d.live(20s);
+  EXPECT_THAT(d.alerts(), ElementsAre(HasSubstr("the clock was set back by 3600 s to ")));
+  d.clock.set(d.now() - 2h);
+  d.live(20s);
+  EXPECT_THAT(d.alerts(), SizeIs(2));
+  EXPECT_THAT(d.all("$alerts").front().payload, HasSubstr("clock_set_back"));
+}
+
 // S0-032
 TEST(Alerter, a_worker_that_vanishes_alerts) {
   BrokerDriver d(watching());

@@ -37,11 +37,11 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
     : clock_(clock),
       books_(options.rules, store.traits(), clock.now()),
       refresh_(books_, clock_),
-      sweeper_(clock_, books_, options.time_jumps),
       scheduler_(books_),
       manager_(books_),
       history_(books_),
       store_(prepared(store)),
+      sweeper_(clock_, books_, options.time_jumps),
       coalescer_(clock_, store_, with_book(options.coalescer, books_.queues)),
       reads_(clock_, store_, coalescer_, with_threads(options.reads, books_.traits)),
       dead_groups_(*this, options.keep_time),
@@ -50,6 +50,11 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
       time_jumps_(options.time_jumps) {
   const auto wake_waiters = [this] { runner_.wake_at(books_.waiters, TimePoint::min()); };
   sweeper_.on_awaited = wake_waiters;
+  sweeper_.on_set_back = [this](const std::string& what, TimePoint now) {
+    if (!alerter_) return;
+    alerter_->clock_set_back(what, now);
+    runner_.wake_at(*alerter_, TimePoint::min());
+  };
   books_.waiters.answer = [this](std::vector<Waiters::Over> over) {
     answer_waiters(std::move(over));
   };

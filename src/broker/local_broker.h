@@ -298,12 +298,12 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   StoreClock clock_;
   Books books_;
   SharedRefresh refresh_;
-  Sweeper sweeper_;
   Scheduler scheduler_;
   std::optional<Alerter> alerter_;
   Manager manager_;
   HistoryWriter history_;
   Store& store_;
+  Sweeper sweeper_;  // made when the clock follows the store's: it watches the clock
   Coalescer coalescer_;
   Reads reads_;
   DeadGroups dead_groups_;

@@ -217,6 +217,18 @@ TEST_P(LocalShared, both_follow_the_clock_of_the_store) {
   for (BrokerDriver* each : {&one_, &two_}) EXPECT_GE(each->broker->now(), t0 + 24h);
 }
 
+TEST_P(LocalShared, a_clock_of_the_store_that_is_behind_was_not_set_back) {
+  server_.set_time(t0 - 1h);
+  BrokerDriver late(options(), server_.connect());
+  for (int i = 0; i < 5; ++i) {
+    late.clock.advance(1s);
+    server_.set_time(t0 - 1h + (i + 1) * 1s);
+    late.broker->run_services();
+  }
+  EXPECT_EQ(logged(late, "set back"), 0U);
+  EXPECT_LT(late.broker->now(), t0);
+}
+
 // ---- Away and back -----------------------------------------------------------------------------
 
 TEST_P(LocalShared, a_store_that_was_away_is_used_again) {

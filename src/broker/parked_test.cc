@@ -381,6 +381,16 @@ TEST(Parked, what_was_answered_to_a_caller_that_had_left_can_be_given_back) {
   EXPECT_EQ(d.direct.state_of(id), TaskState::queued);
 }
 
+TEST(Parked, a_task_that_is_given_back_because_its_taker_had_left_has_not_started) {
+  RoundsDriver d;
+  const TaskId id = d.direct.put(task("q", {.start_by = t0 + 1s})).id;
+  d.take(1);
+  d.apply();
+  d.leave(1);
+  d.round();
+  EXPECT_EQ(d.direct.find(id).start_by, t0 + 1s);
+}
+
 TEST(Parked, leases_of_callers_that_left_are_given_back_even_while_stopping) {
   RoundsDriver d;
   const TaskId id = d.direct.put(task("q")).id;

@@ -75,8 +75,10 @@ void Rounds::give_back(const WorkResult& result) {
   for (const auto& taken : result.taken) {
     if (!taken) continue;
     for (const Lease& lease : *taken) {
-      give_backs_.push_back(
-          {.id = lease.id, .expect = Held{lease.token}, .event = Event::give_back});
+      give_backs_.push_back({.id = lease.id,
+                             .expect = Held{lease.token},
+                             .event = Event::give_back,
+                             .started = false});
       ++stats_.given_back;
     }
   }

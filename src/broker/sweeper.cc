@@ -43,6 +43,7 @@ bool LossGuard::may_lose() {
 }
 
 Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
+  if (!jumps_ && !std::exchange(looked_at_newest_, true)) look_at_newest(store, now);
   const auto advanced =
       store.advance(now, books_.traits.several_processes ? shared_advance_step : advance_step);
   if (!advanced) return std::unexpected(advanced.error());
@@ -86,7 +87,7 @@ Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoi
 Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   const std::size_t step = std::min(settle_step, books_.traits.batch);
   const bool may_lose = jumps_ || guard_.may_lose();
-  if (!jumps_) log_set_back(now);
+  if (!jumps_) tell_set_back(guard_.set_back(), guard_.shown());
   // Leases that may not be lost yet must not hide what may be settled, however many there are.
   const auto due = store.due(now, {.limit = step, .leases = may_lose});
   if (!due) return std::unexpected(due.error());
@@ -112,17 +113,25 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   return changed && ended.size() == step;
 }
 
+// The clock may have been set back while no server ran. Then the newest task was put in the future.
+// It is only for a hint, so upkeep does not depend on it.
+void Sweeper::look_at_newest(Store& store, TimePoint now) const {
+  const auto newest = store.list({.limit = 1, .detail = Detail::state});
+  if (!newest || newest->tasks.empty()) return;
+  const Duration by = newest->tasks.front().created_at - now;
+  if (by > disagreement) tell_set_back(by, now);
+}
+
 // Tasks that wait for a moment wait longer by this much, and nothing else tells an operator why.
-void Sweeper::log_set_back(TimePoint now) const {
-  const Duration by = guard_.set_back();
-  if (by == Duration::zero()) return;
-  books_.log()(
-      LogLevel::warning,
-      fmt::format("the clock was set back by {} s to {}: what is ready stays ready; delays, "
-                  "retries, schedules and retention wait until the clock reaches their "
-                  "moments again",
-                  std::chrono::floor<std::chrono::seconds>(by).count(), format_time(now)),
-      {{"ms", by.count()}});
+void Sweeper::tell_set_back(Duration by, TimePoint to) const {
+  if (by <= Duration::zero()) return;
+  const std::string what = fmt::format(
+      "the clock was set back by {} s to {}: what is ready stays ready; delays, "
+      "retries, schedules and retention wait until the clock reaches their "
+      "moments again",
+      std::chrono::floor<std::chrono::seconds>(by).count(), format_time(to));
+  books_.log()(LogLevel::warning, what, {{"ms", by.count()}});
+  if (on_set_back) on_set_back(what, to);
 }
 
 // Another process extended, settled, changed or removed it at the last moment, which is not worth a

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "broker/books.h"
@@ -29,6 +30,8 @@ class LossGuard {
   bool may_lose();
   // By how much the clock was set back before the last call of may_lose(); zero: it was not.
   Duration set_back() const { return set_back_; }
+  // What the clock showed in that call.
+  TimePoint shown() const { return wall_; }
 
  private:
   Clock& clock_;
@@ -50,12 +53,15 @@ class Sweeper final : public Service {
 
   // Called when a sweep has ended a task that a caller waits for.
   std::function<void()> on_awaited = {};
+  // Called once for each time that the clock was set back, with a sentence about it.
+  std::function<void(const std::string& what, TimePoint now)> on_set_back = {};
 
  private:
   // Settles what is overdue; true if more may be.
   Result<bool> settle_overdue(Store& store, TimePoint now);
   void refused(const Overdue& overdue, const Error& error);
-  void log_set_back(TimePoint now) const;
+  void look_at_newest(Store& store, TimePoint now) const;
+  void tell_set_back(Duration by, TimePoint to) const;
   void note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,
             TimePoint now);
   Result<Settlement> decide(Store& store, const Overdue& overdue, TimePoint now);
@@ -64,6 +70,7 @@ class Sweeper final : public Service {
   PendingRecords pending_records_;
   LossGuard guard_;
   const bool jumps_;
+  bool looked_at_newest_ = false;
 };
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/time_text.h"
 #include "store/forwarding.h"
 #include "store/store.h"
 #include "tests/support/broker_driver.h"
@@ -123,13 +124,35 @@ TEST_F(SweeperTest, a_clock_that_was_set_back_is_logged_once) {
   };
   live_on();
   EXPECT_THAT(lines.lines(), IsEmpty());
-  clock_.set(clock_.now() - 1h);
+  std::vector<TimePoint> told;
+  sweeper.on_set_back = [&](const std::string&, TimePoint now) { told.push_back(now); };
+  const TimePoint before = clock_.now();
+  clock_.set(before - 1h);
+  must(sweeper.run_once(*store_, before));  // it was called just before
   live_on();
   ASSERT_THAT(lines.lines(), SizeIs(1));
-  EXPECT_THAT(lines.lines().front(), ::testing::StartsWith("the clock was set back by 3600 s to "));
+  EXPECT_THAT(lines.lines().front(), ::testing::StartsWith("the clock was set back by 3600 s to " +
+                                                           format_time(before - 1h)));
+  EXPECT_THAT(told, ::testing::ElementsAre(before - 1h));
   clock_.set(clock_.now() + 1h);
   live_on();
   EXPECT_THAT(lines.lines(), SizeIs(1));
+}
+
+TEST_F(SweeperTest, a_clock_that_was_set_back_before_the_start_is_logged_once) {
+  driver_.make_queue("q");
+  driver_.put(task("q"));
+  LogLines lines;
+  Books books({.log = lines.log(LogLevel::warning)}, store_->traits(), t0);
+  clock_.set(t0 - 5s);
+  Sweeper soon_after(clock_, books, false);
+  must(soon_after.run_once(*store_, clock_.now()));
+  EXPECT_THAT(lines.lines(), IsEmpty()) << "a small difference is none";
+  clock_.set(t0 - 1h);
+  Sweeper sweeper(clock_, books, false);
+  for (int i = 0; i < 2; ++i) must(sweeper.run_once(*store_, clock_.now()));
+  ASSERT_THAT(lines.lines(), SizeIs(1));
+  EXPECT_THAT(lines.lines().front(), ::testing::StartsWith("the clock was set back by 3600 s to "));
 }
 
 TEST_F(SweeperTest, a_small_disagreement_of_the_clocks_is_none) {

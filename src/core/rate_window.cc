@@ -1,6 +1,7 @@
 #include "core/rate_window.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 namespace millrace {
@@ -48,7 +49,8 @@ std::uint32_t saturated(std::uint64_t n) {
       std::min<std::uint64_t>(n, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// The window as it stands at `now`, in slots of `rate`: old slots are dropped, nothing is added.
+// The window as it stands at `now`, in slots of `rate`: old slots are dropped, nothing is added. So
+// is a window that lies ahead by its whole length: it is of a clock that was set back since.
 RateWindow moved_on(RateWindow window, const Rate& rate, TimePoint now) {
   const std::int64_t width = width_for(rate);
   const std::int64_t slot = slot_of(ms_of(now), width);
@@ -59,7 +61,7 @@ RateWindow moved_on(RateWindow window, const Rate& rate, TimePoint now) {
     wider.used[index_of(wider.newest)] = saturated(sum_of(window, slots));
     window = wider;
   }
-  if (slot - window.newest >= slots) return {.newest = slot, .width = width};
+  if (std::abs(slot - window.newest) >= slots) return {.newest = slot, .width = width};
   while (window.newest < slot) window.used[index_of(++window.newest)] = 0;
   return window;
 }

@@ -63,12 +63,13 @@ class Writer {
   //   Lost:      state processing, token and lease end equal, and that end <= now; else
   //              `lease_lost`.
   //   Unchanged: still waiting, same version, start_by <= now; else `conflict`.
-  // A start_by counts until the first run: a task that waits again because its run was retried,
-  // snoozed or lost has none any more. A task that was given back has not run.
-  // A cancel request on a running task and an event other than done, cancel: `cancel_requested`,
-  // nothing changed. Follow-ups are stored with it; they skip depth, rate, `active` and draining;
-  // one with an invalid value, or for a queue that is unknown or being removed, refuses the whole
-  // settlement. A finished task that its retention does not keep is gone at once.
+  // A start_by counts until the task starts, which is when a worker gets it: a task that waits
+  // again after that has none any more. Only a give_back of a lease that never reached a worker
+  // (`started` is false) leaves it. A cancel request on a running task and an event other than
+  // done, cancel: `cancel_requested`, nothing changed. Follow-ups are stored with it; they skip
+  // depth, rate, `active` and draining; one with an invalid value, or for a queue that is unknown
+  // or being removed, refuses the whole settlement. A finished task that its retention does not
+  // keep is gone at once.
   //
   // Extend: prolongs the lease to now + lease, but not past the start of the run + timeout + 30 s
   // where a timeout is set; a lease that already lasts longer stays. Adds progress and log lines

@@ -238,6 +238,21 @@ TEST_P(StoreConformance, never_more_takes_than_the_rate_in_any_interval) {
   EXPECT_GE(taken.size(), 20U);
 }
 
+TEST_P(StoreConformance, rates_do_not_wait_for_a_clock_that_was_set_back) {
+  const Rate rate{2, Duration(1s)};
+  make_queue(queue("rated", {.put_rate = rate, .process_rate = rate}));
+  for (int i = 0; i < 2; ++i) put(task("rated"));
+  EXPECT_THAT(take("rated"), SizeIs(2));
+  now -= 1h;
+  for (int i = 0; i < 2; ++i) put(task("rated"));
+  EXPECT_THAT(try_put(task("rated")), IsLimited());
+  EXPECT_THAT(take("rated", 1), SizeIs(1));
+  EXPECT_THAT(take("rated", 1), SizeIs(1));
+  pass(1100ms);
+  put(task("rated"));
+  EXPECT_THAT(take("rated"), SizeIs(1));
+}
+
 TEST_P(StoreConformance, giving_back_refunds_nothing_of_the_rate) {
   make_queue(queue("rated", {.process_rate = Rate{2, 1h}}));
   put(task("rated"));

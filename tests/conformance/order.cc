@@ -71,6 +71,31 @@ TEST_P(StoreConformance, what_was_ready_stays_ready_when_the_clock_is_set_back) 
   }
 }
 
+TEST_P(StoreConformance, what_was_ready_stays_ready_when_the_clock_is_set_back_before_a_restart) {
+  if (!can_reopen()) GTEST_SKIP() << "the store keeps nothing";
+  make_queue(queue("ageing", {.ageing = Duration(1s)}));
+  for (const std::string name : {"q", "ageing"}) {
+    const TimePoint before = now;
+    const TaskId ready = put(task(name)).id;
+    const TaskId waits = put(task(name, {.delay = 10s})).id;
+    must(store().flush());
+    reopen();
+    now = before - 1h;
+    EXPECT_THAT(ids_of(take(name)), ElementsAre(ready)) << name;
+    EXPECT_THAT(take(name), IsEmpty()) << name;
+    now = before + 10s;
+    EXPECT_THAT(ids_of(take(name)), ElementsAre(waits)) << name;
+  }
+}
+
+TEST_P(StoreConformance, a_task_that_was_ready_before_the_clock_was_set_back_can_be_given_back) {
+  const TaskId id = put(task("q")).id;
+  now -= 1h;
+  settle(given_back(take_one("q")));
+  EXPECT_EQ(take_one("q").id, id);
+  EXPECT_THAT(take("q"), IsEmpty());
+}
+
 TEST_P(StoreConformance, at_the_same_ready_moment_the_earlier_arrival_comes_first) {
   NEEDS_TRAIT(exact_order);
   std::vector<NewTask> batch;

@@ -59,7 +59,7 @@ TEST_P(StoreConformance, a_waiting_task_is_due_from_its_start_by) {
 
 TEST_P(StoreConformance, a_waiting_task_that_was_given_back_is_due_without_its_old_token) {
   put(task("q", {.start_by = now + 10s}));
-  settle(given_back(take_one("q")));
+  settle(given_back_unseen(take_one("q")));
   pass(10s);
   EXPECT_EQ(due_one().lease.token, Token{0});
   EXPECT_EQ(due_one().lease.counters.deliveries, 1U);
@@ -273,20 +273,22 @@ TEST_P(StoreConformance, a_task_that_started_in_time_does_not_expire_when_it_wai
   std::vector<TaskId> ids;
   ids.push_back(wait_again("retried", [&](auto lease) { settle(retry_at(lease, now + 1s)); }));
   ids.push_back(wait_again("snoozed", [&](auto lease) { settle(snoozed(lease, now + 1s)); }));
+  ids.push_back(wait_again("given back", [&](auto lease) { settle(given_back(lease)); }));
   ids.push_back(wait_again("lost", [&](auto) {
     pass(60s);
     settle(lost(due_one(), now));
   }));
   pass(1h);
   EXPECT_THAT(due(), IsEmpty());
-  for (const std::string name : {"retried", "snoozed", "lost"}) {
+  for (const std::string name : {"retried", "snoozed", "given back", "lost"}) {
     EXPECT_THAT(take(name), SizeIs(1)) << name;
   }
 }
 
-TEST_P(StoreConformance, a_task_that_was_given_back_has_not_started) {
+TEST_P(StoreConformance, a_task_that_reached_no_worker_has_not_started) {
   const TaskId id = put(task("q", {.start_by = now + 10s})).id;
-  settle(given_back(take_one("q")));
+  settle(given_back_unseen(take_one("q")));
+  EXPECT_EQ(find(id).start_by, t0 + 10s);
   pass(11s);
   EXPECT_THAT(take("q"), IsEmpty());
   EXPECT_EQ(due_one().lease.id, id);

@@ -77,6 +77,7 @@ std::string show(const SettlePart& part) {
                         show(part.token));
   }
   if (part.until_skew != Duration::zero()) text += " until " + show(part.until_skew);
+  if (!settlement.started) text += " not started";
   text += fmt::format(" ready {} {}", show(settlement.ready), show(settlement.counters));
   if (!settlement.result.empty()) text += " result " + show(settlement.result);
   if (settlement.error) text += " " + show(*settlement.error);

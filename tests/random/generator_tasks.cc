@@ -167,6 +167,7 @@ SettlePart Generator::held_part(const TaskId& id) {
     const RetryPolicy server{.base = 50ms};
     const auto queue = settings_of(lease->queue);
     part.settlement = decide(*lease, outcome(), queue, server, now_, dice_.share());
+    if (part.settlement.event == Event::give_back) part.settlement.started = dice_.percent(50);
     const auto task = std::ranges::find(tasks_, id, &Task::id);
     if (task != tasks_.end() && task->cancel_requested && dice_.percent(60)) {
       part.settlement = decide_cancelled(part.settlement, now_);

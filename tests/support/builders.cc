@@ -93,6 +93,12 @@ Settlement given_back(const Lease& lease) {
   return ending(lease, Event::give_back);
 }
 
+Settlement given_back_unseen(const Lease& lease) {
+  Settlement settlement = given_back(lease);
+  settlement.started = false;
+  return settlement;
+}
+
 Settlement cancelled(const Lease& lease) {
   return ending(lease, Event::cancel);
 }

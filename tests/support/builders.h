@@ -46,6 +46,8 @@ Settlement failed(const Lease& lease, TaskError why = error("hopeless"));
 Settlement exhausted(const Lease& lease, TaskError why = error("once too often"));
 Settlement snoozed(const Lease& lease, TimePoint until);
 Settlement given_back(const Lease& lease);
+// By the broker, because the lease reached no worker.
+Settlement given_back_unseen(const Lease& lease);
 Settlement cancelled(const Lease& lease);
 
 // Ends that the timer decides, from what due() returned.

@@ -145,8 +145,8 @@ void ModelStore::apply(const Settlement& settlement, Record& record, TimePoint n
       settlement.event == Event::lose) {
     task.previous_start = task.start;
     task.start = settlement.ready;
-    task.start_by.reset();
   }
+  if (!is_final(state) && settlement.started) task.start_by.reset();
   task.state = state;
   if (is_final(state)) finish(record, state, now);
 }

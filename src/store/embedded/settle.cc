@@ -53,7 +53,6 @@ std::optional<Result<Settled>> check(const State& state, const Slot& slot,
 void set_return(Slot& slot, const Settlement& settlement) {
   slot.previous_start = slot.start;
   slot.start = settlement.ready;
-  slot.has_start_by = false;  // it was for the first run
 }
 
 void count(Slot& slot, const Counters& decided) {
@@ -107,6 +106,7 @@ TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, Ti
     return next;
   }
   if (event != Event::give_back) set_return(slot, settlement);
+  if (settlement.started) slot.has_start_by = false;  // it was for the first run
   slot.moment = no_moment;
   slot.state = next;
   state.store(at, now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "core/time_text.h"
 #include "core/transition.h"
 #include "store/embedded/verbs.h"
 
@@ -195,7 +196,7 @@ void end_local_leases(State& state) {
   for (const std::uint32_t at : local) {
     state.unindex(at);
     Slot& slot = state.slot(at);
-    slot.moment = std::min(slot.moment, slot.started_at);
+    slot.moment = first_time;  // past, also where the clock was set back to before the lease began
     state.store(at, slot.updated_at);
   }
 }

@@ -266,7 +266,7 @@ void PostgresStore::lower_cursors(const book::Changes& changes) {
     const embedded::Slot& slot = *change.now;
     if (is_waiting(slot.state)) {
       cursors_.lower(slot.queue, slot.priority, {slot.start, slot.number});
-      if (slot.state == TaskState::queued) cursors_.saw(slot.start);
+      if (slot.state == TaskState::queued) cursors_.queued(slot.queue, slot.start);
       if (listener_) listener_->tell_work(queue_name(slot.queue));
     }
     // A task that did not end just now: pruning may have to look again from its place.

@@ -73,6 +73,50 @@ TEST(TakeCursors, tasks_that_fall_due_later_are_not_passed_over_when_the_clock_w
   EXPECT_EQ(cursors.at(queue, 5), (Cursor{t0 + 10s, 100}));
 }
 
+// As a process has them that has run for a while.
+TakeCursors used_at(TimePoint now) {
+  TakeCursors cursors;
+  cursors.saw(now);
+  cursors.rescan_if_due(queue, 0s);
+  cursors.emptied(queue, now);
+  cursors.rescanned(queue, 0s, 1ms);
+  return cursors;
+}
+
+TEST(TakeCursors, the_first_scan_looks_for_what_was_ready_before_the_clock_was_set_back) {
+  TakeCursors cursors;
+  EXPECT_TRUE(cursors.rescan_if_due(queue, 0s));
+  EXPECT_EQ(cursors.ready_by(queue, t0), never);
+  cursors.emptied(queue, t0);
+  EXPECT_EQ(cursors.ready_by(queue, t0), t0) << "it would walk over all that is delayed";
+  EXPECT_TRUE(cursors.rescan_if_due(queue, 2s));
+  EXPECT_EQ(cursors.ready_by(queue, t0), t0);
+}
+
+TEST(TakeCursors, when_the_clock_is_set_back_takes_look_ahead_until_one_found_less_than_it_wants) {
+  TakeCursors cursors = used_at(t0);
+  cursors.saw(t0 - 1h);
+  EXPECT_EQ(cursors.ready_by(queue, t0 - 1h), t0);
+  cursors.emptied(queue, t0 - 1h);
+  EXPECT_EQ(cursors.ready_by(queue, t0 - 1h), t0 - 1h);
+  cursors.queued(queue, t0 - 1s);
+  EXPECT_EQ(cursors.ready_by(queue, t0 - 1h), t0 - 1s) << "a task was given back";
+}
+
+TEST(TakeCursors,
+     a_rescan_looks_for_what_others_put_before_they_noticed_that_the_clock_was_set_back) {
+  TakeCursors cursors = used_at(t0);
+  cursors.saw(t0 - 1h);
+  cursors.emptied(queue, t0 - 1h);
+  EXPECT_TRUE(cursors.rescan_if_due(queue, 2s));
+  EXPECT_EQ(cursors.ready_by(queue, t0 - 1h), t0 + TakeCursors::others_ahead);
+  cursors.emptied(queue, t0 - 1h);
+  cursors.rescanned(queue, 2s, 2s + 1ms);
+  cursors.saw(t0 + 1s);
+  EXPECT_TRUE(cursors.rescan_if_due(queue, 4s));
+  EXPECT_EQ(cursors.ready_by(queue, t0 + 1s), t0 + 1s) << "the clock has caught up";
+}
+
 TEST(TakeCursors, a_rescan_that_found_nothing_ends_at_once) {
   TakeCursors cursors;
   EXPECT_TRUE(cursors.rescan_if_due(queue, 0s));
@@ -114,6 +158,18 @@ TEST_F(FailedTake, leaves_the_cursors_where_they_were_although_it_rescanned) {
   EXPECT_EQ(cursors_.at(queue, 5), (Cursor{t0, 40})) << "it rescans, and would fail again";
   cursors_.emptied(queue, t0);
   EXPECT_EQ(cursors_.at(queue, 5), (Cursor{t0, 100}));
+}
+
+TEST_F(FailedTake, looks_ahead_again_only_with_the_next_rescan) {
+  Taking looking = take(10s);
+  ASSERT_EQ(cursors_.ready_by(queue, t0), never);
+  looking.ended(30s, false);
+  Taking next = take(31s);
+  EXPECT_EQ(cursors_.ready_by(queue, t0), t0);
+  cursors_.emptied(queue, t0);
+  next.ended(32s, true);
+  take(10min);
+  EXPECT_EQ(cursors_.ready_by(queue, t0), never);
 }
 
 TEST_F(FailedTake, has_taken_nothing_although_a_part_of_it_succeeded) {

@@ -91,6 +91,7 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   postgres::Array<std::int32_t> mosts;
   postgres::Array<std::int64_t> leases;
   postgres::Array<std::int64_t> ageings;
+  postgres::Array<TimePoint> seens;
   postgres::Array<std::int32_t> cursor_queues;
   postgres::Array<std::int16_t> priorities;
   postgres::Array<TimePoint> starts;
@@ -108,6 +109,7 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
     mosts.push(static_cast<std::int32_t>(most));
     leases.push(take.request->lease.value_or(settings.lease).count());
     ageings.push(settings.ageing ? std::optional(settings.ageing->count()) : std::nullopt);
+    seens.push(cursors_.ready_by(queue.index, now_));
     for (std::uint8_t priority = priority_count; priority-- > 0;) {
       const TakeCursors::Cursor cursor = cursors_.at(queue.index, priority);
       cursor_queues.push(queue.index);
@@ -121,13 +123,13 @@ bool Taking::write(std::size_t index, std::int64_t version, Batch& batch) {
   batch.add(sql::Take{.queues = queues,
                       .mosts = mosts,
                       .ageings = ageings,
+                      .seens = seens,
                       .version = version,
                       .cursor_queues = cursor_queues,
                       .cursor_priorities = priorities,
                       .cursor_starts = starts,
                       .cursor_numbers = numbers,
                       .now = now_,
-                      .seen = cursors_.seen(),
                       .bytes = static_cast<std::int64_t>(limits::max_taken_bytes - take.bytes),
                       .leases = leases,
                       .worker = take.request->worker},

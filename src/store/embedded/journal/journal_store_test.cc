@@ -428,6 +428,13 @@ TEST_F(JournalTest, leases_of_workers_inside_the_dead_process_are_overdue_at_onc
   crash();
   open();
   EXPECT_THAT(test::ids_of(driver_->due()), ::testing::ElementsAre(lost.id));
+  driver_->now -= std::chrono::hours(1);
+  EXPECT_THAT(test::ids_of(driver_->due()), ::testing::ElementsAre(lost.id)) << "set back";
+  // Workers elsewhere may come back; this one cannot.
+  driver_->now += std::chrono::hours(2);
+  EXPECT_THAT(test::ids_of(must(store_->due(driver_->now, {.leases = false}))),
+              ::testing::ElementsAre(lost.id));
+  driver_->now -= std::chrono::hours(1);
   EXPECT_EQ(driver_->settle({.id = kept.id, .expect = Held{kept.token}}), TaskState::completed);
   crash();
   open();

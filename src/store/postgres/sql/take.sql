@@ -4,18 +4,19 @@
 -- statement of its own since a plan with both would cost a take of one task a quarter more.
 --   :version of settings, see put.sql   :now   :worker   :bytes of payload that it ends with
 --   :queues, :mosts how many of each at most, :leases in ms, :ageings in ms, null where nothing ages
+--   :seens, by when what is queued there was ready: after :now where the clock may have been set back.
+--   Nothing is given out whose start_by has passed.
 --   :cursor_queues, :cursor_priorities, :cursor_starts, :cursor_numbers where to begin to look, highest
 --   priorities first
---   :seen, the latest :now of any call: what is queued was ready by then, and stays so when the clock
---   is set back. Nothing is given out whose start_by has passed.
 -- Everything before that is known to be taken: with an old snapshot open, dead index entries pile
 -- up there, and walking them again with every take would be most of the work. Tasks that a newer
 -- program has written, in a format that this one cannot read, are left to it. A task that was taken
 -- and given back since the statement began is locked as it is now, which the update does not see.
 -- Then nothing is done, and the caller begins again.
 with wants as (
-  select * from unnest(:queues::integer[], :mosts::integer[], :ageings::bigint[])
-    with ordinality as w(queue, most, ageing, place)
+  select * from unnest(:queues::integer[], :mosts::integer[], :ageings::bigint[],
+                       :seens::timestamptz[])
+    with ordinality as w(queue, most, ageing, seen, place)
    where (select version from millrace.settings) = :version
 ), cursors as (
   select * from unnest(:cursor_queues::integer[], :cursor_priorities::smallint[],
@@ -32,7 +33,7 @@ with wants as (
         select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size
           from millrace.tasks t
          where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
-           and (t.start <= :now or t.state = {{queued}}) and t.start <= :seen
+           and (t.start <= :now or t.state = {{queued}}) and t.start <= w.seen
            and (t.start, t.number) >= (c.start, c.number)
            and (t.start_by is null or t.start_by >= :now)
            and (t.more is null or t.more < {{newer_formats}})
@@ -57,7 +58,7 @@ with wants as (
                          greatest(0, floor(extract(epoch from :now - t.start) * 1000 / w.ageing)), 0)) as effective
                   from millrace.tasks t
                  where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
-                   and (t.start <= :now or t.state = {{queued}}) and t.start <= :seen
+                   and (t.start <= :now or t.state = {{queued}}) and t.start <= w.seen
                    and (t.start_by is null or t.start_by >= :now)
                    and (t.more is null or t.more < {{newer_formats}})
                    and (t.notes is null or substr(t.notes, 1, 1) < {{newer_formats}})
