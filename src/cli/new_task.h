@@ -26,9 +26,14 @@ struct TaskFlags {
   std::vector<std::string> tags = {};
   std::optional<std::string> group = std::nullopt;
   std::optional<std::string> client = std::nullopt;
+  std::optional<std::string> request = std::nullopt;
+  std::optional<std::string> parent = std::nullopt;
   std::optional<std::string> timeout = std::nullopt;
   std::optional<std::string> retries = std::nullopt;
+  std::optional<std::string> max_lost = std::nullopt;
   std::optional<std::string> callback = std::nullopt;
+  std::vector<std::string> callback_events = {};
+  std::optional<std::string> callback_attempts = std::nullopt;
   std::optional<std::string> keep_for = std::nullopt;
   std::vector<std::string> meta = {};
   bool held = false;
