@@ -113,6 +113,8 @@ TEST_F(CliTest, a_mistyped_command_is_told_the_nearest_one) {
   EXPECT_THAT(err_.str(), HasSubstr("there is no command \"list\"; `millrace tasks` lists them"));
   run({"dead", "--log-level", "x"});
   EXPECT_THAT(err_.str(), HasSubstr("there is no flag \"--log-level\"\n"));
+  run({"put", "q", "--type", "a", "--type", "b"});
+  EXPECT_THAT(err_.str(), HasSubstr("error: --type is given more than once\n"));
   run({"import"});
   EXPECT_THAT(err_.str(), HasSubstr("Try: millrace import --help"));
 }

@@ -146,6 +146,22 @@ TEST(CommandTree, a_command_line_behind_dashes_is_taken_as_it_is) {
   EXPECT_EQ(name, "n");
 }
 
+TEST(CommandTree, names_that_begin_with_a_dash_go_behind_dashes) {
+  const auto told = [](std::vector<std::string> words) {
+    return misuse_of(*all_commands(), words, "1");
+  };
+  EXPECT_EQ(told({"put", "--type", "t", "--", "-x", "{}"}), "");
+  EXPECT_EQ(told({"queues", "show", "--", "--help"}), "");
+  EXPECT_EQ(
+      told({"put", "-x", "{}"}),
+      "there is no flag \"-x\"; a name that begins with - goes behind the flags and --, as in\n"
+      "  millrace put -- -x");
+  EXPECT_THAT(told({"queue", "-a b"}), HasSubstr("millrace queue -- '-a b'"));
+  EXPECT_THAT(told({"work", "-x", "--", "true"}), HasSubstr("by its UUID"));
+  EXPECT_EQ(told({"queues", "-x"}), "there is no flag \"-x\"");
+  EXPECT_THAT(told({"queues", "show", "--jsno"}), HasSubstr("the nearest is --json"));
+}
+
 TEST(CommandTree, missing_dashes_are_shown_where_they_belong) {
   const auto told = [](std::vector<std::string> words) {
     return misuse_of(*all_commands(), words, "1");

@@ -39,8 +39,9 @@ Or with this program:
 {5}
 )",
       first, curl, post, url,
-      fmt::format("  export MILLRACE_URL={}{}\n", url_of(place),
-                  place.needs_key ? " MILLRACE_KEY=$KEY" : ""),
+      fmt::format("  export MILLRACE_URL={}{}{}\n", url_of(place),
+                  place.needs_key ? " MILLRACE_KEY=$KEY" : "",
+                  place.tls ? " MILLRACE_CA_FILE=\"$CA\"" : ""),
       place.dashboard ? fmt::format("Or watch it in a browser: {}\n", url_of(place)) : "");
 }
 

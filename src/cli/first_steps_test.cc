@@ -24,7 +24,8 @@ TEST(FirstSteps, ask_for_a_key_and_a_certificate_only_where_they_are_needed) {
   EXPECT_THAT(first_steps({.needs_key = true}),
               AllOf(HasSubstr("KEY=mr_"), HasSubstr("-H \"Authorization: Bearer $KEY\"")));
   EXPECT_THAT(first_steps({.tls = true}),
-              AllOf(HasSubstr("CA="), HasSubstr("https://"), HasSubstr("--cacert \"$CA\"")));
+              AllOf(HasSubstr("CA="), HasSubstr("https://"), HasSubstr("--cacert \"$CA\""),
+                    HasSubstr("MILLRACE_CA_FILE=\"$CA\"")));
 }
 
 TEST(FirstSteps, name_the_dashboard_where_there_is_one) {

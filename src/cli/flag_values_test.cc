@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/new_task.h"
+#include "cli/queue_flags.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
 
@@ -69,6 +70,30 @@ TEST(FlagValues, bad_words_are_refused_with_what_is_allowed) {
   EXPECT_THAT(refusal(task_of("00000000-0000-0000-0000-000000000000")), HasSubstr("is not a task"));
 }
 
+TEST(QueueFlagsTest, flags_become_settings) {
+  const QueueFlags flags{
+      .retryable = "listed", .jitter = "additive", .jitter_share = "0.1", .cap_after_jitter = "on"};
+  QueueSettings settings;
+  ASSERT_TRUE(apply(flags, settings));
+  const RetryRules rules{.jitter = Jitter::additive,
+                         .jitter_share = 0.1,
+                         .cap_after_jitter = true,
+                         .retryable = Retryable::listed};
+  EXPECT_EQ(settings.retry, rules);
+  EXPECT_THAT(refusal(apply({.jitter_share = "much"}, settings)), HasSubstr("such as 0.2"));
+  EXPECT_THAT(refusal(apply({.retry_factor = "x"}, settings)), HasSubstr("such as 2 or 1.5"));
+}
+
+TEST(QueueFlagsTest, each_flag_alone_is_a_change) {
+  for (const auto flag :
+       {&QueueFlags::retryable, &QueueFlags::jitter_share, &QueueFlags::cap_after_jitter}) {
+    QueueFlags flags;
+    flags.*flag = "x";
+    EXPECT_TRUE(flags.any());
+  }
+  EXPECT_FALSE(QueueFlags().any());
+}
+
 TEST(NewTaskTest, flags_become_a_task) {
   const TaskFlags flags{.type = "welcome",
                         .priority = "low",
@@ -82,12 +107,37 @@ TEST(NewTaskTest, flags_become_a_task) {
   const auto task = task_from(flags, "emails", now);
   ASSERT_TRUE(task) << task.error().message;
   EXPECT_EQ(task->queue, QueueRef("emails"));
+  EXPECT_EQ(task_from({}, "7", now)->queue, QueueRef(QueueNumber{7}));
   EXPECT_EQ(task->priority, 2);
   EXPECT_EQ(task->start, now + 1h);
   EXPECT_EQ(task->unique, (UniqueKey{"k", UniqueScope::window, 5min}));
   EXPECT_EQ(task->retry->max_retries, unlimited);
   EXPECT_EQ(task->metadata, R"({"x":"1","y":"\"2\"","z":""})");
   EXPECT_EQ(task->content_type, "text/plain");
+}
+
+TEST(NewTaskTest, a_callback_has_events_and_attempts) {
+  const auto task = task_from({.request = "r-1",
+                               .parent = "task-01920000-0000-7000-8000-000000000000",
+                               .max_lost = "7",
+                               .callback = "https://example.org/hook",
+                               .callback_events = {"dead", "retrying"},
+                               .callback_attempts = "5"},
+                              "q", now);
+  ASSERT_TRUE(task) << task.error().message;
+  const auto events =
+      static_cast<unsigned>(CallbackOn::dead) | static_cast<unsigned>(CallbackOn::retrying);
+  EXPECT_EQ(task->callback,
+            (Callback{"https://example.org/hook", static_cast<std::uint8_t>(events), 5}));
+  EXPECT_EQ(task->request_id, "r-1");
+  EXPECT_EQ(to_text(task->parent.value), "01920000-0000-7000-8000-000000000000");
+  EXPECT_EQ(task->max_lost, 7U);
+  EXPECT_THAT(refusal(task_from({.callback_events = {"dead"}}, "q", now)),
+              HasSubstr("need --callback URL"));
+  EXPECT_THAT(refusal(task_from({.callback = "u", .callback_events = {"deda"}}, "q", now)),
+              HasSubstr("the nearest is dead"));
+  EXPECT_THAT(refusal(task_from({.callback = "u", .callback_attempts = "101"}, "q", now)),
+              HasSubstr("1 to 100"));
 }
 
 TEST(NewTaskTest, what_contradicts_itself_is_refused) {

@@ -209,7 +209,7 @@ void add_import(Command& millrace) {
       .example("millrace import backup.jsonl --into ./data")
       .example("zcat backup.gz | millrace import - --into ./data")
       .example("millrace import backup.jsonl --into http://127.0.0.1:7070", "into a running server")
-      .example("millrace import queue-state.json --into ./data --queue claude")
+      .example("millrace import queue-state.json --into ./data --queue emails")
       .does([options](Surroundings& with, Console& console) {
         return import_file(*options, with, console);
       });

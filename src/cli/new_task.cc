@@ -101,6 +101,37 @@ Result<TaskId> id_from(std::string_view flag, std::string_view text) {
   return fail(ErrorCode::invalid, fmt::format("{} is {}; write a UUID", flag, in_quotes(text)));
 }
 
+Result<std::uint8_t> events_from(const std::vector<std::string>& given) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, bit] : wire::callback_events) names.push_back(name);
+  unsigned bits = 0;
+  for (const std::string& each : given) {
+    const auto found = choice_of("--callback-event", each, names);
+    if (!found) return std::unexpected(found.error());
+    bits |= static_cast<unsigned>(wire::callback_events.at(*found).second);
+  }
+  return static_cast<std::uint8_t>(bits);
+}
+
+Result<std::optional<Callback>> callback_from(const TaskFlags& flags) {
+  if (!flags.callback) {
+    if (flags.callback_events.empty() && !flags.callback_attempts) return std::nullopt;
+    return fail(ErrorCode::invalid, "--callback-event and --callback-attempts need --callback URL");
+  }
+  Callback callback{.url = *flags.callback};
+  if (!flags.callback_events.empty()) {
+    const auto events = events_from(flags.callback_events);
+    if (!events) return std::unexpected(events.error());
+    callback.events = *events;
+  }
+  FlagReader read;
+  read(
+      "--callback-attempts", flags.callback_attempts, callback.max_attempts,
+      [](auto flag, auto text) { return number_of(flag, text, 1, limits::max_callback_attempts); });
+  if (read.error()) return std::unexpected(*read.error());
+  return callback;
+}
+
 // The host of a URL, without its port and the brackets of IPv6.
 std::string_view host_of(std::string_view url) {
   const std::size_t scheme = url.find("://");
@@ -133,7 +164,8 @@ void warn_of_private(const TaskFlags& flags, Console& console) {
 
 bool TaskFlags::any() const {
   return type || priority || delay || at || start_by || id || unique || unique_scope ||
-         unique_for || !tags.empty() || group || client || timeout || retries || callback ||
+         unique_for || !tags.empty() || group || client || request || parent || timeout ||
+         retries || max_lost || callback || !callback_events.empty() || callback_attempts ||
          keep_for || !meta.empty() || held;
 }
 
@@ -150,9 +182,14 @@ void takes_task(Command& command, TaskFlags& flags) {
       .values("--tag", flags.tags, "TAG", "A tag to find it by; may be repeated")
       .value("--group", flags.group, "TEXT", "The group it belongs to")
       .value("--client", flags.client, "TEXT", "The client it is done for")
+      .value("--request", flags.request, "TEXT", "The request that caused it")
       .value("--timeout", flags.timeout, "DURATION", "How long a run may take")
       .value("--retries", flags.retries, "N|unlimited", "How often it is retried")
+      .value("--max-lost", flags.max_lost, "N|unlimited", "How many lost workers it survives")
       .value("--callback", flags.callback, "URL", "Webhook URL, called when the task ends")
+      .list("--callback-event", flags.callback_events, "completed|failed|retrying|dead|cancelled",
+            "Call it for these events only [all but retrying]; separate several with commas")
+      .value("--callback-attempts", flags.callback_attempts, "N", "How often to try a webhook [3]")
       .value("--keep-for", flags.keep_for, "DURATION", "How long it is kept after its end")
       .values("--meta", flags.meta, "KEY=VALUE", "Metadata beside the payload; may be repeated");
 }
@@ -162,6 +199,7 @@ void takes_moment(Command& command, TaskFlags& flags) {
       .value("--at", flags.at, "MOMENT", "Start it at this time: 2027-01-31T09:00:00Z")
       .value("--start-by", flags.start_by, "WHEN", "Cancel it if it has not started by this time")
       .value("--id", flags.id, "UUID", "Its id; a task that exists already is not put again")
+      .value("--parent", flags.parent, "UUID", "The task that caused it")
       .value("--unique", flags.unique, "KEY",
              "Do not put it while another task of the queue holds this key")
       .value("--unique-scope", flags.unique_scope, "until_started|until_finished|window",
@@ -170,18 +208,18 @@ void takes_moment(Command& command, TaskFlags& flags) {
       .flag("--hold", flags.held, "Wait for `millrace task release`");
 }
 
-Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now) {
-  NewTask task{.queue = std::move(queue)};
+Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePoint now) {
+  NewTask task{.queue = queue_of(queue)};
   FlagReader read;
   const auto moment = [now](std::string_view flag, std::string_view text) {
     return moment_of(flag, text, now);
   };
   task.type = flags.type.value_or("");
   task.group = flags.group.value_or(""), task.client_id = flags.client.value_or("");
+  task.request_id = flags.request.value_or("");
   task.tags = flags.tags, task.held = flags.held;
   task.content_type = flags.content_type.value_or(flags.text ? "text/plain" : "");
   if (flags.base64 && !flags.content_type) task.content_type = "application/octet-stream";
-  if (flags.callback) task.callback = Callback{.url = *flags.callback};
   read("--priority", flags.priority, task.priority, priority_of);
   read("--delay", flags.delay, task.delay, duration_of);
   read("--at", flags.at, task.start, moment);
@@ -191,6 +229,8 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint n
   read("--keep-for", flags.keep_for, task.keep_for, duration_of);
   if (flags.retries) task.retry.emplace();
   if (task.retry) read("--retries", flags.retries, task.retry->max_retries, count_of);
+  read("--parent", flags.parent, task.parent, id_from);
+  read("--max-lost", flags.max_lost, task.max_lost, count_of);
   if (task.delay && task.start) {
     read.refuse({ErrorCode::invalid, "--delay and --at exclude each other; give one"});
   }
@@ -202,6 +242,9 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint n
     if (!unique) return std::unexpected(std::move(unique.error()));
     task.unique = std::move(*unique);
   }
+  auto callback = callback_from(flags);
+  if (!callback) return std::unexpected(std::move(callback.error()));
+  task.callback = std::move(*callback);
   auto metadata = metadata_from(flags.meta);
   if (!metadata) return std::unexpected(std::move(metadata.error()));
   task.metadata = std::move(*metadata);

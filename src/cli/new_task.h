@@ -26,9 +26,14 @@ struct TaskFlags {
   std::vector<std::string> tags = {};
   std::optional<std::string> group = std::nullopt;
   std::optional<std::string> client = std::nullopt;
+  std::optional<std::string> request = std::nullopt;
+  std::optional<std::string> parent = std::nullopt;
   std::optional<std::string> timeout = std::nullopt;
   std::optional<std::string> retries = std::nullopt;
+  std::optional<std::string> max_lost = std::nullopt;
   std::optional<std::string> callback = std::nullopt;
+  std::vector<std::string> callback_events = {};
+  std::optional<std::string> callback_attempts = std::nullopt;
   std::optional<std::string> keep_for = std::nullopt;
   std::vector<std::string> meta = {};
   bool held = false;
@@ -44,8 +49,8 @@ void takes_payload_form(Command& command, TaskFlags& flags);
 void takes_task(Command& command, TaskFlags& flags);
 void takes_moment(Command& command, TaskFlags& flags);
 
-// Everything but the payload.
-Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now);
+// Everything but the payload. `queue` is a name, a number or a UUID.
+Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePoint now);
 
 // Warns of a --callback to an address that servers do not call unless they are told to.
 void warn_of_private(const TaskFlags& flags, Console& console);

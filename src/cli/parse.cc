@@ -182,9 +182,38 @@ bool is_below(const Command& command, std::string_view flag) {
   });
 }
 
+// A word as a shell takes it.
+std::string as_typed(const std::string& word) {
+  constexpr std::string_view special = " \t\n'\"\\$`!*?[](){}<>|&;#~";
+  if (!word.empty() && word.find_first_of(special) == word.npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + '\'';
+}
+
+// -x and -xyz, but neither - nor -5.
+bool is_short_flag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
+}
+
+// A word such as -x is taken for a flag; it may be meant as a name.
+std::string unknown_short_flag(std::span<const Command* const> path, const std::string& word) {
+  const Command& command = *path.back();
+  std::string told = fmt::format("there is no flag {}", in_quotes(word));
+  if (command.after_dashes() != nullptr) {
+    told += "; a queue whose name begins with - is given by its UUID";
+  } else if (command.takes_words()) {
+    told +=
+        fmt::format("; a name that begins with - goes behind the flags and --, as in\n  {} -- {}",
+                    name_of(path), as_typed(word));
+  }
+  return told;
+}
+
 // A flag that the command does not have.
-std::optional<std::string> mistyped_flag(const Command& command,
+std::optional<std::string> mistyped_flag(std::span<const Command* const> path,
                                          std::span<const std::string> arguments) {
+  const Command& command = *path.back();
   std::vector<std::string> flags = {"--help"};
   for (const Argument& each : command.arguments()) {
     if (each.kind == ArgumentKind::word) continue;
@@ -193,21 +222,17 @@ std::optional<std::string> mistyped_flag(const Command& command,
   for (const std::string& each : arguments) {
     if (each == "--") break;
     const std::string flag = each.substr(0, each.find('='));
-    if (!flag.starts_with("--")) continue;
+    if (!flag.starts_with("--")) {
+      if (is_short_flag(flag) && command.find_flag(flag.substr(0, 2)) == nullptr) {
+        return unknown_short_flag(path, each);
+      }
+      continue;
+    }
     if (std::ranges::find(flags, flag) != flags.end()) continue;
     if (is_below(command, flag)) return fmt::format("{} goes after the command", flag);
     return fmt::format("there is no flag {}{}", in_quotes(flag), suggestion(flag, flags));
   }
   return std::nullopt;
-}
-
-// A word as a shell takes it.
-std::string as_typed(const std::string& word) {
-  constexpr std::string_view special = " \t\n'\"\\$`!*?[](){}<>|&;#~";
-  if (!word.empty() && word.find_first_of(special) == word.npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + '\'';
 }
 
 // Where a line without -- would need it: before its second word, which is taken for the command.
@@ -242,12 +267,16 @@ std::optional<std::string> missing_dashes(std::span<const Command* const> path,
 
 std::string told(const CLI::ParseError& error, std::span<const Command* const> path,
                  std::span<const std::string> arguments) {
-  const Command& command = *path.back();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  if (extra || dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    if (auto missing = missing_dashes(path, arguments)) return std::move(*missing);
+  const std::string_view what = error.what();
+  if (what.contains(": At Most 1 required")) {
+    return fmt::format("{} is given more than once", what.substr(0, what.find(':')));
   }
-  return (extra ? mistyped_flag(command, arguments) : std::nullopt).value_or(error.what());
+  // A word that is taken for a flag may be the one that is missed.
+  if (!extra && dynamic_cast<const CLI::RequiredError*>(&error) == nullptr)
+    return std::string(what);
+  if (auto missing = missing_dashes(path, arguments)) return std::move(*missing);
+  return mistyped_flag(path, arguments).value_or(std::string(what));
 }
 
 }  // namespace

@@ -36,13 +36,15 @@ Result<std::optional<Enum>> name_in(std::string_view flag, std::string_view text
   return std::optional(Enum(*found));
 }
 
-Result<std::optional<double>> factor_of(std::string_view flag, std::string_view text) {
-  double factor = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, factor);
-  if (error == std::errc{} && rest == end) return std::optional(factor);
-  return fail(ErrorCode::invalid,
-              fmt::format("{} is {}; write a number such as 2 or 1.5", flag, in_quotes(text)));
+auto decimal_such_as(std::string_view example) {
+  return [=](std::string_view flag, std::string_view text) -> Result<std::optional<double>> {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc{} && rest == end) return std::optional(number);
+    return fail(ErrorCode::invalid,
+                fmt::format("{} is {}; write a number such as {}", flag, in_quotes(text), example));
+  };
 }
 
 Result<std::optional<QueueNumber>> queue_number(std::string_view flag, std::string_view text) {
@@ -56,14 +58,14 @@ Result<std::optional<QueueNumber>> queue_number(std::string_view flag, std::stri
 bool QueueFlags::any() const {
   return description || number || active || max_concurrent || max_depth || rate || put_rate ||
          priority || weight || ageing || lease || timeout || batch_size || retries || backoff ||
-         retry_base || retry_factor || retry_cap || jitter || max_lost || dead_letters ||
-         keep_completed || keep_dead;
+         retry_base || retry_factor || retry_cap || retryable || jitter || jitter_share ||
+         cap_after_jitter || max_lost || dead_letters || keep_completed || keep_dead;
 }
 
 void takes_queue_settings(Command& command, QueueFlags& flags) {
   command.group("Settings")
       .value("--description", flags.description, "TEXT", "What it is for")
-      .value("--number", flags.number, "N", "Its number in a contract")
+      .value("--number", flags.number, "N", "Another name for it: a number")
       .value("--active", flags.active, "true|false", "false refuses puts and takes")
       .group("Settings: limits (none takes one away)")
       .value("--max-concurrent", flags.max_concurrent, "N|none",
@@ -80,7 +82,8 @@ void takes_queue_settings(Command& command, QueueFlags& flags) {
       .group("Settings: runs")
       .value("--lease", flags.lease, "DURATION", "How long a lease lasts without a heartbeat [1m]")
       .value("--timeout", flags.timeout, "DURATION|none", "How long a run may take")
-      .value("--batch-size", flags.batch_size, "N", "Most tasks a worker takes at once [10]")
+      .value("--batch-size", flags.batch_size, "N",
+             "Most tasks in one call of a batch handler in C++ [10]")
       .group("Settings: failures")
       .value("--retries", flags.retries, "N|unlimited", "How often a task is retried")
       .value("--backoff", flags.backoff, "fixed|exponential", "How the delays between retries grow")
@@ -88,6 +91,10 @@ void takes_queue_settings(Command& command, QueueFlags& flags) {
       .value("--retry-factor", flags.retry_factor, "N", "The factor by which delays grow")
       .value("--retry-cap", flags.retry_cap, "DURATION", "The longest delay")
       .value("--jitter", flags.jitter, "none|symmetric|additive", "How delays are spread at random")
+      .value("--jitter-share", flags.jitter_share, "N", "How far, as a share of the delay: 0 to 1")
+      .value("--cap-after-jitter", flags.cap_after_jitter, "true|false",
+             "Whether the longest delay bounds jitter, too")
+      .value("--retryable", flags.retryable, "all|listed", "Which errors are retried")
       .value("--max-lost", flags.max_lost, "N|unlimited", "How many lost workers a task survives")
       .value("--dead-letters", flags.dead_letters, "true|false",
              "Whether a task may end as a dead letter")
@@ -122,9 +129,12 @@ Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
   read("--retries", flags.retries, settings.retry.max_retries, count_of);
   read("--backoff", flags.backoff, settings.retry.backoff, name_in<Backoff>);
   read("--retry-base", flags.retry_base, settings.retry.base, duration_of);
-  read("--retry-factor", flags.retry_factor, settings.retry.factor, factor_of);
+  read("--retry-factor", flags.retry_factor, settings.retry.factor, decimal_such_as("2 or 1.5"));
   read("--retry-cap", flags.retry_cap, settings.retry.cap, duration_of);
   read("--jitter", flags.jitter, settings.retry.jitter, name_in<Jitter>);
+  read("--jitter-share", flags.jitter_share, settings.retry.jitter_share, decimal_such_as("0.2"));
+  read("--cap-after-jitter", flags.cap_after_jitter, settings.retry.cap_after_jitter, bool_of);
+  read("--retryable", flags.retryable, settings.retry.retryable, name_in<Retryable>);
   read("--max-lost", flags.max_lost, settings.max_lost, count_of);
   read("--dead-letters", flags.dead_letters, settings.dead_letters, bool_of);
   read("--keep-completed", flags.keep_completed, settings.keep_completed, keep_of);

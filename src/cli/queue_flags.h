@@ -18,7 +18,8 @@ struct QueueFlags {
   Text priority = std::nullopt, weight = std::nullopt, ageing = std::nullopt;
   Text lease = std::nullopt, timeout = std::nullopt, batch_size = std::nullopt;
   Text retries = std::nullopt, backoff = std::nullopt, retry_base = std::nullopt;
-  Text retry_factor = std::nullopt, retry_cap = std::nullopt, jitter = std::nullopt;
+  Text retry_factor = std::nullopt, retry_cap = std::nullopt, retryable = std::nullopt;
+  Text jitter = std::nullopt, jitter_share = std::nullopt, cap_after_jitter = std::nullopt;
   Text max_lost = std::nullopt, dead_letters = std::nullopt;
   Text keep_completed = std::nullopt, keep_dead = std::nullopt;
 

@@ -11,6 +11,7 @@
 #include "cli/flag_values.h"
 #include "cli/new_task.h"
 #include "cli/session.h"
+#include "core/limits.h"
 #include "core/tick.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
@@ -24,15 +25,16 @@ struct Options {
   std::string name = {};
   Text cron = std::nullopt, zone = std::nullopt, dst = std::nullopt, every = std::nullopt;
   Text queue = std::nullopt, payload = std::nullopt;
-  Text overlap = std::nullopt, missed = std::nullopt, jitter = std::nullopt;
+  Text anchor = std::nullopt, overlap = std::nullopt, missed = std::nullopt;
+  Text missed_most = std::nullopt, jitter = std::nullopt;
   TaskFlags task = {};
   bool paused = false;
   bool yes = false;
   Text count = std::nullopt;
 
   bool any() const {
-    return cron || zone || dst || every || queue || payload || overlap || missed || jitter ||
-           task.any() || task.content_type || task.text;
+    return cron || zone || dst || every || anchor || queue || payload || overlap || missed ||
+           missed_most || jitter || task.any() || task.content_type || task.text;
   }
 };
 
@@ -142,7 +144,7 @@ void read_name(FlagReader& read, std::string_view flag, const std::optional<std:
 }
 
 // Rule, overlap and the like; what is not given does not change.
-Result<void> apply_rule(const Options& options, Schedule& schedule) {
+Result<void> apply_rule(const Options& options, Schedule& schedule, TimePoint now) {
   FlagReader read;
   if (options.cron && options.every) {
     read.refuse({ErrorCode::invalid, "--cron and --every exclude each other; give one"});
@@ -150,10 +152,14 @@ Result<void> apply_rule(const Options& options, Schedule& schedule) {
   if (options.cron) schedule.rule.cron = *options.cron, schedule.rule.every = {};
   if (options.every) schedule.rule = {.anchor = schedule.rule.anchor};  // has no zone
   read("--every", options.every, schedule.rule.every, duration_of);
+  read("--anchor", options.anchor, schedule.rule.anchor,
+       [now](auto flag, auto text) { return moment_of(flag, text, now); });
   if (options.zone) schedule.rule.zone = *options.zone;
   read_name(read, "--dst", options.dst, schedule.rule.dst);
   read_name(read, "--overlap", options.overlap, schedule.overlap);
   read_name(read, "--missed", options.missed, schedule.missed);
+  read("--missed-most", options.missed_most, schedule.missed_most,
+       [](auto flag, auto text) { return number_of(flag, text, 1, limits::max_missed); });
   read("--jitter", options.jitter, schedule.jitter, duration_of);
   if (read.error()) return std::unexpected(*read.error());
   if (schedule.rule.cron.empty() && schedule.rule.every <= Duration{}) {
@@ -178,7 +184,8 @@ Result<Schedule> schedule_from(const Options& options, Session& session) {
   auto payload = payload_from(std::move(*bytes), options.task);
   if (!payload) return std::unexpected(std::move(payload.error()));
   schedule.task.payload = std::move(*payload);
-  if (auto good = apply_rule(options, schedule); !good) return std::unexpected(good.error());
+  auto good = apply_rule(options, schedule, session.now());
+  if (!good) return std::unexpected(std::move(good.error()));
   return schedule;
 }
 
@@ -211,15 +218,18 @@ Exit create(const Options& options, Session& session) {
 
 // What is not given does not change.
 void apply_task(const Options& options, const NewTask& fresh, NewTask& task) {
-  if (options.queue) task.queue = *options.queue;
+  if (options.queue) task.queue = fresh.queue;
   if (options.payload) task.payload = fresh.payload, task.content_type = fresh.content_type;
   if (options.task.type) task.type = fresh.type;
   if (options.task.priority) task.priority = fresh.priority;
+  if (options.task.delay) task.delay = fresh.delay;
   if (options.task.timeout) task.timeout = fresh.timeout;
   if (options.task.retries) task.retry = fresh.retry;
   if (!options.task.tags.empty()) task.tags = fresh.tags;
   if (options.task.group) task.group = fresh.group;
   if (options.task.client) task.client_id = fresh.client_id;
+  if (options.task.request) task.request_id = fresh.request_id;
+  if (options.task.max_lost) task.max_lost = fresh.max_lost;
   if (options.task.callback) task.callback = fresh.callback;
   if (options.task.keep_for) task.keep_for = fresh.keep_for;
   if (!options.task.meta.empty()) task.metadata = fresh.metadata;
@@ -242,12 +252,12 @@ Exit change(const Options& options, Session& session) {
   if (!fresh) return misused(fresh.error(), session.console(), "schedules change");
   // A rule that is compatible with any flag.
   Schedule trial{.rule = {.cron = "* * * * *"}};
-  if (auto good = apply_rule(options, trial); !good) {
+  if (auto good = apply_rule(options, trial, session.now()); !good) {
     return misused(good.error(), session.console(), "schedules change");
   }
   ScheduleChange apply = [&](Schedule& schedule) -> Result<void> {
     apply_task(options, *fresh, schedule.task);
-    return apply_rule(options, schedule);
+    return apply_rule(options, schedule, session.now());
   };
   return tell(session.ask<Schedule>(&HttpBroker::change_schedule, options.name, std::move(apply)),
               "changed the schedule", options, session);
@@ -341,16 +351,19 @@ void takes_schedule(Command& command, Options& options) {
       .value("--cron", options.cron, "CRON", "\"0 9 * * MON-FRI\": minute hour day month weekday")
       .value("--zone", options.zone, "ZONE", "The time zone of the rule: Europe/Berlin [UTC]")
       .value("--every", options.every, "DURATION", "... or at this interval: 10m")
+      .value("--anchor", options.anchor, "MOMENT", "Count the intervals from this time [1970]")
       .value("--dst", options.dst, "skip|once|both",
              "What to do with local times that daylight saving skips or repeats")
       .value("--overlap", options.overlap, "skip|queue|allow",
              "What to do while the last task is not done [skip]")
       .value("--missed", options.missed, "skip|one|all",
              "What to do about ticks missed while no server ran [one]")
+      .value("--missed-most", options.missed_most, "N", "With --missed all: how many ticks [10]")
       .value("--jitter", options.jitter, "DURATION", "Spread starts over this long")
       .group("What")
       .value("--queue", options.queue, "QUEUE", "The queue of its task")
-      .value("--payload", options.payload, "PAYLOAD", "JSON, @FILE, or - for standard input");
+      .value("--payload", options.payload, "PAYLOAD", "JSON, @FILE, or - for standard input")
+      .value("--delay", options.task.delay, "DURATION", "Start it this much after the tick");
   takes_payload_form(command, options.task);
   takes_task(command, options.task);
   command.group("");

@@ -241,7 +241,7 @@ TEST(Settings, a_retry_preset_is_the_policy_of_another_system) {
   EXPECT_EQ(with("claude-proxy").jitter_share, 0.2);
   EXPECT_THAT(delays_of(with("contract-queue"), 4), ElementsAre(1s, 2s, 4s, 8s));
   EXPECT_EQ(with("contract-queue").max_retries, unlimited);
-  EXPECT_THAT(delays_of(with("mtask"), 3), ElementsAre(1050ms, 2100ms, 4200ms));
+  EXPECT_THAT(delays_of(with("mtask"), 3), ElementsAre(2100ms, 4200ms, 8400ms));
   EXPECT_THAT(delays_of(with("bullmq-sms"), 2), ElementsAre(1s, 2s));
   EXPECT_EQ(with("bullmq-sms").max_retries, 2U);
   EXPECT_THAT(delays_of(with("bullmq-email"), 4), ElementsAre(2s, 4s, 8s, 16s));

@@ -42,9 +42,9 @@ inline constexpr RetryPolicy contract_queue{.backoff = Backoff::exponential,
                                             .jitter_share = 0,
                                             .max_retries = unlimited};
 
-// mTask: 1, 2, 4 s and up to a tenth more, at most a minute before that tenth.
+// mTask: 2, 4, 8 s and up to a tenth more, at most a minute before that tenth.
 inline constexpr RetryPolicy mtask{.backoff = Backoff::exponential,
-                                   .base = std::chrono::seconds(1),
+                                   .base = std::chrono::seconds(2),
                                    .factor = 2.0,
                                    .cap = std::chrono::minutes(1),
                                    .jitter = Jitter::additive,

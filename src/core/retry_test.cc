@@ -82,8 +82,8 @@ TEST(Retry, contract_queues_retry_for_ever_and_never_overflow) {
 
 // S2-025
 TEST(Retry, delays_of_mtask_grow_up_to_a_minute_and_a_tenth) {
-  EXPECT_THAT(delays(presets::mtask), ElementsAre(seconds(1), seconds(2), seconds(4)));
-  EXPECT_EQ(retry_delay(presets::mtask, 0, almost_one), milliseconds(1099));
+  EXPECT_THAT(delays(presets::mtask), ElementsAre(seconds(2), seconds(4), seconds(8)));
+  EXPECT_EQ(retry_delay(presets::mtask, 0, almost_one), milliseconds(2199));
   EXPECT_EQ(retry_delay(presets::mtask, 9, 0), minutes(1));
   EXPECT_EQ(retry_delay(presets::mtask, 9, almost_one), milliseconds(65'999));
 }

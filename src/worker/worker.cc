@@ -129,10 +129,12 @@ void Worker::Parts::start() {
   for (std::uint32_t i = 0; i < core.processors(); ++i) add_processor();
   feeder = std::thread([self = shared_from_this()] { self->feed(); });
   keeper = std::thread([self = shared_from_this()] { self->keep(); });
-  options.log(LogLevel::info,
-              fmt::format("worker {} started: {} processors, {} queues", options.name,
-                          core.processors(), core.queues().size()),
-              {{"worker", options.name}, {"processors", std::int64_t{core.processors()}}});
+  const auto s = [](std::size_t count) { return count == 1 ? "" : "s"; };
+  options.log(
+      LogLevel::info,
+      fmt::format("worker {} started: {} processor{}, {} queue{}", options.name, core.processors(),
+                  s(core.processors()), core.queues().size(), s(core.queues().size())),
+      {{"worker", options.name}, {"processors", std::int64_t{core.processors()}}});
 }
 
 // ---- Stopping ----

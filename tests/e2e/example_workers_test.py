@@ -6,8 +6,6 @@ All tests run at the same time, because they mostly wait.
 """
 
 import argparse
-import concurrent.futures
-import contextlib
 import http.server
 import json
 import os
@@ -19,61 +17,13 @@ import tempfile
 import threading
 import time
 import unittest
-import urllib.request
+
+from parallel_cases import all_pass, cases_of
+from server_process import MORTAL, Server, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEASE = {"lease_ms": 5000}
 KEY = "k" * 40
-MORTAL = ["setpriv", "--pdeathsig", "KILL"]  # ctest may kill this script: nothing outlives it
-
-
-def until(what, check, seconds=20):
-    """Waits for an event that nothing announces."""
-    limit = time.monotonic() + seconds
-    while not (found := check()):
-        if time.monotonic() > limit:
-            raise AssertionError(f"{seconds} s have passed without this: {what}")
-        time.sleep(0.05)
-    return found
-
-
-class Server:
-    def __init__(self, folder, key=None):
-        self.folder, self.key, self.address = folder, key, "127.0.0.1:0"
-        self.start()
-
-    def start(self):
-        """Also again, on the same port and data."""
-        told = os.path.join(self.folder, "address")
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(told)
-        environment = dict(os.environ, **({"MILLRACE_ADMIN_KEY": self.key} if self.key else {}))
-        command = [*MORTAL, given.millrace, "serve", "--listen", self.address,
-                   "--address-file", told, "--store", os.path.join(self.folder, "data")]
-        with open(os.path.join(self.folder, "log"), "a") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        until("the server starts", lambda: os.path.exists(told) and os.path.getsize(told))
-        self.since = time.monotonic()
-        with open(told) as file:
-            self.address = file.read().strip()
-        until("the server is ready", self.ready)
-
-    def ready(self):
-        with contextlib.suppress(OSError):
-            return self.ask("/ready")
-
-    def ask(self, path, body=None):
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://{self.address}{path}", data, headers)
-        with urllib.request.urlopen(request, timeout=40) as answer:
-            return json.load(answer)
-
-    def end(self, number=signal.SIGKILL):
-        self.process.send_signal(number)
-        self.process.wait(20)
 
 
 class Workers:
@@ -89,7 +39,7 @@ class Workers:
         self.addCleanup(self.keep_words)
 
     def own_server(self, **more):
-        self.server = Server(self.folder, **more)
+        self.server = Server(given.millrace, self.folder, **more)
         self.addCleanup(lambda: self.server.end())
 
     def make_queue(self, **settings):
@@ -102,7 +52,7 @@ class Workers:
 
     def begin(self, *flags, url=None, key=None):
         """Starts the example with the handler of example_handler."""
-        environment = dict(os.environ, MILLRACE_URL=url or f"http://{self.server.address}")
+        environment = dict(os.environ, MILLRACE_URL=url or self.server.url)
         environment.update({"MILLRACE_KEY": key} if key else {})
         script = os.path.join(HERE, f"example_handler{self.example[-1]}")
         example = os.path.join(given.examples, "".join(self.example))
@@ -288,7 +238,7 @@ class Workers:
             busy.shutdown()
 
     def test_wrong_usage_creates_nothing(self):
-        environment = dict(os.environ, MILLRACE_URL=f"http://{self.server.address}")
+        environment = dict(os.environ, MILLRACE_URL=self.server.url)
         example = os.path.join(given.examples, "".join(self.example))
         for code, flags in ((0, ["--help"]), (2, []), (2, ["--nonsense"]), (2, ["--", "-x"]),
                             (2, ["a", "b"]), (2, ["a", "--concurrency", "0"])):
@@ -308,34 +258,19 @@ class NodeWorkers(Workers, unittest.TestCase):
     language, program, example = "node", "node", ("node/worker", ".mjs")
 
 
-def run(case):
-    result, began = unittest.TestResult(), time.monotonic()
-    case.run(result)
-    trouble = [text for _, text in result.failures + result.errors]
-    print(f"{'FAILED' if trouble else 'passed'} {case.id()} in {time.monotonic() - began:.1f} s")
-    for text in trouble:
-        print(f"{text}The worker said:\n{case.words}")
-    sys.stdout.flush()
-    return not trouble
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("millrace")
     parser.add_argument("-k", default="")
     parser.add_argument("--examples", default=os.path.join(HERE, "../../examples"))
     given = parser.parse_args()
-    loader = unittest.TestLoader()
-    all_cases = [one(name) for one in (PythonWorkers, NodeWorkers)
-                 for name in loader.getTestCaseNames(one)]
-    cases = [case for case in all_cases if given.k in case.id()]
+    cases = cases_of((PythonWorkers, NodeWorkers), given.k)
     if not cases:
         parser.error(f"no test has {given.k} in its name")
     with tempfile.TemporaryDirectory(prefix="millrace-example-") as directory:
-        shared = Server(directory)
+        shared = Server(given.millrace, directory)
         try:
-            with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
-                passed = list(pool.map(run, cases))
+            passed = all_pass(cases, lambda case: f"The worker said:\n{case.words}")
         finally:
             shared.end()
-    sys.exit(0 if all(passed) else 1)
+    sys.exit(0 if passed else 1)

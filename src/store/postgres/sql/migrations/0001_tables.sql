@@ -134,7 +134,7 @@ create table millrace.tasks (
 create function millrace.same_number(wanted bigint, done bigint) returns boolean language plpgsql as $$
 begin
   if wanted <> done then
-    raise exception 'somebody else changed these tasks in the same moment'
+    raise exception 'another transaction changed these tasks at the same moment'
       using errcode = 'serialization_failure';
   end if;
   return true;

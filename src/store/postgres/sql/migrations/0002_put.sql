@@ -382,7 +382,7 @@ begin
     end if;
   end loop;
   raise exception using errcode = '40001',
-    message = format('somebody else puts task %s or its unique key all the time', task),
+    message = format('other transactions keep putting task %s or its unique key', task),
     hint = 'Begin the transaction again.';
 end $$;
 
