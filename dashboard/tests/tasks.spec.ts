@@ -1,5 +1,5 @@
 // The page of tasks: filters in the address, pages, selection, what matches in bulk, keys.
-import { expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
+import { absence, expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
 import type { Page, Request } from '@playwright/test';
 import type { Server } from './server.ts';
 
@@ -146,9 +146,55 @@ test('a range is selected with shift, and cancelled', async ({ page, server }) =
   await rows(page).nth(4).getByRole('checkbox').click({ modifiers: ['Shift'] });
   await expect(page.getByText('4 selected')).toBeVisible();
   await page.locator('[data-action=cancel]').click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel', exact: true }).last().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Do not cancel' }).click();
+  await page.locator('[data-action=cancel]').click();
+  await dialog.getByLabel('Reason (optional)').fill('sent twice');
+  await dialog.getByRole('button', { name: 'Cancel tasks' }).click();
   await expect(page.getByText('4 tasks cancelled')).toBeVisible();
-  expect((await states(server, 'queue=emails&state=cancelled')).length).toBe(4);
+  const { tasks } = await server.must('GET', '/v1/tasks?queue=emails&state=cancelled');
+  expect(tasks).toHaveLength(4);
+  for (const task of tasks) expect(task.error.message).toContain('sent twice');
+});
+
+test('some are moved and get another priority', async ({ page, server }) => {
+  await server.put_many('emails', 3, { priority: 3 });
+  await server.must('POST', '/v1/queues', { name: 'slow' });
+  await page.goto(`${server.url}/tasks?queue=emails`);
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select all on this page').check();
+  await page.locator('[data-action=priority]').click();
+  await expect(dialog).toContainText('Change the priority of 3 tasks');
+  await dialog.getByLabel('Priority').selectOption('8');
+  await dialog.getByRole('button', { name: 'Change priority' }).click();
+  await expect(page.getByText('Priority of 3 tasks changed')).toBeVisible();
+  await expect(rows(page).first().locator('.prio')).toHaveText('8');
+  await rows(page).nth(0).getByRole('checkbox').check();
+  await rows(page).nth(1).getByRole('checkbox').check();
+  await page.locator('[data-action=move]').click();
+  await expect(dialog.getByRole('button', { name: 'Move' })).toBeDisabled();
+  await dialog.getByLabel('To queue').fill('slow');
+  await dialog.getByRole('button', { name: 'Move' }).click();
+  await expect(page.getByText('2 tasks moved')).toBeVisible();
+  await expect(rows(page)).toHaveCount(1);
+  const { tasks } = await server.must('GET', '/v1/tasks?queue=slow');
+  expect(tasks.map((task: { priority: number }) => task.priority)).toEqual([8, 8]);
+});
+
+test('all that match are moved, and counted for the queue that is chosen', async ({ page, server }) => {
+  await server.put_many('emails', 60, { type: 'news' });
+  await server.put_many('slow', 5, { type: 'news' });
+  await page.goto(`${server.url}/tasks?type=news`);
+  await page.getByLabel('Select all on this page').check();
+  await page.getByRole('button', { name: 'Select all that match' }).click();
+  await page.locator('[data-action=move]').click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog.locator('[data-count]')).toHaveCount(0);
+  await dialog.getByLabel('To queue').fill('slow');
+  await expect(dialog.locator('[data-count="60"]')).toHaveText('60'); // not those that are there
+  await dialog.getByRole('button', { name: 'Move all' }).click();
+  await expect(page.locator('[data-done="60"]')).toBeVisible();
+  expect((await server.must('GET', '/v1/queues/slow/stats')).total).toBe(65);
 });
 
 test('all that match are retried, with the progress of the operation', async ({ page, server }) => {
@@ -173,6 +219,9 @@ test('all that match are retried, with the progress of the operation', async ({ 
   await expect(page.locator('[data-done="120"]')).toHaveText('120 done');
   await expect(page).toHaveURL(/bulk=/);
   await expect(page.getByRole('heading', { name: 'No task matches' })).toBeVisible();
+  // The numbers above the list follow with it, not at their own pace.
+  await expect(page.locator('[data-total="0"]')).toBeVisible({ timeout: 2000 });
+  await expect(page.locator('[data-chip=failed]')).toContainText('0', { timeout: 500 });
   const { states: counts } = await server.must('GET', '/v1/queues/emails/stats');
   expect(counts.queued).toBe(130);
   await page.getByRole('button', { name: 'Close' }).click();
@@ -252,6 +301,122 @@ test.describe('the count of all that match', () => {
   });
 });
 
+test('the beginning of each payload is shown, as text', async ({ page, server }) => {
+  const id = await server.put('emails', { payload: { to: 'ann', note: '\u202e<b>gnp</b>', rest: 'x'.repeat(400) } });
+  const binary = await server.put('emails', { payload_base64: '/wAB' });
+  await page.goto(`${server.url}/tasks`);
+  const preview = row(page, id).locator('.preview');
+  await expect(preview).toContainText('{"to":"ann","note":"\\u202e<b>gnp</b>"');
+  expect(((await preview.textContent()) ?? '').length).toBeLessThan(220);
+  const [inside, around] = [await preview.boundingBox(), await row(page, id).locator('.what').boundingBox()];
+  expect(inside?.width ?? 0).toBeLessThanOrEqual(around?.width ?? 0);
+  expect(inside?.height ?? 99).toBeLessThan(30); // one line
+  await expect(row(page, binary).locator('.preview')).toHaveCount(0);
+});
+
+test.describe('a new task', () => {
+  test('is put, and its payload is checked as one types', async ({ page, server }) => {
+    await server.put('emails');
+    await page.goto(`${server.url}/tasks?queue=emails`);
+    await page.getByRole('button', { name: 'New task…' }).click();
+    const dialog = page.getByRole('dialog');
+    await expect(dialog.getByLabel('Queue')).toHaveValue('emails');
+    await dialog.getByLabel('Payload (JSON)').fill('{"n":12345678901234567890');
+    await expect(dialog.getByRole('alert')).toContainText('This is not JSON');
+    await expect(dialog.getByRole('button', { name: 'Put', exact: true })).toBeDisabled();
+    await dialog.getByLabel('Payload (JSON)').fill('{"n":12345678901234567890}');
+    await dialog.getByLabel('Type').fill('welcome');
+    await dialog.getByLabel('Priority').selectOption('7');
+    await dialog.getByLabel('Delay (s)').fill('-1');
+    await expect(dialog.getByRole('alert')).toContainText('0 or more');
+    await dialog.getByLabel('Delay (s)').fill('3600');
+    await dialog.getByText('Id and unique key').click();
+    await dialog.getByLabel('Unique key').fill('k');
+    await expect_accessible(page);
+    await dialog.getByRole('button', { name: 'Put', exact: true }).click();
+    await expect(page.getByText('The task is put')).toBeVisible();
+    await expect(rows(page)).toHaveCount(2);
+    await expect(rows(page).first()).toContainText('12345678901234567890');
+    const { tasks } = await server.must('GET', '/v1/tasks?type=welcome&full=true');
+    expect(tasks[0]).toMatchObject({ queue: 'emails', priority: 7, state: 'delayed', unique: { key: 'k' } });
+    await page.getByRole('link', { name: 'Open it' }).click();
+    await expect(page).toHaveURL(`${server.url}/tasks/${tasks[0].id}`);
+  });
+
+  test('that the server refuses stays in the form, with what is wrong', async ({ page, server, complaints }) => {
+    await page.goto(`${server.url}/tasks`);
+    await page.getByRole('button', { name: 'New task…' }).click();
+    const dialog = page.getByRole('dialog');
+    await expect(dialog.getByRole('button', { name: 'Put', exact: true })).toBeDisabled();
+    await dialog.getByLabel('Queue').fill('emails');
+    await dialog.getByText('Id and unique key').click();
+    await dialog.getByLabel('Id', { exact: true }).fill('mine');
+    await dialog.getByRole('button', { name: 'Put', exact: true }).click();
+    await expect(dialog.getByRole('alert')).toContainText('mine');
+    forgive(complaints, /status of 4/);
+  });
+});
+
+test('a server that is gone is told of, ages stand still, and what fails for it says so', async ({ page, server, complaints }) => {
+  await use_language(page, 'ru');
+  await server.put_many('emails', 2);
+  await page.goto(`${server.url}/tasks`);
+  await rows(page).first().getByRole('checkbox').check();
+  await server.stop();
+  await expect(page.getByRole('alert')).toContainText('Сервер не отвечает');
+  await expect(page.getByRole('alert')).toContainText('Показанное устарело на');
+  const time = rows(page).first().locator('.time');
+  const before = await time.textContent();
+  await page.waitForTimeout(2500);
+  expect(await time.textContent()).toBe(before);
+  await page.locator('[data-action=remove]').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Удалить' }).click();
+  await expect(dialog.getByRole('alert')).toContainText('Сервер не отвечает');
+  await expect(page.getByText('Failed to fetch')).toHaveCount(0);
+  await dialog.getByRole('button', { name: 'Отмена' }).click();
+  await server.start();
+  await page.getByRole('button', { name: 'Повторить' }).first().click();
+  await expect(page.getByRole('alert')).toHaveCount(0);
+  await expect(time).not.toHaveText(before ?? '');
+  forgive(complaints, absence);
+});
+
+test.describe('what is said in passing covers nothing', () => {
+  const toast = (page: Page) => page.locator('.toast');
+  async function box(of: ReturnType<Page['locator']>): Promise<{ x: number; y: number; width: number; height: number }> {
+    return (await of.boundingBox()) ?? { x: -1, y: -1, width: 0, height: 0 };
+  }
+
+  test('on a wide screen', async ({ page, server }) => {
+    await server.put_many('emails', 60);
+    await page.goto(`${server.url}/tasks`);
+    await rows(page).first().getByRole('checkbox').check();
+    await page.locator('[data-action=remove]').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await expect(toast(page)).toBeVisible();
+    await expect(toast(page)).toBeInViewport();
+    const [said, main] = [await box(toast(page)), await box(page.getByRole('main'))];
+    expect(said.x + said.width).toBeLessThanOrEqual(main.x);
+  });
+
+  test('on a narrow one, where bars at the bottom make room', async ({ page, server }) => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    await server.put_many('emails', 60);
+    await page.goto(`${server.url}/tasks`);
+    await rows(page).first().getByRole('checkbox').check();
+    await page.locator('[data-action=priority]').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Change priority' }).click();
+    await expect(toast(page)).toBeVisible();
+    await rows(page).first().getByRole('checkbox').check();
+    const [said, bar] = [await box(toast(page)), await box(page.getByRole('region', { name: '1 selected' }))];
+    expect(bar.y + bar.height).toBeLessThanOrEqual(said.y);
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    const paging = await box(page.getByRole('button', { name: 'Older' }));
+    expect(paging.y + paging.height).toBeLessThanOrEqual((await box(toast(page))).y);
+  });
+});
+
 test('the keyboard moves, selects and opens', async ({ page, server }) => {
   await server.put_many('emails', 3);
   await page.goto(`${server.url}/tasks`);
@@ -305,7 +470,7 @@ test('who may only read sees no way to act; a key for some queues chooses one', 
   await expect(page.getByRole('checkbox')).toHaveCount(0);
   await rows(page).first().getByRole('link').first().click();
   await expect(page.getByRole('heading', { name: 'What happened' })).toBeVisible();
-  for (const name of ['Remove', 'Cancel task', 'Put again…']) {
+  for (const name of ['Remove', 'Cancel task', 'Put again…', 'New task…']) {
     await expect(page.getByRole('button', { name })).toHaveCount(0);
   }
 });

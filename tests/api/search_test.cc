@@ -85,7 +85,7 @@ TEST(Search, a_preview_is_the_beginning_of_the_payload_and_nothing_else) {
   EXPECT_TRUE(first("&full=true").contains("payload"));
   EXPECT_TRUE(first("&full=true").contains("preview"));
   EXPECT_FALSE(first("&text=ann").contains("payload"));
-  EXPECT_EQ(first("&text=ann").at("preview").as_string().substr(0, 4), R"({"n")");
+  EXPECT_EQ(first("&text=ann").at("preview").as_string(), task.at("preview").as_string());
   EXPECT_FALSE(got(server, "/v1/tasks").at("tasks").at(0).as_object().contains("preview"));
   EXPECT_EQ(server.ask({.target = "/v1/tasks?preview=1"}).status, 400U);
 }
