@@ -1,15 +1,9 @@
-// The page of tasks: filters in the address, pages, selection, what matches in bulk, keys.
+// The page of tasks: filters in the address, pages, rows, keys.
 import { absence, expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
-import type { Page, Request } from '@playwright/test';
-import type { Server } from './server.ts';
+import type { Page } from '@playwright/test';
 
 const rows = (page: Page) => page.locator('tbody tr[data-task]');
 const row = (page: Page, id: string) => page.locator(`tr[data-task="${id}"]`);
-
-async function states(server: Server, query: string): Promise<string[]> {
-  const { tasks } = await server.must('GET', `/v1/tasks?${query}`);
-  return tasks.map((task: { state: string }) => task.state);
-}
 
 test('filters live in the address, which can be passed on', async ({ page, server, context }) => {
   const welcome = await server.put('emails', { type: 'welcome', tags: ['vip'], client_id: 'shop' });
@@ -116,191 +110,6 @@ test('pages are turned by cursor, forth and back, also by the browser', async ({
   await expect(rows(page).first()).toContainText('t119');
 });
 
-test('some are selected and retried, after a question', async ({ page, server }) => {
-  const ids: string[] = [];
-  for (let i = 0; i < 3; ++i) ids.push(await server.fail('emails', { message: `no route ${i}` }));
-  const waiting = await server.put('images');
-  await page.goto(`${server.url}/tasks`);
-  await page.getByLabel(`Select ${ids[0]}`).check();
-  await page.getByLabel(`Select ${ids[2]}`).check();
-  await page.getByLabel(`Select ${waiting}`).check();
-  await expect(page.getByText('3 selected')).toBeVisible();
-  await page.locator('[data-action=retry]').click();
-  const dialog = page.getByRole('dialog');
-  await expect(dialog).toContainText('Retry 2 tasks?');
-  await expect(dialog).toContainText('1 selected task is skipped');
-  await dialog.getByRole('button', { name: 'Cancel' }).click();
-  expect((await states(server, 'queue=emails&state=failed')).length).toBe(3);
-  await page.locator('[data-action=retry]').click();
-  await dialog.getByRole('button', { name: 'Retry' }).click();
-  await expect(page.getByText('2 tasks retried')).toBeVisible();
-  await expect(row(page, ids[0] ?? '').locator('[data-state=queued]')).toBeVisible();
-  await expect(row(page, ids[1] ?? '').locator('[data-state=failed]')).toBeVisible();
-  expect((await states(server, 'queue=emails&state=queued')).length).toBe(2);
-});
-
-test('a range is selected with shift, and cancelled', async ({ page, server }) => {
-  await server.put_many('emails', 10);
-  await page.goto(`${server.url}/tasks`);
-  await rows(page).nth(1).getByRole('checkbox').click();
-  await rows(page).nth(4).getByRole('checkbox').click({ modifiers: ['Shift'] });
-  await expect(page.getByText('4 selected')).toBeVisible();
-  await page.locator('[data-action=cancel]').click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: 'Do not cancel' }).click();
-  await page.locator('[data-action=cancel]').click();
-  await dialog.getByLabel('Reason (optional)').fill('sent twice');
-  await dialog.getByRole('button', { name: 'Cancel tasks' }).click();
-  await expect(page.getByText('4 tasks cancelled')).toBeVisible();
-  const { tasks } = await server.must('GET', '/v1/tasks?queue=emails&state=cancelled');
-  expect(tasks).toHaveLength(4);
-  for (const task of tasks) expect(task.error.message).toContain('sent twice');
-});
-
-test('some are moved and get another priority', async ({ page, server }) => {
-  await server.put_many('emails', 3, { priority: 3 });
-  await server.must('POST', '/v1/queues', { name: 'slow' });
-  await page.goto(`${server.url}/tasks?queue=emails`);
-  const dialog = page.getByRole('dialog');
-  await page.getByLabel('Select all on this page').check();
-  await page.locator('[data-action=priority]').click();
-  await expect(dialog).toContainText('Change the priority of 3 tasks');
-  await dialog.getByLabel('Priority').selectOption('8');
-  await dialog.getByRole('button', { name: 'Change priority' }).click();
-  await expect(page.getByText('Priority of 3 tasks changed')).toBeVisible();
-  await expect(rows(page).first().locator('.prio')).toHaveText('8');
-  await rows(page).nth(0).getByRole('checkbox').check();
-  await rows(page).nth(1).getByRole('checkbox').check();
-  await page.locator('[data-action=move]').click();
-  await expect(dialog.getByRole('button', { name: 'Move' })).toBeDisabled();
-  await dialog.getByLabel('To queue').fill('slow');
-  await dialog.getByRole('button', { name: 'Move' }).click();
-  await expect(page.getByText('2 tasks moved')).toBeVisible();
-  await expect(rows(page)).toHaveCount(1);
-  const { tasks } = await server.must('GET', '/v1/tasks?queue=slow');
-  expect(tasks.map((task: { priority: number }) => task.priority)).toEqual([8, 8]);
-});
-
-test('all that match are moved, and counted for the queue that is chosen', async ({ page, server }) => {
-  await server.put_many('emails', 60, { type: 'news' });
-  await server.put_many('slow', 5, { type: 'news' });
-  await page.goto(`${server.url}/tasks?type=news`);
-  await page.getByLabel('Select all on this page').check();
-  await page.getByRole('button', { name: 'Select all that match' }).click();
-  await page.locator('[data-action=move]').click();
-  const dialog = page.getByRole('dialog');
-  await expect(dialog.locator('[data-count]')).toHaveCount(0);
-  await dialog.getByLabel('To queue').fill('slow');
-  await expect(dialog.locator('[data-count="60"]')).toHaveText('60'); // not those that are there
-  await dialog.getByRole('button', { name: 'Move all' }).click();
-  await expect(page.locator('[data-done="60"]')).toBeVisible();
-  expect((await server.must('GET', '/v1/queues/slow/stats')).total).toBe(65);
-});
-
-test('all that match are retried, with the progress of the operation', async ({ page, server }) => {
-  await server.put_many('emails', 130, { payload: { to: 'ann' } });
-  for (let done = 0; done < 120; ) {
-    const tasks = await server.take('emails', 40);
-    const settle = tasks.map((task) => ({ id: task.id, token: task.token, outcome: 'failed', retryable: false, error: { code: 'smtp', message: 'm' } }));
-    await server.must('POST', '/v1/work', { worker: 'w', settle });
-    done += tasks.length;
-  }
-  await page.goto(`${server.url}/tasks?queue=emails&state=failed`);
-  await expect(page.locator('[data-total="120"]')).toBeVisible();
-  await page.getByLabel('Select all on this page').check();
-  await expect(page.getByText('50 selected')).toBeVisible();
-  await page.getByRole('button', { name: 'Select all that match' }).click();
-  await expect(page.getByText('All that match are selected')).toBeVisible();
-  await expect(page.locator('[data-action=cancel]')).toBeDisabled();
-  await page.locator('[data-action=retry]').click();
-  await expect(page.getByRole('dialog').locator('[data-count="120"]')).toHaveText('120');
-  await page.getByRole('dialog').getByRole('button', { name: 'Retry all' }).click();
-  await expect(page.locator('[data-bulk=completed]')).toBeVisible();
-  await expect(page.locator('[data-done="120"]')).toHaveText('120 done');
-  await expect(page).toHaveURL(/bulk=/);
-  await expect(page.getByRole('heading', { name: 'No task matches' })).toBeVisible();
-  // The numbers above the list follow with it, not at their own pace.
-  await expect(page.locator('[data-total="0"]')).toBeVisible({ timeout: 2000 });
-  await expect(page.locator('[data-chip=failed]')).toContainText('0', { timeout: 500 });
-  const { states: counts } = await server.must('GET', '/v1/queues/emails/stats');
-  expect(counts.queued).toBe(130);
-  await page.getByRole('button', { name: 'Close' }).click();
-  await expect(page.locator('[data-bulk]')).toHaveCount(0);
-});
-
-test('all that match a text are removed only after the word is typed', async ({ page, server }) => {
-  await server.put_many('emails', 60, { payload: { to: 'ann' } });
-  await server.put_many('emails', 3, { payload: { to: 'bob' } });
-  await page.goto(`${server.url}/tasks?queue=emails&text=ann`);
-  await expect(rows(page)).toHaveCount(50);
-  await page.getByLabel('Select all on this page').check();
-  await page.getByRole('button', { name: 'Select all that match' }).click();
-  await page.locator('[data-action=remove]').click();
-  const dialog = page.getByRole('dialog');
-  await expect(dialog.locator('[data-count="60"]')).toHaveText('60');
-  await expect(dialog.getByRole('button', { name: 'Remove all' })).toBeDisabled();
-  await dialog.getByRole('textbox').fill('remove');
-  await dialog.getByRole('button', { name: 'Remove all' }).click();
-  await expect(page.locator('[data-bulk=completed]')).toBeVisible();
-  const { total } = await server.must('GET', '/v1/queues/emails/stats');
-  expect(total).toBe(3);
-});
-
-test.describe('the count of all that match', () => {
-  const begins = (one: Request) => one.method() === 'POST' && one.url().endsWith('/v1/bulk');
-  const cancels = (one: Request) => /\/v1\/bulk\/[^/]+\/cancel$/.test(one.url());
-
-  // The answer to the first request is held back.
-  async function ask_slowly(page: Page, server: Server): Promise<() => void> {
-    await server.put_many('emails', 60, { payload: { to: 'ann' } });
-    await page.goto(`${server.url}/tasks?queue=emails`);
-    await page.getByLabel('Select all on this page').check();
-    await page.getByRole('button', { name: 'Select all that match' }).click();
-    let go_on = () => {};
-    const held = new Promise<void>((done) => (go_on = done));
-    await page.route('**/v1/bulk', (route) => (begins(route.request()) ? held : Promise.resolve()).then(() => route.continue()));
-    const begun = page.waitForRequest(begins);
-    await page.locator('[data-action=cancel]').click();
-    await begun;
-    return go_on;
-  }
-
-  test('is given up with the question', async ({ page, server, complaints }) => {
-    const go_on = await ask_slowly(page, server);
-    await page.keyboard.press('Escape');
-    await expect(page.getByRole('dialog')).toHaveCount(0);
-    const cancelled = page.waitForRequest(cancels);
-    go_on();
-    await cancelled;
-    forgive(complaints, /status of 409/);
-  });
-
-  test('ends with the filter that it is of', async ({ page, server, complaints }) => {
-    (await ask_slowly(page, server))();
-    await expect(page.getByRole('dialog').locator('[data-count="60"]')).toBeVisible();
-    await page.evaluate(() => {
-      history.replaceState(null, '', '/tasks?queue=emails&type=welcome');
-      dispatchEvent(new PopStateEvent('popstate'));
-    });
-    await expect(page.getByRole('dialog')).toHaveCount(0);
-    forgive(complaints, /status of 409/);
-  });
-
-  test('is given up before the action begins', async ({ page, server, complaints }) => {
-    const go_on = await ask_slowly(page, server);
-    const asked: string[] = [];
-    page.on('request', (one) => {
-      if (cancels(one)) asked.push('cancel');
-      if (begins(one)) asked.push('begin');
-    });
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel all' }).click();
-    go_on();
-    await expect(page.locator('[data-bulk=completed]')).toBeVisible();
-    expect(asked).toEqual(['cancel', 'begin']);
-    forgive(complaints, /status of 409/);
-  });
-});
-
 test('the beginning of each payload is shown, as text', async ({ page, server }) => {
   const id = await server.put('emails', { payload: { to: 'ann', note: '\u202e<b>gnp</b>', rest: 'x'.repeat(400) } });
   const binary = await server.put('emails', { payload_base64: '/wAB' });
@@ -312,49 +121,6 @@ test('the beginning of each payload is shown, as text', async ({ page, server })
   expect(inside?.width ?? 0).toBeLessThanOrEqual(around?.width ?? 0);
   expect(inside?.height ?? 99).toBeLessThan(30); // one line
   await expect(row(page, binary).locator('.preview')).toHaveCount(0);
-});
-
-test.describe('a new task', () => {
-  test('is put, and its payload is checked as one types', async ({ page, server }) => {
-    await server.put('emails');
-    await page.goto(`${server.url}/tasks?queue=emails`);
-    await page.getByRole('button', { name: 'New task…' }).click();
-    const dialog = page.getByRole('dialog');
-    await expect(dialog.getByLabel('Queue')).toHaveValue('emails');
-    await dialog.getByLabel('Payload (JSON)').fill('{"n":12345678901234567890');
-    await expect(dialog.getByRole('alert')).toContainText('This is not JSON');
-    await expect(dialog.getByRole('button', { name: 'Put', exact: true })).toBeDisabled();
-    await dialog.getByLabel('Payload (JSON)').fill('{"n":12345678901234567890}');
-    await dialog.getByLabel('Type').fill('welcome');
-    await dialog.getByLabel('Priority').selectOption('7');
-    await dialog.getByLabel('Delay (s)').fill('-1');
-    await expect(dialog.getByRole('alert')).toContainText('0 or more');
-    await dialog.getByLabel('Delay (s)').fill('3600');
-    await dialog.getByText('Id and unique key').click();
-    await dialog.getByLabel('Unique key').fill('k');
-    await expect_accessible(page);
-    await dialog.getByRole('button', { name: 'Put', exact: true }).click();
-    await expect(page.getByText('The task is put')).toBeVisible();
-    await expect(rows(page)).toHaveCount(2);
-    await expect(rows(page).first()).toContainText('12345678901234567890');
-    const { tasks } = await server.must('GET', '/v1/tasks?type=welcome&full=true');
-    expect(tasks[0]).toMatchObject({ queue: 'emails', priority: 7, state: 'delayed', unique: { key: 'k' } });
-    await page.getByRole('link', { name: 'Open it' }).click();
-    await expect(page).toHaveURL(`${server.url}/tasks/${tasks[0].id}`);
-  });
-
-  test('that the server refuses stays in the form, with what is wrong', async ({ page, server, complaints }) => {
-    await page.goto(`${server.url}/tasks`);
-    await page.getByRole('button', { name: 'New task…' }).click();
-    const dialog = page.getByRole('dialog');
-    await expect(dialog.getByRole('button', { name: 'Put', exact: true })).toBeDisabled();
-    await dialog.getByLabel('Queue').fill('emails');
-    await dialog.getByText('Id and unique key').click();
-    await dialog.getByLabel('Id', { exact: true }).fill('mine');
-    await dialog.getByRole('button', { name: 'Put', exact: true }).click();
-    await expect(dialog.getByRole('alert')).toContainText('mine');
-    forgive(complaints, /status of 4/);
-  });
 });
 
 test('a server that is gone is told of, ages stand still, and what fails for it says so', async ({ page, server, complaints }) => {
@@ -380,41 +146,6 @@ test('a server that is gone is told of, ages stand still, and what fails for it 
   await expect(page.getByRole('alert')).toHaveCount(0);
   await expect(time).not.toHaveText(before ?? '');
   forgive(complaints, absence);
-});
-
-test.describe('what is said in passing covers nothing', () => {
-  const toast = (page: Page) => page.locator('.toast');
-  async function box(of: ReturnType<Page['locator']>): Promise<{ x: number; y: number; width: number; height: number }> {
-    return (await of.boundingBox()) ?? { x: -1, y: -1, width: 0, height: 0 };
-  }
-
-  test('on a wide screen', async ({ page, server }) => {
-    await server.put_many('emails', 60);
-    await page.goto(`${server.url}/tasks`);
-    await rows(page).first().getByRole('checkbox').check();
-    await page.locator('[data-action=remove]').click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-    await expect(toast(page)).toBeVisible();
-    await expect(toast(page)).toBeInViewport();
-    const [said, main] = [await box(toast(page)), await box(page.getByRole('main'))];
-    expect(said.x + said.width).toBeLessThanOrEqual(main.x);
-  });
-
-  test('on a narrow one, where bars at the bottom make room', async ({ page, server }) => {
-    await page.setViewportSize({ width: 390, height: 800 });
-    await server.put_many('emails', 60);
-    await page.goto(`${server.url}/tasks`);
-    await rows(page).first().getByRole('checkbox').check();
-    await page.locator('[data-action=priority]').click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Change priority' }).click();
-    await expect(toast(page)).toBeVisible();
-    await rows(page).first().getByRole('checkbox').check();
-    const [said, bar] = [await box(toast(page)), await box(page.getByRole('region', { name: '1 selected' }))];
-    expect(bar.y + bar.height).toBeLessThanOrEqual(said.y);
-    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
-    const paging = await box(page.getByRole('button', { name: 'Older' }));
-    expect(paging.y + paging.height).toBeLessThanOrEqual((await box(toast(page))).y);
-  });
 });
 
 test('the keyboard moves, selects and opens', async ({ page, server }) => {

@@ -209,8 +209,8 @@ TEST(ActOnTasks, retries_and_removes) {
 
 TEST(ActOnTasks, moves_and_changes_the_priority) {
   ApiServer server;
-  const std::string waiting = server.put();
   const std::string done = server.settled(R"("outcome":"done")");
+  const std::string waiting = server.put();
   const auto act = [&](std::string_view how) {
     return boost::json::parse(server.must_post(
         "/v1/tasks/actions", fmt::format(R"({{{},"ids":["{}","{}"]}})", how, waiting, done)));

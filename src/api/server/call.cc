@@ -90,7 +90,8 @@ void Call::note(unsigned status) const {
 void Call::note_action() const {
   if (options.actions == nullptr || route->method == Method::get || dry) return;
   const bool for_admins = route->scope == Scope::admin;
-  const bool by_page = principal.key == nullptr && !request.requested_by.empty();
+  // Signing in and out is told of by its own route, which knows the key.
+  const bool by_page = route->scope && principal.key == nullptr && !request.requested_by.empty();
   const bool by_person = principal.session || by_page;
   if (!for_admins && !as_admin && !by_person) return;
   options.actions->note(*broker,

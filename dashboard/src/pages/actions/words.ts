@@ -21,6 +21,7 @@ export const words = dictionary({
     closed_text: 'The log covers all queues, and the key is confined to some of them.',
     list: 'Actions, newest first',
     request_id: (id: string) => `Request ${id}`,
+    done: { retry: 'retry', cancel: 'cancel', priority: 'priority', move: 'move', remove: 'remove' },
     acts: {
       putTasks: 'Put tasks',
       putQueueTasks: 'Put tasks',
@@ -77,6 +78,7 @@ export const words = dictionary({
     closed_text: 'Журнал касается всех очередей, а ключ действует только для некоторых.',
     list: 'Действия, новейшие сверху',
     request_id: (id) => `Запрос ${id}`,
+    done: { retry: 'повтор', cancel: 'отмена', priority: 'приоритет', move: 'перемещение', remove: 'удаление' },
     acts: {
       putTasks: 'Поставлены задачи',
       putQueueTasks: 'Поставлены задачи',

@@ -51,7 +51,9 @@ class Maker {
     const from = moment(entry.started_at);
     const to = moment(entry.ended_at);
     if (entry.event === 'revive') {
-      this.spans.push({ kind: 'ended', from, to, event: entry.event, error: error_of(entry) });
+      // What ended it was told with the attempt, if it was one.
+      const told = this.spans.at(-1)?.error === error_of(entry);
+      this.spans.push({ kind: 'ended', from, to, event: entry.event, ...(!told && { error: error_of(entry) }) });
     } else if (is_run(entry)) {
       this.#wait(wait_after(this.#last), from);
       this.attempt += 1;

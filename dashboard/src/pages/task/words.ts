@@ -88,7 +88,7 @@ export const words = dictionary({
     empty: 'empty',
     binary: (size: string) => `${size} of binary data`,
     family: {
-      title: 'Where it came from, and follow-ups',
+      title: 'Ancestors and follow-ups',
       this: 'this task',
       above: 'It has more ancestors.',
       unfold: (task: string) => `Follow-ups of ${task}`,
@@ -222,7 +222,7 @@ export const words = dictionary({
     empty: 'пусто',
     binary: (size) => `Двоичные данные, ${size}`,
     family: {
-      title: 'Откуда она и что породила',
+      title: 'Предки и порождённые',
       this: 'эта задача',
       above: 'Есть и более ранние предки.',
       unfold: (task) => `Порождённые задачей ${task}`,
