@@ -29,6 +29,14 @@ test('those that died of the same are one group, with samples', async ({ page, s
   await expect(page.getByText('no template <b>receipt</b>')).toBeVisible();
 });
 
+test('samples show the beginning of their payloads', async ({ page, server }) => {
+  const id = await server.fail('emails', { message: 'mailbox full' }, { payload: { to: 'ann@example.org' } });
+  await server.put('emails', { payload: { to: 'bob@example.org' } });
+  await page.goto(`${server.url}/dead`);
+  await page.getByRole('button', { name: 'mailbox full' }).click();
+  await expect(page.locator('.samples li', { has: page.locator(`a[title="${id}"]`) })).toContainText('{"to":"ann@example.org"}');
+});
+
 test('a group is retried after the fix, and nothing else is', async ({ page, server }) => {
   await kill(server, 'emails', 'welcome', 312, refused);
   await kill(server, 'emails', 'welcome', 4, () => 'mailbox full');

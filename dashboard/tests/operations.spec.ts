@@ -80,3 +80,20 @@ test('the same act again is counted', async ({ page, server }) => {
   await expect(row).toContainText('3 times');
   await expect(row).toContainText('anonymous');
 });
+
+test('without keys, what was done in the dashboard is told apart from programs', async ({ page, server }) => {
+  await server.must('POST', '/v1/queues', { name: 'emails' });
+  await page.goto(`${server.url}/tasks`);
+  await page.getByRole('button', { name: 'New task…' }).click();
+  await page.getByRole('dialog').getByLabel('Queue').fill('emails');
+  await page.getByRole('dialog').getByRole('button', { name: 'Put', exact: true }).click();
+  await expect(page.getByText('The task is put')).toBeVisible();
+  await page.goto(`${server.url}/actions`);
+  await expect(page.locator('[data-operation=putTasks] .who')).toHaveText(/anonymous\s+dashboard/);
+  const created = page.locator('[data-operation=createQueue]');
+  await expect(created.locator('.who')).toHaveText(/anonymous\s+API/);
+  await created.getByRole('link', { name: 'emails' }).click();
+  await expect(page).toHaveURL(`${server.url}/queues/emails`);
+  await page.getByRole('button', { name: 'New task…' }).click();
+  await expect(page.getByRole('dialog').getByLabel('Queue')).toHaveValue('emails');
+});

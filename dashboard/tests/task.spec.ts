@@ -166,11 +166,13 @@ test('actions, with a question before what cannot be undone', async ({ page, ser
   await expect(page.getByText('The priority is changed')).toBeVisible();
   expect((await server.must('GET', `/v1/tasks/${id}`)).priority).toBe(9);
   await page.getByRole('button', { name: 'Cancel task' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Do not cancel' }).click();
   await expect(state(page)).toHaveAttribute('data-state', 'queued');
   await page.getByRole('button', { name: 'Cancel task' }).click();
+  await page.getByLabel('Reason (optional)').fill('sent twice');
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
   await expect(state(page)).toHaveAttribute('data-state', 'cancelled');
+  await expect(card(page, 'Error')).toContainText('sent twice');
   await page.getByRole('button', { name: 'Retry' }).click();
   await expect(state(page)).toHaveAttribute('data-state', 'queued');
   await page.getByRole('button', { name: 'Remove' }).click();
@@ -196,14 +198,50 @@ test('a held task is released; one that runs is asked to stop', async ({ page, s
   await expect(page.getByRole('main').getByText('cancel requested')).toBeVisible();
 });
 
-test('follow-ups and parent lead to each other', async ({ page, server }) => {
+test('ancestors and follow-ups are a tree whose tasks lead to each other', async ({ page, server }) => {
   const id = await server.put('emails', { type: 'welcome' });
-  await server.settle(await take_one(server, 'emails'), { outcome: 'done', follow_ups: [{ queue: 'reports', type: 'export' }] });
+  const then = async (queue: string, ...types: string[]) =>
+    server.settle(await take_one(server, queue), { outcome: 'done', follow_ups: types.map((type) => ({ queue: 'reports', type })) });
+  await then('emails', 'export', 'notify');
+  await then('reports', 'upload');
   await open(page, server, id);
-  await page.locator('[data-family=children]').getByRole('link', { name: 'export' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('export');
-  await page.locator('[data-family=parent]').getByRole('link', { name: 'welcome' }).click();
+  const relatives = page.locator('[data-relative]');
+  await expect(relatives).toHaveCount(3);
+  await expect(relatives.nth(0)).toContainText('this task');
+  await expect(relatives.nth(1)).toContainText('completed');
+  await expect(relatives.nth(2)).toContainText('queued');
+  await page.getByRole('button', { name: 'Follow-ups of export' }).click();
+  await page.getByRole('link', { name: 'upload' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('upload');
+  await expect(relatives).toContainText(['welcome', 'export', 'upload']);
+  await expect(relatives.nth(2)).toContainText('this task');
+  await page.locator('[data-relative]').getByRole('link', { name: 'welcome' }).click();
   await expect(page).toHaveURL(`${server.url}/tasks/${id}`);
+});
+
+test('attempts and failures agree with what happened, also after a retry by hand', async ({ page, server }) => {
+  await server.must('POST', '/v1/queues', { name: 'emails', retry: { max_retries: 1, base_ms: 1, jitter: 'none' } });
+  const id = await server.put('emails');
+  const error = { code: 'smtp', message: 'no route' };
+  for (let i = 0; i < 2; ++i) {
+    await expect.poll(async () => (await server.must('GET', `/v1/tasks/${id}`)).state).not.toBe('retrying');
+    await server.settle(await take_one(server, 'emails'), { outcome: 'failed', error });
+  }
+  const fact = (name: string) => card(page, 'About this task').locator('dt', { hasText: name }).locator('xpath=following-sibling::dd[1]');
+  await open(page, server, id);
+  await expect(state(page)).toHaveAttribute('data-state', 'dead');
+  await expect(fact('Attempts')).toHaveText('2');
+  await expect(fact('Failures')).toHaveText('2');
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await expect(state(page)).toHaveAttribute('data-state', 'queued');
+  await server.settle(await take_one(server, 'emails'), { outcome: 'done' });
+  await expect(state(page)).toHaveAttribute('data-state', 'completed');
+  const happened = card(page, 'What happened');
+  await expect(happened.locator('[data-span=running]')).toHaveCount(3);
+  await expect(happened).not.toContainText('so far');
+  await expect(happened.locator('[data-span=ended]')).toHaveText(/^\s*Finished\s+then retried manually/);
+  await expect(fact('Attempts')).toHaveText('3');
+  await expect(fact('Failures')).toHaveText('2');
 });
 
 test.describe('webhooks', () => {

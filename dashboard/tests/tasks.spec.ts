@@ -1,15 +1,9 @@
-// The page of tasks: filters in the address, pages, selection, what matches in bulk, keys.
-import { expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
-import type { Page, Request } from '@playwright/test';
-import type { Server } from './server.ts';
+// The page of tasks: filters in the address, pages, rows, keys.
+import { absence, expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
+import type { Page } from '@playwright/test';
 
 const rows = (page: Page) => page.locator('tbody tr[data-task]');
 const row = (page: Page, id: string) => page.locator(`tr[data-task="${id}"]`);
-
-async function states(server: Server, query: string): Promise<string[]> {
-  const { tasks } = await server.must('GET', `/v1/tasks?${query}`);
-  return tasks.map((task: { state: string }) => task.state);
-}
 
 test('filters live in the address, which can be passed on', async ({ page, server, context }) => {
   const welcome = await server.put('emails', { type: 'welcome', tags: ['vip'], client_id: 'shop' });
@@ -116,140 +110,42 @@ test('pages are turned by cursor, forth and back, also by the browser', async ({
   await expect(rows(page).first()).toContainText('t119');
 });
 
-test('some are selected and retried, after a question', async ({ page, server }) => {
-  const ids: string[] = [];
-  for (let i = 0; i < 3; ++i) ids.push(await server.fail('emails', { message: `no route ${i}` }));
-  const waiting = await server.put('images');
+test('the beginning of each payload is shown, as text', async ({ page, server }) => {
+  const id = await server.put('emails', { payload: { to: 'ann', note: '\u202e<b>gnp</b>', rest: 'x'.repeat(400) } });
+  const binary = await server.put('emails', { payload_base64: '/wAB' });
   await page.goto(`${server.url}/tasks`);
-  await page.getByLabel(`Select ${ids[0]}`).check();
-  await page.getByLabel(`Select ${ids[2]}`).check();
-  await page.getByLabel(`Select ${waiting}`).check();
-  await expect(page.getByText('3 selected')).toBeVisible();
-  await page.locator('[data-action=retry]').click();
-  const dialog = page.getByRole('dialog');
-  await expect(dialog).toContainText('Retry 2 tasks?');
-  await expect(dialog).toContainText('1 selected task is skipped');
-  await dialog.getByRole('button', { name: 'Cancel' }).click();
-  expect((await states(server, 'queue=emails&state=failed')).length).toBe(3);
-  await page.locator('[data-action=retry]').click();
-  await dialog.getByRole('button', { name: 'Retry' }).click();
-  await expect(page.getByText('2 tasks retried')).toBeVisible();
-  await expect(row(page, ids[0] ?? '').locator('[data-state=queued]')).toBeVisible();
-  await expect(row(page, ids[1] ?? '').locator('[data-state=failed]')).toBeVisible();
-  expect((await states(server, 'queue=emails&state=queued')).length).toBe(2);
+  const preview = row(page, id).locator('.preview');
+  await expect(preview).toContainText('{"to":"ann","note":"\\u202e<b>gnp</b>"');
+  expect(((await preview.textContent()) ?? '').length).toBeLessThan(220);
+  const [inside, around] = [await preview.boundingBox(), await row(page, id).locator('.what').boundingBox()];
+  expect(inside?.width ?? 0).toBeLessThanOrEqual(around?.width ?? 0);
+  expect(inside?.height ?? 99).toBeLessThan(30); // one line
+  await expect(row(page, binary).locator('.preview')).toHaveCount(0);
 });
 
-test('a range is selected with shift, and cancelled', async ({ page, server }) => {
-  await server.put_many('emails', 10);
+test('a server that is gone is told of, ages stand still, and what fails for it says so', async ({ page, server, complaints }) => {
+  await use_language(page, 'ru');
+  await server.put_many('emails', 2);
   await page.goto(`${server.url}/tasks`);
-  await rows(page).nth(1).getByRole('checkbox').click();
-  await rows(page).nth(4).getByRole('checkbox').click({ modifiers: ['Shift'] });
-  await expect(page.getByText('4 selected')).toBeVisible();
-  await page.locator('[data-action=cancel]').click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel', exact: true }).last().click();
-  await expect(page.getByText('4 tasks cancelled')).toBeVisible();
-  expect((await states(server, 'queue=emails&state=cancelled')).length).toBe(4);
-});
-
-test('all that match are retried, with the progress of the operation', async ({ page, server }) => {
-  await server.put_many('emails', 130, { payload: { to: 'ann' } });
-  for (let done = 0; done < 120; ) {
-    const tasks = await server.take('emails', 40);
-    const settle = tasks.map((task) => ({ id: task.id, token: task.token, outcome: 'failed', retryable: false, error: { code: 'smtp', message: 'm' } }));
-    await server.must('POST', '/v1/work', { worker: 'w', settle });
-    done += tasks.length;
-  }
-  await page.goto(`${server.url}/tasks?queue=emails&state=failed`);
-  await expect(page.locator('[data-total="120"]')).toBeVisible();
-  await page.getByLabel('Select all on this page').check();
-  await expect(page.getByText('50 selected')).toBeVisible();
-  await page.getByRole('button', { name: 'Select all that match' }).click();
-  await expect(page.getByText('All that match are selected')).toBeVisible();
-  await expect(page.locator('[data-action=cancel]')).toBeDisabled();
-  await page.locator('[data-action=retry]').click();
-  await expect(page.getByRole('dialog').locator('[data-count="120"]')).toHaveText('120');
-  await page.getByRole('dialog').getByRole('button', { name: 'Retry all' }).click();
-  await expect(page.locator('[data-bulk=completed]')).toBeVisible();
-  await expect(page.locator('[data-done="120"]')).toHaveText('120 done');
-  await expect(page).toHaveURL(/bulk=/);
-  await expect(page.getByRole('heading', { name: 'No task matches' })).toBeVisible();
-  const { states: counts } = await server.must('GET', '/v1/queues/emails/stats');
-  expect(counts.queued).toBe(130);
-  await page.getByRole('button', { name: 'Close' }).click();
-  await expect(page.locator('[data-bulk]')).toHaveCount(0);
-});
-
-test('all that match a text are removed only after the word is typed', async ({ page, server }) => {
-  await server.put_many('emails', 60, { payload: { to: 'ann' } });
-  await server.put_many('emails', 3, { payload: { to: 'bob' } });
-  await page.goto(`${server.url}/tasks?queue=emails&text=ann`);
-  await expect(rows(page)).toHaveCount(50);
-  await page.getByLabel('Select all on this page').check();
-  await page.getByRole('button', { name: 'Select all that match' }).click();
+  await rows(page).first().getByRole('checkbox').check();
+  await server.stop();
+  await expect(page.getByRole('alert')).toContainText('Сервер не отвечает');
+  await expect(page.getByRole('alert')).toContainText('Показанное устарело на');
+  const time = rows(page).first().locator('.time');
+  const before = await time.textContent();
+  await page.waitForTimeout(2500);
+  expect(await time.textContent()).toBe(before);
   await page.locator('[data-action=remove]').click();
   const dialog = page.getByRole('dialog');
-  await expect(dialog.locator('[data-count="60"]')).toHaveText('60');
-  await expect(dialog.getByRole('button', { name: 'Remove all' })).toBeDisabled();
-  await dialog.getByRole('textbox').fill('remove');
-  await dialog.getByRole('button', { name: 'Remove all' }).click();
-  await expect(page.locator('[data-bulk=completed]')).toBeVisible();
-  const { total } = await server.must('GET', '/v1/queues/emails/stats');
-  expect(total).toBe(3);
-});
-
-test.describe('the count of all that match', () => {
-  const begins = (one: Request) => one.method() === 'POST' && one.url().endsWith('/v1/bulk');
-  const cancels = (one: Request) => /\/v1\/bulk\/[^/]+\/cancel$/.test(one.url());
-
-  // The answer to the first request is held back.
-  async function ask_slowly(page: Page, server: Server): Promise<() => void> {
-    await server.put_many('emails', 60, { payload: { to: 'ann' } });
-    await page.goto(`${server.url}/tasks?queue=emails`);
-    await page.getByLabel('Select all on this page').check();
-    await page.getByRole('button', { name: 'Select all that match' }).click();
-    let go_on = () => {};
-    const held = new Promise<void>((done) => (go_on = done));
-    await page.route('**/v1/bulk', (route) => (begins(route.request()) ? held : Promise.resolve()).then(() => route.continue()));
-    const begun = page.waitForRequest(begins);
-    await page.locator('[data-action=cancel]').click();
-    await begun;
-    return go_on;
-  }
-
-  test('is given up with the question', async ({ page, server, complaints }) => {
-    const go_on = await ask_slowly(page, server);
-    await page.keyboard.press('Escape');
-    await expect(page.getByRole('dialog')).toHaveCount(0);
-    const cancelled = page.waitForRequest(cancels);
-    go_on();
-    await cancelled;
-    forgive(complaints, /status of 409/);
-  });
-
-  test('ends with the filter that it is of', async ({ page, server, complaints }) => {
-    (await ask_slowly(page, server))();
-    await expect(page.getByRole('dialog').locator('[data-count="60"]')).toBeVisible();
-    await page.evaluate(() => {
-      history.replaceState(null, '', '/tasks?queue=emails&type=welcome');
-      dispatchEvent(new PopStateEvent('popstate'));
-    });
-    await expect(page.getByRole('dialog')).toHaveCount(0);
-    forgive(complaints, /status of 409/);
-  });
-
-  test('is given up before the action begins', async ({ page, server, complaints }) => {
-    const go_on = await ask_slowly(page, server);
-    const asked: string[] = [];
-    page.on('request', (one) => {
-      if (cancels(one)) asked.push('cancel');
-      if (begins(one)) asked.push('begin');
-    });
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel all' }).click();
-    go_on();
-    await expect(page.locator('[data-bulk=completed]')).toBeVisible();
-    expect(asked).toEqual(['cancel', 'begin']);
-    forgive(complaints, /status of 409/);
-  });
+  await dialog.getByRole('button', { name: 'Удалить' }).click();
+  await expect(dialog.getByRole('alert')).toContainText('Сервер не отвечает');
+  await expect(page.getByText('Failed to fetch')).toHaveCount(0);
+  await dialog.getByRole('button', { name: 'Отмена' }).click();
+  await server.start();
+  await page.getByRole('button', { name: 'Повторить' }).first().click();
+  await expect(page.getByRole('alert')).toHaveCount(0);
+  await expect(time).not.toHaveText(before ?? '');
+  forgive(complaints, absence);
 });
 
 test('the keyboard moves, selects and opens', async ({ page, server }) => {
@@ -305,7 +201,7 @@ test('who may only read sees no way to act; a key for some queues chooses one', 
   await expect(page.getByRole('checkbox')).toHaveCount(0);
   await rows(page).first().getByRole('link').first().click();
   await expect(page.getByRole('heading', { name: 'What happened' })).toBeVisible();
-  for (const name of ['Remove', 'Cancel task', 'Put again…']) {
+  for (const name of ['Remove', 'Cancel task', 'Put again…', 'New task…']) {
     await expect(page.getByRole('button', { name })).toHaveCount(0);
   }
 });

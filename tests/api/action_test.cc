@@ -130,6 +130,30 @@ TEST_F(ActionTest, what_people_do_is_written_down_all_of_it_but_payloads) {
               ::testing::Not(::testing::HasSubstr("secret")));
 }
 
+TEST(Actions, without_keys_the_dashboard_is_known_by_its_header) {
+  ApiServer server;
+  const auto post = [&](std::string target, std::string body, std::string headers) {
+    const Reply reply = server.ask({.method = "POST",
+                                    .target = std::move(target),
+                                    .body = std::move(body),
+                                    .headers = std::move(headers)});
+    EXPECT_LT(reply.status, 300U) << reply.body;
+  };
+  post("/v1/tasks", R"({"queue":"emails"})", "");
+  post("/v1/tasks", R"({"queue":"emails"})", "X-Requested-By: dashboard\r\n");
+  post("/v1/queues/emails/pause", "{}", "");
+  std::string seen;
+  for (int i = 0; i < 2000 && seen.find("pauseQueue") == seen.npos; ++i) {
+    seen = server.ask({.target = "/v1/actions"}).body;
+  }
+  const auto acts = boost::json::parse(seen).at("actions").as_array();
+  ASSERT_EQ(acts.size(), 2U) << seen;
+  EXPECT_EQ(acts[0].at("operation").as_string(), "pauseQueue");
+  EXPECT_FALSE(acts[0].as_object().contains("session"));
+  EXPECT_EQ(acts[1].at("operation").as_string(), "putTasks");
+  EXPECT_TRUE(acts[1].at("session").as_bool());
+}
+
 TEST(AddAction, what_acts_without_room_have_in_common_is_kept) {
   std::vector<Action> all;
   for (const auto* request : {"one", "two"}) {

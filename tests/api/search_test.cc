@@ -70,6 +70,26 @@ TEST(Search, found_tasks_are_as_short_as_in_every_list) {
   EXPECT_EQ(full.at("tasks").at(0).at("result").as_string(), "needle");
 }
 
+TEST(Search, a_preview_is_the_beginning_of_the_payload_and_nothing_else) {
+  ApiServer server;
+  server.must_post("/v1/tasks", R"({"queue":"emails","payload":{"n": 1.50,"to":"ann"}})");
+  const auto first = [&](const std::string& more) {
+    const auto page = got(server, "/v1/tasks?limit=1&preview=true" + more);
+    return page.at("tasks").at(0).as_object();
+  };
+  const auto task = first("");
+  EXPECT_EQ(task.at("preview").as_string(), R"({"n": 1.50,"to":"ann"})") << "as it was put";
+  for (const auto* left_out : {"payload", "result", "log", "history"}) {
+    EXPECT_FALSE(task.contains(left_out)) << left_out;
+  }
+  EXPECT_TRUE(first("&full=true").contains("payload"));
+  EXPECT_TRUE(first("&full=true").contains("preview"));
+  EXPECT_FALSE(first("&text=ann").contains("payload"));
+  EXPECT_EQ(first("&text=ann").at("preview").as_string(), task.at("preview").as_string());
+  EXPECT_FALSE(got(server, "/v1/tasks").at("tasks").at(0).as_object().contains("preview"));
+  EXPECT_EQ(server.ask({.target = "/v1/tasks?preview=1"}).status, 400U);
+}
+
 TEST(Search, a_search_goes_on_where_it_stopped) {
   ApiServer server;
   const std::string first = server.put(R"(,"type":"needle")");
@@ -187,6 +207,25 @@ TEST(ActOnTasks, retries_and_removes) {
   EXPECT_EQ(server.ask({.target = "/v1/tasks/" + id}).status, 404U);
 }
 
+TEST(ActOnTasks, moves_and_changes_the_priority) {
+  ApiServer server;
+  const std::string done = server.settled(R"("outcome":"done")");
+  const std::string waiting = server.put();
+  const auto act = [&](std::string_view how) {
+    return boost::json::parse(server.must_post(
+        "/v1/tasks/actions", fmt::format(R"({{{},"ids":["{}","{}"]}})", how, waiting, done)));
+  };
+  for (const auto* how :
+       {R"("action":"priority","priority":"high")", R"("action":"move","to":"slow")"}) {
+    const auto answer = act(how);
+    EXPECT_EQ(answer.at("results").at(0).at("state").as_string(), "queued") << how;
+    EXPECT_EQ(answer.at("results").at(1).at("error").at("code").as_string(), "conflict") << how;
+  }
+  const auto task = got(server, "/v1/tasks/" + waiting);
+  EXPECT_EQ(task.at("queue").as_string(), "slow");
+  EXPECT_EQ(task.at("priority").as_int64(), 9);
+}
+
 TEST(ActOnTasks, bad_requests_are_refused) {
   ApiServer server;
   const std::string id = server.put();
@@ -195,6 +234,10 @@ TEST(ActOnTasks, bad_requests_are_refused) {
   for (const std::string& body :
        {std::string("{}"), std::string(R"({"action":"cancel","ids":[]})"),
         fmt::format(R"({{"action":"move","ids":["{}"]}})", id),
+        fmt::format(R"({{"action":"move","to":"$bulk","ids":["{}"]}})", id),
+        fmt::format(R"({{"action":"priority","ids":["{}"]}})", id),
+        fmt::format(R"({{"action":"priority","priority":10,"ids":["{}"]}})", id),
+        fmt::format(R"({{"action":"cancel","to":"slow","ids":["{}"]}})", id),
         fmt::format(R"({{"action":"retry","reason":"r","ids":["{}"]}})", id),
         std::string(R"({"action":"cancel","ids":["17"]})")}) {
     EXPECT_EQ(server.post("/v1/tasks/actions", body).status, 422U) << body;
@@ -203,20 +246,21 @@ TEST(ActOnTasks, bad_requests_are_refused) {
   EXPECT_EQ(server.post("/v1/tasks/actions", too_many).status, 413U);
 }
 
-TEST(ActOnTasks, a_key_that_may_only_put_may_only_cancel) {
+TEST(ActOnTasks, a_key_that_may_only_put_may_do_as_much_as_one_by_one) {
   ServerOptions options;
   options.keys = {{.name = "some", .scopes = {access::Scope::put}, .queues = {"emails"}}};
   options.key = "some";
   ApiServer server(std::move(options));
   const std::string id = server.put();
-  const auto act = [&](std::string_view action) {
-    return server
-        .post("/v1/tasks/actions", fmt::format(R"({{"action":"{}","ids":["{}"]}})", action, id))
+  const auto act = [&](std::string_view how) {
+    return server.post("/v1/tasks/actions", fmt::format(R"({{"action":{},"ids":["{}"]}})", how, id))
         .status;
   };
-  EXPECT_EQ(act("remove"), 403U);
-  EXPECT_EQ(act("retry"), 403U);
-  EXPECT_EQ(act("cancel"), 200U);
+  EXPECT_EQ(act(R"("remove")"), 403U);
+  EXPECT_EQ(act(R"("retry")"), 403U);
+  EXPECT_EQ(act(R"("move","to":"emails")"), 403U);
+  EXPECT_EQ(act(R"("priority","priority":1)"), 200U);
+  EXPECT_EQ(act(R"("cancel")"), 200U);
 }
 
 TEST(ActOnTasks, a_key_for_some_queues_touches_no_others) {
@@ -231,8 +275,10 @@ TEST(ActOnTasks, a_key_for_some_queues_touches_no_others) {
       server.post("/v1/tasks/actions", fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id))
           .body,
       ::testing::HasSubstr("not_found"));
-  // What came of its own tasks elsewhere is not shown either.
   const std::string own = server.put();
+  const std::string away = fmt::format(R"({{"action":"move","to":"secrets","ids":["{}"]}})", own);
+  EXPECT_EQ(server.post("/v1/tasks/actions", away).status, 403U);
+  // What came of its own tasks elsewhere is not shown either.
   put.body = fmt::format(R"({{"queue":"secrets","parent":"{}"}})", own);
   server.ask(put);
   EXPECT_THAT(got(server, "/v1/tasks/" + own + "/family").at("children").as_array(), IsEmpty());

@@ -18,12 +18,16 @@ export interface BulkFilter {
   error_group?: string;
 }
 
-export interface BulkRequest {
-  action: BulkAction;
-  filter: BulkFilter;
+// What an action needs besides tasks: a priority, a queue to move to; a cancel may have a reason.
+export interface BulkTarget {
   priority?: number;
   to?: string;
   reason?: string;
+}
+
+export interface BulkRequest extends BulkTarget {
+  action: BulkAction;
+  filter: BulkFilter;
   dry_run?: boolean;
 }
 

@@ -1,6 +1,7 @@
 // Every request of the page goes through here. The files beside this one name the routes.
 import { clock } from '../live/clock.svelte';
 import { url } from '../router/base';
+import { words } from '../words/shell';
 import { Problem, problem_of, was_aborted } from './problem';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -69,9 +70,9 @@ export async function ask_text(method: Method, path: string, asked: Asked = {}):
     if (!response.ok) throw await read_problem(response);
     return await response.text();
   } catch (error) {
-    if (was_aborted(error) && asked.signal?.aborted) throw error;
-    if (was_aborted(error)) throw new Problem({ status: 0, code: 'offline', detail: 'no answer in time' });
-    throw problem_of(error);
+    if (error instanceof Problem || (was_aborted(error) && asked.signal?.aborted)) throw error;
+    clock.lost();
+    throw new Problem({ status: 0, code: 'offline', detail: words.failure.no_answer });
   } finally {
     given_up.removeEventListener('abort', end);
     asked.signal?.removeEventListener('abort', end);

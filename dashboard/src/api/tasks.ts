@@ -1,3 +1,4 @@
+import type { BulkAction, BulkTarget } from './bulk';
 import { ask, ask_text, get, part, patch, post, remove, type Query } from './client';
 import type { Attempt, LogLine, Moment, Task, TaskPage, TaskState } from './types';
 import { member_of } from '../format/json';
@@ -54,6 +55,12 @@ export interface ActionAnswer {
 
 export const tasks = (filter: Query, signal?: AbortSignal) => get<TaskPage>('v1/tasks', filter, signal);
 
+// The beginning of the payload of one task; empty: it has none, or is gone.
+export async function preview_of(queue: string, number: number, signal?: AbortSignal): Promise<string> {
+  const page = await tasks({ queue, cursor: number + 1, limit: 1, preview: true }, signal);
+  return page.tasks.find((one) => one.number === number)?.preview ?? '';
+}
+
 export async function task(id: string, signal?: AbortSignal): Promise<WholeTask> {
   const text = await ask_text('GET', at(id), signal ? { signal } : {});
   return {
@@ -77,8 +84,8 @@ export const remove_task = (id: string) => remove(at(id));
 export const change_task = (id: string, changes: { priority?: number; delay_ms?: number; queue?: string }) =>
   patch<{ state: TaskState }>(at(id), changes);
 
-export const act_on_tasks = (action: 'cancel' | 'retry' | 'remove', ids: readonly string[]) =>
-  post<ActionAnswer>('v1/tasks/actions', { action, ids });
+export const act_on_tasks = (action: BulkAction, ids: readonly string[], how: BulkTarget = {}) =>
+  post<ActionAnswer>('v1/tasks/actions', { action, ids, ...how });
 
 // `json` is the whole request as text: its payload may have numbers that JavaScript cannot hold.
 export const put_task = (json: string) => ask<{ id: string; state: TaskState; existing: boolean }>('POST', 'v1/tasks', { text: json });

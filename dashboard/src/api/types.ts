@@ -147,6 +147,7 @@ export interface Task {
   type?: string;
   state: TaskState;
   priority: number;
+  preview?: string; // in lists: the beginning of the payload
   payload?: unknown;
   payload_text?: string;
   payload_base64?: string;

@@ -1,8 +1,11 @@
 // The server's time, ticking once per second while the page is visible: one timer for all ages on the page.
+// While no server answers, `now` stands still: what is shown is as of then, and would seem to wait and to run on.
 
 class Clock {
   now = $state(Date.now());
+  always = $state(Date.now()); // goes on: for how old that is which is shown
   #ahead = 0; // of the server, milliseconds
+  #answered = true; // the last request
 
   constructor() {
     setInterval(() => {
@@ -12,11 +15,21 @@ class Clock {
   }
 
   tick(): void {
-    this.now = Date.now() + this.#ahead;
+    this.always = Date.now() + this.#ahead;
+    if (this.#answered) this.now = this.always;
+  }
+
+  // No server answered.
+  lost(): void {
+    this.#answered = false;
   }
 
   // The header Date of an answer. It has whole seconds, so less than two seconds are not a difference.
   heard(date: string | null): void {
+    if (!this.#answered) {
+      this.#answered = true;
+      this.tick();
+    }
     const said = date ? Date.parse(date) : NaN;
     if (Number.isNaN(said)) return;
     const ahead = said + 500 - Date.now();

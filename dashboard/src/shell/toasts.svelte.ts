@@ -1,4 +1,5 @@
 // Short words about what has just been done, and doing it with them.
+import { untrack } from 'svelte';
 import { problem_of } from '../api/problem';
 
 export interface Toast {
@@ -13,11 +14,18 @@ let last = 0;
 
 class Toasts {
   all = $state.raw<Toast[]>([]);
+  dialogs = $state(0); // that are open: what is said then is said in them, since they cover the page
 
   show(tone: Toast['tone'], text: string, link?: Toast['link']): void {
     const toast: Toast = { id: ++last, tone, text, ...(link && { link }) };
     this.all = [...this.all, toast].slice(-most);
     setTimeout(() => this.drop(toast.id), tone === 'ok' ? 5000 : 12_000);
+  }
+
+  // For a dialog, while it is open. Returns what ends it.
+  in_dialog(): () => void {
+    untrack(() => (this.dialogs += 1));
+    return () => untrack(() => (this.dialogs -= 1));
   }
 
   drop(id: number): void {

@@ -36,6 +36,7 @@ export const words = dictionary({
     },
     failure: {
       offline: 'The server does not answer',
+      no_answer: 'The server does not answer. Try again in a moment.',
       starting: 'The server is starting',
       title: 'The request failed',
       not_found: 'This does not exist, or was removed',
@@ -107,6 +108,7 @@ export const words = dictionary({
     },
     failure: {
       offline: 'Сервер не отвечает',
+      no_answer: 'Сервер не отвечает. Попробуйте ещё раз чуть позже.',
       starting: 'Сервер запускается',
       title: 'Не получилось',
       not_found: 'Не существует или уже удалено',

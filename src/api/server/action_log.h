@@ -31,7 +31,7 @@ struct Action {
   std::string request = {};     // the body, cut short; empty for puts
   std::string key = {};         // id of the API key; empty: the server needs none
   std::string name = {};        // of the key, for people
-  bool session = false;         // in a browser
+  bool session = false;         // by a person, in a browser
   std::string request_id = {};  // of the first request
 };
 

@@ -45,6 +45,20 @@ std::vector<std::optional<Error>> refused_of(const std::vector<TaskId>& ids,
   return refused;
 }
 
+std::vector<TaskUpdate> updates_of(const std::vector<TaskId>& ids,
+                                   const wire::TaskActions& actions) {
+  std::vector<TaskUpdate> updates;
+  for (const TaskId& id : ids) {
+    updates.push_back({.id = id, .priority = actions.priority, .queue = actions.to});
+  }
+  return updates;
+}
+
+// A key that may put may also cancel tasks and change their priority, as it may one by one.
+bool needs_admin(BulkAction action) {
+  return action != BulkAction::cancel && action != BulkAction::priority;
+}
+
 void act_now(CallPtr call, wire::TaskActions actions, const std::set<TaskId>& hidden) {
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
@@ -61,8 +75,11 @@ void act_now(CallPtr call, wire::TaskActions actions, const std::set<TaskId>& hi
       return broker.cancel(ask, std::move(ids), std::move(actions.reason), std::move(then));
     case BulkAction::retry:
       return broker.retry(ask, std::move(ids), std::move(then));
-    default:
+    case BulkAction::remove:
       return broker.remove(ask, std::move(ids), std::move(then));
+    case BulkAction::priority:
+    case BulkAction::move:
+      return broker.update(ask, updates_of(ids, actions), std::move(then));
   }
 }
 
@@ -72,13 +89,19 @@ void act_on_tasks(CallPtr call) {
   if (!call->query_is_good()) return;
   auto actions = call->good(wire::read_actions(call->request.body));
   if (!actions) return;
-  // A key that may put may also cancel; retrying and removing need the scope admin.
-  if (actions->action != BulkAction::cancel && !call->may(Scope::admin)) return;
+  if (needs_admin(actions->action) && !call->may(Scope::admin)) return;
   auto ids = actions->ids;
-  with_hidden(std::move(call), std::move(ids),
-              [actions = std::move(*actions)](CallPtr back, std::set<TaskId> hidden) mutable {
-                act_now(std::move(back), std::move(actions), hidden);
-              });
+  std::vector<QueueRef> queues;
+  if (actions->to) queues.push_back(*actions->to);
+  auto go = [actions = std::move(*actions)](CallPtr back, std::set<TaskId> hidden) mutable {
+    act_now(std::move(back), std::move(actions), hidden);
+  };
+  with_queues(
+      std::move(call), std::move(queues),
+      [ids = std::move(ids), go = std::move(go)](CallPtr back) mutable {
+        with_hidden(std::move(back), std::move(ids), std::move(go));
+      },
+      "to");
 }
 
 }  // namespace millrace::api

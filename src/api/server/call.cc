@@ -96,11 +96,15 @@ void Call::note(unsigned status) const {
 }
 
 // Puts and work of programs are not logged. All other changes are, and so is every change that a
-// person makes.
+// person makes: with the cookie of a session or, where the server has no keys, with the header that
+// the dashboard sends.
 void Call::note_action() const {
   if (options.actions == nullptr || route->method == Method::get || dry) return;
   const bool for_admins = route->scope == Scope::admin;
-  if (!for_admins && !as_admin && !principal.session) return;
+  // Signing in and out is told of by its own route, which knows the key.
+  const bool by_page = route->scope && principal.key == nullptr && !request.requested_by.empty();
+  const bool by_person = principal.session || by_page;
+  if (!for_admins && !as_admin && !by_person) return;
   options.actions->note(*broker,
                         {.at = broker->now(),
                          .operation = std::string(route->operation),
@@ -108,7 +112,7 @@ void Call::note_action() const {
                          .request = for_admins || route->logs_body ? request.body : std::string(),
                          .key = std::string(principal.id()),
                          .name = std::string(principal.name()),
-                         .session = principal.session,
+                         .session = by_person,
                          .request_id = request_id});
 }
 

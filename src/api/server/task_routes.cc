@@ -46,7 +46,13 @@ auto one_state(TaskId id) {
   };
 }
 
-void list_with(CallPtr call, ListRequest request, TaskSearch search = {}) {
+void answer_page(Call& call, TaskPage page, bool preview, bool full) {
+  call.answer(preview ? wire::page_with_previews(std::move(page), full) : wire::page_of(page));
+}
+
+void list_with(CallPtr call, ListRequest request, bool preview, TaskSearch search = {}) {
+  const bool full = request.detail == Detail::full;
+  if (preview) request.detail = Detail::full;
   if (call->restricted() && !request.queue) {
     return call->refuse(Problem{.status = 403,
                                 .code = "forbidden",
@@ -55,16 +61,17 @@ void list_with(CallPtr call, ListRequest request, TaskSearch search = {}) {
   }
   std::vector<QueueRef> queues;
   if (request.queue) queues.push_back(*request.queue);
-  with_queues(std::move(call), std::move(queues),
-              [request = std::move(request), search = std::move(search)](CallPtr back) mutable {
-                LocalBroker& broker = *back->broker;
-                const Ask ask = back->ask();
-                broker.search(ask, std::move(request), std::move(search),
-                              answered_in_place<TaskPage>(std::move(back),
-                                                          [](CallPtr again, const TaskPage& page) {
-                                                            again->answer(wire::page_of(page));
-                                                          }));
-              });
+  auto then = [preview, full](CallPtr back, TaskPage page) {
+    answer_page(*back, std::move(page), preview, full);
+  };
+  with_queues(
+      std::move(call), std::move(queues),
+      [request = std::move(request), search = std::move(search), then](CallPtr back) mutable {
+        LocalBroker& broker = *back->broker;
+        const Ask ask = back->ask();
+        broker.search(ask, std::move(request), std::move(search),
+                      answered_in_place<TaskPage>(std::move(back), then));
+      });
 }
 
 template <class T>
@@ -131,14 +138,16 @@ void handle_dead(CallPtr call, DeadAction action) {
 void list_tasks(CallPtr call) {
   auto request = list_from(call->query);
   auto search = search_from(call->query);
+  const bool preview = call->query.flag("preview");
   if (!call->query_is_good()) return;
-  list_with(std::move(call), std::move(request), std::move(search));
+  list_with(std::move(call), std::move(request), preview, std::move(search));
 }
 
 void list_dead(CallPtr call) {
   auto request = dead_from(call->query);
+  const bool preview = call->query.flag("preview");
   if (!call->query_is_good()) return;
-  list_with(std::move(call), std::move(request));
+  list_with(std::move(call), std::move(request), preview);
 }
 
 void get_task(CallPtr call) {

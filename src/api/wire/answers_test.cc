@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
 
 #include "api/wire/requests.h"
 #include "api/wire/text_writer.h"
@@ -228,6 +229,26 @@ TEST(Answers, tasks_come_back_as_they_are_stored) {
   EXPECT_EQ(read->tasks, page.tasks);
   EXPECT_EQ(read->next, page.next);
   EXPECT_EQ(read->looked_at, 5U);
+}
+
+TEST(Answers, a_preview_is_cut_between_characters_and_is_text) {
+  const auto preview_of = [](std::string payload) {
+    TaskPage page;
+    page.tasks.push_back(test::old_task("q", {}));
+    page.tasks.front().payload = std::move(payload);
+    const auto text = page_with_previews(std::move(page), false);
+    const auto task = boost::json::parse(text).at("tasks").at(0).as_object();
+    EXPECT_FALSE(task.contains("payload") || task.contains("payload_text")) << text;
+    return task.contains("preview") ? std::string(task.at("preview").as_string()) : "(none)";
+  };
+  const std::string most(200, 'a');
+  EXPECT_EQ(preview_of(""), "(none)");
+  EXPECT_EQ(preview_of("short"), "short");
+  EXPECT_EQ(preview_of(most), most);
+  EXPECT_EQ(preview_of(most + "b"), most);
+  EXPECT_EQ(preview_of(most.substr(1) + "é"), most.substr(1)) << "its second byte is the 201st";
+  EXPECT_EQ(preview_of("\xFF\x01"), "(none)");
+  EXPECT_EQ(preview_of(most + "\xFF"), most) << "only what is shown decides";
 }
 
 TEST(Answers, queues_keep_what_no_limit_means) {

@@ -108,14 +108,6 @@ namespace {
 
 // ---- Requests ----
 
-void take_priority(const std::optional<GivenPriority>& given, std::optional<std::uint8_t>& to,
-                   const Path& at, Input& in) {
-  if (!given) return;
-  const auto priority = priority_of(*given, std::nullopt);
-  if (!priority) return in.refuse(at, priority.error());
-  to = *priority;
-}
-
 void check_states(const BulkRequest& request, const Path& at, Input& in) {
   const auto& states = request.filter.states;
   const Path list{.above = &at, .key = "state"};
@@ -165,7 +157,8 @@ void check_filter(const BulkRequest& request, Input& in) {
   }
 }
 
-// Checks the fields that belong to one action: that action needs them, others must not have them.
+}  // namespace
+
 void check_words(const BulkRequest& request, Input& in) {
   const auto only_of = [&](std::string_view key, BulkAction action, bool given, bool needed) {
     if (given && request.action != action) {
@@ -190,6 +183,8 @@ void check_words(const BulkRequest& request, Input& in) {
                                                  request.reason.size(), limits::max_error_text));
   }
 }
+
+namespace {
 
 // ---- Progress ----
 
@@ -264,9 +259,10 @@ Read<BulkRequest> read_bulk(std::string_view text) {
   if (in.good()) {
     const Path filter{.key = "filter"};
     words.request.filter = std::move(words.filter.filter);
-    take_priority(words.filter.priority, words.request.filter.priority,
+    take_priority(words.filter.priority, std::nullopt, words.request.filter.priority,
                   Path{.above = &filter, .key = "priority"}, in);
-    take_priority(words.priority, words.request.priority, Path{.key = "priority"}, in);
+    take_priority(words.priority, std::nullopt, words.request.priority, Path{.key = "priority"},
+                  in);
   }
   if (in.good()) check_filter(words.request, in);
   if (in.good()) check_words(words.request, in);

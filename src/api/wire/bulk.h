@@ -19,6 +19,9 @@ namespace millrace::wire {
 // does not check whether queues exist.
 Read<BulkRequest> read_bulk(std::string_view text);
 std::string bulk_text(const BulkRequest& request);
+// Refuses a priority, a queue to move to and a reason that do not belong to the action, and an
+// action without what it needs of them.
+void check_words(const BulkRequest& request, Input& in);
 // The message for a name that is not an error group.
 std::string no_error_group(std::string_view given);
 // The same from a task's payload.

@@ -63,6 +63,14 @@ Result<std::uint8_t> priority_of(const GivenPriority& given, std::optional<Prior
   return priority_from(given.name, scale.value_or(PriorityScale::named));
 }
 
+void take_priority(const std::optional<GivenPriority>& given, std::optional<PriorityScale> scale,
+                   std::optional<std::uint8_t>& to, const Path& at, Input& in) {
+  if (!given) return;
+  const auto priority = priority_of(*given, scale);
+  if (!priority) return in.refuse(at, priority.error());
+  to = *priority;
+}
+
 NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at) {
   if (!in.good()) return {};
   if (words.queue) {

@@ -27,6 +27,10 @@ void read(Input& in, GivenPriority& to, const Path& at);
 // 0 to 9. Without a scale, numbers are that already and names are high, medium, low.
 Result<std::uint8_t> priority_of(const GivenPriority& given, std::optional<PriorityScale> scale);
 
+// Sets `to` if a priority is given; refuses one that is none.
+void take_priority(const std::optional<GivenPriority>& given, std::optional<PriorityScale> scale,
+                   std::optional<std::uint8_t>& to, const Path& at, Input& in);
+
 struct PutWords {
   NewTask task = {};
   std::optional<QueueRef> queue = std::nullopt;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/wire/bulk.h"
 #include "api/wire/put.h"
 #include "api/wire/text_reader.h"
 #include "core/limits.h"
@@ -42,9 +43,14 @@ void fields(A<DeadWords> auto& of, auto& visit) {
   visit("type", not_null(of.type)), visit("all", of.all);
 }
 
-void fields(A<TaskActions> auto& of, auto& visit) {
-  visit("action", required(of.action)), visit("ids", required(of.ids));
-  visit("reason", of.reason);
+struct ActionWords {
+  TaskActions actions = {};
+  std::optional<GivenPriority> priority = std::nullopt;
+};
+void fields(A<ActionWords> auto& of, auto& visit) {
+  visit("action", required(of.actions.action)), visit("ids", required(of.actions.ids));
+  visit("reason", of.actions.reason), visit("priority", of.priority);
+  visit("to", of.actions.to);
 }
 
 struct PauseWords {
@@ -92,14 +98,7 @@ Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {
   } else if (words.delay) {
     update.start = after(now, *words.delay, "delay_ms", in);
   }
-  if (words.priority) {
-    const auto priority = priority_of(*words.priority, words.scale);
-    if (!priority) {
-      in.refuse(Path{.key = "priority"}, priority.error());
-    } else {
-      update.priority = *priority;
-    }
-  }
+  take_priority(words.priority, words.scale, update.priority, Path{.key = "priority"}, in);
   if (!update.priority && !update.start && !update.queue && in.good()) {
     in.refuse(Path{}, "nothing to change is given; allowed are priority, start, delay_ms, queue");
   }
@@ -125,19 +124,19 @@ Read<DeadLetters> read_dead_letters(std::string_view text) {
 
 Read<TaskActions> read_actions(std::string_view text) {
   Input in(text);
-  TaskActions actions;
-  read(in, actions, Path{});
+  ActionWords words;
+  read(in, words, Path{});
   if (!in.good()) return finished(in, TaskActions{});
-  if (actions.action == BulkAction::priority || actions.action == BulkAction::move) {
-    in.refuse(Path{.key = "action"}, fmt::format("action is {}; allowed are cancel, retry, remove",
-                                                 name_of(actions.action)));
-  }
+  TaskActions& actions = words.actions;
+  take_priority(words.priority, std::nullopt, actions.priority, Path{.key = "priority"}, in);
+  check_words({.action = actions.action,
+               .priority = actions.priority,
+               .to = actions.to,
+               .reason = actions.reason},
+              in);
   if (actions.ids.empty() || actions.ids.size() > limits::max_batch) {
     in.refuse(Path{.key = "ids"}, fmt::format("ids has {} entries; allowed are 1 to {}",
                                               actions.ids.size(), limits::max_batch));
-  }
-  if (!actions.reason.empty() && actions.action != BulkAction::cancel) {
-    in.refuse(Path{.key = "reason"}, "reason is given; it is only allowed with cancel");
   }
   return finished(in, std::move(actions));
 }

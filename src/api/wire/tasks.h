@@ -2,6 +2,8 @@
 #pragma once
 
 #include <millrace/time.h>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +21,14 @@ Read<std::string> read_cancel(std::string_view text);
 Read<TaskUpdate> read_update(std::string_view text, TimePoint now);
 // {"ids":[…]} or {"queue":…,"type":…} or {"all":true}
 Read<DeadLetters> read_dead_letters(std::string_view text);
-// {"action":"cancel" | "retry" | "remove","ids":[…],"reason":…}
+// {"action":"cancel" | "retry" | "remove" | "priority" | "move","ids":[…],"reason":…,"priority":…,
+// "to":…}
 struct TaskActions {
   BulkAction action = BulkAction::cancel;
   std::vector<TaskId> ids = {};
-  std::string reason = {};  // of a cancel
+  std::string reason = {};                              // of a cancel
+  std::optional<std::uint8_t> priority = std::nullopt;  // of `priority`
+  std::optional<QueueRef> to = std::nullopt;            // of a move
 };
 Read<TaskActions> read_actions(std::string_view text);
 // {"for_ms":…} or {"until":…}; neither: without end.

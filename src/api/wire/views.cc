@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "api/wire/text_writer.h"
+#include "core/clip.h"
 #include "core/transition.h"
+#include "core/utf8.h"
 
 namespace millrace::wire {
 namespace {
@@ -97,6 +99,32 @@ void append_schedule(std::string& out, const Schedule& schedule) {
   append(out, schedule);
 }
 
+constexpr std::size_t preview_bytes = 200;
+
+std::string preview_of(const Task& task) {
+  // One byte more than is kept, so that it shows whether the cut is between two characters.
+  std::string head = clip(task.payload.substr(0, preview_bytes + 1), preview_bytes);
+  return is_utf8(head) ? head : std::string();
+}
+
+void append_previewed(std::string& out, Task& task, bool full) {
+  const std::string preview = preview_of(task);
+  if (!full) {
+    task.payload.clear(), task.result.clear();
+    task.log.clear(), task.history.clear();
+  }
+  TextWriter writer(out);
+  fields(std::as_const(task), writer);
+  writer("preview", preview);
+  writer.close();
+}
+
+void append_end(TextWriter& writer, const TaskPage& page) {
+  if (page.next) append(writer.key("next"), fmt::format("{}", page.next->value));
+  append(writer.key("looked_at"), page.looked_at);
+  writer.close();
+}
+
 template <class T>
 std::string list_of(std::string_view name, const std::vector<T>& values,
                     void (*one)(std::string&, const T&)) {
@@ -118,9 +146,20 @@ std::string page_of(const TaskPage& page) {
   std::string out;
   TextWriter writer(out);
   append(writer.key("tasks"), page.tasks);
-  if (page.next) append(writer.key("next"), fmt::format("{}", page.next->value));
-  append(writer.key("looked_at"), page.looked_at);
-  writer.close();
+  append_end(writer, page);
+  return out;
+}
+
+std::string page_with_previews(TaskPage page, bool full) {
+  std::string out;
+  TextWriter writer(out);
+  writer.key("tasks") += '[';
+  for (std::size_t i = 0; i < page.tasks.size(); ++i) {
+    if (i != 0) out += ',';
+    append_previewed(out, page.tasks[i], full);
+  }
+  out += ']';
+  append_end(writer, page);
   return out;
 }
 

@@ -50,6 +50,10 @@ void fields(A<Traits> auto& of, auto& visit) {
 // ---- Writing ----
 
 std::string page_of(const TaskPage& page);
+// A page that was read with Detail::full. Each task has `preview`: the first 200 bytes of its
+// payload as text, cut between characters; none if there are none, or if they are not UTF-8.
+// Without `full`, what lists leave out is left out here, too.
+std::string page_with_previews(TaskPage page, bool full);
 std::string view_of(const Task& task);
 std::string view_of(const QueueView& view);
 std::string view_of(const Schedule& schedule);

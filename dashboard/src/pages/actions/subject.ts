@@ -2,7 +2,9 @@
 import type { Action } from '../../api/actions';
 import { path_of } from '../../router/routes';
 
-export function path_of_subject({ operation, subject }: Action): string | null {
+export function path_of_subject(action: Action): string | null {
+  const { operation } = action;
+  const subject = action.subject || name_in_request(action);
   if (!subject) return null;
   if (/Queue(Tasks)?$/.test(operation)) return operation === 'removeQueue' ? null : path_of.queue(subject);
   if (/Schedule$/.test(operation)) return '/schedules';
@@ -11,7 +13,7 @@ export function path_of_subject({ operation, subject }: Action): string | null {
   return null;
 }
 
-// What made it, if its request says so: the action of a bulk operation, the name of a key.
+// What made it, if its request says so: the action of a bulk operation, the name of a queue or of a key.
 export function name_in_request({ operation, subject, request }: Action): string {
   if (subject || !request) return '';
   const field = operation === 'startBulk' || operation === 'actOnTasks' ? 'action' : 'name';

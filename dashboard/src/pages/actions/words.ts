@@ -9,7 +9,7 @@ export const words = dictionary({
     what: 'What',
     request: 'With',
     anonymous: 'anonymous',
-    anonymous_hint: 'this server has no keys',
+    anonymous_hint: 'The server has no keys, so it cannot tell who did this.',
     browser: 'dashboard',
     program: 'API',
     times: (n: number) => plural(n, { one: '# time', other: '# times' }),
@@ -21,6 +21,7 @@ export const words = dictionary({
     closed_text: 'The log covers all queues, and the key is confined to some of them.',
     list: 'Actions, newest first',
     request_id: (id: string) => `Request ${id}`,
+    done: { retry: 'retry', cancel: 'cancel', priority: 'priority', move: 'move', remove: 'remove' },
     acts: {
       putTasks: 'Put tasks',
       putQueueTasks: 'Put tasks',
@@ -65,7 +66,7 @@ export const words = dictionary({
     what: 'Что',
     request: 'С чем',
     anonymous: 'без ключа',
-    anonymous_hint: 'на этом сервере нет ключей',
+    anonymous_hint: 'На сервере нет ключей, поэтому неизвестно, кто это сделал.',
     browser: 'панель',
     program: 'API',
     times: (n) => plural(n, { one: '# раз', few: '# раза', many: '# раз', other: '# раза' }),
@@ -77,6 +78,7 @@ export const words = dictionary({
     closed_text: 'Журнал касается всех очередей, а ключ действует только для некоторых.',
     list: 'Действия, новейшие сверху',
     request_id: (id) => `Запрос ${id}`,
+    done: { retry: 'повтор', cancel: 'отмена', priority: 'приоритет', move: 'перемещение', remove: 'удаление' },
     acts: {
       putTasks: 'Поставлены задачи',
       putQueueTasks: 'Поставлены задачи',

@@ -23,6 +23,10 @@ function wait_after(event: string | undefined): Kind {
   return 'waiting';
 }
 
+// A worker had it. Cancelling and expiring may also end what was never taken.
+const is_run = (entry: Attempt): boolean =>
+  entry.event !== 'revive' && (Boolean(entry.worker) || (entry.event !== 'cancel' && entry.event !== 'expire'));
+
 const error_of = (attempt: Attempt): string => [attempt.error_code, attempt.error_message].filter(Boolean).join(': ');
 
 class Maker {
@@ -47,8 +51,10 @@ class Maker {
     const from = moment(entry.started_at);
     const to = moment(entry.ended_at);
     if (entry.event === 'revive') {
-      this.spans.push({ kind: 'ended', from, to, event: entry.event, error: error_of(entry) });
-    } else if (entry.worker || entry.event !== 'cancel') {
+      // What ended it was told with the attempt, if it was one.
+      const told = this.spans.at(-1)?.error === error_of(entry);
+      this.spans.push({ kind: 'ended', from, to, event: entry.event, ...(!told && { error: error_of(entry) }) });
+    } else if (is_run(entry)) {
       this.#wait(wait_after(this.#last), from);
       this.attempt += 1;
       this.spans.push({
@@ -89,16 +95,51 @@ class Maker {
   }
 }
 
-export function timeline_of(task: Task, now: number): { spans: Span[]; left_out: number } {
+// How many attempts before those of the history are not kept; null: some, and no counter knows how many, since a
+// retry by hand begins them anew.
+function left_out_of(task: Task): number | null {
   const history = task.history ?? [];
-  const runs = history.filter((entry) => entry.event !== 'revive').length + (task.state === 'processing' ? 1 : 0);
-  const left_out = history.length >= kept ? Math.max(0, (task.counters?.deliveries ?? 0) - runs) : 0;
-  const maker = new Maker(task, left_out);
-  for (const entry of history) maker.past(entry);
+  if (history.length < kept) return 0;
+  if (history.some((entry) => entry.event === 'revive')) return null;
+  const runs = history.filter(is_run).length + (task.state === 'processing' ? 1 : 0);
+  return Math.max(0, (task.counters?.deliveries ?? 0) - runs);
+}
+
+export interface Runs {
+  attempts: number;
+  failures: number;
+  lost: number;
+  at_least: boolean; // some are not kept
+}
+
+const was_lost = (entry: Attempt): boolean => entry.event === 'lose' || (entry.event === 'exhaust' && entry.error_code === 'worker_lost');
+
+// The attempts that the timeline shows, counted. The counters of a task are those since it was last retried by hand,
+// and leave out the failure that ended it.
+export function runs_of(task: Task): Runs {
+  const history = task.history ?? [];
+  const left_out = left_out_of(task);
+  const runs = history.filter(is_run);
+  const lost = runs.filter(was_lost).length;
+  const failures = runs.filter((entry) => ['retry', 'fail', 'exhaust'].includes(entry.event) && !was_lost(entry)).length;
+  return {
+    attempts: (left_out ?? 0) + runs.length + (task.state === 'processing' ? 1 : 0),
+    failures: left_out ? Math.max(failures, task.counters?.retries ?? 0) : failures,
+    lost: left_out ? Math.max(lost, task.counters?.lost ?? 0) : lost,
+    at_least: left_out === null,
+  };
+}
+
+export function timeline_of(task: Task, now: number): { spans: Span[]; left_out: number | null } {
+  const left_out = left_out_of(task);
+  const maker = new Maker(task, left_out ?? 0);
+  for (const entry of task.history ?? []) maker.past(entry);
   maker.now();
-  // What is only due later lasts now, and nothing after it has begun.
-  const begun = maker.spans.filter((span) => span.from <= now);
+  // What is only due later lasts now, and nothing after it has begun. The clock ticks once per second, and so
+  // may be behind what the task says of itself.
+  const here = Math.max(now, moment(task.updated_at));
+  const begun = maker.spans.filter((span) => span.from <= here);
   const last = begun.at(-1);
-  if (last && last.to !== null && last.to > now) begun[begun.length - 1] = { ...last, to: null };
+  if (last && last.to !== null && last.to > here) begun[begun.length - 1] = { ...last, to: null };
   return { spans: begun, left_out };
 }

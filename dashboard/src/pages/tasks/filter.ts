@@ -57,13 +57,23 @@ export const query_of = (filter: Filter, now: number): Query => ({
   ...moments(filter, now),
 });
 
-export type Action = Extract<BulkAction, 'retry' | 'cancel' | 'remove'>;
+export const actions = ['retry', 'cancel', 'priority', 'move', 'remove'] as const satisfies readonly BulkAction[];
+export type Action = (typeof actions)[number];
 
 // What may be done to a task in that state.
 export function applies(action: Action, state: TaskState): boolean {
-  if (action === 'retry') return state === 'failed' || state === 'dead' || state === 'cancelled';
-  if (action === 'remove') return state !== 'processing';
-  return !is_final(state);
+  switch (action) {
+    case 'retry':
+      return state === 'failed' || state === 'dead' || state === 'cancelled';
+    case 'cancel':
+      return !is_final(state);
+    case 'priority':
+      return !is_final(state) && state !== 'processing';
+    case 'move':
+      return state !== 'processing' && state !== 'completed';
+    case 'remove':
+      return state !== 'processing';
+  }
 }
 
 // The states that an action on all that match is about. Without states in the filter a retry means dead

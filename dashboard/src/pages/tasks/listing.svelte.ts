@@ -5,6 +5,7 @@ import { problem_of, was_aborted, type Problem } from '../../api/problem';
 import * as api from '../../api/tasks';
 import type { Task } from '../../api/types';
 import { moment } from '../../format/time';
+import { clock } from '../../live/clock.svelte';
 
 export const page_size = 50;
 const patience = { plain: 400_000, text: 20_000 }; // looked at before the user must say "go on"
@@ -13,6 +14,7 @@ const dear = 5000; // looked at: not again and again
 
 export class Listing {
   tasks = $state.raw<Task[]>([]);
+  at = $state(0); // when they came
   next = $state('');
   looked_at = $state(0);
   problem = $state.raw<Problem | null>(null);
@@ -58,10 +60,13 @@ export class Listing {
     let cursor: string | undefined = from;
     this.walking = true;
     this.paused = false;
+    // For the rows of a page. While few match, payloads of all that are looked at would be read for it.
+    let preview = true;
     try {
       do {
         const limit: number = page_size - tasks.length;
-        const page = await api.tasks({ ...this.#query, limit, cursor }, leave.signal);
+        const page = await api.tasks({ ...this.#query, limit, cursor, preview }, leave.signal);
+        preview = this.#query.text !== '';
         if (leave.signal.aborted) return;
         tasks = [...tasks, ...this.#shown(page.tasks)];
         cursor = page.next;
@@ -93,6 +98,7 @@ export class Listing {
   #show(tasks: Task[], next: string | undefined): void {
     this.tasks = tasks;
     this.next = next ?? '';
+    this.at = clock.always;
     this.problem = null;
     this.loading = false;
   }
@@ -108,7 +114,7 @@ export class Listing {
     const first = this.tasks[0];
     const query = this.#query;
     const cursor = first ? String(first.number + 1) : this.#cursor;
-    const page = await api.tasks({ ...query, limit: page_size, cursor }, signal);
+    const page = await api.tasks({ ...query, limit: page_size, cursor, preview: true }, signal);
     const newest = first && !this.#cursor ? await api.tasks({ ...query, limit: probe }, signal) : null;
     if (query !== this.#query || this.walking) return;
     if (page.next && page.tasks.length < page_size) return; // it would have to walk
