@@ -7,7 +7,6 @@ All tests run at the same time, because they mostly wait.
 
 import argparse
 import concurrent.futures
-import contextlib
 import http.server
 import json
 import os
@@ -19,61 +18,12 @@ import tempfile
 import threading
 import time
 import unittest
-import urllib.request
+
+from millrace_server import MORTAL, Server, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEASE = {"lease_ms": 5000}
 KEY = "k" * 40
-MORTAL = ["setpriv", "--pdeathsig", "KILL"]  # ctest may kill this script: nothing outlives it
-
-
-def until(what, check, seconds=20):
-    """Waits for an event that nothing announces."""
-    limit = time.monotonic() + seconds
-    while not (found := check()):
-        if time.monotonic() > limit:
-            raise AssertionError(f"{seconds} s have passed without this: {what}")
-        time.sleep(0.05)
-    return found
-
-
-class Server:
-    def __init__(self, folder, key=None):
-        self.folder, self.key, self.address = folder, key, "127.0.0.1:0"
-        self.start()
-
-    def start(self):
-        """Also again, on the same port and data."""
-        told = os.path.join(self.folder, "address")
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(told)
-        environment = dict(os.environ, **({"MILLRACE_ADMIN_KEY": self.key} if self.key else {}))
-        command = [*MORTAL, given.millrace, "serve", "--listen", self.address,
-                   "--address-file", told, "--store", os.path.join(self.folder, "data")]
-        with open(os.path.join(self.folder, "log"), "a") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        until("the server starts", lambda: os.path.exists(told) and os.path.getsize(told))
-        self.since = time.monotonic()
-        with open(told) as file:
-            self.address = file.read().strip()
-        until("the server is ready", self.ready)
-
-    def ready(self):
-        with contextlib.suppress(OSError):
-            return self.ask("/ready")
-
-    def ask(self, path, body=None):
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://{self.address}{path}", data, headers)
-        with urllib.request.urlopen(request, timeout=40) as answer:
-            return json.load(answer)
-
-    def end(self, number=signal.SIGKILL):
-        self.process.send_signal(number)
-        self.process.wait(20)
 
 
 class Workers:
@@ -89,7 +39,7 @@ class Workers:
         self.addCleanup(self.keep_words)
 
     def own_server(self, **more):
-        self.server = Server(self.folder, **more)
+        self.server = Server(given.millrace, self.folder, **more)
         self.addCleanup(lambda: self.server.end())
 
     def make_queue(self, **settings):
@@ -332,7 +282,7 @@ if __name__ == "__main__":
     if not cases:
         parser.error(f"no test has {given.k} in its name")
     with tempfile.TemporaryDirectory(prefix="millrace-example-") as directory:
-        shared = Server(directory)
+        shared = Server(given.millrace, directory)
         try:
             with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
                 passed = list(pool.map(run, cases))
