@@ -236,26 +236,32 @@ def crash(seconds, log):
                                  "the lives are told in build/prove/crash.log"), least=4)
 
 
-def soak(seconds, log):
-    script = os.path.join(ROOT, "tests", "prove", "soak.py")
-    code, output = run([sys.executable, script, "build/release/millrace", str(int(seconds))], log,
-                       seconds + GRACE)
-    ran = re.search(r"^(\d+ tasks put.*)$", output, re.M)
-    wrong = re.search(r"^WRONG: (.*)$", output, re.M)
-    return Outcome(code == 0, ran.group(1) if ran else "nothing",
-                   "" if code == 0 else wrong.group(1) if wrong else ending(code))
+def against_a_server(name, told):
+    """A script that starts a server, says at the end what it did in a line with `told`, and what was WRONG."""
+    def prove(seconds, log):
+        script = os.path.join(ROOT, "tests", "prove", name + ".py")
+        code, output = run([sys.executable, script, "build/release/millrace", str(int(seconds))], log,
+                           seconds + GRACE)
+        ran = re.search(rf"^(\d+ {told}.*)$", output, re.M)
+        wrong = re.search(r"^WRONG: (.*)$", output, re.M)
+        return Outcome(code == 0, ran.group(1) if ran else "nothing",
+                       "" if code == 0 else wrong.group(1) if wrong else ending(code))
+    return prove
 
 
 PROOFS = [
-    Proof("asan", "tests, address and undefined-behaviour sanitizers", 22, ("asan",), tests("asan")),
-    Proof("tsan", "tests, thread sanitizer", 24, ("tsan",), tests("tsan")),
+    Proof("asan", "tests, address and undefined-behaviour sanitizers", 20, ("asan",), tests("asan")),
+    Proof("tsan", "tests, thread sanitizer", 22, ("tsan",), tests("tsan")),
     Proof("fuzz", "random input to everything that parses", 14, ("fuzz",), fuzz),
     Proof("sim", "random histories with crashes, torn writes and full disks", 10, ("release",), simulate),
     Proof("crash", "a process under load, killed again and again", 8, ("release",), crash),
     Proof("random", "random calls, memory against a model, the journal against memory", 6, ("release",),
           compare("random_test")),
     Proof("postgres", "random calls, PostgreSQL against memory", 6, ("release",), compare("random_postgres_test")),
-    Proof("soak", "a server under load with a ledger; memory and files", 10, ("release",), soak),
+    Proof("contract", "random requests made from the OpenAPI document, against a server", 4, ("release",),
+          against_a_server("contract", "requests to")),
+    Proof("soak", "a server under load with a ledger; memory and files", 10, ("release",),
+          against_a_server("soak", "tasks put")),
 ]
 
 

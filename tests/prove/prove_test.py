@@ -10,12 +10,19 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import contract
 import prove
 import soak
+
+# ./dev prove installs schemathesis; what is tested here only needs its way to register functions.
+REGISTRY = {"hook": lambda function: function, "serializer": types.SimpleNamespace(alias=lambda *_: None)}
+with mock.patch.dict(sys.modules, {"schemathesis": types.SimpleNamespace(**REGISTRY)}):
+    import contract_hooks
 
 
 def proof(name, outcome, share=1):
@@ -364,6 +371,47 @@ time.sleep(600)
     def test_a_server_that_answers_nothing(self):
         said = self.soak_with(self.STOPS, self.STOPS)
         self.assertIn("WRONG: what was put is not all worked off", said)
+
+
+class ContractTest(unittest.TestCase):
+    def report(self, **more):
+        return {"test_cases": {"generated": 7}, "operations": {"total": 3, "selected": 3, "tested": 3}, "failures": [],
+                "errors": [], **more}
+
+    def test_a_clean_report(self):
+        self.assertEqual(contract.verdict(self.report(), 0), ("7 requests to 3 of 3 operations", ""))
+
+    def test_what_is_wrong_is_named(self):
+        finding = {"title": "Server error", "operations": ["GET /v1/tasks"]}
+        self.assertIn("Server error: GET /v1/tasks", contract.verdict(self.report(failures=[finding]), 1)[1])
+        self.assertIn("Hook Error (1)", contract.verdict(self.report(errors=[{"title": "Hook Error", "count": 1}]), 1)[1])
+        self.assertIn("ended with 2", contract.verdict(self.report(), 2)[1])
+
+    def test_a_run_that_tried_nothing_is_a_failure(self):
+        self.assertIn("nothing was tried", contract.verdict(self.report(operations=None), 0)[1])
+
+    def test_only_what_the_list_names_is_accepted(self):
+        rows = [("Schema-*", "POST /v1/*", "^422 .*cron", "why")]
+        accepted = contract_hooks.is_accepted
+        self.assertTrue(accepted("Schema-valid request rejected", "POST /v1/schedules", "422 no cron", rows))
+        self.assertFalse(accepted("Server error", "POST /v1/schedules", "422 no cron", rows))
+        self.assertFalse(accepted("Schema-valid request rejected", "PUT /v1/schedules", "422 no cron", rows))
+        self.assertFalse(accepted("Schema-valid request rejected", "POST /v1/schedules", "400 no cron", rows))
+
+    def test_every_line_of_the_list_has_a_reason(self):
+        self.assertTrue(all(len(row[3]) > 20 for row in contract_hooks.accepted()))
+        with tempfile.NamedTemporaryFile("w+") as file, mock.patch.object(contract_hooks, "ACCEPTED", file.name):
+            file.write("Server error\tGET /v1/tasks\t500\n")
+            file.flush()
+            with self.assertRaisesRegex(ValueError, "four columns"):
+                contract_hooks.accepted()
+
+    def test_null_stands_for_what_is_left_out(self):
+        schema = {"additionalProperties": False, "required": ["a"], "properties": {
+            "a": {"type": "string"}, "b": {"type": "string"}, "dry_run": {"type": "boolean"}}}
+        contract_hooks.allow_null(schema)
+        self.assertEqual(schema["properties"], {
+            "a": {"type": "string"}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "dry_run": {"type": "boolean"}})
 
 
 class LedgerTest(unittest.TestCase):
