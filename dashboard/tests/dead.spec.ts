@@ -193,3 +193,29 @@ test('new ones show up without a reload; keys lead through the groups', async ({
   await page.keyboard.press('k');
   await expect(page.getByRole('button', { name: 'connection refused by #' })).toBeFocused();
 });
+
+test('growing is said of groups to which several were added lately, and of no others', async ({ page, server }) => {
+  await kill(server, 'emails', 'welcome', 9, refused);
+  const minutes = (n: number) => new Date(Date.now() - n * 60_000).toISOString();
+  const growing = page.locator('.growing');
+  // When the first one died, and the newest three.
+  const said = async (first: number, newest: number[]) => {
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.route('**/v1/dead/groups*', async (route) => {
+      const response = await route.fetch();
+      const found = await response.json();
+      const [group] = found.groups;
+      const samples = newest.map((at, i) => ({ ...group.samples[i], failed_at: minutes(at) }));
+      await route.fulfill({ response, json: { ...found, groups: [{ ...group, samples, first_at: minutes(first), last_at: minutes(newest[0] ?? 0) }] } });
+    });
+    await page.goto(`${server.url}/dead`);
+    await expect(page.locator('[data-group]')).toBeVisible();
+    return growing.count();
+  };
+  expect(await said(30, [0.5, 1.5, 4])).toBe(1);
+  expect(await said(60, [0.5])).toBe(0); // one more
+  expect(await said(60, [0.5, 20, 40])).toBe(0); // now and then
+  expect(await said(0.6, [0.5, 0.5, 0.5])).toBe(0); // a burst
+  expect(await said(60, [3, 3.5, 4])).toBe(0); // it is over
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});

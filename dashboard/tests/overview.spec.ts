@@ -80,13 +80,13 @@ test('what needs attention is on top, with a link to the cause', async ({ page, 
   const items = page.locator('[data-attention]');
   await expect(page.locator('[data-attention="failing invoices"]')).toContainText('100% of the tasks that ended in the last minute failed without a retry');
   await expect(page.locator('[data-attention="paused imports"]')).toContainText('paused; 7 tasks wait');
-  await expect(page.locator('[data-attention="no_worker exports"]')).toContainText('no worker yet; 1 task is ready');
+  await expect(page.locator('[data-attention="never_asked exports"]')).toContainText('no worker yet; 1 task is ready');
   await expect(row_of(page, 'imports').locator('[data-condition]')).toHaveText(/^paused for (9|10)\sm/);
   // The server looks every ten seconds.
   await expect(page.locator('[data-attention="dead_growing invoices"]')).toContainText('6 more dead letters in 5 minutes', { timeout: 25_000 });
   await expect(items.first()).toContainText('invoices'); // problems before notes
   await expect(items.last()).toContainText('imports');
-  await page.locator('[data-attention="dead_growing invoices"]').getByRole('link').click();
+  await page.getByRole('link', { name: '6 more dead letters in 5 minutes' }).click();
   await expect(page).toHaveURL(`${server.url}/dead?queue=invoices`);
   await page.goBack();
   await server.must('POST', '/v1/queues/imports/resume');
@@ -100,7 +100,7 @@ test.describe('alerts of the server', () => {
     await page.goto(server.url);
     const item = page.locator('[data-attention="queue_deep emails"]');
     await expect(item).toContainText('6 tasks wait', { timeout: 25_000 });
-    await item.getByRole('link').click();
+    await item.getByRole('link', { name: '6 tasks wait' }).click();
     await expect(page).toHaveURL(`${server.url}/tasks?queue=emails&state=queued`);
   });
 });
@@ -111,13 +111,13 @@ test('queues are found, put in order, and walked by keyboard', async ({ page, se
   const names = page.locator('tbody a.name');
   await expect(names).toHaveCount(12);
   await expect(names.first()).toHaveText('q00');
-  await page.getByRole('button', { name: 'Ready' }).click();
+  await page.getByRole('button', { name: 'Ready', exact: true }).click();
   await expect(page).toHaveURL(`${server.url}/?sort=-ready`);
   await expect(names.first()).toHaveText('q05');
   await expect(page.getByRole('columnheader', { name: 'Ready' })).toHaveAttribute('aria-sort', 'descending');
   await page.reload();
   await expect(names.first()).toHaveText('q05');
-  await page.getByRole('button', { name: 'Ready' }).click();
+  await page.getByRole('button', { name: 'Ready', exact: true }).click();
   await expect(names.first()).toHaveText('q00');
   await page.keyboard.press('j');
   await page.keyboard.press('j');
@@ -149,7 +149,7 @@ test('the past is drawn, of an hour and of a day', async ({ page, server }) => {
   const flow = page.getByRole('img', { name: /^Tasks per minute: Put (50|0), Completed (20|0),/ });
   await expect(flow.locator('canvas')).toBeVisible();
   await expect(page.getByRole('img', { name: 'Waiting and running: Waiting 30, Running 0' })).toBeVisible();
-  await page.getByRole('button', { name: 'Day' }).click();
+  await page.getByRole('button', { name: 'Day', exact: true }).click();
   await expect(page).toHaveURL(`${server.url}/?range=day`);
   await expect(page.getByRole('img', { name: /^Tasks per hour: Put 50, Completed 20/ }).locator('canvas')).toBeVisible();
   // Something is drawn in the colour of completed tasks.
@@ -177,7 +177,7 @@ test('a key for some queues sees those, and charts of those', async ({ page, ser
   await expect(row_of(page, 'emails')).toHaveCount(0);
   await expect(page.locator('[data-sum]')).toContainText('5 put, 0 completed, 0 failed.');
   await expect(page.getByRole('img', { name: 'Waiting and running: Waiting 5, Running 0' })).toBeVisible();
-  await page.getByRole('button', { name: 'Day' }).click();
+  await page.getByRole('button', { name: 'Day', exact: true }).click();
   await expect(page.locator('[data-sum]')).toContainText('5 put, 0 completed, 0 failed.');
   forgive(complaints, /status of 401/); // none of 403
 });

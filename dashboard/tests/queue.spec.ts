@@ -104,16 +104,16 @@ test('settings are checked while they are typed and only changes are sent', asyn
   await server.must('POST', '/v1/queues', { name: 'emails', max_depth: 50, retry: { max_retries: 2, factor: 3 }, weight: 7 });
   await page.goto(`${server.url}/queues/emails`);
   await expect(page.locator('[data-setting="max_depth"]')).toHaveText('50');
-  await expect(page.locator('[data-setting="lease_ms"]')).toHaveText('1m');
+  await expect(page.locator('[data-setting="lease_ms"]')).toHaveText('1 m');
   await page.getByRole('button', { name: 'Edit' }).click();
   const save = page.getByRole('button', { name: 'Save' });
   await expect(save).toBeDisabled();
   const wrong: [string, string, RegExp][] = [
-    ['Lease', '500ms', /from 1s to 12h/],
+    ['Lease', '500ms', /from 1\ss to 12\sh/],
     ['Priority among queues', '10', /from 0 to 9/],
     ['Most waiting', 'many', /whole number from 1/],
     ['Most running at once', '0', /from 1 on. Or: unlimited/],
-    ['Puts', '100', /such as 100\/1s/],
+    ['Most puts', '100', /such as 100\/1s/],
     ['Share of jitter', '1.5', /from 0 to 1/],
   ];
   for (const [label, text, told] of wrong) {
@@ -126,7 +126,7 @@ test('settings are checked while they are typed and only changes are sent', asyn
     await expect(page.locator('[data-field]', { has: box }).getByRole('alert')).toHaveCount(0);
   }
   await page.getByRole('textbox', { name: 'Lease', exact: true }).fill('1m30s');
-  await page.getByRole('textbox', { name: 'Puts', exact: true }).fill('100/s');
+  await page.getByRole('textbox', { name: 'Most puts', exact: true }).fill('100/s');
   await page.getByRole('textbox', { name: 'Most waiting', exact: true }).fill('');
   await page.getByRole('textbox', { name: 'Retries', exact: true }).fill('unlimited');
   await page.getByRole('textbox', { name: 'Description' }).fill('<b>letters</b>');
@@ -139,7 +139,7 @@ test('settings are checked while they are typed and only changes are sent', asyn
     retry: { max_retries: 'unlimited' },
     description: '<b>letters</b>',
   });
-  await expect(page.locator('[data-setting="lease_ms"]')).toHaveText('1m30s');
+  await expect(page.locator('[data-setting="lease_ms"]')).toHaveText('1 m 30 s');
   await expect(page.locator('[data-setting="max_depth"]')).toHaveText('no limit');
   await expect(page.getByText('<b>letters</b>')).toBeVisible();
   const stored = await server.must('GET', '/v1/queues/emails');
@@ -205,7 +205,52 @@ test('rates and percentiles by type, over a time that can be chosen', async ({ s
   await expect(welcome).toHaveCount(0);
   go_on();
   await expect(welcome).toBeVisible();
-  await expect(page.getByRole('img', { name: /Waiting time over the last hour/ })).toBeVisible();
+});
+
+test('the past is drawn by type and of one type, with one crosshair, as far back as is chosen', async ({ server, page }) => {
+  for (const type of ['welcome', 'welcome', 'receipt']) await server.put('emails', { type });
+  for (const task of await server.take('emails', 2)) await server.settle(task, { outcome: 'done' });
+  await page.goto(`${server.url}/queues/emails`);
+  const figures = page.locator('figure');
+  await expect(figures).toHaveCount(6);
+  await expect(page.getByRole('img', { name: /^Tasks per minute: Put (3|0), Completed (2|0),/ }).locator('canvas')).toBeVisible();
+  await expect(page.getByRole('img', { name: 'Waiting and running: Waiting 1, Running 0' })).toBeVisible();
+  await expect(page.getByRole('img', { name: /^Completed per minute, by type: (welcome|receipt) \d, (welcome|receipt) \d$/ })).toBeVisible();
+  await expect(page.getByRole('img', { name: /^Running time: p50 .+, p95 .+, p99 .+/ })).toBeVisible();
+  // The pointer over one chart shows its moment in all of them.
+  await page.locator('.u-over').first().hover();
+  await expect(page.locator('figure .moment').filter({ hasText: /^\d\d:\d\d$/ })).toHaveCount(6);
+  const [request] = await Promise.all([
+    page.waitForRequest((one) => one.url().includes('type=welcome')),
+    page.getByRole('combobox', { name: 'Type' }).selectOption('welcome'),
+  ]);
+  expect(new URL(request.url()).searchParams.get('queue')).toBe('emails');
+  await expect(page).toHaveURL(/[?&]type=welcome/);
+  await expect(figures).toHaveCount(3); // what waits is not counted by type
+  await expect(page.locator('[data-sum]')).toContainText('2 put, 2 completed, 0 failed.');
+  const [month] = await Promise.all([
+    page.waitForRequest((one) => one.url().includes('step=1h')),
+    page.getByRole('button', { name: '30 days' }).click(),
+  ]);
+  const days = (Date.now() - Date.parse(new URL(month.url()).searchParams.get('from') ?? '')) / 86_400_000;
+  expect(days).toBeGreaterThan(29);
+  expect(days).toBeLessThan(30);
+  await expect(page.getByRole('heading', { name: 'The last 30 days' })).toBeVisible();
+  await expect(page.getByRole('img', { name: /^Tasks per hour: Put 2, Completed 2,/ })).toBeVisible();
+});
+
+test('a schedule that is due is about to fire, not past', async ({ server, page }) => {
+  await server.must('POST', '/v1/schedules', { name: 'nightly', rule: { every_ms: 3_600_000 }, task: { queue: 'emails' } });
+  await page.route('**/v1/schedules?*', async (route) => {
+    const response = await route.fetch();
+    const { schedules } = await response.json();
+    await route.fulfill({ response, json: { schedules: schedules.map((one: object) => ({ ...one, next: new Date(Date.now() - 3000).toISOString() })) } });
+  });
+  await use_language(page, 'ru');
+  await server.put('emails');
+  await page.goto(`${server.url}/queues/emails`);
+  await expect(page.locator('[data-schedule="nightly"] time')).toHaveText('сейчас');
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
 test('its workers and its schedules, and no others', async ({ server, page }) => {
@@ -280,6 +325,15 @@ test('in Russian', async ({ server, page }) => {
   await page.getByRole('button', { name: 'Сохранить' }).click();
   await expect(page.getByText('Сохранена 1 настройка.')).toBeVisible();
   expect((await server.must('GET', '/v1/queues/emails')).lease_ms).toBe(90_000);
+  // Units and numbers are Russian, too, and what is shown can be typed.
+  await expect(page.locator('[data-setting="lease_ms"]')).toHaveText('1 мин 30 с');
+  await expect(page.locator('[data-setting="retry.jitter_share"]')).toHaveText('0,2');
+  await page.getByRole('button', { name: 'Изменить' }).click();
+  await page.getByRole('textbox', { name: 'Доля разброса' }).fill('0,5');
+  await page.getByRole('textbox', { name: 'Запусков не больше' }).fill('100/1 мин');
+  await page.getByRole('button', { name: 'Сохранить' }).click();
+  await expect(page.locator('[data-setting="process_rate"]')).toHaveText('100 за 1 мин');
+  expect(await server.must('GET', '/v1/queues/emails')).toMatchObject({ retry: { jitter_share: 0.5 }, process_rate: { max: 100, per_ms: 60_000 } });
 });
 
 test('who may only read sees the numbers and no buttons', async ({ server, page }) => {

@@ -180,9 +180,9 @@ test('what is wrong with a setting is told where it is typed', async ({ server, 
   await dialog.getByLabel('Made up for at most').fill('1001');
   await dialog.getByText('More settings').click();
   const bad: [label: string, typed: string, said: RegExp][] = [
-    ['Jitter', '2d', /from 0ms to 1d/],
+    ['Jitter', '2d', /from 0\ss to 1\sd/],
     ['Delay of the task', 'soon', /A duration such as 30s/],
-    ['Timeout of a run', '0s', /from 1ms/],
+    ['Timeout of a run', '0s', /from 1\sms/],
     ['Kept when finished', '-1d', /A duration such as 30s/],
     ['Priority', '10', /A whole number from 0 to 9/],
     ['Retries', '1.5', /A whole number from 0 on. Or: unlimited/],

@@ -185,7 +185,7 @@ test('in Russian', async ({ server, page }) => {
   await page.getByText('Другие настройки').click();
   await page.getByLabel('Разброс').fill('скоро');
   await page.getByRole('button', { name: 'Создать' }).click();
-  await expect(page.getByRole('alert').filter({ hasText: 'Длительность' })).toHaveText('Длительность, например 30s или 1h30m, от 0ms до 1d.');
+  await expect(page.getByRole('alert').filter({ hasText: 'Длительность' })).toHaveText('Длительность, например 1h30m или 1 ч 30 мин, от 0 с до 1 д.');
 });
 
 test('who may only read sees no buttons', async ({ server, page }) => {

@@ -64,7 +64,7 @@ for (const [what, options, flags] of [
       await server.must('POST', flags.length > 0 ? '/admin/queues/v1/tasks' : '/v1/tasks', { queue: 'emails' });
       const proxy = await new Proxy(server.url, '/admin/queues', options).start();
       await page.goto(`${proxy.url}/`);
-      await page.getByRole('link', { name: 'emails' }).click();
+      await page.locator('[data-queue=emails]').getByRole('link', { name: 'emails' }).click();
       await expect(page).toHaveURL(`${proxy.url}/queues/emails`);
       await page.reload();
       await expect(page.getByRole('heading', { level: 1 })).toHaveText('emails');

@@ -20,6 +20,19 @@ export function duration(ms: number): string {
   return two(Math.floor(seconds));
 }
 
+// Exactly, in as many units as it takes: 1 h 30 m, 2 s 500 ms.
+export function exact_duration(ms: number): string {
+  const sizes = [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000], ['ms', 1]] as const;
+  let left = Math.round(ms);
+  const parts: string[] = [];
+  for (const [unit, size] of sizes) {
+    const n = Math.floor(left / size);
+    if (n > 0) parts.push(with_unit(count(n), unit));
+    left -= n * size;
+  }
+  return parts.join(' ') || with_unit(0, 's');
+}
+
 // Whole seconds, for what counts up before one's eyes.
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

@@ -1,10 +1,11 @@
 // Numbers as people of the chosen language write them.
 import { language } from '../words/language.svelte';
 
-type Kind = 'count' | 'compact' | 'small' | 'percent';
+type Kind = 'count' | 'decimal' | 'compact' | 'small' | 'percent';
 
 const options: Record<Kind, Intl.NumberFormatOptions> = {
   count: { maximumFractionDigits: 0 },
+  decimal: { maximumFractionDigits: 6 },
   compact: { notation: 'compact', maximumSignificantDigits: 3 },
   small: { maximumSignificantDigits: 2 },
   percent: { style: 'percent', maximumFractionDigits: 1 },
@@ -20,6 +21,9 @@ function format(kind: Kind): Intl.NumberFormat {
 
 // 1,234,567
 export const count = (n: number): string => format('count').format(n);
+
+// 0.25
+export const decimal = (n: number): string => format('decimal').format(n);
 
 // 1.23M; short numbers stay whole.
 export const compact = (n: number): string => (Math.abs(n) < 10_000 ? count(n) : format('compact').format(n));

@@ -50,7 +50,9 @@ const bytes = (text: string): number => new TextEncoder().encode(text).length;
 function read_number(text: string, kind: Extract<Kind, { is: 'count' | 'number' }>): Reading {
   const unlimited = kind.is === 'count' && kind.unlimited === true;
   if (unlimited && text === 'unlimited') return { value: text };
-  const value = /^\d+([.]\d+)?$/.test(text) ? Number(text) : NaN;
+  // Some languages write 0,2. In a count a comma would be between thousands.
+  const written = kind.is === 'number' ? text.replace(',', '.') : text;
+  const value = /^\d+([.]\d+)?$/.test(written) ? Number(written) : NaN;
   const whole = kind.is === 'number' || Number.isSafeInteger(value);
   // The greatest number that the server takes for a count.
   const most = kind.most ?? (unlimited ? 4_294_967_294 : undefined);

@@ -1,8 +1,9 @@
-import { duration_text } from '../format/duration_text';
-import { count } from '../format/number';
+import type { Rate } from '../api/types';
+import { exact_duration } from '../format/duration';
+import { count, decimal } from '../format/number';
 import { visible } from '../format/visible';
 import { dictionary } from '../words/dictionary';
-import type { Wrong } from './read';
+import { type Kind, read, type Wrong } from './read';
 
 export const words = dictionary({
   en: {
@@ -10,6 +11,7 @@ export const words = dictionary({
     not_set: 'not set',
     no_limit: 'no limit',
     unlimited: 'unlimited',
+    rate: (max: string, per: string) => `${max} per ${per}`,
     hints: { rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one per line', moment: 'your time' },
     wrong: {
       count: (least: string, most: string) => (most ? `A whole number from ${least} to ${most}.` : `A whole number from ${least} on.`),
@@ -29,12 +31,13 @@ export const words = dictionary({
     not_set: 'не задано',
     no_limit: 'без предела',
     unlimited: 'без предела',
-    hints: { rate: 'например 100/1s', duration: 'например 30s или 1h30m', lines: 'по одной в строке', moment: 'по вашему времени' },
+    rate: (max, per) => `${max} за ${per}`,
+    hints: { rate: 'например 100/1s или 100/1 с', duration: 'например 1h30m или 1 ч 30 мин', lines: 'по одной в строке', moment: 'по вашему времени' },
     wrong: {
       count: (least, most) => (most ? `Целое число от ${least} до ${most}.` : `Целое число от ${least}.`),
       number: (least, most) => (most ? `Число от ${least} до ${most}.` : `Число от ${least}.`),
       or_unlimited: (text) => `${text} Или: unlimited.`,
-      duration: (least, most) => `Длительность, например 30s или 1h30m, от ${least} до ${most}.`,
+      duration: (least, most) => `Длительность, например 1h30m или 1 ч 30 мин, от ${least} до ${most}.`,
       rate: 'Столько-то за время, например 100/1s; время не больше суток.',
       text: (most) => `Не больше ${most} байт.`,
       url: 'Адрес, который начинается с http:// или https://, без пробелов, не больше 2048 байт.',
@@ -45,6 +48,27 @@ export const words = dictionary({
   },
 });
 
+// What is typed as `90s`, `100/1s` or `0.2` as people read it.
+export function shown(kind: Kind, text: string): string {
+  const reading = read(kind, text);
+  if (text === 'unlimited') return words.unlimited;
+  if ('wrong' in reading || reading.value === null) return visible(text);
+  switch (kind.is) {
+    case 'duration':
+      return exact_duration(reading.value as number);
+    case 'rate': {
+      const { max, per_ms } = reading.value as Rate;
+      return words.rate(count(max), exact_duration(per_ms));
+    }
+    case 'count':
+      return count(reading.value as number);
+    case 'number':
+      return decimal(reading.value as number);
+    default:
+      return visible(text);
+  }
+}
+
 export function say(wrong: Wrong): string {
   switch (wrong.why) {
     case 'count':
@@ -53,7 +77,7 @@ export function say(wrong: Wrong): string {
       return wrong.unlimited ? words.wrong.or_unlimited(text) : text;
     }
     case 'duration':
-      return words.wrong.duration(duration_text(wrong.least), duration_text(wrong.most));
+      return words.wrong.duration(exact_duration(wrong.least), exact_duration(wrong.most));
     case 'text':
     case 'many':
       return words.wrong[wrong.why](count(wrong.most));

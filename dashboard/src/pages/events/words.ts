@@ -51,7 +51,7 @@ export const words = dictionary({
     client: 'Клиент',
     any_client: 'Любой клиент',
     task: 'Задача',
-    any_task: 'Идентификатор задачи',
+    any_task: 'id задачи',
     kinds: 'Виды событий',
     all_kinds: 'Все',
     only_trouble: 'Только неполадки',

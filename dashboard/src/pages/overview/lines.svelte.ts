@@ -1,10 +1,11 @@
-// The small lines of the overview. A queue's is its last hour: minutes that are over from the history,
-// and now from its rates. The flow's is what this page has seen itself, every two seconds.
+// The small lines of the overview. A queue's is its last hour, by minutes that are over. The flow's is what this page
+// has seen itself, every two seconds.
 import type { History, HistoryPoint, HistorySeries, Stats } from '../../api/types';
 import { steps } from '../../format/steps';
 
 const minutes = 59;
 const seen = 60;
+const apart = 2000; // milliseconds between two values of the flow
 
 interface Line {
   done: number[]; // per second
@@ -21,7 +22,7 @@ function line_of(one: HistorySeries, places: readonly (number | null)[], seconds
   };
 }
 
-// By queue; of those that the history has no name for there is only what was seen here.
+// By queue; of those that the history knows nothing of yet there is only what was seen here.
 export class Lines {
   #past = new Map<string, Line>();
   #own = new Map<string, Line>();
@@ -48,10 +49,10 @@ export class Lines {
     return this.#past.has(queue);
   }
 
-  of({ queue, rates }: Stats): Line {
+  // The minute that is not over would look like a fall.
+  of({ queue }: Stats): Line {
     const past = this.#past.get(queue);
-    if (!past) return this.#own.get(queue) ?? none;
-    return { done: [...past.done, rates.finish], failed: [...past.failed, rates.fail] };
+    return past?.done.some((value) => value > 0) ? past : (this.#own.get(queue) ?? none);
   }
 }
 
@@ -74,7 +75,7 @@ export class Flow {
     const { points } = steps(history, now, 4);
     const into = now % history.step_ms;
     // The current minute is not known yet: it is drawn like the one before.
-    const before = (i: number) => points[2 - Math.max(0, Math.ceil(((seen - i) * 2000 - into) / history.step_ms) - 1)];
+    const before = (i: number) => points[2 - Math.max(0, Math.ceil(((seen - i) * apart - into) / history.step_ms) - 1)];
     const past = (of: (point: HistoryPoint) => number) =>
       Array.from({ length: seen }, (_, i) => {
         const point = before(i);
@@ -95,12 +96,16 @@ export class Flow {
       since: all[0]?.totals.since ?? '',
     };
     const last = this.#last;
-    this.#last = now;
     // A server that was restarted, or a queue that was removed, counts less than before.
-    if (!last || last.since !== now.since || at - last.at < 500) return;
+    if (!last || last.since !== now.since) return void (this.#last = now);
+    // Answers may come sooner, since an event asks for one, and later, if there are many queues.
+    const times = Math.floor((at - last.at + apart / 10) / apart);
+    if (times === 0) return;
+    this.#last = now;
     const seconds = (at - last.at) / 1000;
-    this.own = Math.min(seen, this.own + 1);
-    this.put = [...this.put, Math.max(0, now.put - last.put) / seconds].slice(-seen);
-    this.done = [...this.done, Math.max(0, now.ended - last.ended) / seconds].slice(-seen);
+    const extend = (values: readonly number[], more: number) => [...values, ...Array<number>(times).fill(Math.max(0, more) / seconds)].slice(-seen);
+    this.own = Math.min(seen, this.own + times);
+    this.put = extend(this.put, now.put - last.put);
+    this.done = extend(this.done, now.ended - last.ended);
   }
 }

@@ -1,17 +1,17 @@
 // Settings in words: what they are, and what holds where nothing is said.
-import { count } from '../../format/number';
-import { visible } from '../../format/visible';
-import { words as about_settings } from '../../settings/words';
-import type { Form, Setting } from './settings';
+import { shown as shown_text, words as about_settings } from '../../settings/words';
+import type { Form, Name, Setting } from './settings';
 import { words } from './words';
 
 const choice = (text: string): string => words.settings.choices[text as keyof typeof words.settings.choices];
 
 export function shown({ kind }: Setting, text: string): string {
   if (kind.is === 'flag' || kind.is === 'choice') return choice(text);
-  if (text === 'unlimited') return about_settings.unlimited;
-  return kind.is === 'count' ? count(Number(text)) : visible(text);
+  return shown_text(kind, text);
 }
+
+// More than a name can say; empty where the name says it all.
+export const hint_of = ({ name }: Setting): string => (words.settings.hints as Readonly<Partial<Record<Name, string>>>)[name] ?? '';
 
 // What a queue does without it. `form` has its other settings.
 export function usual(setting: Setting, form: Form): string {
