@@ -212,8 +212,7 @@ class Confined(unittest.TestCase):
 
     def test_events_are_of_its_own_queues(self):
         begin = re.search(r"id: (\S+)", WORLD.ask("GET", "/v1/events").body).group(1)
-        for hidden in (True, False):
-            WORLD.make(TASK, hidden=hidden)
+        WORLD.make(TASK, hidden=True), WORLD.make(TASK)
         for key, seen in ((ADMIN, {"a.own", "b.hidden"}), (WORLD.keys["own"], {"a.own"})):
             told = WORLD.stream(f"/v1/events?after={begin}", key)
             self.assertEqual(set(re.findall(r'"queue":"([^"]*)"', told)), seen)
@@ -361,8 +360,7 @@ class Credentials(unittest.TestCase):
 
     def test_a_key_in_the_query_is_none(self):
         for name, _ in keyed():
-            request = first_request(name)
-            method, target, more, body = request.parts
+            method, target, more, body = first_request(name).parts
             for word in ("key", "api_key", "access_token", "token"):
                 answer = WORLD.send(method, f"{target}{'&' if '?' in target else '?'}{word}={self.good}", more, body)
                 self.assertEqual(answer.status, 401, (name, word, answer))
