@@ -179,6 +179,24 @@ TEST_F(TwoFaults, a_journal_on_a_full_disk_is_opened_again_and_again) {
   }
 }
 
+// Not even the file `last`, which an older journal does not have, takes space from the reserve.
+TEST_F(TwoFaults, an_older_journal_on_a_full_disk_is_opened_again_and_again) {
+  auto store = std::move(*open());
+  put_some(*store);
+  machine_.set_capacity(machine_.used());
+  use_up(*store);
+  machine_.kill();
+  machine_.lose("last");
+  machine_.set_capacity(machine_.used());
+  for (int restart = 1; restart <= 6; ++restart) {
+    auto again = open();
+    ASSERT_TRUE(again) << "restart " << restart << ": " << again.error().message;
+    machine_.kill();
+  }
+  machine_.set_capacity(SimDisk::unlimited);
+  expect_everything_acknowledged();
+}
+
 // The power goes at each disk call of an opening that begins the last segment again.
 TEST_F(TwoFaults, an_opening_on_a_full_disk_may_be_cut_short_anywhere) {
   for (std::uint64_t call = 1; call <= 20; ++call) {
