@@ -111,7 +111,10 @@ class RealDisk final : public Disk {
     if (lock_ < 0) return failed("cannot open", lock_name);
     if (!shared) give_to_owner_of(directory_, lock_);
     if (again([&] { return flock(lock_, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB); }) == 0) {
-      return shared ? Result<void>{} : note_owner();
+      if (shared) return {};
+      auto noted = note_owner();
+      // A full disk keeps no process out.
+      return !noted && noted.error().code == ErrorCode::limited ? Result<void>{} : noted;
     }
     const int error = errno;
     const std::string owner = owner_text();

@@ -130,7 +130,13 @@ History make_history(std::uint64_t seed) {
   if (dice.percent(20)) {
     const auto from = insert(FullEvent{.room = dice.below(3) * history.options.segment_size});
     const auto rest = static_cast<std::uint32_t>(history.events.size() - from);
-    history.events.insert(history.events.begin() + from + dice.between(1U, rest), RoomEvent{});
+    const auto until = from + dice.between(1U, rest);
+    history.events.insert(history.events.begin() + until, RoomEvent{});
+    // No number of restarts in a row may use up the reserve.
+    const auto restart = history.events.begin() + from + dice.between(1U, until - from);
+    std::vector<SimEvent> restarts(dice.percent(50) ? dice.between(2U, 8U) : 0);
+    for (SimEvent& event : restarts) event = EndEvent{.after = 0, .ending = ending(dice)};
+    history.events.insert(restart, restarts.begin(), restarts.end());
   }
   history.events.emplace_back(FlushEvent{});
   if (dice.percent(10)) {
@@ -172,7 +178,7 @@ std::string describe(const SimEvent& event) {
                          millrace::name_of(event.code), test::describe(event.ending));
     }
     std::string operator()(const FlipEvent& event) const {
-      return fmt::format("{}, {} copies with a flipped bit", test::describe(event.ending),
+      return fmt::format("{}, {} copies that are damaged", test::describe(event.ending),
                          event.copies);
     }
     std::string operator()(const DamageEvent& event) const {

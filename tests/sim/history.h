@@ -49,7 +49,8 @@ struct FailEvent {
   Ending ending;
 };
 
-// The process ends, and copies of the disk with one flipped bit are opened before the next one.
+// The process ends, and copies of the disk are opened before the next one: with one flipped bit, or
+// with a last segment that is cut off, blank or gone.
 struct FlipEvent {
   Ending ending;
   std::uint32_t copies = 4;

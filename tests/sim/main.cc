@@ -38,9 +38,12 @@ void add(SimTally& sum, const SimTally& one) {
   sum.failures += one.failures;
   sum.refusals += one.refusals;
   sum.full_openings += one.full_openings;
+  sum.full_refusals += one.full_refusals;
   sum.flips_refused += one.flips_refused;
   sum.flips_harmless += one.flips_harmless;
   sum.flips_cut += one.flips_cut;
+  sum.ends_refused += one.ends_refused;
+  sum.ends_harmless += one.ends_harmless;
   sum.disk_calls += one.disk_calls;
   sum.cleaned += one.cleaned;
   sum.meanwhile += one.meanwhile;
@@ -52,12 +55,13 @@ void print(const SimTally& tally) {
       "cut short), {} power "
       "cuts, {} kills, "
       "{} failed stores, {} commits lost that were never acknowledged, {} puts refused by a full "
-      "disk, and {} openings, flipped bits: {} refused, {} in unused space, {} taken for a torn "
-      "end\n",
+      "disk, {} openings on a full disk ({} refused, because there was no reserve before), flipped "
+      "bits: {} refused, {} in unused space, {} taken for a torn end, last segments cut off, blank "
+      "or gone: {} refused, {} with nothing acknowledged in them\n",
       tally.events, tally.meanwhile, tally.disk_calls, tally.cleaned, tally.openings,
       tally.cut_openings, tally.power_cuts, tally.kills, tally.failures, tally.lost_commits,
-      tally.refusals, tally.full_openings, tally.flips_refused, tally.flips_harmless,
-      tally.flips_cut);
+      tally.refusals, tally.full_openings, tally.full_refusals, tally.flips_refused,
+      tally.flips_harmless, tally.flips_cut, tally.ends_refused, tally.ends_harmless);
 }
 
 int run(const Arguments& arguments) {

@@ -292,4 +292,22 @@ bool SimDisk::flip(std::string_view name, std::uint64_t offset, unsigned bit) {
   return true;
 }
 
+void SimDisk::cut(std::string_view name, std::uint64_t size, bool whole) {
+  auto& inode = inodes_.at(visible_names_.find(name)->second);
+  const auto before = inode.visible.size();
+  inode.visible.resize(static_cast<std::size_t>(size));
+  if (whole) inode.visible.resize(before);
+  inode.durable = inode.visible;
+  inode.pending.clear();
+  inode.doubtful.clear();
+}
+
+void SimDisk::lose(std::string_view name) {
+  const Naming gone{.name = std::string(name), .to = std::nullopt, .also_gone = {}};
+  name_it(visible_names_, gone);
+  durable_names_ = visible_names_;
+  pending_names_.clear();
+  free_nameless();
+}
+
 }  // namespace millrace::test

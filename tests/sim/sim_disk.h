@@ -105,6 +105,11 @@ class SimDisk {
   std::string contents(std::string_view name) const;
   // Flips one bit at rest. False: there is no such byte.
   bool flip(std::string_view name, std::uint64_t offset, unsigned bit);
+  // The bytes from `size` on are gone at rest; with `whole` they are zeros instead. REQUIRES: there
+  // is such a file.
+  void cut(std::string_view name, std::uint64_t size, bool whole = false);
+  // The file is gone at rest.
+  void lose(std::string_view name);
 
  private:
   friend class SimView;

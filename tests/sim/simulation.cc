@@ -105,6 +105,7 @@ void Simulation::at(const FailEvent& event) {
   } else {
     machine_.plan_failure(event.nth, event.code);
   }
+  if (event.code == ErrorCode::limited) last_lags_ = true;
   // To the store this looks like a full disk for a moment.
   if (!event.call || event.call == DiskCall::allocate || event.call == DiskCall::create) {
     watched_.allow_refusals(true);
@@ -121,6 +122,14 @@ void Simulation::at(const FullEvent& event) {
   machine_.set_capacity(machine_.used() + event.room);
   watched_.allow_refusals(true);
   full_ = true;
+  last_lags_ = true;
+  reserve_ = has_spare();
+}
+
+bool Simulation::has_spare() const {
+  return std::ranges::any_of(machine_.files(), [&](const Disk::Entry& entry) {
+    return entry.name.starts_with("spare-") && entry.size == history_.options.segment_size;
+  });
 }
 
 // The store notices by itself.
@@ -132,6 +141,7 @@ void Simulation::at(const RoomEvent& /*event*/) {
   std::ignore = watched_.advance(now_, 1000);
   std::ignore = watched_.flush();
   watched_.allow_refusals(false);
+  last_lags_ = false;
 }
 
 // Only reads come after it: the store may notice, and may never answer wrongly.
@@ -210,10 +220,9 @@ std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shado
     if (machine_.down()) {
       machine_.restart();
       how = Shadow::End::power;
-    } else if (full_ && opened.error().code == ErrorCode::limited) {
-      // The opening before used the last spare, and nothing could be freed since; an operator would
-      // have to make room.
-      ++tally_.full_openings;
+    } else if (full_ && !reserve_ && opened.error().code == ErrorCode::limited) {
+      // An operator would have to make room.
+      ++tally_.full_refusals;
       full_ = false;
       machine_.set_capacity(SimDisk::unlimited);
       --tries;
@@ -232,6 +241,8 @@ void Simulation::recover(const Ending& ending, Shadow::End how) {
   auto opened = reopen(ending, how);
   if (!opened) return;
   ++tally_.openings;
+  if (full_) ++tally_.full_openings;
+  last_lags_ = full_ || machine_.plans_failure(DiskCall::create);
   take_over(std::move(*opened), ending, how);
 }
 
@@ -321,6 +332,7 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
   const auto last = std::ranges::find_if(files.rbegin(), files.rend(), [](const auto& entry) {
     return entry.name.ends_with(".journal");
   });
+  if (last != files.rend() && dice.percent(25)) return probe_end(copy, last->name, how, dice);
   const auto& file = last != files.rend() && dice.percent(50) ? *last : dice.pick(files);
   if (file.size == 0) return;
   // Mostly flips where something is written.
@@ -335,14 +347,7 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
   auto probe = open(copy);
   if (!probe) {
     ++tally_.flips_refused;
-    const auto& error = probe.error();
-    if (error.code != ErrorCode::corrupt) {
-      complain(fmt::format("with {} turned it is not opened, but the error is {}: {}", where,
-                           millrace::name_of(error.code), error.message));
-    } else if (!error.message.contains("offset") && !error.message.contains("is missing")) {
-      complain(fmt::format("the error does not say where: {}", error.message));
-    }
-    return;
+    return check_refusal(probe.error(), where + " turned");
   }
   const auto& found = probe->state;
   read_probe(probe->subject, where);
@@ -359,6 +364,42 @@ void Simulation::probe_one(const std::string& state, bool clean, Shadow::End how
                                                     *match.commit, match.least_if_damaged)
                                       : explain(found)));
   }
+}
+
+void Simulation::check_refusal(const Error& error, const std::string& harm) {
+  if (error.code != ErrorCode::corrupt) {
+    complain(fmt::format("with {} it is not opened, but the error is {}: {}", harm,
+                         millrace::name_of(error.code), error.message));
+  } else if (!error.message.contains("offset") && !error.message.contains("is missing")) {
+    complain(fmt::format("the error does not say where: {}", error.message));
+  }
+}
+
+// A last segment in which anything was acknowledged is missed.
+void Simulation::probe_end(SimDisk& copy, const std::string& name, Shadow::End how, Dice& dice) {
+  const auto left = dice.below(static_cast<std::uint32_t>(history_.options.segment_size));
+  std::string harm = name;
+  if (const auto roll = dice.below(3); roll == 0) {
+    copy.cut(name, left);
+    harm += fmt::format(" cut off at {}", left);
+  } else if (roll == 1) {
+    copy.cut(name, 0, true);
+    harm += " blank";
+  } else {
+    copy.lose(name);
+    harm += " gone";
+  }
+  auto probe = open(copy);
+  if (!probe) {
+    ++tally_.ends_refused;
+    return check_refusal(probe.error(), harm);
+  }
+  ++tally_.ends_harmless;
+  const auto match = watched_.shadow().match(probe->state, probe->subject.boot, how);
+  if (last_lags_ || (match.commit && *match.commit >= match.least)) return;
+  complain(fmt::format("with {} it opens without what was acknowledged: {}", harm,
+                       match.commit ? fmt::format("commit {} of {}", *match.commit, match.least)
+                                    : explain(probe->state)));
 }
 
 // Everything that can still be read is what was written.

@@ -31,10 +31,14 @@ struct SimTally {
   std::uint64_t lost_commits = 0;
   std::uint64_t failures = 0;       // of the store, after a disk call failed
   std::uint64_t refusals = 0;       // of puts, because the disk was full
-  std::uint64_t full_openings = 0;  // refused, because even the reserve was used up
+  std::uint64_t full_openings = 0;  // on a full disk
+  std::uint64_t full_refusals =
+      0;  // of openings, because there was no reserve before the disk was full
   std::uint64_t flips_refused = 0;
   std::uint64_t flips_harmless = 0;
-  std::uint64_t flips_cut = 0;  // the last group was taken for a torn one
+  std::uint64_t flips_cut = 0;     // the last group was taken for a torn one
+  std::uint64_t ends_refused = 0;  // last segments that were cut off, blank or gone
+  std::uint64_t ends_harmless = 0;
   std::uint64_t disk_calls = 0;
   std::uint64_t meanwhile = 0;  // operations made during a flush
   std::uint64_t cleaned = 0;    // histories in which the first segment became unnecessary
@@ -77,6 +81,9 @@ class Simulation {
   void look();
   void probe(const FlipEvent& event);
   void probe_one(const std::string& state, bool clean, Shadow::End how, std::uint64_t seed);
+  void probe_end(SimDisk& copy, const std::string& name, Shadow::End how, Dice& dice);
+  void check_refusal(const Error& error, const std::string& harm);
+  bool has_spare() const;
   void read_probe(Subject& probe, const std::string& where);
   void complain(std::string text);
   // For the first failure: where the state differs from the most similar one.
@@ -97,6 +104,8 @@ class Simulation {
   std::size_t reached_ = 0;
   bool over_ = false;
   bool full_ = false;            // the disk has a capacity
+  bool reserve_ = false;         // there was a spare when the disk became full
+  bool last_lags_ = false;       // the file `last` may be behind, for lack of space
   int flushes_left_ = 0;         // until puts must be taken again
   std::set<std::size_t> spent_;  // faults that have happened
   Ending coming_;                // how the process ends when the planned fault happens

@@ -92,7 +92,7 @@ JournalStore::~JournalStore() {
   records_ = {};
   write_numbers(state(), records_.bytes);
   log_.append(state(), records_, std::nullopt);
-  if (log_.flush(std::nullopt)) std::ignore = note_last(log_.end().offset);
+  if (log_.flush(std::nullopt)) std::ignore = log_.note_end();
 }
 
 // ---- Opening ----------------------------------------------------------------------------------
@@ -135,26 +135,11 @@ Result<void> JournalStore::go_on_from(Opened& opened) {
   if (auto adopted = spares_.adopt(opened.spares); !adopted) return adopted;
   // A segment may begin only when the names of those before it are on disk, too.
   if (auto synced = disk_->sync_directory(); !synced) return synced;
+  spares_.refill(0);
   state().go_on(opened.start.epoch);
   if (auto started = log_.start(state(), opened.start); !started) return started;
-  // On a full disk the file stays as it was, and is still true.
-  if (auto noted = note_last(0); !noted && noted.error().code != ErrorCode::limited) return noted;
-  spares_.refill(0);
   end_local_leases(state());
-  if (auto good = after_change(); !good) return good;
-  return regain_spare();
-}
-
-// On a full disk an opening uses the spare that was kept for it. What can be freed is freed now, so
-// that there is one again for the next opening, however soon that comes.
-Result<void> JournalStore::regain_spare() {
-  constexpr int most_steps = 64;
-  for (int step = 0; step < most_steps && spares_.ready() < Spares::for_opening; ++step) {
-    if (auto cleaned = clean(most_cleaned); !cleaned) return cleaned;
-    auto flushed = log_.flush(std::nullopt);
-    if (!flushed) return flushed.error().no_space ? Result<void>{} : flushed;
-  }
-  return {};
+  return after_change();
 }
 
 // The last segment says which files are unneeded, and a failed sync may have left its name in the
@@ -168,11 +153,6 @@ Result<void> JournalStore::remove_unneeded(const Opened& opened) {
   }
   if (!opened.last || opened.last->size == options_.segment_size) return {};
   return disk_->remove(last_segment_file);  // segments have another size from now on
-}
-
-Result<void> JournalStore::note_last(std::uint64_t end) {
-  return write_last_segment(
-      *disk_, {.segment = log_.end().segment, .size = options_.segment_size, .end = end});
 }
 
 // No blob of the state lies before the segment that the log begins with.

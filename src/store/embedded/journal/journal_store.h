@@ -84,8 +84,6 @@ class JournalStore final : public Store {
   Result<void> go_on_from(Opened& opened);
   Result<void> prove_end(const Opened& opened);
   Result<void> remove_unneeded(const Opened& opened);
-  Result<void> note_last(std::uint64_t end);
-  Result<void> regain_spare();
   LoadFromLog open_log();
 
   auto ask(const auto& call) -> decltype(call());

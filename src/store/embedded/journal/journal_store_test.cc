@@ -67,6 +67,16 @@ class JournalTest : public ::testing::Test {
     return {.id = test::fresh_id(), .queue = "q", .payload = std::string(size, fill)};
   }
 
+  // Puts and flushes one task after the other; returns the segment that the last of them began.
+  std::uint64_t fill_segments() {
+    open().make_queue("q");
+    while (store_->log_end().segment < 3) {
+      driver_->put(task('x', 1000));
+      must(store_->flush());
+    }
+    return store_->log_end().segment;
+  }
+
   std::string file(std::uint64_t segment) { return path_ + "/" + segment_name(segment); }
   void damage(const std::string& name, std::uint64_t offset) {
     std::fstream bytes(name, std::ios::in | std::ios::out | std::ios::binary);
@@ -300,20 +310,33 @@ TEST_F(JournalTest, a_last_segment_that_was_cut_off_is_refused_with_its_name) {
 }
 
 TEST_F(JournalTest, a_missing_last_segment_is_noticed) {
-  open().make_queue("q");
-  for (int i = 0; i < 100; ++i) driver_->put(task('x', 1000));
-  must(store_->flush());
-  const auto last = store_->log_end().segment;
-  ASSERT_GT(last, 1U);
-  store_.reset();
-  for (auto number = last; number >= 1; --number) {
-    std::filesystem::remove(file(number));
-    const auto refused = try_open();
-    ASSERT_FALSE(refused) << number;
-    EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
-    EXPECT_THAT(refused.error().message, HasSubstr(segment_name(last) + " is missing"));
-    EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::corrupt);
+  for (const bool closed : {true, false}) {
+    SCOPED_TRACE(closed ? "after a clean end" : "after a crash");
+    const auto left = must(disk()->list());
+    for (const Disk::Entry& entry : left) must(disk()->remove(entry.name));
+    const auto last = fill_segments();
+    closed ? store_.reset() : crash();
+    for (auto number = last; number >= 1; --number) {
+      std::filesystem::remove(file(number));
+      const auto refused = try_open();
+      ASSERT_FALSE(refused) << number;
+      EXPECT_EQ(refused.error().code, ErrorCode::corrupt);
+      EXPECT_THAT(refused.error().message, HasSubstr(segment_name(last) + " is missing"));
+      EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::corrupt);
+    }
   }
+}
+
+TEST_F(JournalTest, a_last_segment_that_is_empty_is_noticed_after_a_crash) {
+  const auto last = fill_segments();
+  crash();
+  std::filesystem::resize_file(file(last), 0);
+  std::filesystem::resize_file(file(last), segment_size);
+  EXPECT_EQ(verify_journal(*disk(), nullptr).error().code, ErrorCode::corrupt);
+  const auto refused = try_open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            segment_name(last) + " at offset 0: the beginning of the file is damaged");
 }
 
 TEST_F(JournalTest, the_end_of_a_closed_journal_is_not_taken_for_a_torn_one) {

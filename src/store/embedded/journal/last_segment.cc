@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <span>
-#include <tuple>
 
 #include "core/crc32c.h"
 
@@ -20,15 +19,6 @@ bool take_number(std::string_view& text, std::string_view word, std::uint64_t& n
   if (error != std::errc()) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return true;
-}
-
-Result<void> fill(Disk& disk, std::string_view text) {
-  const auto file = disk.open(new_last_segment_file, Disk::Access::create);
-  if (!file) return std::unexpected(file.error());
-  auto done = disk.write(*file, 0, text);
-  if (done) done = disk.sync(*file);
-  disk.close(*file);
-  return done;
 }
 
 }  // namespace
@@ -50,14 +40,16 @@ std::optional<LastSegment> read_last_segment(std::string_view text) {
 }
 
 Result<void> write_last_segment(Disk& disk, const LastSegment& last) {
-  if (auto filled = fill(disk, last_segment_text(last)); !filled) {
-    std::ignore = disk.remove(new_last_segment_file);  // the next opening removes it otherwise
-    return filled;
-  }
-  if (auto renamed = disk.rename(new_last_segment_file, last_segment_file); !renamed) {
-    return renamed;
-  }
-  return disk.sync_directory();
+  const auto file = disk.open(new_last_segment_file, Disk::Access::create);
+  if (!file) return std::unexpected(file.error());
+  auto done = disk.write(*file, 0, last_segment_text(last));
+  if (done) done = disk.sync(*file);
+  disk.close(*file);
+  if (done) done = disk.rename(new_last_segment_file, last_segment_file);
+  if (done) return {};
+  // A file that stayed would be in the way of the next try.
+  if (auto removed = disk.remove(new_last_segment_file); !removed) return removed;
+  return done;
 }
 
 Result<LastSegment> load_last_segment(Disk& disk, std::uint64_t size) {

@@ -2,8 +2,8 @@
 //
 // The end of a log says nothing about itself: without this file, a last segment that is missing or
 // was cut off would be taken for one that a crash left unfinished. The file is written when a
-// segment is begun by an opening, and when the journal is closed. Between the two it may be behind
-// the log, never ahead of it, so an old one is still true.
+// segment was begun, before anything in that segment is acknowledged, and when the journal is
+// closed. On a full disk it may be behind the log. It is never ahead, so an old one is still true.
 #pragma once
 
 #include <millrace/result.h>
@@ -30,7 +30,8 @@ std::string last_segment_text(const LastSegment& last);
 // nullopt: the text is damaged.
 std::optional<LastSegment> read_last_segment(std::string_view text);
 
-// Replaces the file in one step.
+// Replaces the file in one step, which is durable once the directory is synced. After an error the
+// old one is still there.
 Result<void> write_last_segment(Disk& disk, const LastSegment& last);
 // `corrupt` if the file is damaged. REQUIRES: it exists, with this size.
 Result<LastSegment> load_last_segment(Disk& disk, std::uint64_t size);

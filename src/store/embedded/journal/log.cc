@@ -9,6 +9,7 @@
 
 #include "core/ensure.h"
 #include "store/embedded/bytes.h"
+#include "store/embedded/journal/last_segment.h"
 #include "store/embedded/slot_index.h"
 
 namespace millrace::embedded {
@@ -71,32 +72,9 @@ Log::~Log() {
   if (file_) disk_.close(*file_);
 }
 
-Result<void> Log::start(const State& state, const Start& start) {
-  const Lock flushing(flushing_);
-  std::vector<Chunk> chunks;
-  {
-    const Lock lock(mutex_);
-    sequence_ = start.sequence;
-    epoch_ = start.epoch;
-    first_ = start.first;
-    freed_ = start.first;
-    cleaned_written_ = start.first;
-    written_sequence_ = durable_sequence_ = start.sequence;
-    every_ = start.segments;
-    for (const auto& [number, segment] : every_) size_ += segment.size;
-    end_ = {start.next - 1, 0};
-    begin_segment(state, start.end);
-    chunks = std::exchange(pending_, {});
-    unwritten_ = 0;
-  }
-  if (auto written = write(chunks); !written) return written;
-  kept_spares_ = Spares::for_opening;
-  return sync();
-}
-
 // ---- Appending --------------------------------------------------------------------------------
 
-void Log::begin_segment(const State& state, Position after) {
+void Log::enter_segment() {
   if (const auto before = every_.find(end_.segment); before != every_.end() && end_.offset != 0) {
     before->second.end = end_.offset;
   }
@@ -106,6 +84,10 @@ void Log::begin_segment(const State& state, Position after) {
   size_ += options_.segment_size;
   const auto salt = mix(options_.hash_seed ^ mix(end_.segment ^ (std::uint64_t{epoch_} << 32U)));
   salts_[end_.segment] = static_cast<std::uint32_t>(salt);
+}
+
+void Log::begin_segment(const State& state, Position after) {
+  enter_segment();
   Chunk chunk;
   chunk.at = end_;
   chunk.bytes = first_bytes(state, {.epoch = epoch_, .after = after, .first = first_});
@@ -223,6 +205,7 @@ Result<void> Log::flush(std::optional<TimePoint> now) {
     done = sync();
     last_sync_ = now;
   }
+  if (done) done = note_begun();
   if (done) done = free_segments();
   if (!done) return std::unexpected(fail_for_good(done.error()));
   {
@@ -321,7 +304,8 @@ Result<void> Log::ready_spare() {
   return made ? made : without_space(made.error());
 }
 
-Result<void> Log::begin_file(const Chunk& chunk) {
+// The file begins with `bytes`, if any are given, before it gets its name.
+Result<void> Log::begin_file(const Chunk& chunk, std::string_view bytes) {
   if (auto synced = sync(); !synced) return synced;
   const std::string name = segment_name(chunk.at.segment);
   if (auto ready = ready_spare(); !ready) return ready;
@@ -329,7 +313,7 @@ Result<void> Log::begin_file(const Chunk& chunk) {
     disk_.close(*file_);
     file_.reset();
   }
-  if (auto renamed = may_wait(spares_.rename_to(name)); !renamed) return renamed;
+  if (auto renamed = may_wait(spares_.rename_to(name, bytes)); !renamed) return renamed;
   unsynced_names_ = true;
   const auto file = disk_.open(name, Disk::Access::write);
   if (!file) return std::unexpected(file.error());
@@ -356,6 +340,36 @@ Result<void> Log::sync() {
   return {};
 }
 
+// ---- The file `last` ---------------------------------------------------------------------------
+
+// The file stays as it was where there is no space for another one: it is still true.
+Result<void> Log::note_last(std::uint64_t segment, std::uint64_t end) {
+  const auto noted =
+      write_last_segment(disk_, {.segment = segment, .size = options_.segment_size, .end = end});
+  if (!noted) return noted.error().code == ErrorCode::limited ? Result<void>{} : noted;
+  noted_ = segment;
+  unsynced_names_ = true;
+  return sync();
+}
+
+// Before anything in a segment is acknowledged, the file says that the segment must be there. The
+// segment itself is on disk, because it was synced when it was begun.
+Result<void> Log::note_begun() {
+  std::uint64_t segment = 0;
+  {
+    const Lock lock(mutex_);
+    segment = written_.segment;
+  }
+  return segment == noted_ ? Result<void>{} : note_last(segment, 0);
+}
+
+Result<void> Log::note_end() {
+  const Lock flushing(flushing_);
+  return note_last(end_.segment, end_.offset);
+}
+
+// ---- Freeing ----------------------------------------------------------------------------------
+
 // A file goes only when the commit that made it unnecessary is on disk.
 Result<void> Log::free_segments() {
   if (cleaned_written_ == freed_ || unsynced_) return {};
@@ -369,11 +383,15 @@ Result<void> Log::free_segments() {
       const auto found = every_.find(freed_);
       if (found == every_.end()) continue;
       size = found->second.size;
-      every_.erase(found);
     }
     segments_.forget(freed_);
-    if (auto gone = spares_.recycle(segment_name(freed_), size); !gone) return gone;
+    auto gone = spares_.recycle(segment_name(freed_), size);
+    // Some file systems need space even for this; a later flush tries again.
+    if (!gone && gone.error().code == ErrorCode::limited) break;
+    if (!gone) return gone;
     unsynced_names_ = true;
+    const Lock lock(mutex_);
+    every_.erase(freed_);
   }
   return sync();
 }

@@ -46,8 +46,9 @@ class Log {
   Log& operator=(const Log&) = delete;
   ~Log();
 
-  // Begins a new segment and makes it durable: after this the epoch cannot be given again. May use
-  // the spare that was kept for it.
+  // Begins a segment and makes it durable: after this the epoch cannot be given again. If there is
+  // no space for another one, the last is begun again, with what it holds. That takes no more space
+  // than before, however often it is done.
   Result<void> start(const State& state, const Start& start);
 
   // ---- For the applier -------------------------------------------------------------------------
@@ -76,6 +77,10 @@ class Log {
   // mode `interval`, it is synced in any case.
   Result<void> flush(std::optional<TimePoint> now);
 
+  // Notes in the file `last` where the log ends. REQUIRES: everything is flushed, and nothing will
+  // be appended.
+  Result<void> note_end();
+
   // Why the last flush had to leave something for the next one; nullopt: it did not.
   std::optional<Error> lacks_space() const;
 
@@ -97,7 +102,12 @@ class Log {
     std::optional<std::uint64_t> cleaned;
   };
 
+  bool must_renew(const Start& start) const;
+  Result<Chunk> copy_of_last(const Start& start);
+  Result<void> write_renewed(Chunk& chunk) REQUIRES(flushing_);
+  void enter_segment() REQUIRES(mutex_);
   void begin_segment(const State& state, Position after) REQUIRES(mutex_);
+  void begin_with(Chunk chunk) REQUIRES(mutex_);
   Chunk& open_chunk() REQUIRES(mutex_);
   void add_group(std::string_view records, bool more) REQUIRES(mutex_);
   std::size_t fitting(std::string_view records) const REQUIRES(mutex_);
@@ -105,10 +115,12 @@ class Log {
   Result<void> write(std::vector<Chunk>& chunks) REQUIRES(flushing_);
   Result<void> write_chunk(Chunk& chunk) REQUIRES(flushing_);
   bool must_sync(std::optional<TimePoint> now) const REQUIRES(flushing_);
-  Result<void> begin_file(const Chunk& chunk) REQUIRES(flushing_);
+  Result<void> begin_file(const Chunk& chunk, std::string_view bytes = {}) REQUIRES(flushing_);
   Result<void> ready_spare() REQUIRES(flushing_);
   Result<void> may_wait(Result<void> done) REQUIRES(flushing_);
   Result<void> sync() REQUIRES(flushing_);
+  Result<void> note_last(std::uint64_t segment, std::uint64_t end) REQUIRES(flushing_);
+  Result<void> note_begun() REQUIRES(flushing_);
   Result<void> free_segments() REQUIRES(flushing_);
   void put_back(std::vector<Chunk>& chunks) REQUIRES(flushing_);
   void seal(Chunk& chunk) const REQUIRES(flushing_);
@@ -130,6 +142,7 @@ class Log {
   std::optional<Disk::File> file_ GUARDED_BY(flushing_);
   std::uint64_t file_segment_ GUARDED_BY(flushing_) = 0;  // whose file that is
   std::size_t kept_spares_ GUARDED_BY(flushing_) = 0;     // that no segment of this process gets
+  std::uint64_t noted_ GUARDED_BY(flushing_) = 0;         // the segment that the file `last` names
   bool unsynced_ GUARDED_BY(flushing_) = false;           // bytes of file_
   bool unsynced_names_ GUARDED_BY(flushing_) = false;     // the directory
   std::uint64_t written_sequence_ GUARDED_BY(flushing_) = 0;

@@ -74,7 +74,7 @@ class Opening {
 
   std::optional<std::uint64_t> sequence_;  // of the last group read
   std::uint64_t durable_ = 0;              // the highest that a group spoke of
-  Position written_ = {};                  // the end of the last segment
+  Position written_ = {};                  // the end of the last commit
   std::vector<Part> parts_;
   Position commit_at_ = {};  // where the commit being read began
   std::uint64_t commit_sequence_ = 0;
@@ -122,11 +122,12 @@ Result<void> Opening::check_last() {
   if (!opened_.last) return {};
   const LastSegment& last = *opened_.last;
   if (sizes_.empty() || sizes_.rbegin()->first < last.segment) {
-    return fail(ErrorCode::corrupt,
-                fmt::format("{}/{} is missing, and it was the last segment when the journal was "
-                            "used before. Bring the file back from a copy; without it, tasks that "
-                            "were acknowledged are lost",
-                            disk_.path(), segment_name(last.segment)));
+    return fail(
+        ErrorCode::corrupt,
+        fmt::format("{}/{} is missing, and it was the last segment when the journal was "
+                    "used before. Bring the file back from a copy; without it, tasks that "
+                    "were acknowledged are lost. To open what is left, remove {}/{} first",
+                    disk_.path(), segment_name(last.segment), disk_.path(), last_segment_file));
   }
   const auto& [number, size] = *sizes_.rbegin();
   if (size >= last.size) return {};
@@ -324,7 +325,6 @@ Result<void> Opening::end_of_log(std::string_view left, const Position& at, std:
         at, fmt::format("the group there is damaged: the log was closed at offset {}", last->end));
   }
   if (begins_group(left, next)) opened_.cut += std::min(group_size(left), left.size());
-  written_ = at;
   opened_.start.end = at;
   opened_.start.sequence = *sequence_;
   if (!parts_.empty()) {
@@ -332,6 +332,7 @@ Result<void> Opening::end_of_log(std::string_view left, const Position& at, std:
     opened_.start.end = commit_at_;
     opened_.start.sequence = commit_sequence_ - 1;
   }
+  written_ = opened_.start.end;
   opened_.start.segments[at.segment].end = at.offset;
   // Everything before the last segment was synced when the last one began.
   for (const auto& [sequence, offset] : groups_) {

@@ -96,20 +96,21 @@ Result<void> Spares::fill_locked(Spare& spare, std::uint64_t budget) {
   return done;
 }
 
-Result<void> Spares::sync_locked(const Spare& spare) {
+Result<void> Spares::sync_locked(const Spare& spare, std::string_view bytes) {
   const auto file = disk_.open(spare.name, Disk::Access::write);
   if (!file) return std::unexpected(file.error());
-  auto synced = disk_.sync(*file);
+  auto synced = bytes.empty() ? Result<void>{} : disk_.write(*file, 0, bytes);
+  if (synced) synced = disk_.sync(*file);
   disk_.close(*file);
   return synced;
 }
 
-Result<void> Spares::rename_to(const std::string& name) {
+Result<void> Spares::rename_to(const std::string& name, std::string_view bytes) {
   const Lock lock(mutex_);
   // The one with the most zeros.
   const auto best = std::ranges::max_element(spares_, {}, &Spare::filled);
-  if (!best->synced) {
-    auto synced = sync_locked(*best);
+  if (!best->synced || !bytes.empty()) {
+    auto synced = sync_locked(*best, bytes);
     if (!synced) {
       // What a failed sync leaves behind must not be used, not even by the next process.
       std::ignore = disk_.remove(best->name);

@@ -11,6 +11,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/mutex.h"
@@ -21,7 +22,7 @@ namespace millrace::embedded {
 class Spares {
  public:
   static constexpr std::size_t wanted = 3;
-  // Of these, the last is for the next opening, which begins a segment before it can free one.
+  // Of these, the last is for the next opening, which writes a file before it can free one.
   static constexpr std::size_t for_opening = 1;
 
   Spares(Disk& disk, std::uint64_t size) : disk_(disk), size_(size) {}
@@ -44,8 +45,9 @@ class Spares {
   Result<void> make();
 
   // Gives one away under the new name, once its whole size is on disk: so a segment that is shorter
-  // was cut off. REQUIRES: ready() > 0.
-  Result<void> rename_to(const std::string& name);
+  // was cut off. Bytes that it is to begin with are on disk before, too. A file that has the name
+  // is replaced in one step. REQUIRES: ready() > 0.
+  Result<void> rename_to(const std::string& name, std::string_view bytes = {});
 
   // A file that is no longer needed becomes a spare, or goes if there are enough.
   Result<void> recycle(const std::string& name, std::uint64_t size);
@@ -60,7 +62,7 @@ class Spares {
   void counted() REQUIRES(mutex_);
   Result<void> make_locked() REQUIRES(mutex_);
   Result<void> fill_locked(Spare& spare, std::uint64_t budget) REQUIRES(mutex_);
-  Result<void> sync_locked(const Spare& spare) REQUIRES(mutex_);
+  Result<void> sync_locked(const Spare& spare, std::string_view bytes) REQUIRES(mutex_);
 
   Disk& disk_;
   std::uint64_t size_;
