@@ -92,7 +92,7 @@ export const words = dictionary({
       title: 'Workers',
       none: 'No worker asks for tasks of this queue',
       how: 'This one runs a command for each task:',
-      all: 'All workers',
+      all: 'Workers in detail',
       name: 'Worker',
       busy: 'Busy here',
       holding: 'Holds',
@@ -101,7 +101,7 @@ export const words = dictionary({
     schedules: {
       title: 'Schedules',
       none: 'No schedule puts tasks into this queue.',
-      all: 'When they fire',
+      all: 'Schedules in detail',
     },
     settings: {
       title: 'Settings',
@@ -271,7 +271,7 @@ export const words = dictionary({
       title: 'Воркеры',
       none: 'Ни один воркер не берёт задачи этой очереди',
       how: 'Этот выполняет команду для каждой задачи:',
-      all: 'Кто чем занят',
+      all: 'Воркеры подробно',
       name: 'Воркер',
       busy: 'Занято здесь',
       holding: 'Держит',
@@ -280,7 +280,7 @@ export const words = dictionary({
     schedules: {
       title: 'Расписания',
       none: 'Ни одно расписание не ставит задачи в эту очередь.',
-      all: 'Когда сработают',
+      all: 'Расписания подробно',
     },
     settings: {
       title: 'Настройки',
