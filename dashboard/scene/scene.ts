@@ -81,6 +81,19 @@ export async function beat(server: Server): Promise<void> {
   await of('media-2', 2, [report('video', 1, 2, 96, 2, 'ffmpeg ended with signal 9 at 00:41:07')]);
 }
 
+// Those that a shop has beside that of its operators. Only for a server that has one: the first key must be for an admin.
+export async function make_keys(server: Server): Promise<void> {
+  const in_days = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  const keys = [
+    { name: 'shop', scopes: ['put'], queues: ['emails', 'payments', 'images'], rate: { max: 500, per_ms: 1000 } },
+    { name: 'mail workers', scopes: ['work'], queues: ['emails', 'analytics'] },
+    { name: 'media workers', scopes: ['work'], queues: ['images', 'video'] },
+    { name: 'deploy', scopes: ['admin'], expires: in_days(90) },
+    { name: 'wallboard', scopes: ['read'], expires: in_days(365) },
+  ];
+  for (const key of keys) await server.must('POST', '/v1/keys', key);
+}
+
 // Everything that can be seen standing still. Returns the id of the task to look at.
 export async function set_scene(server: Server, now = Date.now()): Promise<string> {
   const random = new Random(7);

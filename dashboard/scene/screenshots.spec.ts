@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Browser, type BrowserContext, type Page, test } from '@playwright/test';
 import { Server } from '../tests/server.ts';
 import { Life } from './life.ts';
-import { set_scene } from './scene.ts';
+import { make_keys, set_scene } from './scene.ts';
 
 const folder = process.env.MILLRACE_IMAGES ?? '../docs/images';
 const only = process.env.MILLRACE_PAGES?.split(','); // names of pages, to look at some again
@@ -47,6 +47,7 @@ const shown = (hero: string): Shown[] => [
   { name: 'events', path: '/events', looks: [light, dark, phone], rest: 5000 },
   { name: 'operations', path: '/operations', looks: [light, dark, phone] },
   { name: 'actions', path: '/actions', looks: [light, dark, phone] },
+  { name: 'keys', path: '/keys', looks: [light, dark, phone] },
 ];
 
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>;
@@ -97,6 +98,7 @@ test('pictures', async ({ browser }) => {
   const admin = await server.make_key('ops', ['admin']);
   server.key = admin.secret;
   const hero = await set_scene(server);
+  await make_keys(server);
   const cookies = await sign_in(browser, admin.secret, server.url);
   const life = new Life(server).start();
   try {

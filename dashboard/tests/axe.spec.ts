@@ -16,6 +16,7 @@ const paths = (task: string): Record<string, string> => ({
   events: '/events',
   'bulk operations': '/operations',
   'action log': '/actions',
+  'API keys': '/keys',
   'a page that is not there': '/no/such/page',
 });
 const pages = Object.keys(paths(''));

@@ -1,7 +1,7 @@
 // Rules in words. No page is needed.
 import { expect, test } from '@playwright/test';
 import { describe_cron, describe_interval } from '../src/cron/describe.ts';
-import { parse_cron } from '../src/cron/parse.ts';
+import { parse_cron, read_cron } from '../src/cron/parse.ts';
 
 const said: [rule: string, en: string, ru: string][] = [
   ['* * * * *', 'Every minute', 'Каждую минуту'],
@@ -62,6 +62,26 @@ test('what the server refuses is not said', () => {
   refused.push('0 22-2 * * *', '*/0 * * * *', '*/61 * * * *', '1-2-3 * * * *', '5/5/5 * * * *', '0 0 L-31 * *', '0 0 32W * *', '0 0 * * FRI#6');
   refused.push('@every 5m', '@often', '1,,2 * * * *', '-1 * * * *', '1.5 * * * *', '0 0 * FOO *', '<b> * * * *');
   for (const rule of refused) expect(describe_cron(rule, 'en'), rule).toBeNull();
+});
+
+test('the first mistake is the one that is told', () => {
+  const refusals: [rule: string, refusal: object][] = [
+    ['61 25 * * *', { why: 'range', field: 'minute', value: '61', least: 0, greatest: 59 }],
+    ['0 0 32 13 *', { why: 'range', field: 'day', value: '32' }],
+    ['0 0 * 13 8', { why: 'range', field: 'month', value: '13' }],
+    ['* * * *', { why: 'fields', found: 4 }],
+    ['  ', { why: 'empty' }],
+    ['0 22-2 * * *', { why: 'backwards', from: 22, to: 2, least: 0, end: 23 }],
+    ['*/61 * * * *', { why: 'step', field: 'minute', most: 60 }],
+    ['0 noon * * *', { why: 'needs', field: 'hour', found: 'NOON' }],
+    ['1,,2 * * * *', { why: 'needs', field: 'minute', found: '' }],
+    ['0 0 L-31 * *', { why: 'last' }],
+    ['0 0 * * FRI#6', { why: 'nth' }],
+    ['@every 5m', { why: 'every' }],
+    ['@often', { why: 'nickname', word: '@often' }],
+    ['@daily 5', { why: 'follows', word: '@daily' }],
+  ];
+  for (const [rule, refusal] of refusals) expect(read_cron(rule), rule).toMatchObject({ wrong: refusal });
 });
 
 test('values are those that the server fires at', () => {

@@ -1,20 +1,38 @@
 // The overview: teaches the first steps, shows every queue, says what needs attention, draws the past.
 import { spawn, spawnSync } from 'node:child_process';
-import { dirname, resolve } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { expect, expect_accessible, forgive, test, themes, use_language, use_theme } from './fixtures.ts';
 import { program } from './server.ts';
 
 const env = { ...process.env, PATH: `${dirname(resolve(program))}:${process.env.PATH}` };
 const row_of = (page: import('@playwright/test').Page, queue: string) => page.locator(`[data-queue="${queue}"]`);
 
+type Run = (sample: string, folder: string, env: NodeJS.ProcessEnv) => { status: number | null; stderr: string };
+const by = (program: string, ...flags: string[]): Run => (sample, _, env) => spawnSync(program, [...flags, sample], { encoding: 'utf8', env });
+// How each sample of the first steps is run.
+const runs: Record<string, Run> = {
+  curl: by('sh', '-ec'),
+  CLI: by('sh', '-ec'),
+  Python: by('python3', '-c'),
+  Node: by('node', '--input-type=module', '-e'),
+  Go: (sample, folder, env) => {
+    const file = join(folder, 'put.go');
+    writeFileSync(file, sample);
+    return spawnSync('go', ['run', file], { encoding: 'utf8', env });
+  },
+};
+
 test.describe('a fresh server', () => {
-  for (const how of ['curl', 'CLI']) {
+  for (const [how, run] of Object.entries(runs)) {
     test(`teaches the first task by ${how}, and shows it at once`, async ({ page, server }) => {
+      test.skip(how === 'Go' && spawnSync('go', ['version']).status !== 0, 'there is no Go here');
+      test.setTimeout(300_000); // Go compiles its library the first time
       await page.goto(server.url);
       await page.getByRole('button', { name: how, exact: true }).click();
-      const command = await page.locator('.command code').innerText();
-      expect(command).toContain(server.url);
-      const ran = spawnSync('sh', ['-ec', command], { encoding: 'utf8', env });
+      const sample = await page.locator('.command code').innerText();
+      expect(sample).toContain(server.url);
+      const ran = run(sample, server.folder, env);
       expect(ran.status, ran.stderr).toBe(0);
       await expect(row_of(page, 'emails').locator('[data-column=ready]')).toHaveText('1');
       await expect(page.getByRole('heading', { name: 'Put the first task' })).toHaveCount(0);
@@ -35,6 +53,53 @@ test.describe('a fresh server', () => {
     await expect(page.getByText('Nothing needs attention.')).toBeVisible();
     worker.kill();
   });
+
+  for (const [how, script] of [['Python', 'python/worker.py'], ['Node', 'node/worker.mjs']] as const) {
+    test(`the worker in ${how} works`, async ({ page, server }) => {
+      const id = await server.put('mail:first', { payload: { to: 'ann@example.org' } });
+      await page.goto(server.url);
+      await page.getByRole('button', { name: how, exact: true }).click();
+      const [exported, command = ''] = (await page.locator('.command code').innerText()).split('\n');
+      expect(command).toContain(`examples/${script} 'mail:first'`);
+      const once = `${exported}; ${command.replace(/#.*/, '')} --until-empty`;
+      const ran = spawnSync('sh', ['-ec', once], { encoding: 'utf8', env, cwd: '..' });
+      expect(ran.status, ran.stderr).toBe(0);
+      expect((await server.must('GET', `/v1/tasks/${id}`)).state).toBe('completed');
+    });
+  }
+
+  test('tells a key only what it may do', async ({ page, server }) => {
+    server.key = (await server.make_key('ops', ['admin'])).secret;
+    const shop = await server.make_key('shop', ['put', 'read'], ['shop.*']);
+    await page.goto(server.url);
+    await page.getByLabel('API key').fill(shop.secret);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(page.getByRole('heading', { name: 'Put the first task' })).toBeVisible();
+    await expect(page.getByRole('button', { name: 'New queue' })).toHaveCount(0);
+    await server.put('shop.emails');
+    await expect(page.getByText('a worker needs one with the scope work')).toBeVisible();
+    for (const path of ['/', '/workers', '/queues/shop.emails']) {
+      await page.goto(server.url + path);
+      await expect(page.getByRole('heading').first()).toBeAttached();
+      await expect(page.locator('main [role=status][aria-label]')).toHaveCount(0);
+      await expect(page.getByText('millrace work')).toHaveCount(0);
+    }
+  });
+
+  for (const how of ['Python', 'Node', 'Go']) {
+    test(`the task in ${how} has a key, where one is needed`, async ({ page, server }) => {
+      test.skip(how === 'Go' && spawnSync('go', ['version']).status !== 0, 'there is no Go here');
+      test.setTimeout(300_000);
+      server.key = (await server.make_key('ops', ['admin'])).secret;
+      await page.goto(server.url);
+      await page.getByLabel('API key').fill(server.key);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: how, exact: true }).click();
+      const ran = runs[how]!(await page.locator('.command code').innerText(), server.folder, { ...env, MILLRACE_KEY: server.key });
+      expect(ran.status, ran.stderr).toBe(0);
+      await expect(row_of(page, 'emails').locator('[data-column=ready]')).toHaveText('1');
+    });
+  }
 
   test('says how to come in with a key, where one is needed', async ({ page, server, complaints }) => {
     const admin = await server.make_key('ops', ['admin']);

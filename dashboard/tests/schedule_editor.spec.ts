@@ -27,7 +27,8 @@ test('a new one is described while it is typed, and mistakes are told', async ({
   await dialog.getByLabel('Cron expression').fill('30 25 * * *');
   await dialog.getByLabel('Payload').fill('{"a":');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await expect(dialog.getByRole('alert')).toHaveText([/One to 100 letters/, /not a cron expression/, /This field is required/, /This is not JSON/]);
+  await expect(dialog.getByRole('alert')).toHaveText([/This field is required/, /Hour 25 is out of range 0-23/, /This field is required/, /This is not JSON/]);
+  await expect(dialog.getByLabel('Name')).toBeFocused(); // the first of them
   await dialog.getByLabel('Name').fill('letters');
   await dialog.getByLabel('Cron expression').fill('0 0 30 2 *'); // only the server knows
   await dialog.getByLabel('Queue').fill('emails');
@@ -50,6 +51,39 @@ test('a new one is described while it is typed, and mistakes are told', async ({
     rule: { cron: '0 9 * * FRI#2', zone: 'Asia/Tokyo' },
     task: { queue: 'emails', payload: { a: 1 } },
   });
+});
+
+test('each field is checked while it is typed, in the words of the server', async ({ server, page }) => {
+  await page.goto(`${server.url}/schedules`);
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const dialog = page.getByRole('dialog');
+  const told = (label: string) => dialog.locator('.field', { has: page.getByLabel(label, { exact: true }) }).getByRole('alert');
+  await expect(dialog.getByRole('alert')).toHaveCount(0); // nothing was typed yet
+  for (const cron of ['61 * * * *', '0 24 * * *', '0 0 32 * *', '0 0 * 13 *', '0 0 * * 8', '0 22-2 * * *']) {
+    await dialog.getByLabel('Cron expression').fill(cron);
+    const refusal = await server.ask('POST', '/v1/schedules', { name: 'x', rule: { cron }, task: { queue: 'q' } });
+    const sentence = String(refusal.body.detail).replace(/^.*column \d+: /, '');
+    expect(refusal.status).toBe(422);
+    expect((await told('Cron expression').innerText()).toLowerCase()).toBe(`${sentence.toLowerCase()}.`);
+    await expect(dialog.getByLabel('Cron expression')).toHaveAttribute('aria-invalid', 'true');
+  }
+  await dialog.getByLabel('Cron expression').fill('* * * *');
+  await expect(told('Cron expression')).toHaveText(/^Fields found: 4; write 5 fields/);
+  await dialog.getByLabel('Cron expression').fill('0 0 * * 7');
+  await expect(told('Cron expression')).toHaveCount(0);
+  await dialog.getByLabel('Queue').fill('no such');
+  await expect(told('Queue')).toHaveText(/^A space is not allowed/);
+  await dialog.getByLabel('Name').fill('ночь');
+  await expect(told('Name')).toHaveText(/^“н” is not allowed/);
+  await dialog.getByLabel('Task type').fill('a/b');
+  await expect(told('Task type')).toHaveText(/^“\/” is not allowed/);
+  await dialog.getByLabel('Time zone').fill('Europe/Berlim');
+  await expect(told('Time zone')).toHaveText(/does not know this zone/);
+  await dialog.getByLabel('Payload').fill('{"a"');
+  await expect(told('Payload (JSON)')).toHaveText(/This is not JSON/);
+  await dialog.getByLabel('Interval').check();
+  await dialog.getByLabel('Every', { exact: true }).fill('50ms');
+  await expect(told('Every')).toHaveText(/from 100ms on/);
 });
 
 test('an edit sends what is different and leaves the rest', async ({ server, page }) => {

@@ -43,6 +43,23 @@ test('run now puts the task and leads to it', async ({ server, page }) => {
   await expect(page).toHaveURL(`${server.url}/tasks/${task.id}`);
 });
 
+test('a name opens its row, in one piece, with the tag behind it', async ({ server, page }) => {
+  await server.must('POST', '/v1/schedules', { ...nightly, name: 'billing-run' });
+  await server.must('POST', '/v1/schedules/billing-run/pause');
+  await page.goto(`${server.url}/schedules`);
+  const name = page.locator(row('billing-run')).getByText('billing-run');
+  await name.click();
+  await expect(page.locator('pre')).toBeVisible();
+  await name.click();
+  await expect(page.locator('pre')).toHaveCount(0);
+  for (const width of [390, 820, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await name.evaluate((one) => one.getClientRects().length)).toBe(1);
+    const [mark, tag] = [await name.boundingBox(), await page.locator(row('billing-run')).getByText('paused').boundingBox()];
+    expect(tag!.x).toBeGreaterThanOrEqual(mark!.x); // beside it or below it, and never below what opens the row
+  }
+});
+
 test('pause and resume', async ({ server, page }) => {
   await with_schedules(server);
   await page.goto(`${server.url}/schedules`);

@@ -36,7 +36,7 @@ test('a key that reads sees everything and has no buttons', async ({ page, serve
   await expect(page.getByText('Read only')).toBeVisible();
   const id = (await server.must('GET', '/v1/dead')).tasks[0].id as string;
   const acting = /\b(retry|remove|cancel|pause|drain|run now|edit|save|put|release|stop|delete|create|new)\b/i;
-  for (const path of ['/', '/queues/emails', '/tasks', `/tasks/${id}`, '/dead', '/schedules', '/workers', '/operations', '/actions']) {
+  for (const path of ['/', '/queues/emails', '/tasks', `/tasks/${id}`, '/dead', '/schedules', '/workers', '/operations', '/actions', '/keys']) {
     await page.goto(server.url + path);
     await expect(page.getByRole('heading').first()).toBeVisible();
     await expect(page.locator('main [role=status][aria-label]')).toHaveCount(0);

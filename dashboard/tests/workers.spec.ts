@@ -25,12 +25,26 @@ test('what each is doing and for how long', async ({ server, page }) => {
   const before = await doing.locator('time').first().textContent();
   await expect(doing.locator('time').first()).not.toHaveText(before ?? ''); // it counts
   await expect(page.locator('[data-figure="holding"]')).toHaveText('1');
-  await page.getByRole('button', { name: 'Details of mailer-1' }).click();
+  await doing.getByText('mailer-1').click(); // its name opens it
   await expect(page.getByText(/lease ends in \d+\ss/)).toBeVisible();
   await expect(page.getByText('sends no reports')).toBeVisible();
   if (task) await server.settle(task, { outcome: 'done' });
   await expect(doing).toContainText('waits for tasks');
   await expect(page.locator('[data-figure="holding"]')).toHaveText('0');
+});
+
+test('what is not reported is not counted as none', async ({ server, page }) => {
+  await server.put_many('emails', 3);
+  await server.take('emails', 2, 'script');
+  await page.goto(`${server.url}/workers`);
+  const figure = (name: string) => page.locator(`[data-figure="${name}"]`);
+  await expect(figure('holding')).toHaveText('2');
+  await expect(figure('processors')).toHaveText('not reported');
+  await expect(page.getByText('1 worker does not report its processors')).toBeVisible();
+  await expect(page.locator(row('script'))).toContainText('2 / ?');
+  await server.must('POST', '/v1/workers/mailer-1/beat', report('emails'));
+  await expect(figure('processors')).toHaveText('3 / 8');
+  await expect(page.getByText('1 worker does not report its processors')).toBeVisible();
 });
 
 test('what a worker reports of itself, as text', async ({ server, page }) => {
@@ -52,6 +66,25 @@ test.describe('with a manager', () => {
     await expect(page.locator('[data-figure="desired"]')).toHaveText(/^\d+$/);
     await page.getByRole('button', { name: 'Details of mailer-1' }).click();
     await expect(page.locator('[data-assigned="emails"]')).toHaveText(/^\d+$/, { timeout: 15_000 }); // of its next round
+  });
+});
+
+test.describe('with a manager that finds too few processors', () => {
+  test.use({ flags: ['--manager-enabled', 'true'] });
+  test('that is a warning only if all are known', async ({ server, page }) => {
+    await server.must('POST', '/v1/workers/mailer-1/beat', report('emails'));
+    await page.route('**/v1/workers', async (route) => {
+      const response = await route.fetch();
+      const body = await response.json();
+      body.manager.desired = 33;
+      await route.fulfill({ response, json: body });
+    });
+    await page.goto(`${server.url}/workers`);
+    const tile = page.locator('div', { has: page.locator('> [data-figure="desired"]') });
+    await expect(tile).toHaveClass(/warn/);
+    await server.put('emails');
+    await server.take('emails', 1, 'script');
+    await expect(tile).toHaveClass(/plain/);
   });
 });
 

@@ -8,6 +8,7 @@ export const queues = (signal?: AbortSignal) =>
   get<{ queues: Queue[] }>('v1/queues', {}, signal).then((answer) => answer.queues);
 export const queue = (name: string, signal?: AbortSignal) => get<Queue>(`v1/queues/${part(name)}`, {}, signal);
 
+export const create_queue = (settings: Record<string, unknown>) => post<Queue>('v1/queues', settings);
 export const change_queue = (name: string, changes: Record<string, unknown>) => patch<Queue>(`v1/queues/${part(name)}`, changes);
 export const pause_queue = (name: string, for_ms?: number) =>
   post<Queue>(`v1/queues/${part(name)}/pause`, for_ms === undefined ? {} : { for_ms });

@@ -1,5 +1,5 @@
 // Cron expressions as the server reads them (docs/schedules.md): five fields, or six with the second
-// first. Only what a description needs: whether it fires at all is for the server to say.
+// first. Only what a description needs, and why it cannot be read: whether it fires at all is for the server to say.
 
 export interface Field {
   all: boolean; // `*`, `?`, `*/1`
@@ -32,53 +32,74 @@ const nicknames: Record<string, string> = {
 const months = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'];
 const weekdays = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
+export type FieldName = 'second' | 'minute' | 'hour' | 'day' | 'month' | 'weekday';
+
+// Why an expression cannot be read; refusal.ts says it.
+export type Refusal =
+  | { why: 'empty' | 'every' | 'last' | 'nth' }
+  | { why: 'fields'; found: number }
+  | { why: 'nickname' | 'follows'; word: string }
+  | { why: 'needs'; field: FieldName; found: string }
+  | { why: 'range'; field: FieldName; value: string; least: number; greatest: number }
+  | { why: 'backwards'; from: number; to: number; least: number; end: number }
+  | { why: 'step'; field: FieldName; most: number };
+
 interface Shape {
+  field: FieldName;
   least: number;
   greatest: number;
   end: number; // of `*` and of `5/15`
   names: string[]; // the first one stands for `least`
 }
-const shape = (least: number, greatest: number, names: string[] = [], end = greatest): Shape => ({ least, greatest, end, names });
-const shapes = {
-  second: shape(0, 59),
-  minute: shape(0, 59),
-  hour: shape(0, 23),
-  day: shape(1, 31),
-  month: shape(1, 12, months),
-  weekday: shape(0, 7, weekdays, 6),
+const shape = (field: FieldName, least: number, greatest: number, names: string[] = [], end = greatest): Shape => ({
+  ...{ field, least, greatest, end, names },
+});
+const shapes: Record<FieldName, Shape> = {
+  second: shape('second', 0, 59),
+  minute: shape('minute', 0, 59),
+  hour: shape('hour', 0, 23),
+  day: shape('day', 1, 31),
+  month: shape('month', 1, 12, months),
+  weekday: shape('weekday', 0, 7, weekdays, 6),
 };
 
-class Unreadable extends Error {}
+class Unreadable extends Error {
+  constructor(readonly refusal: Refusal) {
+    super(refusal.why);
+  }
+}
 
-function number_of(text: string, { least, greatest, names }: Shape): { value: number; named: boolean } {
+function number_of(text: string, { field, least, greatest, names }: Shape): { value: number; named: boolean } {
   const named = names.indexOf(text);
   if (named >= 0) return { value: least + named, named: true };
-  const value = /^\d{1,4}$/.test(text) ? Number(text) : -1;
-  if (value < least || value > greatest) throw new Unreadable();
+  if (!/^\d+$/.test(text)) throw new Unreadable({ why: 'needs', field, found: text });
+  const value = Number(text);
+  if (value < least || value > greatest) throw new Unreadable({ why: 'range', field, value: text, least, greatest });
   return { value, named: false };
 }
 
-function step_of(text: string | undefined, { least, end }: Shape): number {
+function step_of(text: string | undefined, { field, least, end }: Shape): number {
   if (text === undefined) return 1;
-  const step = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (step < 1 || step > end - least + 1) throw new Unreadable();
+  const most = end - least + 1;
+  const step = /^\d+$/.test(text) ? Number(text) : 0;
+  if (step < 1 || step > most) throw new Unreadable({ why: 'step', field, most });
   return step;
 }
 
 // One item of a list: a value, a range or a star, each perhaps with a step.
 function item(text: string, of: Shape): { values: number[]; step: number; all: boolean } {
   const [range = '', steps, ...rest] = text.split('/');
-  if (rest.length > 0) throw new Unreadable();
+  if (rest.length > 0) throw new Unreadable({ why: 'needs', field: of.field, found: text });
   const step = step_of(steps, of);
   let from = of.least;
   let to = of.end;
   const star = range === '*' || range === '?';
   if (!star) {
     const [first = '', last, ...more] = range.split('-');
-    if (more.length > 0) throw new Unreadable();
+    if (more.length > 0) throw new Unreadable({ why: 'needs', field: of.field, found: text });
     from = number_of(first, of).value;
     to = last === undefined ? (steps === undefined ? from : Math.max(from, of.end)) : upper_end(number_of(last, of), from, of);
-    if (from > to) throw new Unreadable();
+    if (from > to) throw new Unreadable({ why: 'backwards', from, to, least: of.least, end: of.end });
   }
   const values: number[] = [];
   for (let value = from; value <= to; value += step) values.push(value);
@@ -107,7 +128,7 @@ function read_days(text: string, into: Cron): void {
     const near = /^(\d{1,2})W$/.exec(one);
     if (last) {
       const before = last[1] === undefined ? 0 : Number(last[1]);
-      if (last[1] !== undefined && (before < 1 || before > 30)) throw new Unreadable();
+      if (last[1] !== undefined && (before < 1 || before > 30)) throw new Unreadable({ why: 'last' });
       (last[2] ? into.nearest_from_last : into.from_last).push(before);
     } else if (near) {
       into.nearest.push(number_of(near[1] ?? '', shapes.day).value);
@@ -122,6 +143,7 @@ function read_weekdays(text: string, into: Cron): void {
   const plain: string[] = [];
   for (const one of text.split(',')) {
     const nth = /^(\d|[A-Z]{3})(?:#([1-5L])|L)$/.exec(one);
+    if (!nth && one.includes('#')) throw new Unreadable({ why: 'nth' });
     if (!nth) {
       plain.push(one);
       continue;
@@ -132,33 +154,47 @@ function read_weekdays(text: string, into: Cron): void {
   into.weekday = field(plain, shapes.weekday);
 }
 
-// null: the server would not read it either, or something is in it that is not known here.
-export function parse_cron(text: string): Cron | null {
-  let words = text.toUpperCase().split(/[ \t]+/).filter((word) => word !== '');
-  const nickname = nicknames[words.join(' ').toLowerCase()];
-  if (nickname) words = nickname.split(' ');
-  if (words.length === 5) words = ['0', ...words];
-  const [second, minute, hour, day, month, weekday] = words;
-  if (words.length !== 6 || !second || !minute || !hour || !day || !month || !weekday) return null;
+// The fields of an expression, in their order; the second is 0 where there are only five.
+function words_of(text: string): string[] {
+  const words = text.toUpperCase().split(/[ \t]+/).filter((word) => word !== '');
+  const [first = '', next] = words.map((word) => word.toLowerCase());
+  if (first === '') throw new Unreadable({ why: 'empty' });
+  if (first.startsWith('@')) {
+    const meaning = nicknames[first];
+    if (first === '@every') throw new Unreadable({ why: 'every' });
+    if (!meaning) throw new Unreadable({ why: 'nickname', word: first });
+    if (next !== undefined) throw new Unreadable({ why: 'follows', word: first });
+    return words_of(meaning);
+  }
+  if (words.length !== 5 && words.length !== 6) throw new Unreadable({ why: 'fields', found: words.length });
+  return words.length === 5 ? ['0', ...words] : words;
+}
+
+function cron_of([second = '', minute = '', hour = '', day = '', month = '', weekday = '']: string[]): Cron {
+  const of = (name: FieldName, text: string): Field => field(text.split(','), shapes[name]);
+  const none: Field = { all: false, values: [], step: 0 };
+  const cron: Cron = {
+    ...{ second: of('second', second), minute: of('minute', minute), hour: of('hour', hour) },
+    ...{ day: none, month: none, weekday: none, from_last: [], nearest: [], nearest_from_last: [], nth: [] },
+  };
+  // From the left, so that the first mistake is the one that is told.
+  read_days(day, cron);
+  cron.month = of('month', month);
+  read_weekdays(weekday, cron);
+  return cron;
+}
+
+export function read_cron(text: string): { cron: Cron } | { wrong: Refusal } {
   try {
-    const none: Field = { all: false, values: [], step: 0 };
-    const cron: Cron = {
-      second: field(second.split(','), shapes.second),
-      minute: field(minute.split(','), shapes.minute),
-      hour: field(hour.split(','), shapes.hour),
-      day: none,
-      month: field(month.split(','), shapes.month),
-      weekday: none,
-      from_last: [],
-      nearest: [],
-      nearest_from_last: [],
-      nth: [],
-    };
-    read_days(day, cron);
-    read_weekdays(weekday, cron);
-    return cron;
+    return { cron: cron_of(words_of(text)) };
   } catch (error) {
-    if (error instanceof Unreadable) return null;
+    if (error instanceof Unreadable) return { wrong: error.refusal };
     throw error;
   }
+}
+
+// null: the server would not read it either, or something is in it that is not known here.
+export function parse_cron(text: string): Cron | null {
+  const read = read_cron(text);
+  return 'cron' in read ? read.cron : null;
 }

@@ -1,5 +1,6 @@
 // All pages, and the paths they have. A page is loaded when it is first visited.
 import type { Component } from 'svelte';
+import type { Scope } from '../api/types';
 
 export type Name =
   | 'overview'
@@ -12,6 +13,7 @@ export type Name =
   | 'events'
   | 'operations'
   | 'actions'
+  | 'keys'
   | 'missing';
 
 export interface Place {
@@ -24,6 +26,7 @@ interface Route {
   pattern: string;
   load: () => Promise<{ default: Component<{ value: string }> | Component<Record<string, never>> }>;
   key?: string; // `g` and this letter lead there
+  scope?: Scope; // without it a user is not led there
 }
 
 export const routes: readonly Route[] = [
@@ -37,6 +40,7 @@ export const routes: readonly Route[] = [
   { name: 'events', pattern: '/events', key: 'e', load: () => import('../pages/events/Page.svelte') },
   { name: 'operations', pattern: '/operations', key: 'b', load: () => import('../pages/operations/Page.svelte') },
   { name: 'actions', pattern: '/actions', key: 'a', load: () => import('../pages/actions/Page.svelte') },
+  { name: 'keys', pattern: '/keys', key: 'k', scope: 'admin', load: () => import('../pages/keys/Page.svelte') },
 ];
 
 export const load_missing = () => import('../pages/missing/Page.svelte');

@@ -11,8 +11,9 @@ export type Kind =
   | { is: 'duration'; least: number; most: number }
   | { is: 'rate' }
   | { is: 'text'; most: number }
+  | { is: 'name' } // of a queue, a schedule or a type
   | { is: 'url' }
-  | { is: 'lines'; most: number; each: number } // texts, one per line
+  | { is: 'lines'; most: number; each: number; patterns?: boolean } // texts, one per line; patterns: of names, with `*`
   | { is: 'moment' }
   | { is: 'flag'; optional?: boolean } // optional: it may be unsaid, and is chosen from a list
   | { is: 'choice'; of: readonly string[]; always?: boolean }; // always: one of them, never none
@@ -30,6 +31,7 @@ export type Wrong =
   | { why: 'duration'; least: number; most: number }
   | { why: 'text' | 'many'; most: number }
   | { why: 'long'; which: string; most: number }
+  | { why: 'name' | 'pattern'; bad: string } // the first character that is not allowed
   | { why: 'rate' | 'url' | 'moment' };
 export type Reading = { value: unknown } | { wrong: Wrong };
 
@@ -68,10 +70,20 @@ function read_rate(text: string): Reading {
   return good ? { value: { max: Number(max), per_ms: length } } : { wrong: { why: 'rate' } };
 }
 
+const longest_name = 100;
+
+function read_name(text: string): Reading {
+  const bad = /[^A-Za-z0-9._:-]/u.exec(text)?.[0];
+  if (bad !== undefined) return { wrong: { why: 'name', bad } };
+  return text.length <= longest_name ? { value: text } : { wrong: { why: 'text', most: longest_name } };
+}
+
 function read_lines(text: string, kind: Extract<Kind, { is: 'lines' }>): Reading {
   const lines = [...new Set(text.split('\n').map((line) => line.trim()))].filter((line) => line !== '');
   const long = lines.find((line) => bytes(line) > kind.each);
   if (long) return { wrong: { why: 'long', which: long, most: kind.each } };
+  const bad = kind.patterns ? /[^A-Za-z0-9._:*-]/u.exec(lines.join(''))?.[0] : undefined;
+  if (bad !== undefined) return { wrong: { why: 'pattern', bad } };
   return lines.length <= kind.most ? { value: lines } : { wrong: { why: 'many', most: kind.most } };
 }
 
@@ -92,6 +104,8 @@ export function read(kind: Kind, given: string): Reading {
       return read_rate(text);
     case 'text':
       return bytes(text) <= kind.most ? { value: text } : { wrong: { why: 'text', most: kind.most } };
+    case 'name':
+      return read_name(text);
     case 'url':
       return /^https?:\/\/[^\s/?#]+\S*$/.test(text) && bytes(text) <= 2048 ? { value: text } : { wrong: { why: 'url' } };
     case 'lines':

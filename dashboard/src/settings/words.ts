@@ -12,7 +12,7 @@ export const words = dictionary({
     no_limit: 'no limit',
     unlimited: 'unlimited',
     rate: (max: string, per: string) => `${max} per ${per}`,
-    hints: { rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one per line', moment: 'your time' },
+    hints: { name: 'letters A-Z a-z, digits and . _ : -', rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one per line', moment: 'your time' },
     wrong: {
       count: (least: string, most: string) => (most ? `A whole number from ${least} to ${most}.` : `A whole number from ${least} on.`),
       number: (least: string, most: string) => (most ? `A number from ${least} to ${most}.` : `A number from ${least} on.`),
@@ -20,6 +20,10 @@ export const words = dictionary({
       duration: (least: string, most: string) => `A duration such as 30s or 1h30m, from ${least} to ${most}.`,
       rate: 'How many per time, such as 100/1s; the time is at most a day.',
       text: (most: string) => `${most} bytes at most.`,
+      space: 'A space',
+      quoted: (bad: string) => `“${bad}”`,
+      name: (bad: string) => `${bad} is not allowed; write letters A-Z a-z, digits and . _ : - only.`,
+      pattern: (bad: string) => `${bad} is not allowed; write letters A-Z a-z, digits, . _ : - and *, as in emails or shop.*`,
       url: 'An address that begins with http:// or https://, without spaces, 2,048 bytes at most.',
       moment: 'A day and a time, both complete.',
       many: (most: string) => `${most} at most.`,
@@ -32,7 +36,7 @@ export const words = dictionary({
     no_limit: 'без предела',
     unlimited: 'без предела',
     rate: (max, per) => `${max} за ${per}`,
-    hints: { rate: 'например 100/1s или 100/1 с', duration: 'например 1h30m или 1 ч 30 мин', lines: 'по одной в строке', moment: 'по вашему времени' },
+    hints: { name: 'латинские буквы, цифры и . _ : -', rate: 'например 100/1s или 100/1 с', duration: 'например 1h30m или 1 ч 30 мин', lines: 'по одной в строке', moment: 'по вашему времени' },
     wrong: {
       count: (least, most) => (most ? `Целое число от ${least} до ${most}.` : `Целое число от ${least}.`),
       number: (least, most) => (most ? `Число от ${least} до ${most}.` : `Число от ${least}.`),
@@ -40,6 +44,10 @@ export const words = dictionary({
       duration: (least, most) => `Длительность, например 1h30m или 1 ч 30 мин, от ${least} до ${most}.`,
       rate: 'Столько-то за время, например 100/1s; время не больше суток.',
       text: (most) => `Не больше ${most} байт.`,
+      space: 'Пробел',
+      quoted: (bad) => `«${bad}»`,
+      name: (bad) => `${bad} здесь нельзя: только латинские буквы, цифры и . _ : -`,
+      pattern: (bad) => `${bad} здесь нельзя: только латинские буквы, цифры, . _ : - и *, например emails или shop.*`,
       url: 'Адрес, который начинается с http:// или https://, без пробелов, не больше 2048 байт.',
       moment: 'День и время полностью.',
       many: (most) => `Не больше ${most}.`,
@@ -81,6 +89,9 @@ export function say(wrong: Wrong): string {
     case 'text':
     case 'many':
       return words.wrong[wrong.why](count(wrong.most));
+    case 'name':
+    case 'pattern':
+      return words.wrong[wrong.why](wrong.bad === ' ' ? words.wrong.space : words.wrong.quoted(visible(wrong.bad)));
     case 'long':
       return words.wrong.long(visible(wrong.which.slice(0, 20)), count(wrong.most));
     default:

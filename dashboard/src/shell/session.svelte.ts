@@ -3,6 +3,7 @@ import { when_stranger } from '../api/client';
 import { problem_of, type Problem } from '../api/problem';
 import * as api from '../api/server';
 import type { Scope, Session } from '../api/types';
+import { type Name, routes } from '../router/routes';
 
 // `*` stands for any characters, as in the queues of a key.
 function fits(pattern: string, name: string): boolean {
@@ -18,6 +19,8 @@ class Visitor {
   readonly name = $derived(this.session?.key?.name ?? '');
   readonly read_only = $derived(this.session !== null && !this.must_sign_in && !this.can('admin') && !this.can('put'));
 
+  #asked = 0; // for a session; what was asked before the last one does not count any more
+
   constructor() {
     when_stranger(() => void this.load());
   }
@@ -25,6 +28,12 @@ class Visitor {
   can(scope: Scope): boolean {
     const has = this.session?.scopes ?? [];
     return has.includes(scope) || has.includes('admin');
+  }
+
+  // Whether a page is offered; the server has the last word.
+  may_visit(page: Name): boolean {
+    const scope = routes.find(({ name }) => name === page)?.scope;
+    return scope === undefined || this.can(scope);
   }
 
   may_touch(queue: string): boolean {
@@ -35,7 +44,10 @@ class Visitor {
   async load(): Promise<void> {
     try {
       const before = this.session;
-      this.session = await api.session();
+      const asked = ++this.#asked;
+      const session = await api.session();
+      if (asked !== this.#asked) return;
+      this.session = session;
       if (before?.signed_in && !this.session.signed_in) this.ended = true;
       this.problem = null;
     } catch (error) {
@@ -46,7 +58,9 @@ class Visitor {
   }
 
   async sign_in(key: string): Promise<void> {
-    this.session = await api.sign_in(key);
+    const session = await api.sign_in(key);
+    ++this.#asked;
+    this.session = session;
     this.ended = false;
   }
 

@@ -1,10 +1,12 @@
 // A schedule while it is typed: all text, what is wrong with it, and what to send. That is text, too, so that
 // numbers of the payload keep all their digits.
 import type { Schedule, WholeSchedule } from '../../api/schedules';
-import { parse_cron } from '../../cron/parse';
+import { read_cron } from '../../cron/parse';
+import { say_refusal } from '../../cron/refusal';
 import { duration_text, parse_duration } from '../../format/duration_text';
 import { indented, json_problem, object_of } from '../../format/json';
 import { type Form, named, type Patch, patch_of, wrong_in } from '../../settings/form';
+import { read } from '../../settings/read';
 import { say } from '../../settings/words';
 import { meant_with, type Name, settings, settings_in } from './settings';
 import { words } from './words';
@@ -42,12 +44,28 @@ export function draft_of(whole: WholeSchedule | null, queue: string): Draft {
 
 const meant = (draft: Draft) => meant_with(draft.kind, draft.missed);
 
+function name_problem(text: string): string {
+  const reading = read({ is: 'name' }, text);
+  return 'wrong' in reading ? say(reading.wrong) : '';
+}
+
+function cron_problem(text: string): string {
+  const reading = read_cron(text);
+  return 'wrong' in reading ? say_refusal(reading.wrong) : '';
+}
+
 // What can be told without asking; the server knows the rest.
 export function problems_of(draft: Draft): Problems {
   const found: Problems = {};
-  if (!/^[A-Za-z0-9._:-]{1,100}$/.test(draft.name)) found.name = words.editor.bad_name;
-  if (draft.queue.trim() === '') found.queue = words.editor.needed;
-  if (draft.kind === 'cron' && parse_cron(draft.cron) === null) found.cron = words.editor.unreadable;
+  for (const field of ['name', 'queue', 'type'] as const) {
+    const problem = name_problem(draft[field]);
+    if (problem) found[field] = problem;
+  }
+  for (const field of ['name', 'queue'] as const) {
+    if (draft[field].trim() === '') found[field] = words.editor.needed;
+  }
+  const unreadable = draft.kind === 'cron' && cron_problem(draft.cron);
+  if (unreadable) found.cron = unreadable;
   if (draft.kind === 'every' && (parse_duration(draft.every) ?? 0) < 100) found.every = words.editor.bad_interval;
   const unread = draft.payload.trim() && json_problem(draft.payload);
   if (unread) found.payload = words.editor.bad_payload(unread);
@@ -56,6 +74,25 @@ export function problems_of(draft: Draft): Problems {
     if (wrong) found[setting.name] = say(wrong);
   }
   return found;
+}
+
+// Those to show while it is typed: of what was begun. An empty field is told of once the user has tried to save.
+export const begun = (found: Problems, draft: Draft, before: Draft): Problems =>
+  Object.fromEntries(Object.entries(found).filter(([field]) => {
+    const text = draft[field as keyof Draft];
+    return text !== before[field as keyof Draft] && text.trim() !== '';
+  }));
+
+// A browser may know fewer zones than the server does, so this is told and does not keep anyone from saving.
+export function doubts_of(draft: Draft): Problems {
+  const zone = draft.zone.trim();
+  if (draft.kind !== 'cron' || zone === '') return {};
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone });
+    return {};
+  } catch {
+    return { zone: words.editor.unknown_zone };
+  }
 }
 
 // Where the server's words belong: to the field that it names, or to what they begin with.
@@ -107,7 +144,7 @@ export function new_schedule(draft: Draft, blank: Draft): string {
   const payload = draft.payload.trim();
   const { rule, task, rest } = settings_patch(draft, blank);
   return object_of({
-    name: JSON.stringify(draft.name),
+    name: JSON.stringify(draft.name.trim()),
     rule: JSON.stringify({ ...rule_of(draft), ...rule }),
     overlap: JSON.stringify(draft.overlap),
     missed: JSON.stringify(draft.missed),

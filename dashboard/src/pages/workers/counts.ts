@@ -9,6 +9,23 @@ export const is_silent = (worker: Worker, now: number): boolean => now - moment(
 
 export const processors_of = (worker: Worker): number | null => worker.report?.processors ?? null;
 export const busy_of = (worker: Worker): number => (worker.report?.queues ?? []).reduce((sum, one) => sum + one.busy, 0);
+// What workers can work at once, as far as they report it; those that do not are counted apart.
+export interface Capacity {
+  processors: number;
+  busy: number;
+  reporting: number; // workers
+  unknown: number; // workers that report nothing
+}
+export function capacity_of(workers: readonly Worker[]): Capacity {
+  const reporting = workers.filter((worker) => worker.report);
+  return {
+    processors: reporting.reduce((sum, worker) => sum + (processors_of(worker) ?? 0), 0),
+    busy: reporting.reduce((sum, worker) => sum + busy_of(worker), 0),
+    reporting: reporting.length,
+    unknown: workers.length - reporting.length,
+  };
+}
+
 export const errors_of = (worker: Worker): number => (worker.report?.queues ?? []).reduce((sum, one) => sum + (one.errors ?? 0), 0);
 
 // Those it asks for, and those it reports.
