@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 from parallel_cases import all_pass, cases_of
+from stranger_console import QueueNames
 from stranger_handlers import Handlers
 from stranger_home import Stranger
 from stranger_readme import Readme
@@ -22,7 +23,7 @@ if __name__ == "__main__":
     parser.add_argument("compiler")
     parser.add_argument("-k", default="")
     given = parser.parse_args()
-    cases = cases_of((Readme, PrivateAuthority, Handlers), given.k)
+    cases = cases_of((Readme, QueueNames, PrivateAuthority, Handlers), given.k)
     if not cases:
         parser.error(f"no test has {given.k} in its name")
     with tempfile.TemporaryDirectory(prefix="millrace-stranger-") as prefix:
