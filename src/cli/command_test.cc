@@ -157,7 +157,7 @@ TEST(CommandTree, names_that_begin_with_a_dash_go_behind_dashes) {
       "there is no flag \"-x\"; a name that begins with - goes behind the flags and --, as in\n"
       "  millrace put -- -x");
   EXPECT_THAT(told({"queue", "-a b"}), HasSubstr("millrace queue -- '-a b'"));
-  EXPECT_THAT(told({"work", "-x", "--", "true"}), HasSubstr("cannot be named here"));
+  EXPECT_THAT(told({"work", "-x", "--", "true"}), HasSubstr("by its UUID"));
   EXPECT_EQ(told({"queues", "-x"}), "there is no flag \"-x\"");
   EXPECT_THAT(told({"queues", "show", "--jsno"}), HasSubstr("the nearest is --json"));
 }

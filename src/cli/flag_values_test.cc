@@ -107,6 +107,7 @@ TEST(NewTaskTest, flags_become_a_task) {
   const auto task = task_from(flags, "emails", now);
   ASSERT_TRUE(task) << task.error().message;
   EXPECT_EQ(task->queue, QueueRef("emails"));
+  EXPECT_EQ(task_from({}, "7", now)->queue, QueueRef(QueueNumber{7}));
   EXPECT_EQ(task->priority, 2);
   EXPECT_EQ(task->start, now + 1h);
   EXPECT_EQ(task->unique, (UniqueKey{"k", UniqueScope::window, 5min}));

@@ -207,8 +207,8 @@ void takes_moment(Command& command, TaskFlags& flags) {
       .flag("--hold", flags.held, "Wait for `millrace task release`");
 }
 
-Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now) {
-  NewTask task{.queue = std::move(queue)};
+Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePoint now) {
+  NewTask task{.queue = queue_of(queue)};
   FlagReader read;
   const auto moment = [now](std::string_view flag, std::string_view text) {
     return moment_of(flag, text, now);

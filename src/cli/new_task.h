@@ -49,8 +49,8 @@ void takes_payload_form(Command& command, TaskFlags& flags);
 void takes_task(Command& command, TaskFlags& flags);
 void takes_moment(Command& command, TaskFlags& flags);
 
-// Everything but the payload.
-Result<NewTask> task_from(const TaskFlags& flags, std::string queue, TimePoint now);
+// Everything but the payload. `queue` is a name, a number or a UUID.
+Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePoint now);
 
 // Warns of a --callback to an address that servers do not call unless they are told to.
 void warn_of_private(const TaskFlags& flags, Console& console);

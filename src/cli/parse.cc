@@ -201,7 +201,7 @@ std::string unknown_short_flag(std::span<const Command* const> path, const std::
   const Command& command = *path.back();
   std::string told = fmt::format("there is no flag {}", in_quotes(word));
   if (command.after_dashes() != nullptr) {
-    told += "; a queue whose name begins with - cannot be named here";
+    told += "; a queue whose name begins with - is given by its UUID";
   } else if (command.takes_words()) {
     told +=
         fmt::format("; a name that begins with - goes behind the flags and --, as in\n  {} -- {}",

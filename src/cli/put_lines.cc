@@ -99,7 +99,7 @@ class LinePutter {
   Result<NewTask> task_of(std::string line) const {
     if (what_.whole_tasks) {
       const auto* queue = std::get_if<std::string>(&what_.like.queue);
-      const bool named = queue != nullptr && !queue->empty();
+      const bool named = queue == nullptr || !queue->empty();
       auto task = wire::read_task(line, named ? &what_.like.queue : nullptr);
       if (!task) return std::unexpected(std::move(task.error().error));
       return std::move(*task);

@@ -218,7 +218,7 @@ Exit create(const Options& options, Session& session) {
 
 // What is not given does not change.
 void apply_task(const Options& options, const NewTask& fresh, NewTask& task) {
-  if (options.queue) task.queue = *options.queue;
+  if (options.queue) task.queue = fresh.queue;
   if (options.payload) task.payload = fresh.payload, task.content_type = fresh.content_type;
   if (options.task.type) task.type = fresh.type;
   if (options.task.priority) task.priority = fresh.priority;

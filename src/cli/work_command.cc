@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/flag_values.h"
 #include "cli/session.h"
 #include "cli/worker_program.h"
 #include "config/handlers.h"
@@ -83,7 +84,27 @@ Result<ServerAddress> place_of(const Options& options, const Surroundings& with)
   return ServerAddress{.url = options.store};
 }
 
-Exit work(const Options& options, Surroundings& with, Console& console) {
+// Handlers go by names; a number or a UUID stands for the name that the server has for it.
+std::optional<Exit> name_queues(Options& options, Surroundings& with, Console& console) {
+  for (std::string& each : options.queues) {
+    const QueueRef ref = queue_of(each);
+    if (std::holds_alternative<std::string>(ref)) continue;
+    if (!options.store.empty()) {
+      const auto why = fmt::format("with --store a queue goes by its name, not by {}", each);
+      return misused({ErrorCode::invalid, why}, console, "work");
+    }
+    const auto session = Session::open(options.server, with, console);
+    if (!session) return Exit::usage;
+    const auto found =
+        session->ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional(ref));
+    if (!found) return session->fail(found.error(), each);
+    each = found->front().queue.settings.name;
+  }
+  return std::nullopt;
+}
+
+Exit work(Options options, Surroundings& with, Console& console) {
+  if (const auto exit = name_queues(options, with, console)) return *exit;
   auto address = place_of(options, with);
   if (!address) {
     return options.store.empty() ? console.fail(address.error())
@@ -109,7 +130,7 @@ Exit work(const Options& options, Surroundings& with, Console& console) {
 void add_work(Command& millrace) {
   auto options = std::make_shared<Options>();
   auto& command = millrace.add("work", "Run a command for every task of a queue, or of several");
-  command.words("QUEUE", options->queues, "The queues whose tasks to work")
+  command.words("QUEUE", options->queues, "The queues whose tasks to work: names, numbers or UUIDs")
       .words_after_dashes("COMMAND", options->command, "The command and its arguments, after --");
   takes_server(command, options->server);
   command
