@@ -42,7 +42,7 @@ TEST(LatencyBook, takes_anything) {
 BenchReport example() {
   BenchReport report{.url = "http://127.0.0.1:7070",
                      .host = "laptop",
-                     .server = {.version = "0.1.0",
+                     .server = {.version = "0.2.0",
                                 .store = {.name = "journal", .durability = Durability::synced}}};
   report.put = BenchPhase{.tasks = 100'000, .took = 1250ms};
   report.work = BenchPhase{.tasks = 99'999, .errors = 1, .took = 2s};
@@ -59,7 +59,7 @@ BenchReport example() {
 
 TEST(BenchReport, tells_what_was_measured_and_from_where) {
   EXPECT_EQ(text_of(example(), {}), R"(100,000 tasks of 200 bytes, 100 per request, 8 connections
-http://127.0.0.1:7070, millrace 0.1.0, journal, synced
+http://127.0.0.1:7070, millrace 0.2.0, journal, synced
 
                         TASKS    TIME  TASKS/S      P50      P99      MAX  ERRORS
 put                   100,000  1.25 s   80,000  4.00 ms  4.00 ms  4.00 ms       0
@@ -99,7 +99,7 @@ TEST(BenchReport, nothing_done_is_no_division_by_zero) {
 TEST(BenchReport, json_has_the_same) {
   EXPECT_THAT(
       json_of(example()),
-      AllOf(HasSubstr(R"("server":{"version":"0.1.0","store":"journal","durability":"synced"})"),
+      AllOf(HasSubstr(R"("server":{"version":"0.2.0","store":"journal","durability":"synced"})"),
             HasSubstr(R"("put":{"tasks":100000,"seconds":1.25,"rate":80000)"),
             HasSubstr(R"("errors":1)"), HasSubstr(R"("client_cpu_seconds":2)"),
             HasSubstr(R"("stopped":false)"), HasSubstr(R"("start_ms":{"p50":0.096)")));

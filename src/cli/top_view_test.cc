@@ -70,7 +70,7 @@ Task failure(unsigned number, std::string queue, std::string message, Duration s
 
 TopState example() {
   TopState state{.url = "http://127.0.0.1:7070"};
-  TopFacts facts{.server = {.version = "0.1.0",
+  TopFacts facts{.server = {.version = "0.2.0",
                             .store = {.name = "journal", .durability = Durability::synced},
                             .started_at = t0 - 185min,
                             .now = t0,
@@ -141,7 +141,7 @@ std::optional<Span> span_with(const Screen& screen, std::string_view text) {
 
 TEST(TopView, at_80x24) {
   EXPECT_EQ(picture(example(), {80, 24}), R"(
-millrace http://127.0.0.1:7070  0.1.0  journal, synced  up 3h5m  12 connections
+millrace http://127.0.0.1:7070  0.2.0  journal, synced  up 3h5m  12 connections
 2.35M ready  2 running  2 dead  10 later  120 put/s  98.3 taken/s  97.5 done/s
 ── queues 4 ────────────────────────────────────────────────────────────────────
 QUEUE ▲       READY RUNNING  LATER   DEAD  PUT/S DONE/S OLDEST  STATE
@@ -170,7 +170,7 @@ q quit  ? help  Tab pane  p pause  r retry  s sort  / filter  ↑↓ select
 
 TEST(TopView, at_120x24) {
   EXPECT_EQ(folded(picture(example(), {120, 24})), R"(
-millrace http://127.0.0.1:7070  0.1.0  journal, synced  up 3h5m  12 connections
+millrace http://127.0.0.1:7070  0.2.0  journal, synced  up 3h5m  12 connections
 2.35M ready  2 running  2 dead  10 later  120 put/s  98.3 taken/s  97.5 done/s
 ── queues 4 ──────────────────────────────────────────────────────────────────────────────
 >──────────────────────────────
@@ -213,7 +213,7 @@ q quit  ? help  Tab pane  p pause  r retry  s sort  / filter  ↑↓ select
 TEST(TopView, at_40x10_the_active_pane_has_all) {
   TopState state = example();
   EXPECT_EQ(picture(state, {40, 10}), R"(
-millrace http://127.0.0.1:7070  0.1.0
+millrace http://127.0.0.1:7070  0.2.0
 2.35M ready  2 running  2 dead  10 later
 ── queues 4 ────────────────────────────
 QUEUE ▲         READY   RUNNING     DEAD
@@ -226,7 +226,7 @@ q quit  ? help  Tab pane  p pause
 )");
   state.pane = TopPane::dead;
   EXPECT_EQ(picture(state, {40, 10}), R"(
-millrace http://127.0.0.1:7070  0.1.0
+millrace http://127.0.0.1:7070  0.2.0
 2.35M ready  2 running  2 dead  10 later
 ── dead letters 2 ──────────────────────
 TASK     QUEUE       AGE  ERROR

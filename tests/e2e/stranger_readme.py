@@ -135,6 +135,10 @@ class Readme(Stranger):
         self.run_command(self.compiler, "-std=c++23", "-fsyntax-only", "-Wall", "-Wextra",
                          "-Werror", "-I", os.path.join(self.prefix, "include"), source)
 
+    def test_the_changelog_begins_with_the_version(self):
+        releases = re.findall(r"^## (\S+) – \d{4}-\d\d-\d\d$", page("CHANGELOG.md"), re.M)
+        self.assertEqual(self.millrace("--version"), f"millrace {releases[0]}\n")
+
     def test_the_russian_page_has_the_same_commands(self):
         english, russian = ([command for command, _ in commands_in(page(name))]
                             for name in ("README.md", "README.ru.md"))
