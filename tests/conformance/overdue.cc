@@ -273,14 +273,14 @@ TEST_P(StoreConformance, a_task_that_started_in_time_does_not_expire_when_it_wai
   std::vector<TaskId> ids;
   ids.push_back(wait_again("retried", [&](auto lease) { settle(retry_at(lease, now + 1s)); }));
   ids.push_back(wait_again("snoozed", [&](auto lease) { settle(snoozed(lease, now + 1s)); }));
-  ids.push_back(wait_again("given back", [&](auto lease) { settle(given_back(lease)); }));
+  ids.push_back(wait_again("given_back", [&](auto lease) { settle(given_back(lease)); }));
   ids.push_back(wait_again("lost", [&](auto) {
     pass(60s);
     settle(lost(due_one(), now));
   }));
   pass(1h);
   EXPECT_THAT(due(), IsEmpty());
-  for (const std::string name : {"retried", "snoozed", "given back", "lost"}) {
+  for (const std::string name : {"retried", "snoozed", "given_back", "lost"}) {
     EXPECT_THAT(take(name), SizeIs(1)) << name;
   }
 }
