@@ -151,8 +151,7 @@ const std::array settings_table = {
             .most = limits::max_queues},
     Setting{.key = "queues.max_per_key",
             .field = &Settings::queues_max_per_key,
-            .help = "How many queues the puts of one API key without the scope admin may create "
-                    "after a start; queues that were removed since do not count",
+            .help = "How many of these the puts of one API key without the scope admin may create",
             .example = "100",
             .least = 1,
             .most = limits::max_queues},

@@ -93,7 +93,7 @@ TEST_F(HttpBulk, one_that_is_begun_twice_with_an_id_is_there_once) {
 TEST_F(HttpBulk, the_id_of_a_task_is_not_that_of_an_operation) {
   BulkRequest request = move("elsewhere");
   request.id = put_one();
-  EXPECT_THAT(start(request), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(start(request), FailsWith(ErrorCode::conflict));
   EXPECT_THAT(look(request.id), FailsWith(ErrorCode::not_found));
   EXPECT_THAT(cancel(request.id), FailsWith(ErrorCode::not_found));
   EXPECT_EQ(must(find(request.id)).state, TaskState::queued);

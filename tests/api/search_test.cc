@@ -223,7 +223,7 @@ TEST(ActOnTasks, moves_and_changes_the_priority) {
   }
   const auto task = got(server, "/v1/tasks/" + waiting);
   EXPECT_EQ(task.at("queue").as_string(), "slow");
-  EXPECT_EQ(task.at("priority").as_int64(), 9);
+  EXPECT_EQ(task.at("priority").as_int64(), 8);
 }
 
 TEST(ActOnTasks, bad_requests_are_refused) {

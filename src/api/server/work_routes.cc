@@ -95,8 +95,8 @@ void work_now(CallPtr call, WorkOrder order, LeftOut left_out, Then then) {
 }
 
 // A token may have been seen by a key for other queues, so a restricted key must also be allowed to
-// touch the tasks. The broker remembers the queues of most leases: only the others are read, since reads may have to wait for
-// long lists, and heartbeats must not.
+// touch the tasks. The broker remembers the queues of most leases: only the others are read, since
+// reads may have to wait for long lists, and heartbeats must not.
 template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
   if (!call->restricted()) return work_now(std::move(call), std::move(order), {}, then);
