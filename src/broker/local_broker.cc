@@ -73,6 +73,7 @@ LocalBroker::LocalBroker(Clock& clock, Store& store, const LocalBrokerOptions& o
   if (books_.traits.recovers) {
     coalescer_.on_store([this](const std::optional<Error>& away) { store_changed(away); });
   }
+  if (options.upkeep) sweeper_.look_at_newest(store_, clock_.now());
   if (options.keep_time) runner_.start();
   store_.on_hint([this](const Hint& hint) { hinted(hint); });
   books_.log()(LogLevel::info, fmt::format("broker started over the {} store", books_.traits.name),

@@ -43,7 +43,6 @@ bool LossGuard::may_lose() {
 }
 
 Result<TimePoint> Sweeper::run_once(Store& store, TimePoint now) {
-  if (!jumps_ && !std::exchange(looked_at_newest_, true)) look_at_newest(store, now);
   const auto advanced =
       store.advance(now, books_.traits.several_processes ? shared_advance_step : advance_step);
   if (!advanced) return std::unexpected(advanced.error());
@@ -113,12 +112,11 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   return changed && ended.size() == step;
 }
 
-// The clock may have been set back while no server ran. Then the newest task was put in the future.
-// It is only for a hint, so upkeep does not depend on it.
-void Sweeper::look_at_newest(Store& store, TimePoint now) const {
-  const auto newest = store.list({.limit = 1, .detail = Detail::state});
-  if (!newest || newest->tasks.empty()) return;
-  const Duration by = newest->tasks.front().created_at - now;
+void Sweeper::look_at_newest(Reader& reader, TimePoint now) const {
+  if (jumps_) return;
+  const auto newest = reader.list({.limit = 1, .detail = Detail::state});
+  if (!newest || newest->tasks.empty()) return;  // it is only for a hint
+  const Duration by = newest->tasks.front().updated_at - now;
   if (by > disagreement) tell_set_back(by, now);
 }
 

@@ -51,6 +51,10 @@ class Sweeper final : public Service {
   void stored() override { pending_records_.record(books_); }
   void unsure(const Error& /*why*/) override { pending_records_.drop(); }
 
+  // Before the first run: the clock may have been set back while no server ran. Then the newest
+  // task was stored in the future.
+  void look_at_newest(Reader& reader, TimePoint now) const;
+
   // Called when a sweep has ended a task that a caller waits for.
   std::function<void()> on_awaited = {};
   // Called once for each time that the clock was set back, with a sentence about it.
@@ -60,7 +64,6 @@ class Sweeper final : public Service {
   // Settles what is overdue; true if more may be.
   Result<bool> settle_overdue(Store& store, TimePoint now);
   void refused(const Overdue& overdue, const Error& error);
-  void look_at_newest(Store& store, TimePoint now) const;
   void tell_set_back(Duration by, TimePoint to) const;
   void note(const Overdue& overdue, const Settlement& settlement, const Settled& settled,
             TimePoint now);
@@ -70,7 +73,6 @@ class Sweeper final : public Service {
   PendingRecords pending_records_;
   LossGuard guard_;
   const bool jumps_;
-  bool looked_at_newest_ = false;
 };
 
 }  // namespace millrace

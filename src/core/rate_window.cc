@@ -1,12 +1,13 @@
 #include "core/rate_window.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 
 namespace millrace {
 namespace {
 
+// A clock that is set back by less, in ms, is waited for.
+constexpr std::int64_t large_step = 60'000;
 constexpr auto slots = static_cast<std::int64_t>(RateWindow::slot_count);
 
 std::int64_t width_for(const Rate& rate) {
@@ -50,7 +51,7 @@ std::uint32_t saturated(std::uint64_t n) {
 }
 
 // The window as it stands at `now`, in slots of `rate`: old slots are dropped, nothing is added. So
-// is a window that lies ahead by its whole length: it is of a clock that was set back since.
+// is a window that lies far ahead: it is of a clock that was set back since.
 RateWindow moved_on(RateWindow window, const Rate& rate, TimePoint now) {
   const std::int64_t width = width_for(rate);
   const std::int64_t slot = slot_of(ms_of(now), width);
@@ -61,7 +62,10 @@ RateWindow moved_on(RateWindow window, const Rate& rate, TimePoint now) {
     wider.used[index_of(wider.newest)] = saturated(sum_of(window, slots));
     window = wider;
   }
-  if (std::abs(slot - window.newest) >= slots) return {.newest = slot, .width = width};
+  const std::int64_t behind = window.newest - slot;
+  if (-behind >= slots || (behind >= slots && behind * width >= large_step)) {
+    return {.newest = slot, .width = width};
+  }
   while (window.newest < slot) window.used[index_of(++window.newest)] = 0;
   return window;
 }

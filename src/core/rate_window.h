@@ -14,9 +14,9 @@ namespace millrace {
 // one (32 at most) must not exceed `max` together. The price of counting slots instead of moments:
 // room comes back late, by less than two slots, and never early.
 //
-// A `now` before the newest slot counts as in that slot. If the clock is set back by `per` or more,
-// the window begins anew: what was used before that is forgotten, since the moment at which it
-// would leave the window may be years ahead.
+// A `now` before the newest slot counts as in that slot. If the clock is set back by a minute or
+// more, and by `per` or more, the window begins anew: what was used before that is forgotten, since
+// the moment at which it would leave the window may be years ahead.
 //
 // The rate may change from call to call. Another `max` holds at once. Another `per`, if it changes
 // the width of a slot, keeps everything still in the window as if it had been used just now, so

@@ -37,7 +37,8 @@ std::uint64_t most_in_any_interval(const std::vector<Use>& uses, Duration per) {
   return most;
 }
 
-// Takes what fits at random moments; `back` of 1000 steps go back in time.
+// Takes what fits at random moments; `back` of 1000 steps go back in time, to a `per` before the
+// latest use at most.
 std::vector<Use> random_uses(const Rate& rate, std::uint64_t seed, std::uint32_t back) {
   std::mt19937_64 random(seed);
   RateWindow window;
@@ -48,6 +49,7 @@ std::vector<Use> random_uses(const Rate& rate, std::uint64_t seed, std::uint32_t
     const auto step = static_cast<std::int64_t>(
         random() % (static_cast<std::uint64_t>(rate.per.count()) / (1 + random() % 64) + 2));
     now += random() % 1000 < back ? -step : step;
+    if (!uses.empty()) now = std::max(now, latest - rate.per.count());
     const std::uint32_t room = window.room(rate, at(now));
     EXPECT_LE(room, rate.max);
     if (room == 0) continue;
@@ -77,7 +79,7 @@ TEST(RateWindow, no_interval_ever_holds_more_than_the_rate) {
   }
 }
 
-TEST(RateWindow, a_clock_that_goes_back_gives_no_more_room) {
+TEST(RateWindow, a_clock_that_goes_back_a_little_gives_no_more_room) {
   for (const Rate& rate : rates) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const auto uses = random_uses(rate, 100 + seed, 300);
@@ -173,7 +175,8 @@ TEST(RateWindow, a_clock_that_is_set_back_by_more_than_its_length_begins_anew) {
   const Rate rate{.max = 2, .per = seconds(1)};
   RateWindow window;
   window.add(rate, at(1'000'000), 2);
-  EXPECT_EQ(window.room(rate, at(998'900)), 2U);
+  EXPECT_EQ(window.room(rate, at(941'000)), 0U) << "less than a minute";
+  EXPECT_EQ(window.room(rate, at(939'000)), 2U);
   EXPECT_EQ(window.retry_after(rate, at(0), 1), Duration::zero());
   window.add(rate, at(0), 2);
   EXPECT_EQ(window.room(rate, at(999)), 0U) << "the rate holds from then on";
