@@ -202,6 +202,8 @@ class ServedTest : public ::testing::Test, private HttpHandler {
       respond({.status = 204});
     } else if (target == "/last") {
       respond({.body = "bye", .headers = {{"connection", "close"}}});
+    } else if (target == "/page") {
+      respond({.content_type = "text/plain", .body = std::string(32 << 20, 'p')});
     } else if (target == "/big") {
       respond(watched(std::string(32 << 20, 'b')));
     } else {

@@ -15,10 +15,8 @@ namespace millrace::api {
 
 namespace {
 
-constexpr std::size_t stream_backlog = 1024 * 1024;  // unsent answers of a stream
-constexpr std::size_t copied_body = 64 * 1024;       // a larger one is sent from where it is
-constexpr std::size_t discarded_body = 64 * 1024;    // is read to keep a connection usable
-constexpr std::size_t small_answer = 256 * 1024;     // is sent even if many answers are unread
+constexpr std::size_t copied_body = 64 * 1024;     // a larger one is sent from where it is
+constexpr std::size_t discarded_body = 64 * 1024;  // is read to keep a connection usable
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
 // The right to answer once: a request, or a piece of a stream. Small enough to live inside a
@@ -205,7 +203,7 @@ void Connection::resume(HttpResponse response) {
 
 void Connection::stream_step() {
   Stream& stream = *stream_;
-  if (stream.feeding || unsent() > stream_backlog) return read();  // one buffer ahead, no more
+  if (stream.feeding || backed_up()) return read();  // one buffer ahead, no more
   if (!parser_.done()) {
     const RequestParser::Fed fed = parser_.feed(inbox_.filled());
     inbox_.consume(fed.taken);
@@ -369,8 +367,9 @@ void Connection::give_up_answer(HttpResponse response) {
 }
 
 void Connection::respond(HttpResponse response) {
+  const auto worth = response.undelivered ? Lane::Worth::costs_if_lost : Lane::Worth::can_be_asked;
   if (response.body.size() > small_answer && !bodiless_ &&
-      !lane_->site().has_room(response.body.size())) {
+      !lane_->make_room(response.body.size(), worth)) {
     return give_up_answer(std::move(response));
   }
   undelivered_ = std::move(response.undelivered);

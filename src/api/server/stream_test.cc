@@ -8,7 +8,9 @@ namespace millrace::api {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::string_view get_a = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view stream_head =
@@ -141,6 +143,25 @@ TEST_F(StreamTest, a_stream_whose_answers_are_not_read_is_ended) {
   EXPECT_LT(client.send_until_stuck(body), body.size());
   clock_.advance(31s);
   EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+}
+
+TEST_F(StreamTest, a_stream_whose_answers_are_read_slowly_but_steadily_goes_on) {
+  serve();
+  Client client = connect();
+  client.wait_at_most(200ms);
+  const std::string body(64 << 20, 'x');
+  client.send(fmt::format("POST /stream-echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
+                          body.size()));
+  ASSERT_LT(client.send_until_stuck(body), body.size());
+  client.wait_at_most(10s);
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(client.skip(256U * 1024), 256U * 1024) << i;
+    std::this_thread::sleep_for(20ms);  // for the kernel to tell the listener
+    clock_.advance(20s);
+    ASSERT_EQ(connect().ask(get_a).status, 200U);
+    std::this_thread::sleep_for(20ms);  // for the listener to look at its deadlines
+  }
+  EXPECT_THAT(locked([this] { return closed_; }), Not(Contains(1U))) << "it is still open";
 }
 
 TEST_F(StreamTest, a_stream_that_goes_silent_is_ended) {
