@@ -14,6 +14,7 @@
 #include "api/server/action_log.h"
 #include "api/server/api.h"
 #include "api/server/listener.h"
+#include "api/server/metrics_port.h"
 #include "api/server/stored_keys.h"
 #include "api/server/stored_sessions.h"
 #include "app/stores.h"
@@ -46,6 +47,7 @@ constexpr Duration tick = 500ms;     // how often it checks whether the store ha
 constexpr Duration keys_every = 5s;  // how often the keys of a shared store are read again
 constexpr Duration without_end = std::chrono::days(365);
 constexpr std::uint64_t worth_giving_back = std::uint64_t{32} << 20U;  // bytes
+constexpr std::uint64_t few_unread = std::uint64_t{8} << 20U;          // bytes
 constexpr Duration last_words = 5s;           // for answers after the store has failed
 constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
 constexpr Duration bulk_patience =
@@ -180,7 +182,7 @@ class Server {
     if (settings_.metrics_listen.empty()) return std::nullopt;
     const auto where = *config::parse_address(settings_.metrics_listen);
     auto started = api::Listener::start(
-        {.address = where.host, .port = where.port, .threads = 1, .limits = metrics_limits()},
+        {.address = where.host, .port = where.port, .threads = 1, .limits = api::metrics_limits()},
         api_.metrics_port(), clock_, log_);
     if (!started) {
       return fail(started.error(), "metrics.listen must be a free address.");
@@ -301,11 +303,10 @@ class Server {
 
   // Worker processes connect from this machine, without TLS.
   Result<std::string> inner_address() {
-    if (settings_.tls_key.empty() && config::is_loopback(settings_.listen.host)) {
-      return config::to_text(address());
-    }
-    auto started =
-        api::Listener::start({.address = "127.0.0.1", .port = 0, .threads = 1}, api_, clock_, log_);
+    if (!needs_inner_listener(settings_)) return config::to_text(address());
+    auto started = api::Listener::start(
+        {.address = "127.0.0.1", .port = 0, .threads = 1, .limits = inner_limits(settings_)}, api_,
+        clock_, log_);
     if (!started) return std::unexpected(std::move(started.error()));
     inner_ = std::move(*started);
     return config::to_text({"127.0.0.1", inner_->port()});
@@ -368,10 +369,15 @@ class Server {
     }
   }
 
-  // The allocator keeps what large answers took; it goes back to the system once none waits.
+  // The allocator keeps what large answers took; it goes back to the system once few wait.
   void give_memory_back() {
-    const api::ListenerCounts now = listener_->counts();
-    if (now.kept - given_back_ < worth_giving_back || now.unread != 0) return;
+    api::ListenerCounts now = listener_->counts();
+    if (inner_) {
+      const api::ListenerCounts inner = inner_->counts();
+      now.kept += inner.kept;
+      now.unread += inner.unread;
+    }
+    if (now.kept - given_back_ < worth_giving_back || now.unread > few_unread) return;
     given_back_ = now.kept;
 #ifdef __GLIBC__
     ::malloc_trim(0);

@@ -9,8 +9,10 @@
 #include <thread>
 #include <utility>
 
+#include "api/server/metrics_port.h"
 #include "api/wire/bulk.h"
 #include "app/stores.h"
+#include "apps/millrace/worker_processes.h"
 #include "core/store_url.h"
 #include "outgoing/signature.h"
 
@@ -21,12 +23,15 @@ constexpr unsigned most_threads = 4;  // of the listener, unless told otherwise
 
 // Files that are no connections of callers. Receivers of webhooks are kept connected, up to 256 of
 // them; a journal reads up to 64 segments at once; the rest is for its other files, sessions with a
-// database, threads, the log and the port for metrics.
+// database, threads, the log, the port for metrics and the one for worker processes.
 std::uint64_t reserved_files(const config::Settings& settings) {
   const std::uint64_t outgoing =
       settings.webhooks_concurrency == 0 ? 0 : std::max(settings.webhooks_concurrency, 256U);
-  const auto metrics = metrics_limits();
-  return outgoing + 64 + 64 + metrics.connections + metrics.refusals;
+  const auto files_of = [](const api::ListenerLimits& limits) {
+    return limits.connections + limits.refusals;
+  };
+  const std::uint64_t inner = needs_inner_listener(settings) ? files_of(inner_limits(settings)) : 0;
+  return outgoing + 64 + 64 + files_of(api::metrics_limits()) + inner;
 }
 
 std::unexpected<Error> wrong_setting(std::string_view setting, const Error& error) {
@@ -41,8 +46,14 @@ unsigned threads_of(const config::Settings& settings) {
 
 }  // namespace
 
-api::ListenerLimits metrics_limits() {
-  return {.connections = 32, .refusals = 8};
+bool needs_inner_listener(const config::Settings& settings) {
+  const bool served = settings.tls_key.empty() && config::is_loopback(settings.listen.host);
+  return settings.role == "all" && !served;
+}
+
+// Each process has a few connections, and signals may add processes.
+api::ListenerLimits inner_limits(const config::Settings& settings) {
+  return {.connections = 256 + 16 * processes_of(settings), .refusals = 8};
 }
 
 api::ListenerOptions listener_options(const config::Settings& settings, std::uint64_t files) {

@@ -22,8 +22,10 @@ namespace millrace {
 
 // Of a process that may have so many open files.
 api::ListenerOptions listener_options(const config::Settings& settings, std::uint64_t files);
-// Of the port for metrics, which Prometheus and a few probes use.
-api::ListenerLimits metrics_limits();
+// Whether worker processes need a listener of their own: without TLS, on this machine.
+bool needs_inner_listener(const config::Settings& settings);
+// Of that listener.
+api::ListenerLimits inner_limits(const config::Settings& settings);
 AlerterOptions alerter_options(const config::Settings& settings);
 // Those that sign webhooks and requests to HTTP handlers, the one in use first. `invalid` names the
 // setting.

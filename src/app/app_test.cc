@@ -458,6 +458,9 @@ TEST(App, its_metrics_can_be_read_from_a_port_of_its_own) {
   EXPECT_EQ(client.reply().status, 404U);
   client.send("DELETE /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(client.reply().status, 405U);
+  std::vector<test::RawClient> idle;
+  for (int i = 0; i < 31; ++i) idle.emplace_back(port);
+  EXPECT_EQ(test::RawClient(port).reply().status, 503U) << "the files of the program are not taken";
   App wrong("memory:", {.metrics = "9100", .log = [](std::string_view) {}});
   EXPECT_THAT(wrong.start().error().message, HasSubstr("such as 127.0.0.1:9100"));
 }

@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 Result<api::ListenerOptions> address_of(const std::string& text) {
-  api::ListenerOptions options;
+  api::ListenerOptions options{.limits = api::metrics_limits()};
   const std::size_t colon = text.rfind(':');
   const std::string_view port =
       colon == text.npos ? std::string_view() : std::string_view(text).substr(colon + 1);

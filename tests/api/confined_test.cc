@@ -312,8 +312,11 @@ TEST_F(Confined, a_revoked_key_imports_no_further_lines) {
   }
   server_.book.forget(key_id("all"));
   const std::string second = "{\"memo\":{\"key\":\"b\",\"value\":\"v\"}}\n";
-  client.send(fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", second.size(), second));
-  EXPECT_THAT(client.read_until("}}\n"), HasSubstr("revoked"));
+  client.send(fmt::format("{:x}\r\n{}\r\n", second.size(), second));
+  const Reply reply = client.reply();
+  EXPECT_THAT(reply.body, AllOf(HasSubstr(R"("error":{"code":"unauthorized")"),
+                                HasSubstr("revoked"), HasSubstr(R"("line":2)")));
+  EXPECT_TRUE(client.ends()) << "although the body could go on";
 }
 
 // ---- Keys that are imported --------------------------------------------------------------------
@@ -327,6 +330,14 @@ std::string key_value(std::string_view scope) {
       R"({{\"name\":\"n\",\"scopes\":[\"{}\"],\"created_at\":\"2026-01-02T03:04:05Z\",)"
       R"(\"sha256\":\"{:064x}\"}})",
       scope, 1);
+}
+
+TEST(ImportedKeys, are_not_kept_back_without_bound) {
+  ApiServer server;
+  std::string body;
+  for (int i = 0; i < 1001; ++i) body += key_line(fmt::format("{:016x}", i), key_value("put"));
+  EXPECT_THAT(server.ask({"POST", "/v1/import", body, "application/x-ndjson"}).body,
+              AllOf(HasSubstr("1000 keys came"), HasSubstr(R"("line":1001)")));
 }
 
 TEST(ImportedKeys, cannot_close_the_server_for_good) {

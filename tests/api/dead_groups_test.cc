@@ -135,6 +135,7 @@ TEST(DeadGroups, what_was_found_is_shown_to_all_for_a_while) {
   options.store = std::move(own);
   ApiServer server(std::move(options));
   kill(server, "emails", "", 2, no_route);
+  store.lists = 0;
   for (int i = 0; i < 3; ++i) groups_of(server);
   EXPECT_EQ(store.lists, 1);
   server.driver.pass(4s);
@@ -173,6 +174,7 @@ class RestTest : public ::testing::Test {
   }
   RestTest() {
     kill(server_, "emails", "", 1, no_route);
+    store_.lists = 0;
     store_.clock = &server_.driver.clock;
   }
 

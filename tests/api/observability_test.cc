@@ -139,8 +139,8 @@ TEST(Observability, a_stream_ends_with_its_key) {
   options.key = "reader";
   ApiServer server(std::move(options));
   Events events(server, "");
-  server.book.forget(key_id("reader"));
   while (server.driver.broker->events().waiting() == 0) std::this_thread::yield();
+  server.book.forget(key_id("reader"));
   server.driver.pass(15s);
   server.api.event_streams().tick();
   EXPECT_TRUE(events.client().ends());

@@ -97,6 +97,15 @@ TEST(Routes, an_idempotency_key_puts_once) {
   EXPECT_EQ(server.ask(request).status, 400U);
 }
 
+TEST(Routes, the_type_of_lines_may_be_in_capitals) {
+  ApiServer server;
+  const Reply reply = server.ask({.method = "POST",
+                                  .target = "/v1/tasks",
+                                  .body = "{\"queue\":\"emails\"}\n",
+                                  .content_type = "Application/X-NDJSON"});
+  EXPECT_EQ(reply.status, 200U) << reply.body;
+}
+
 TEST(Routes, lines_are_put_as_they_come) {
   ApiServer server;
   RawClient client = server.connect();
@@ -295,6 +304,11 @@ TEST(Routes, pages_of_other_origins_need_a_key) {
   }
   request.headers = "Origin: http://localhost\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
+  request.host = "localhost:80";
+  EXPECT_EQ(server.ask(request).status, 201U) << "an Origin leaves the usual port out";
+  request.host = "localhost:443";
+  EXPECT_EQ(server.ask(request).status, 403U);
+  request.host = "localhost";
   request.headers = "Origin: http://evil.example\r\nAuthorization: Basic YTpi\r\n";
   EXPECT_EQ(server.ask(request).status, 403U) << "browsers send passwords by themselves";
   request.headers = "Origin: http://evil.example\r\nAuthorization: Bearer k\r\n";
@@ -382,6 +396,8 @@ TEST(Routes, encoded_bodies_are_refused) {
   request.target = "/v1/queues/emails/pause";
   EXPECT_EQ(server.ask(request).status, 415U);
   request.target = "/v1/tasks";
+  request.headers = "Content-Encoding: gzip\r\nContent-Encoding: identity\r\n";
+  EXPECT_EQ(server.ask(request).status, 415U);
   request.headers = "Content-Encoding: Identity\r\n";
   EXPECT_EQ(server.ask(request).status, 201U);
 }

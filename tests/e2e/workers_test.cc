@@ -347,6 +347,25 @@ TEST_F(Workers, come_in_with_a_key_of_their_own_where_the_server_needs_one) {
                                Not(HasSubstr("MILLRACE_SERVER_KEY"))));
 }
 
+TEST_F(Workers, have_a_port_of_their_own_that_leaves_files_to_the_store) {
+  const std::string key(40, 'k');
+  std::vector<std::string> arguments =
+      with_settings("processes = 1\n[handlers.echo]\nexec = [\"cat\"]\n");
+  arguments.insert(arguments.begin(), {"--no-listen", "--listen", "0.0.0.0:0"});
+  ServerProcess server(arguments, {{"MILLRACE_ADMIN_KEY", key}});
+  ASSERT_TRUE(server.ready()) << server.said();
+  ASSERT_TRUE(server.says("working")) << server.said();
+  const std::string command = read_file(fmt::format("/proc/{}/cmdline", started(server).at(0)));
+  constexpr std::string_view local = "http://127.0.0.1:";
+  ASSERT_THAT(command, HasSubstr(std::string(local)));
+  const auto port =
+      static_cast<std::uint16_t>(std::stoi(command.substr(command.find(local) + local.size())));
+  ASSERT_NE(port, server.port());
+  std::vector<RawClient> idle;
+  for (int i = 0; i < 256 + 16; ++i) idle.emplace_back(port);
+  EXPECT_EQ(RawClient(port).reply().status, 503U);
+}
+
 // ---- Roles -------------------------------------------------------------------------------------
 
 // S3-017

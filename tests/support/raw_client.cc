@@ -149,6 +149,14 @@ std::string RawClient::read_to_end() {
   return std::exchange(inbox_, {});
 }
 
+std::size_t RawClient::skip(std::size_t bytes) {
+  while (inbox_.size() < bytes && fill()) {
+  }
+  const std::size_t skipped = std::min(bytes, inbox_.size());
+  inbox_.erase(0, skipped);
+  return skipped;
+}
+
 bool RawClient::ends() {
   if (!inbox_.empty()) return false;
   char byte = 0;

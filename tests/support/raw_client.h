@@ -45,6 +45,8 @@ class RawClient {
   // Reads until `text` has come; returns what came up to it, or nothing if it never did.
   std::string read_until(std::string_view text);
   std::string read_to_end();
+  // Reads so many bytes and forgets them; returns how many came before the end.
+  std::size_t skip(std::size_t bytes);
   // Whether the server ends the connection without another byte.
   bool ends();
 

@@ -31,12 +31,16 @@ class ServedTest : public ::testing::Test, private HttpHandler {
  protected:
   using Client = test::RawClient;
   using Reply = test::Reply;
-  using Done = std::move_only_function<void(std::string)>;
+  using Done = BodyStream::Done;
 
+  struct Answering {
+    Done done;
+    void operator()(std::string text, bool over = false) { done(std::move(text), over); }
+  };
   struct Piece {
     std::string text;
     bool last = false;
-    Done done;
+    Answering done;
   };
 
   void TearDown() override {
@@ -161,12 +165,13 @@ class ServedTest : public ::testing::Test, private HttpHandler {
           .content_type = "application/x-ndjson",
           .headers = {{"X-Request-Id", "r1"}},
           .feed = [this](std::string text, bool last, Done done) {
-            note([&] { pieces_.push_back({std::move(text), last, std::move(done)}); });
+            note([&] { pieces_.push_back({std::move(text), last, {std::move(done)}}); });
           }};
     }
     if (head.target == "/stream-echo") {
-      return BodyStream{.content_type = "text/plain",
-                        .feed = [](std::string text, bool, Done done) { done(std::move(text)); }};
+      return BodyStream{
+          .content_type = "text/plain",
+          .feed = [](std::string text, bool, Done done) { done(std::move(text), false); }};
     }
     const std::size_t most = head.target == "/small" ? 16 : 8 << 20;
     return Whole{.most = most,
@@ -202,6 +207,8 @@ class ServedTest : public ::testing::Test, private HttpHandler {
       respond({.status = 204});
     } else if (target == "/last") {
       respond({.body = "bye", .headers = {{"connection", "close"}}});
+    } else if (target == "/page") {
+      respond({.content_type = "text/plain", .body = std::string(32 << 20, 'p')});
     } else if (target == "/big") {
       respond(watched(std::string(32 << 20, 'b')));
     } else {

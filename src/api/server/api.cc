@@ -31,7 +31,7 @@ std::string_view media_type(std::string_view content_type) {
 }
 
 bool is_lines(const HttpRequest& request) {
-  const std::string_view type = media_type(request.content_type);
+  const std::string type = lower(media_type(request.content_type));
   return type == "application/x-ndjson" || type == "application/jsonl";
 }
 
@@ -119,8 +119,12 @@ bool is_foreign(const HttpRequest& head) {
   const bool has_key = !access::bearer_of(head.authorization).empty();
   if (head.origin.empty() || has_key || !head.requested_by.empty()) return false;
   const std::string origin = lower(head.origin);
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return origin.substr(scheme.size()) != lower(head.host);
+  for (const auto& [scheme, port] :
+       {std::pair<std::string_view, std::string_view>{"http://", ":80"}, {"https://", ":443"}}) {
+    if (!origin.starts_with(scheme)) continue;
+    std::string host = lower(head.host);
+    if (host.ends_with(port)) host.erase(host.size() - port.size());  // no Origin has it
+    return origin.substr(scheme.size()) != host;
   }
   return true;
 }

@@ -24,12 +24,16 @@ constexpr std::size_t stream_room = 256 * 1024;    // the largest piece of a str
 constexpr std::size_t body_progress = 4 * 1024;    // earns a body another limits.body
 constexpr std::size_t write_progress = 64 * 1024;  // earns an answer another limits.write
 constexpr std::size_t loose_body = 1024 * 1024;    // from here on, room that is not used counts
+constexpr int unsent_in_kernel = 128 * 1024;       // and the socket takes more below half of it
 
-// A peer that vanishes without a word is noticed after two minutes.
-void keep_alive_probes(int socket) {
+void set_options(int socket) {
   const auto set = [socket](int level, int name, int value) {
     ::setsockopt(socket, level, name, &value, sizeof(value));
   };
+  // The kernel would keep megabytes of an answer that is not read, which no limit counts, and would
+  // call the socket writable only after a third of them, so that slow reading looked like none.
+  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent_in_kernel);
+  // A peer that vanishes without a word is noticed after two minutes.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 15);
@@ -51,7 +55,7 @@ void Connection::start() {
   error_code ec;
   ec = socket_.non_blocking(true, ec);
   ec = socket_.set_option(asio::ip::tcp::no_delay(true), ec);
-  keep_alive_probes(socket_.native_handle());
+  set_options(socket_.native_handle());
   const auto peer = socket_.remote_endpoint(ec);
   if (ec) return close();  // it has left already
   remote_ = peer.address().to_string();
@@ -269,7 +273,7 @@ void Connection::received(std::size_t bytes) {
     body_progress_ = 0;
     lane_->await(*this, Awaited::body);
   } else if (phase_ == Phase::streaming && awaited_ != Awaited::nothing) {
-    lane_->await(*this, Awaited::body);
+    lane_->await(*this, backed_up() ? Awaited::write : Awaited::body);
   }
 }
 
@@ -415,9 +419,12 @@ void Connection::on_writable() {
   out_at_ += written;
   if (unsent() > 0) {
     write_progress_ += written;
-    if (write_progress_ >= write_progress && awaited_ == Awaited::write) {
+    // A peer may read the answers of a stream before it sends more.
+    const bool timed =
+        awaited_ == Awaited::write || (phase_ == Phase::streaming && awaited_ == Awaited::body);
+    if (write_progress_ >= write_progress && timed) {
       write_progress_ = 0;
-      lane_->await(*this, Awaited::write);
+      lane_->await(*this, awaited_);
     }
     return wait_writable();
   }

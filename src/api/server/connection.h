@@ -55,7 +55,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   };
 
   static constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
-  static constexpr std::size_t body_room = 64 * 1024;  // to read a body with
+  static constexpr std::size_t body_room = 64 * 1024;         // to read a body with
+  static constexpr std::size_t stream_backlog = 1024 * 1024;  // unsent answers of a stream
 
   struct Stream {
     BodyStream handler;
@@ -99,7 +100,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Streams.
   void stream_step();
   void feed_piece();
-  void piece_answered(const std::string& text);
+  void piece_answered(const std::string& text, bool over);
   void break_stream_off();
   void abort_stream(unsigned status, std::string_view detail);
   void begin_push(std::unique_ptr<PushStream> source);
@@ -121,6 +122,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void count_unread();
   void give_up_answer(HttpResponse response);
   std::size_t unsent() const { return out_.size() + tail_.size() - out_at_; }
+  bool backed_up() const { return unsent() > stream_backlog; }  // a stream is read no further
 
   void wait(boost::asio::socket_base::wait_type what, void (Connection::*then)());
 

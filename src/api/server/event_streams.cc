@@ -32,17 +32,13 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
         ring_(ring),
         request_(std::move(request)),
         position_(request_.after.value_or(ring.last())),
-        last_sent_(all.clock_.steady()),
-        checked_(last_sent_) {
+        last_sent_(all.clock_.steady()) {
     if (request_.reset) position_ = ring.last();
   }
 
   void more(PushStream::Done done) {
     const auto now = all_.clock_.steady();
-    if (now - checked_ >= all_.options_.beat) {
-      if (request_.still_allowed && !request_.still_allowed()) return done({}, true);
-      checked_ = now;
-    }
+    if (request_.still_allowed && !request_.still_allowed()) return done({}, true);
     std::string text;
     if (!greeted_) {
       greeted_ = true;
@@ -202,7 +198,6 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   bool behind_ = false;  // there is more to look at
   std::chrono::nanoseconds resting_until_{0};
   std::chrono::nanoseconds last_sent_;  // when something was last sent
-  std::chrono::nanoseconds checked_;    // when access was last checked
   std::chrono::nanoseconds second_began_{0};
   std::uint64_t looked_ = 0;  // events in that second
   RateWindow window_;

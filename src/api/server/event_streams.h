@@ -41,7 +41,7 @@ struct EventRequest {
   std::optional<std::uint64_t> after = std::nullopt;  // nothing: what happens from now on
   bool reset = false;                   // the reader's last event came from another broker
   std::uint32_t events_per_second = 0;  // a lower limit for this stream; 0: the usual one
-  // Called every 15 s; false ends the stream. Empty: always allowed.
+  // Called before anything is sent; false ends the stream. Empty: always allowed.
   std::function<bool()> still_allowed = {};
 };
 

@@ -15,10 +15,8 @@ namespace millrace::api {
 
 namespace {
 
-constexpr std::size_t stream_backlog = 1024 * 1024;  // unsent answers of a stream
-constexpr std::size_t copied_body = 64 * 1024;       // a larger one is sent from where it is
-constexpr std::size_t discarded_body = 64 * 1024;    // is read to keep a connection usable
-constexpr std::size_t small_answer = 256 * 1024;     // is sent even if many answers are unread
+constexpr std::size_t copied_body = 64 * 1024;     // a larger one is sent from where it is
+constexpr std::size_t discarded_body = 64 * 1024;  // is read to keep a connection usable
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
 // The right to answer once: a request, or a piece of a stream. Small enough to live inside a
@@ -33,9 +31,6 @@ class Ticket {
   }
   void operator()(HttpResponse response) {
     if (to_) give(std::move(response), Answer::Kind::whole);
-  }
-  void operator()(std::string text) {
-    if (to_) give({.body = std::move(text)}, Answer::Kind::piece);
   }
   void operator()(std::string text, bool last) {
     const auto kind = last ? Answer::Kind::last_piece : Answer::Kind::piece;
@@ -181,8 +176,8 @@ void Connection::answered(Answer& answer) {
     return fail(500, "the server has a defect: the request was left without an answer");
   }
   if (phase_ == Phase::streaming && stream_->feeding) {
-    if (answer.kind == Answer::Kind::piece) return piece_answered(response.body);
-    return close();
+    if (answer.kind == Answer::Kind::dropped) return close();
+    return piece_answered(response.body, answer.kind == Answer::Kind::last_piece);
   }
   if (phase_ == Phase::pushing && push_->asked) {
     if (answer.kind == Answer::Kind::dropped) return close();
@@ -205,7 +200,7 @@ void Connection::resume(HttpResponse response) {
 
 void Connection::stream_step() {
   Stream& stream = *stream_;
-  if (stream.feeding || unsent() > stream_backlog) return read();  // one buffer ahead, no more
+  if (stream.feeding || backed_up()) return read();  // one buffer ahead, no more
   if (!parser_.done()) {
     const RequestParser::Fed fed = parser_.feed(inbox_.filled());
     inbox_.consume(fed.taken);
@@ -234,9 +229,14 @@ void Connection::feed_piece() {
   if (phase_ != Phase::closed) progress();
 }
 
-void Connection::piece_answered(const std::string& text) {
+void Connection::piece_answered(const std::string& text, bool over) {
   Stream& stream = *stream_;
   stream.feeding = false;
+  if (over && !stream.last) {
+    stream.last = true;
+    keep_ = false;  // the rest of the body stands between this request and the next
+    peer_closes_ = false;
+  }
   std::string& out = lane_->scratch();
   out.clear();
   const bool chunked = parser_.http11();
@@ -369,8 +369,9 @@ void Connection::give_up_answer(HttpResponse response) {
 }
 
 void Connection::respond(HttpResponse response) {
+  const auto worth = response.undelivered ? Lane::Worth::costs_if_lost : Lane::Worth::can_be_asked;
   if (response.body.size() > small_answer && !bodiless_ &&
-      !lane_->site().has_room(response.body.size())) {
+      !lane_->make_room(response.body.size(), worth)) {
     return give_up_answer(std::move(response));
   }
   undelivered_ = std::move(response.undelivered);

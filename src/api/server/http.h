@@ -92,11 +92,11 @@ struct BodyStream {
   std::string content_type = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
   // Takes the next piece; `last`: nothing follows. `done` is called once, from any thread, with
-  // what to send (may be empty); the next piece comes only after that. If the connection ends
-  // before the last piece, `feed` is destroyed and HttpHandler::closed is called.
-  std::move_only_function<void(std::string piece, bool last,
-                               std::move_only_function<void(std::string)> done)>
-      feed = {};
+  // what to send (may be empty); the next piece comes only after that. `over`: nothing more will be
+  // sent, and what may still come of the body is not read. If the connection ends before the last
+  // piece, `feed` is destroyed and HttpHandler::closed is called.
+  using Done = std::move_only_function<void(std::string text, bool over)>;
+  std::move_only_function<void(std::string piece, bool last, Done done)> feed = {};
 };
 
 // A body that is read as a whole.

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
 constexpr std::size_t most_under_way = 3;
+constexpr std::size_t most_kept_back = 1000;
 
 // An import is an operator's act, and may use the names that are reserved for the server.
 Ask internal(const Call& call) {
@@ -34,14 +35,16 @@ ImportLines::ImportLines(CallPtr call)
 // ---- Coming in ---------------------------------------------------------------------------------
 
 void ImportLines::feed(std::string piece, bool last, Done done) {
+  const auto problem = call_->ended();
+  last = last || problem;
   {
     const Lock lock(mutex_);
     last_ = last;
   }
   began();  // for as long as lines are read here
-  if (const auto problem = call_->ended(); problem && !is_over()) {
+  if (problem) {
     tasks_.clear(), places_.clear();
-    failed(lines_.number() + 1, {ErrorCode::invalid, problem->detail});
+    failed(lines_.number() + 1, {ErrorCode::invalid, problem->detail}, problem->code);
   }
   if (!is_over()) lines_.feed(std::move(piece), last);
   while (!is_over()) {
@@ -103,11 +106,6 @@ void ImportLines::check_end() {
     failed(0, {ErrorCode::invalid, "the body is empty; send the lines of an export"});
   } else if (begun_ && !ended_) {
     failed(0, transfer::cut_short(lines_.number()));
-  } else if (!kept_back_.empty()) {
-    failed(kept_back_.front().first,
-           {ErrorCode::invalid,
-            "no key may manage keys yet, and with this one every caller would need a key: make one "
-            "with the scope admin first"});
   }
 }
 
@@ -147,27 +145,44 @@ void ImportLines::add(Memo& memo) {
     return;
   }
   if (memo.key.starts_with(access::memo_prefix)) return add_key(memo);
-  remember(memo, lines_.number());
+  remember(std::move(memo), counted<Memo>(&transfer::Counts::memos, lines_.number()));
 }
 
 // A key that cannot be read would close the server to every caller.
 void ImportLines::add_key(Memo& memo) {
   const auto key = access::from_memo(memo);
   if (!key) return failed(lines_.number(), {ErrorCode::invalid, key.error().message});
-  const TimePoint now = call_->broker->now();
-  if (key->about.scopes.allow(Scope::admin) && !key->expired(now)) can_manage_ = true;
-  if (!can_manage_ && !call_->options.keys->book().has_admin(now)) {
-    kept_back_.emplace_back(lines_.number(), std::move(memo));
-    return;
-  }
-  remember(memo, lines_.number());
-  for (auto& [line, kept] : std::exchange(kept_back_, {})) remember(kept, line);
+  const bool manages = key->about.scopes.allow(Scope::admin) && !key->expired(call_->broker->now());
+  if (!manages && !may_add_keys()) return keep_back(std::move(memo));
+  auto done = counted<Memo>(&transfer::Counts::memos, lines_.number());
+  if (!manages) return remember(std::move(memo), std::move(done));
+  // Another memo of that name may exist, and then the key is not stored.
+  remember(std::move(memo),
+           [self = shared_from_this(), done = std::move(done)](Result<Memo> stored) mutable {
+             if (stored) self->can_manage_ = true;
+             done(std::move(stored));
+           });
 }
 
-void ImportLines::remember(Memo& memo, std::uint64_t line) {
+bool ImportLines::may_add_keys() const {
+  return can_manage_ || call_->options.keys->book().has_admin(call_->broker->now());
+}
+
+void ImportLines::keep_back(Memo memo) {
+  if (kept_back_.size() >= most_kept_back) {
+    return failed(lines_.number(),
+                  {ErrorCode::invalid,
+                   fmt::format("no key may manage keys yet, and {} keys came that may not either: "
+                               "make one with the scope admin first",
+                               most_kept_back)});
+  }
+  kept_back_.emplace_back(lines_.number(), std::move(memo));
+}
+
+void ImportLines::remember(Memo memo, Completion<Memo> done) {
   memos_ = true;
   call_->broker->remember(internal(*call_), transfer::as_new(std::move(memo), call_->broker->now()),
-                          counted<Memo>(&transfer::Counts::memos, line));
+                          std::move(done));
 }
 
 // Adds a task whose line is written otherwise than an export writes it.
@@ -241,10 +256,11 @@ void ImportLines::restored(const std::vector<TaskId>& ids, const std::vector<std
 }
 
 // The error with the lowest line number is reported.
-void ImportLines::failed(std::uint64_t line, Error error) {
+void ImportLines::failed(std::uint64_t line, Error error, std::string code) {
   const Lock lock(mutex_);
   if (report_.error && wrong_line_ <= line) return;
   wrong_line_ = line;
+  wrong_code_ = std::move(code);
   report_.error = std::move(error);
   over_ = true;
 }
@@ -263,11 +279,32 @@ void ImportLines::ended() {
     if (!done_ || !enough) return;
     if (!last_) done = std::exchange(done_, {});
   }
-  if (done) return done({});
+  if (done) return done({}, false);
   finish();
 }
 
+// True: keys that were kept back are being stored, and finish() is called again.
+bool ImportLines::release_kept_back() {
+  auto kept_back = std::exchange(kept_back_, {});
+  if (kept_back.empty() || is_over()) return false;
+  if (!may_add_keys()) {
+    failed(kept_back.front().first,
+           {ErrorCode::invalid,
+            "no key may manage keys yet, and with this one every caller would need a key: make one "
+            "with the scope admin first"});
+    return false;
+  }
+  began();
+  for (auto& [line, memo] : kept_back) {
+    remember(std::move(memo), counted<Memo>(&transfer::Counts::memos, line));
+  }
+  ended();
+  return true;
+}
+
+// Everything before has been answered.
 void ImportLines::finish() {
+  if (release_kept_back()) return;
   if (!memos_) return answer_the_last();
   // Keys may be among the memos.
   call_->options.keys->reload(*call_->broker,
@@ -284,7 +321,7 @@ void ImportLines::answer_the_last() {
     const Lock lock(mutex_);
     done = std::exchange(done_, {});
   }
-  done(std::move(text));
+  done(std::move(text), true);
 }
 
 std::string ImportLines::answer() {
@@ -299,7 +336,13 @@ std::string ImportLines::answer() {
   wire::append(imported.key("expired"), report_.expired);
   imported.close();
   if (report_.error) {
-    wire::append_error(writer.key("error"), *report_.error);
+    if (wrong_code_.empty()) {
+      wire::append_error(writer.key("error"), *report_.error);
+    } else {
+      wire::TextWriter error(writer.key("error"));
+      error("code", wrong_code_), error("message", report_.error->message);
+      error.close();
+    }
     out.pop_back();
     out += fmt::format(R"(,"line":{}}})", wrong_line_);
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/server/call.h"
+#include "api/server/http.h"
 #include "api/server/line_splitter.h"
 #include "core/mutex.h"
 #include "transfer/import.h"
@@ -31,7 +32,7 @@ namespace millrace::api {
 // their order, so that tasks keep theirs and find their queues.
 class ImportLines : public std::enable_shared_from_this<ImportLines> {
  public:
-  using Done = std::move_only_function<void(std::string)>;
+  using Done = BodyStream::Done;
 
   explicit ImportLines(CallPtr call);
 
@@ -47,7 +48,8 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void add(Schedule& schedule);
   void add(Memo& memo);
   void add_key(Memo& memo);
-  void remember(Memo& memo, std::uint64_t line);
+  void remember(Memo memo, Completion<Memo> done);
+  void keep_back(Memo memo);
   void add(Task& task);
   void task_read();  // the last one of tasks_
   void check_end();
@@ -58,11 +60,14 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   Completion<T> counted(std::uint64_t transfer::Counts::* kind, std::uint64_t line);
   void restored(const std::vector<TaskId>& ids, const std::vector<std::uint64_t>& lines,
                 const Result<std::vector<Result<Put>>>& puts);
-  void failed(std::uint64_t line, Error error);
+  // `code` is told instead of that of the error, if it is not empty.
+  void failed(std::uint64_t line, Error error, std::string code = {});
   void began();
   void ended();
   bool is_over() const { return over_.load(std::memory_order_relaxed); }
   void finish();
+  bool may_add_keys() const;
+  bool release_kept_back();
   void answer_the_last();
   std::string answer();
 
@@ -73,8 +78,8 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   bool ended_ = false;  // its last line was read
   transfer::Counts read_;
   bool memos_ = false;
-  bool can_manage_ = false;  // a key came that can manage keys
-  // Keys that cannot manage keys, with their lines, as long as there is none that can: with them
+  std::atomic<bool> can_manage_ = false;  // a key was stored that can manage keys
+  // Keys that cannot manage keys, with their lines, as long as none is stored that can: with them
   // alone every caller would need a key, and none could make one.
   std::vector<std::pair<std::uint64_t, Memo>> kept_back_;
   std::vector<Task> tasks_;
@@ -85,8 +90,9 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   Mutex mutex_;
   transfer::ImportReport report_ GUARDED_BY(mutex_);
   std::uint64_t wrong_line_ GUARDED_BY(mutex_) = 0;
+  std::string wrong_code_ GUARDED_BY(mutex_);     // empty: that of the error
   std::size_t under_way_ GUARDED_BY(mutex_) = 0;  // requests to the broker
-  bool last_ GUARDED_BY(mutex_) = false;
+  bool last_ GUARDED_BY(mutex_) = false;          // the body has ended, or is read no further
   // Held while too many are under way, or until the last has been answered.
   Done done_ GUARDED_BY(mutex_);
 };

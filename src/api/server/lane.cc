@@ -19,6 +19,9 @@ thread_local Lane* current = nullptr;
 // How late the lane may notice that a peer has left while its answer is made.
 constexpr auto watch_after = std::chrono::milliseconds(5);
 
+// A peer that takes longer for 64 KiB of a large answer may be closed when others need the memory.
+constexpr auto slow_reading = std::chrono::seconds(1);
+
 // How late the lane may notice that a limit has passed: an eighth of the shortest, within reason.
 std::chrono::milliseconds tick_for(const ListenerLimits& limits) {
   const Duration shortest = std::min({limits.idle, limits.header, limits.body, limits.write,
@@ -189,6 +192,10 @@ Duration Lane::limit_of(Awaited what) const {
 void Lane::await(Connection& connection, Awaited what) {
   if (what != Awaited::nothing) {
     connection.deadline_ = site_->clock.steady() + limit_of(what);
+    // No progress earns a body more time than that: it might never end.
+    if (shortened_ && what == Awaited::body) {
+      connection.deadline_ = std::min(connection.deadline_, leave_by_);
+    }
   } else if (connection.awaited_ == Awaited::nothing) {
     return;
   }
@@ -198,7 +205,31 @@ void Lane::await(Connection& connection, Awaited what) {
   connection.awaited_ = what;
 }
 
+// The deadline of an answer is set anew with every 64 KiB.
+bool Lane::reads_slowly(const Connection& connection) const {
+  const auto left = connection.deadline_ - site_->clock.steady();
+  return limit_of(Awaited::write) - left >= slow_reading;
+}
+
+bool Lane::make_room(std::size_t bytes, Worth worth) {
+  if (site_->has_room(bytes)) return true;
+  // Closing calls the handler, and what that answers changes the list.
+  const Connections& readers = connections_[static_cast<std::size_t>(Awaited::write)];
+  const std::vector<std::shared_ptr<Connection>> slowest_first(readers.begin(), readers.end());
+  for (const std::shared_ptr<Connection>& each : slowest_first) {
+    const bool goes_before = worth == Worth::costs_if_lost && !each->undelivered_;
+    if (each->counted_ <= small_answer || (!goes_before && !reads_slowly(*each))) continue;
+    each->close();
+    if (site_->has_room(bytes)) return true;
+  }
+  site_->wanted_room = bytes;
+  return false;
+}
+
 void Lane::tick() {
+  if (const std::size_t wanted = site_->wanted_room) {
+    if (make_room(wanted, Worth::can_be_asked)) site_->wanted_room = 0;
+  }
   const std::chrono::nanoseconds now = site_->clock.steady();
   for (std::size_t i = 1; i < awaited_count; ++i) {
     Connections& list = connections_[i];
@@ -216,6 +247,7 @@ void Lane::tick() {
 
 void Lane::shorten_deadlines() {
   if (std::exchange(shortened_, true)) return;
+  leave_by_ = site_->clock.steady() + site_->limits.leaving;
   for (const Awaited what : {Awaited::header, Awaited::body, Awaited::write, Awaited::handshake}) {
     const auto until = site_->clock.steady() + limit_of(what);
     for (const std::shared_ptr<Connection>& each : connections_[static_cast<std::size_t>(what)]) {

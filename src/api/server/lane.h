@@ -26,6 +26,8 @@ namespace millrace::api {
 
 class Connection;
 
+inline constexpr std::size_t small_answer = 256 * 1024;  // sent even if many answers are unread
+
 // What all lanes of a listener share.
 struct Site {
   Site(ListenerLimits its_limits, HttpHandler& its_handler, Clock& its_clock, Log its_log)
@@ -40,8 +42,9 @@ struct Site {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> requests = 0;
-  std::atomic<std::uint64_t> unread = 0;  // bytes of answers that wait for their peers
-  std::atomic<std::uint64_t> kept = 0;    // the same, ever
+  std::atomic<std::uint64_t> unread = 0;     // bytes of answers that wait for their peers
+  std::atomic<std::uint64_t> kept = 0;       // the same, ever
+  std::atomic<std::size_t> wanted_room = 0;  // of a large answer that was refused for want of it
   std::atomic<bool> draining = false;
 
   // Whether a large answer may be sent although its peer might not read it. A quarter of the memory
@@ -106,6 +109,17 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // From now on the connection waits for this, and no longer for what it waited for before.
   void await(Connection& connection, Awaited what);
 
+  // What is lost with an answer that cannot be sent.
+  enum class Worth : std::uint8_t {
+    can_be_asked,   // nothing: the peer asks again
+    costs_if_lost,  // tasks that it brings have to be given back
+  };
+  // Whether a large answer may be sent. If too much is unread, connections of this lane that read
+  // slowly are closed, the slowest first; an answer that costs if it is lost also goes before
+  // others that read faster and can be asked again. If that is not enough, the other lanes do the
+  // same soon, for the next one that asks.
+  bool make_room(std::size_t bytes, Worth worth);
+
   // Lets a connection do something. If that throws, the connection is closed, and the rest of the
   // lane is unchanged. All calls from Asio or the lane into a connection go through here.
   template <class Call>
@@ -167,6 +181,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   void close_all();
   // From now on the peers have limits.leaving. The lists stay in the order of their deadlines.
   void shorten_deadlines();
+  bool reads_slowly(const Connection& connection) const;
   Duration limit_of(Awaited what) const;
 
   std::shared_ptr<Site> site_;
@@ -176,7 +191,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Timer watch_timer_;
   std::chrono::milliseconds tick_every_;
   bool stopping_ = false;
-  bool shortened_ = false;  // the deadlines are those of draining
+  bool shortened_ = false;                // the deadlines are those of draining
+  std::chrono::nanoseconds leave_by_{0};  // then: when bodies have come, or are given up
 
   // By what the connections wait for; each list is ordered by deadline.
   std::array<Connections, awaited_count> connections_;

@@ -196,6 +196,26 @@ TEST_F(LeavingTest, draining_does_not_wait_long_for_what_peers_leave_unfinished)
   EXPECT_EQ(undelivered_count(), 1U);
 }
 
+TEST_F(LeavingTest, draining_does_not_wait_for_a_body_that_keeps_coming) {
+  serve();
+  Client refused = connect();
+  refused.send("POST /deny HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n");
+  Client awaited = connect();
+  awaited.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n");
+  ASSERT_EQ(connect().ask(get_a).status, 200U);
+  EXPECT_FALSE(listener_->drain(0ms));
+  for (int i = 0; i < 2; ++i) {
+    for (Client* each : {&refused, &awaited}) each->send(std::string(5000, 'x'));
+    EXPECT_FALSE(listener_->drain(50ms));
+    clock_.advance(1200ms);
+  }
+  EXPECT_EQ(refused.reply().status, 408U);
+  EXPECT_EQ(awaited.reply().status, 408U);
+  refused.close();
+  awaited.close();
+  EXPECT_TRUE(listener_->drain(10s));
+}
+
 TEST_F(LeavingTest, draining_ends_streams_after_what_has_come) {
   serve();
   const std::string head = "POST /stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -231,29 +231,6 @@ TEST_F(LimitsTest, connections_far_over_the_limit_are_closed_without_a_word) {
   EXPECT_EQ(one.ask(get_a).status, 200U);
 }
 
-TEST_F(LimitsTest, answers_that_are_not_read_are_bounded_for_all_together) {
-  serve({.unread = 80U << 20U});
-  constexpr std::string_view get_big = "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
-  std::vector<Client> slow;
-  for (int i = 0; i < 3; ++i) {
-    slow.push_back(connect());
-    slow.back().shrink_window();
-    slow.back().send(get_big);
-    EXPECT_FALSE(slow.back().read_until("\r\n\r\n").empty());
-  }
-  // 32 MiB wait for the first; the second would go beyond three quarters of 80 MiB.
-  EXPECT_EQ(undelivered_count(), 2U);
-  EXPECT_GE(listener_->counts().unread, 16U << 20U);
-  EXPECT_LE(listener_->counts().unread, 80U << 20U);
-  Client other = connect();
-  EXPECT_EQ(other.ask(get_big).status, 503U);
-  EXPECT_EQ(other.ask(get_a).status, 200U) << "small answers are sent, on the same connection, too";
-  slow.clear();
-  ASSERT_TRUE(eventually([this] { return closed_.size() == 3; }));
-  EXPECT_EQ(listener_->counts().unread, 0U);
-  EXPECT_EQ(other.ask(get_big).status, 200U);
-}
-
 TEST_F(LimitsTest, when_files_run_out_connections_wait_until_there_are_some) {
   serve();
   Client first = connect();

@@ -12,6 +12,10 @@ HttpResponse plain(unsigned status, std::string body) {
 
 }  // namespace
 
+ListenerLimits metrics_limits() {
+  return {.connections = 32, .refusals = 8};
+}
+
 // What is refused is refused by its head, whatever body follows.
 BodyPlan MetricsPort::plan(HttpRequest head, Peer&) {
   const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));

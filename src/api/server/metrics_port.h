@@ -5,8 +5,12 @@
 #include <string_view>
 
 #include "api/server/http.h"
+#include "api/server/listener.h"
 
 namespace millrace::api {
+
+// Prometheus and a few probes use it, and it must not take the files that other things need.
+ListenerLimits metrics_limits();
 
 class MetricsPort : public HttpHandler {
  public:

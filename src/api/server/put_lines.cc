@@ -51,7 +51,7 @@ void PutLines::go_on() {
     writer.close();
     out_ += "}\n";
   }
-  std::exchange(done_, {})(std::exchange(out_, {}));
+  std::exchange(done_, {})(std::exchange(out_, {}), false);
 }
 
 bool PutLines::gather() {

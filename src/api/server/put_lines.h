@@ -20,7 +20,7 @@ namespace millrace::api {
 // every further line is refused.
 class PutLines : public std::enable_shared_from_this<PutLines> {
  public:
-  using Done = std::move_only_function<void(std::string)>;
+  using Done = BodyStream::Done;
 
   // Tasks that name no queue go to `queue`.
   PutLines(CallPtr call, std::optional<QueueRef> queue);

@@ -115,7 +115,10 @@ class Grammar final : public http::basic_parser<true> {
       case http::field::content_type:
         return keep(request.content_type);
       case http::field::content_encoding:
-        return keep(request.content_encoding);
+        // Several are one list (RFC 9110, 5.2).
+        if (!request.content_encoding.empty()) request.content_encoding += ", ";
+        request.content_encoding.append(value.data(), value.size());
+        return;
       case http::field::accept:
         return keep(request.accept);
       case http::field::accept_encoding:

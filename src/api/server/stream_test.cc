@@ -8,7 +8,9 @@ namespace millrace::api {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::string_view get_a = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view stream_head =
@@ -58,6 +60,22 @@ TEST_F(StreamTest, a_stream_may_have_a_length_be_empty_or_answer_nothing) {
   EXPECT_TRUE(piece.last);
   piece.done("end");
   EXPECT_EQ(client.reply().body, "end");
+}
+
+TEST_F(StreamTest, an_answer_may_be_over_before_the_body_is) {
+  serve();
+  Client client = connect();
+  client.send(stream_head);
+  client.send("3\r\none\r\n");
+  next_piece().done("no more", true);
+  Reply reply = client.reply();
+  EXPECT_EQ(reply.body, "no more");
+  EXPECT_EQ(reply.headers["connection"], "close");
+  client.send("3\r\ntwo\r\n");
+  EXPECT_TRUE(client.ends());
+  client.close();
+  EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+  EXPECT_TRUE(locked([this] { return pieces_.empty(); }));
 }
 
 TEST_F(StreamTest, a_stream_may_wait_for_100_continue) {
@@ -124,7 +142,7 @@ TEST_F(StreamTest, nothing_is_read_ahead_without_bound_while_a_piece_is_worked_o
     piece.done(last ? "end" : "");
     if (last) break;
     piece = next_piece();
-    ASSERT_TRUE(piece.done != nullptr);
+    ASSERT_TRUE(piece.done.done != nullptr);
   }
   EXPECT_EQ(got, body.size());
   EXPECT_EQ(client.reply().body, "end");
@@ -141,6 +159,24 @@ TEST_F(StreamTest, a_stream_whose_answers_are_not_read_is_ended) {
   EXPECT_LT(client.send_until_stuck(body), body.size());
   clock_.advance(31s);
   EXPECT_TRUE(eventually([this] { return closed_.size() == 1; }));
+}
+
+TEST_F(StreamTest, a_stream_whose_answers_are_read_slowly_but_steadily_goes_on) {
+  serve();
+  Client client = connect();
+  client.wait_at_most(200ms);
+  const std::string body(64 << 20, 'x');
+  client.send(fmt::format("POST /stream-echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
+                          body.size()));
+  ASSERT_LT(client.send_until_stuck(body), body.size());
+  client.wait_at_most(10s);
+  // The listener notices each time that something is read, though perhaps not before the next.
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_EQ(client.skip(256U * 1024), 256U * 1024) << i;
+    clock_.advance(10s);
+    ASSERT_EQ(connect().ask(get_a).status, 200U);
+  }
+  EXPECT_THAT(locked([this] { return closed_; }), Not(Contains(1U))) << "it is still open";
 }
 
 TEST_F(StreamTest, a_stream_that_goes_silent_is_ended) {
