@@ -198,6 +198,6 @@ OPERATIONS = {
 # Parameters that name nothing that could be hidden: filters on tasks that are seen, pages, times, and how to answer.
 HARMLESS = {
     "state", "type", "client_id", "group", "tag", "priority", "created_from", "created_until", "text", "error_code", "error_group",
-    "limit", "cursor", "full", "wait", "for", "count", "by", "step", "from", "until", "after", "most", "event", "force",
+    "limit", "cursor", "full", "preview", "wait", "for", "count", "by", "step", "from", "until", "after", "most", "event", "force",
     "Idempotency-Key", "X-Request-Id", "X-Requested-By", "Last-Event-ID",
 }
