@@ -40,6 +40,7 @@ class At:
     answer: str = HIDDEN
     item: bool = False  # that answer is the error of one item, and the status is 200
     works: tuple = (200, 201, 202, 204)  # for a key that may
+    invalid: tuple = ()  # names that no key may write here
     confined: bool = True  # keys that are confined to queues may ask it, too; otherwise: 403
 
 
@@ -124,7 +125,10 @@ OPERATIONS = {
     "actOnTasks": Operation("put", (
         At("body ids[]", TASK_ID, {"action": "cancel", "ids": [REF]}, item=True),
         At("body ids[]", TASK_ID, {"action": "retry", "ids": [REF]}, state="failed", answer=SCOPE),
-        At("body ids[]", TASK_ID, {"action": "remove", "ids": [REF]}, answer=SCOPE))),
+        At("body ids[]", TASK_ID, {"action": "remove", "ids": [REF]}, answer=SCOPE),
+        At("body ids[]", TASK_ID, {"action": "priority", "priority": 7, "ids": [REF]}, item=True),
+        At("body to", QUEUE_REF, {"action": "move", "ids": [LEASED], "to": REF}, answer=SCOPE,
+           invalid=("$bulk", "$webhooks", "$alerts")))),
     "cancelTask": Operation("put", (on(TASK), on(TASK, {"reason": "x"}, state="processing"))),
     "releaseTask": Operation("put", (on(TASK),)),
     "changeTask": Operation("put", (

@@ -17,7 +17,7 @@ import api_world
 from api_world import ADMIN, OWN_QUEUE, absent
 from operations import BY_NAME, FREE, HARMLESS, NOTHING, OPERATIONS, SCOPE, TAKEN, TASK
 
-STATUS = {"forbidden": 403, "not_found": 404, "conflict": 409}
+STATUS = {"forbidden": 403, "not_found": 404, "conflict": 409, "invalid": 422}
 WORLD = None  # the server of all tests
 
 
@@ -192,7 +192,8 @@ class Confined(unittest.TestCase):
         if at.answer == FREE:
             self.assertIn(answer.status, at.works, words)
         elif at.answer == SCOPE or operation.scope == "admin":
-            self.refused(answer, "forbidden", False, words)
+            code = "invalid" if request.ref in at.invalid else "forbidden"  # of a body that is wrong for every key
+            self.refused(answer, code, False, words)
         else:
             forbidden = request.names_queue or at.answer == BY_NAME
             self.refused(answer, "forbidden" if forbidden else "not_found", at.item, words)
