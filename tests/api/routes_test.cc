@@ -90,7 +90,9 @@ TEST(Routes, an_idempotency_key_puts_once) {
   request.body = R"({"queue":"emails","unique":{"key":"mine"}})";
   EXPECT_EQ(server.ask(request).status, 422U);
   request.content_type = "application/x-ndjson";
-  EXPECT_EQ(server.ask(request).status, 422U);
+  const Reply lines = server.ask(request);
+  EXPECT_EQ(lines.status, 422U);
+  EXPECT_THAT(lines.body, HasSubstr(R"("field":"Idempotency-Key")"));
   request.headers = "Idempotency-Key: " + std::string(129, 'k') + "\r\n";
   request.body = R"({"queue":"emails"})";
   request.content_type = "application/json";

@@ -159,7 +159,8 @@ BodyPlan plan_lines(CallPtr call) {
     return response_of({.status = 422,
                         .code = "invalid",
                         .detail = "an Idempotency-Key is for one task or a list; in a stream of "
-                                  "lines give each task its own id or unique key"},
+                                  "lines give each task its own id or unique key",
+                        .field = "Idempotency-Key"},
                        call->request_id);
   }
   if (const auto wrong = call->query.finish()) {
