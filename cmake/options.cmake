@@ -32,7 +32,10 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g -D_GLIBCXX_ASSERTIONS")
 
 # The warnings of our own targets; third-party headers are included as SYSTEM and stay silent.
-set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+# Where files are compiled together, a local name may be that of a constant in another file; clang, which compiles
+# each file on its own, warns of names hidden within a file.
+set(warnings -Wall -Wextra -Wpedantic -Wconversion
+  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,-Wshadow=local,-Wshadow>)
 # Options are passed as aggregates with defaults, of which callers name only some of the fields.
 list(APPEND warnings -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

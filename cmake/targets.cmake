@@ -7,6 +7,9 @@
 #     HEADERS cron.h retry.h            relative to the room's folder; each must compile on its own
 #     LINK fmt::fmt                     what the room's headers and sources need, seen by its users too
 #     LINK_PRIVATE Boost::headers        what only its sources need
+#     TOGETHER                          the sources are compiled eight at a time, in half the time; names of anonymous
+#                                       namespaces must then be different in the whole room
+#     APART request_parser.cc           but these each on its own
 #     TESTS cron_test.cc retry_test.cc
 #     TEST_LINK millrace_test_support   what only the tests need
 #     TEST_TIMEOUT 60                   seconds, for each single test
@@ -16,8 +19,8 @@
 #
 # Files include "<room>/<file>.h" and <millrace/<file>.h>.
 function(millrace_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST;FAST_TESTS" "TEST_TIMEOUT"
-    "SOURCES;HEADERS;LINK;LINK_PRIVATE;TESTS;TEST_LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_TEST;FAST_TESTS;TOGETHER" "TEST_TIMEOUT"
+    "SOURCES;HEADERS;LINK;LINK_PRIVATE;APART;TESTS;TEST_LINK")
   millrace_check_arguments("millrace_room(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_SOURCES)
     message(FATAL_ERROR "millrace_room(${name}) has no SOURCES: a room is a library; name at least one .cc file.")
@@ -30,6 +33,11 @@ function(millrace_room name)
     PUBLIC millrace_headers ${arg_LINK}
     PRIVATE $<BUILD_INTERFACE:millrace_warnings> ${arg_LINK_PRIVATE})
   millrace_precompiled(millrace_${name} product)
+  # clang compiles each file on its own: clang-tidy, the analysis of locks and the fuzzers see what a file includes itself.
+  if(arg_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set_target_properties(millrace_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 
   if(arg_TESTS AND MILLRACE_TESTS)
     cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
@@ -109,6 +117,8 @@ function(millrace_precompiled target kind)
     target_link_libraries(${shared} PRIVATE millrace_warnings millrace_headers fmt::fmt)
     target_compile_options(${shared} PRIVATE ${quick})
     target_precompile_headers(${shared} PRIVATE ${millrace_common_headers})
+    # g++ knows a header again by its time of change, so a result that ccache kept from before a git checkout would not fit.
+    set_target_properties(${shared} PROPERTIES CXX_COMPILER_LAUNCHER "")
     if(kind STREQUAL "test")
       target_link_libraries(${shared} PRIVATE GTest::gmock)
       target_precompile_headers(${shared} PRIVATE ${millrace_test_headers})

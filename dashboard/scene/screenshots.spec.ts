@@ -1,4 +1,5 @@
 // Pictures of every page, in both themes and as wide as a phone, into docs/images: `./dev screenshots`.
+// MILLRACE_LOOKS=all takes every page in every look, to look at after a change; MILLRACE_IMAGES says where to.
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, type Page, test } from '@playwright/test';
@@ -8,20 +9,36 @@ import { make_keys, set_scene } from './scene.ts';
 
 const folder = process.env.MILLRACE_IMAGES ?? '../docs/images';
 const only = process.env.MILLRACE_PAGES?.split(','); // names of pages, to look at some again
+const every_look = process.env.MILLRACE_LOOKS === 'all';
 
 interface Look {
   suffix: string;
   theme: 'light' | 'dark';
   language?: 'ru';
-  phone?: boolean;
+  screen?: 'phone' | 'tablet' | 'wide';
 }
 const light: Look = { suffix: 'light', theme: 'light' };
 const dark: Look = { suffix: 'dark', theme: 'dark' };
-const phone: Look = { suffix: 'phone', theme: 'light', phone: true };
+const phone: Look = { suffix: 'phone', theme: 'light', screen: 'phone' };
 const russian: Look[] = [
   { suffix: 'ru-light', theme: 'light', language: 'ru' },
   { suffix: 'ru-dark', theme: 'dark', language: 'ru' },
 ];
+
+const all: Look[] = [
+  ...[light, dark, phone, ...russian],
+  { suffix: 'ru-phone', theme: 'dark', language: 'ru', screen: 'phone' },
+  { suffix: 'tablet', theme: 'light', screen: 'tablet' },
+  { suffix: 'ru-tablet', theme: 'dark', language: 'ru', screen: 'tablet' },
+  { suffix: 'wide', theme: 'dark', screen: 'wide' },
+  { suffix: 'ru-wide', theme: 'light', language: 'ru', screen: 'wide' },
+];
+const sizes = {
+  phone: { width: 360, height: 760 },
+  tablet: { width: 820, height: 1180 },
+  wide: { width: 1920, height: 1080 },
+  usual: { width: 1280, height: 800 },
+};
 
 interface Shown {
   name: string;
@@ -63,8 +80,8 @@ async function sign_in(browser: Browser, key: string, url: string): Promise<Cook
 
 async function open(browser: Browser, look: Look, cookies: Cookies): Promise<Page> {
   const context = await browser.newContext({
-    viewport: look.phone ? { width: 360, height: 760 } : { width: 1280, height: 800 },
-    deviceScaleFactor: look.phone ? 2 : 1.5,
+    viewport: sizes[look.screen ?? 'usual'],
+    deviceScaleFactor: every_look ? 1 : look.screen === 'phone' ? 2 : 1.5,
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
     reducedMotion: 'reduce',
@@ -104,7 +121,7 @@ test('pictures', async ({ browser }) => {
   try {
     for (const { name, path, looks, before, rest } of shown(hero)) {
       if (only && !only.includes(name)) continue;
-      for (const look of looks) {
+      for (const look of every_look ? all : looks) {
         const page = await open(browser, look, cookies);
         await page.goto(server.url + path);
         await page.waitForTimeout(rest ?? 2000);

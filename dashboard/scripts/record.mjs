@@ -6,7 +6,7 @@ import { setTimeout as rest } from 'node:timers/promises';
 
 const [url = 'http://127.0.0.1:7070', seconds = '30'] = process.argv.slice(2);
 const browser = await chromium.launch({
-  executablePath: process.env.MILLRACE_CHROMIUM ?? '/usr/bin/chromium',
+  executablePath: process.env.MILLRACE_CHROMIUM ?? '/usr/bin/chromium-headless-shell',
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-proxy-server', '--disable-background-networking'],
 });
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });

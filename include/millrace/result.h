@@ -36,6 +36,9 @@ struct Error {
   // Only with `unavailable`: the server was reached, and its certificate is not trusted, so that
   // waiting does not help.
   bool untrusted = false;
+  // Mostly with `invalid` and `too_large`: the value that was wrong, by the names of the HTTP API,
+  // as in `retry.base_ms` or `types[2].timeout_ms`. Empty: it was not one value.
+  std::string field = {};
 
   friend bool operator==(const Error&, const Error&) = default;
 };
@@ -44,8 +47,9 @@ template <class T>
 using Result = std::expected<T, Error>;
 
 // `return fail(ErrorCode::invalid, "priority must be 0 to 9");`
-inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
-  return std::unexpected(Error{.code = code, .message = std::move(message)});
+inline std::unexpected<Error> fail(ErrorCode code, std::string message, std::string field = {}) {
+  return std::unexpected(
+      Error{.code = code, .message = std::move(message), .field = std::move(field)});
 }
 
 constexpr std::string_view name_of(ErrorCode code) {

@@ -120,6 +120,9 @@ struct Put {
   // nullopt: the existing task is removed, but its unique window has not ended.
   std::optional<TaskState> state = TaskState::queued;
   bool existing = false;  // same id, or its unique key was held: nothing was added
+  // Of a task that had the same id, which may be another than that of the put. Only stores say so;
+  // empty otherwise.
+  std::string queue = {};
 
   friend bool operator==(const Put&, const Put&) = default;
 };

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "access/secret.h"
+#include "core/ascii.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/quote.h"
@@ -14,12 +15,11 @@ namespace millrace::access {
 namespace {
 
 constexpr std::array<std::string_view, scope_count> scope_names = names(Scope{});
-constexpr std::string_view mark = "mr_";
+constexpr std::string_view key_mark = "mr_";
 constexpr std::size_t most_patterns = 32;
 
 bool is_name_character(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
-         c == '_' || c == ':' || c == '-';
+  return ascii::is_letter_or_digit(c) || c == '.' || c == '_' || c == ':' || c == '-';
 }
 
 bool is_pattern(std::string_view text) {
@@ -92,40 +92,50 @@ bool matches(std::string_view pattern, std::string_view name) {
 Result<void> validate(const KeyRequest& request, TimePoint now) {
   if (request.name.empty()) {
     return fail(ErrorCode::invalid,
-                "the key has no name; give one that says whose it is, such as \"mail service\"");
+                "the key has no name; give one that says whose it is, such as \"mail service\"",
+                "name");
   }
   if (auto ok = check::text("name", request.name, limits::max_name); !ok) return ok;
   if (request.scopes.empty()) {
-    return fail(ErrorCode::invalid, "the key has no scopes; there are put, work, read and admin");
+    return fail(ErrorCode::invalid, "the key has no scopes; there are put, work, read and admin",
+                "scopes");
   }
-  if (auto ok = check::count("queue patterns", request.queues.size(), most_patterns); !ok) {
+  if (auto ok = check::count({"queue patterns", "queues"}, request.queues.size(), most_patterns);
+      !ok) {
     return ok;
   }
-  for (const std::string& each : request.queues) {
+  for (std::size_t i = 0; i < request.queues.size(); ++i) {
+    const std::string& each = request.queues[i];
     if (is_pattern(each)) continue;
     return fail(
         ErrorCode::invalid,
         fmt::format("{} is not a pattern of queue names; allowed are 1 to {} of A-Z a-z 0-9 . "
                     "_ : - and *, as in emails or shop.*",
-                    in_quotes(each), limits::max_name));
+                    in_quotes(each), limits::max_name),
+        fmt::format("queues[{}]", i));
   }
   if (request.scopes.allow(Scope::admin) && !request.queues.empty()) {
     return fail(ErrorCode::invalid,
                 "a key with the scope admin may do everything, so it cannot be confined to queues; "
-                "leave out admin or the queues");
+                "leave out admin or the queues",
+                "queues");
   }
   if (request.expires && *request.expires <= now) {
-    return fail(ErrorCode::invalid, fmt::format("the key would have expired at {}; it is {} now",
-                                                format_time(*request.expires), format_time(now)));
+    return fail(ErrorCode::invalid,
+                fmt::format("the key would have expired at {}; it is {} now",
+                            format_time(*request.expires), format_time(now)),
+                "expires");
   }
   if (!request.rate) return {};
-  if (auto ok = check::number("rate max", request.rate->max, 1, 1'000'000'000); !ok) return ok;
-  return check::duration("rate per", request.rate->per, limits::min_rate_per, limits::max_rate_per);
+  if (auto ok = check::number({"rate max", "rate.max"}, request.rate->max, 1, 1'000'000'000); !ok)
+    return ok;
+  return check::duration({"rate per", "rate.per_ms"}, request.rate->per, limits::min_rate_per,
+                         limits::max_rate_per);
 }
 
 Result<MadeKey> make_key(const KeyRequest& request, TimePoint now) {
   if (auto ok = validate(request, now); !ok) return std::unexpected(std::move(ok.error()));
-  auto secret = make_secret(mark);
+  auto secret = make_secret(key_mark);
   if (!secret) return std::unexpected(std::move(secret.error()));
   MadeKey made{.key = {.id = std::move(secret->id), .about = request, .created_at = now},
                .text = std::move(secret->text)};
@@ -134,7 +144,7 @@ Result<MadeKey> make_key(const KeyRequest& request, TimePoint now) {
 }
 
 std::string_view id_of(std::string_view text) {
-  return id_of(text, mark);
+  return id_of(text, key_mark);
 }
 
 Remember forget_memo(std::string_view id) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/ascii.h"
 #include "core/limits.h"
 #include "core/mutex.h"
 #include "core/quote.h"
@@ -17,13 +18,6 @@ constexpr std::string_view how_to =
 
 constexpr std::string_view ended =
     "the session has ended, or its API key was revoked; sign in again";
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return lower(x) == lower(y);
-  });
-}
 
 Verdict refuse(Outcome outcome, std::string detail) {
   return {.outcome = outcome, .detail = std::move(detail)};
@@ -68,7 +62,7 @@ struct Walk : std::enable_shared_from_this<Walk> {
 std::string_view bearer_of(std::string_view authorization) {
   constexpr std::string_view scheme = "Bearer";
   if (authorization.size() <= scheme.size() || authorization[scheme.size()] != ' ' ||
-      !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
+      !ascii::equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
     return {};
   }
   authorization.remove_prefix(scheme.size());

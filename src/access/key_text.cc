@@ -67,9 +67,10 @@ wire::Read<KeyRequest> read_key_request(std::string_view text) {
   auto words = wire::read_text<RequestWords>(text);
   if (!words) return std::unexpected(std::move(words.error()));
   if (words->scopes.empty()) {
-    return std::unexpected(wire::Refusal{
-        .error = {ErrorCode::invalid, "scopes is empty; allowed are put, work, read, admin"},
-        .field = "scopes"});
+    return std::unexpected(
+        wire::Refusal{.error = {.code = ErrorCode::invalid,
+                                .message = "scopes is empty; allowed are put, work, read, admin",
+                                .field = "scopes"}});
   }
   return meant(std::move(*words));
 }

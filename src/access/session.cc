@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view mark = "ms_";
+constexpr std::string_view session_mark = "ms_";
 
 std::string_view text_in(const json::object& object, std::string_view field) {
   const json::value* value = object.if_contains(field);
@@ -26,7 +26,7 @@ std::string_view text_in(const json::object& object, std::string_view field) {
 }  // namespace
 
 Result<MadeSession> make_session(const Key& key, std::string path, Duration lasts, TimePoint now) {
-  auto secret = make_secret(mark);
+  auto secret = make_secret(session_mark);
   if (!secret) return std::unexpected(std::move(secret.error()));
   TimePoint expires = later(now, lasts);
   if (key.about.expires) expires = std::min(expires, *key.about.expires);
@@ -42,7 +42,7 @@ Result<MadeSession> make_session(const Key& key, std::string path, Duration last
 }
 
 std::string_view session_id_of(std::string_view text) {
-  return id_of(text, mark);
+  return id_of(text, session_mark);
 }
 
 // ---- In a store --------------------------------------------------------------------------------

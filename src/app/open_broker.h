@@ -14,7 +14,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/values.h"
-#include "store/fwd.h"
+#include "store/store.h"
 
 namespace millrace {
 

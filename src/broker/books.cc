@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "broker/batches.h"
 #include "core/decide.h"
 #include "core/seed.h"
 #include "core/time_text.h"
@@ -16,19 +17,6 @@
 
 namespace millrace {
 namespace {
-
-template <class T>
-std::span<const T> cut(std::span<const T>& rest, std::size_t& room) {
-  const auto part = rest.first(std::min(room, rest.size()));
-  rest = rest.subspan(part.size());
-  room -= part.size();
-  return part;
-}
-
-template <class T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
-}
 
 // SplitMix64: any counter gives an even sequence.
 std::uint64_t mixed(std::uint64_t value) {
@@ -71,7 +59,8 @@ Result<QueueSettings> Books::settings_of(Store& store, const std::string& queue)
 
 Result<void> Books::check_internal(bool internal, const Queue& queue) {
   if (internal || !is_internal(queue.settings.name)) return {};
-  return fail(ErrorCode::invalid, fmt::format("queue {} is internal", queue.settings.name));
+  return fail(ErrorCode::invalid, fmt::format("queue {} is internal", queue.settings.name),
+              "queue");
 }
 
 Result<void> Books::find_queue(Store& store, const QueueRef& queue, bool internal) {
@@ -164,20 +153,21 @@ Settlement Books::decide_cancelled(const LeaseNote& note, const Settlement& refu
 Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& work,
                                    TimePoint now) {
   WorkResult result;
-  std::span<const Settlement> settlements = work.settlements;
-  std::span<const Extension> extensions = work.extensions;
-  std::span<const TakeRequest> takes = work.takes;
-  while (!settlements.empty() || !extensions.empty() || !takes.empty()) {
-    std::size_t room = std::max<std::size_t>(batch, 1);
-    const auto settle = cut(settlements, room);
-    const auto extend = cut(extensions, room);
-    const auto take = cut(takes, room);
-    auto answer = store.work(settle, extend, take, now);
-    if (!answer) return std::unexpected(std::move(answer.error()));
-    append(result.settled, answer->settled);
-    append(result.extended, answer->extended);
-    append(result.taken, answer->taken);
-  }
+  std::optional<Error> failure;
+  each_batch_of_work(work.settlements, work.extensions, work.takes, batch,
+                     [&](std::span<const Settlement> settle, std::span<const Extension> extend,
+                         std::span<const TakeRequest> take) {
+                       auto answer = store.work(settle, extend, take, now);
+                       if (!answer) {
+                         failure = std::move(answer.error());
+                         return false;
+                       }
+                       append(result.settled, answer->settled);
+                       append(result.extended, answer->extended);
+                       append(result.taken, answer->taken);
+                       return true;
+                     });
+  if (failure) return std::unexpected(std::move(*failure));
   return result;
 }
 

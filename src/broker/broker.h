@@ -19,6 +19,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,9 @@
 #include "core/values.h"
 
 namespace millrace {
+
+// Whether a caller may see and touch what is in a queue.
+using MaySee = std::function<bool(std::string_view queue)>;
 
 // Who asks, and until when the request must have begun; after that the answer is `unavailable` and
 // nothing was changed.
@@ -40,6 +44,12 @@ struct Ask {
   std::uint64_t owner = 0;
   // The key that asks, where the number of queues that it may create is bounded; 0: it is not.
   std::uint64_t key = 0;
+  // Asked about the queue of each task, in the step that reads the task or acts on it: so a task
+  // that is moved meanwhile is judged by where it is then. What the caller may not see is answered
+  // as what is not there. Empty: it may see everything.
+  MaySee may_see = {};
+
+  bool sees(std::string_view queue) const { return internal || !may_see || may_see(queue); }
 };
 
 // How a lease ended, in its holder's words. The broker decides what that means for the task.
@@ -226,7 +236,7 @@ class Broker {
   // Answered when the task is final, or with its current state after `wait`.
   virtual void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) = 0;
   void find(Ask ask, TaskRef task, Completion<Task> done) {
-    await(ask, task, Duration::zero(), std::move(done));
+    await(std::move(ask), task, Duration::zero(), std::move(done));
   }
   virtual void list(Ask ask, ListRequest request, Completion<TaskPage> done) = 0;
   virtual void explain(Ask ask, TaskRef task, Completion<Explanation> done) = 0;

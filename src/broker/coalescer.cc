@@ -9,7 +9,7 @@ namespace {
 
 // The clock decides, but the condition variable waits in real time: this bounds how late a clock
 // that was set, or that a test moves, is noticed.
-constexpr Duration longest_wait{250};
+constexpr Duration longest_nap{250};
 
 // After a flush that lacked space.
 constexpr std::chrono::milliseconds flush_again{100};
@@ -131,7 +131,7 @@ void Coalescer::wait_for_work(TimePoint now) {
   if (wakeup == never && may_apply && !rounds_.needs_flush()) {
     work_.wait(mutex_);
   } else {
-    work_.wait_for(mutex_, wakeup < later(now, longest_wait) ? wakeup - now : longest_wait);
+    work_.wait_for(mutex_, wakeup < later(now, longest_nap) ? wakeup - now : longest_nap);
   }
   applier_waits_ = false;
 }

@@ -133,7 +133,7 @@ class Coalescer {
   std::atomic<std::uint64_t> last_caller_ = 0;
   Histogram flush_seconds_;
 
-  Mutex mutex_{LockRank::leaf};
+  Mutex mutex_{LockRank::rounds};
   Rounds rounds_ GUARDED_BY(mutex_);  // except during Rounds::run()
   std::function<void(const std::optional<Error>&)> on_store_ GUARDED_BY(mutex_);
   bool away_ GUARDED_BY(mutex_) = false;  // as last reported to on_store()

@@ -12,13 +12,13 @@
 namespace millrace {
 namespace {
 
-constexpr Duration patience = std::chrono::seconds(30);
+constexpr Duration page_patience = std::chrono::seconds(30);
 constexpr Duration shortest_rest = std::chrono::seconds(1);
 constexpr int rest_for_each = 20;       // times as long as the walk took
 constexpr std::size_t most_known = 16;  // filters that are remembered
 constexpr std::chrono::milliseconds between_looks(50);
 
-Error stopping() {
+Error walks_are_stopping() {
   return {ErrorCode::unavailable, "the server is stopping"};
 }
 
@@ -99,7 +99,7 @@ DeadGroups::Found DeadGroups::known(const Wanted& wanted, std::uint64_t total,
 }
 
 std::optional<Error> DeadGroups::refusal(const Waiting& waiting, TimePoint now) const {
-  if (stopping_) return stopping();
+  if (stopping_) return walks_are_stopping();
   const Duration rest = rest_left(now);
   if (waiting.deadline != never && now + rest >= waiting.deadline) {
     return busy("dead letters were counted a moment ago, which took long", rest);
@@ -154,7 +154,7 @@ void DeadGroups::stop() {
   }
   changed_.notify_all();
   if (thread.joinable()) thread.join();
-  for (Waiting& one : refused) one.done(std::unexpected(stopping()));
+  for (Waiting& one : refused) one.done(std::unexpected(walks_are_stopping()));
 }
 
 std::size_t DeadGroups::waiting() {
@@ -201,11 +201,12 @@ void DeadGroups::go_on() {
 
 void DeadGroups::start(const Waiting& first) {
   const TimePoint now = broker_.now();
-  step(WalkPtr(new Walk{.wanted = first.wanted,
-                        .total = first.total,
-                        .ask = {.caller = broker_.new_caller(), .deadline = later(now, patience)},
-                        .began = now,
-                        .walk = DeadWalk(dead_, first.wanted.queue, first.wanted.type)}));
+  step(WalkPtr(
+      new Walk{.wanted = first.wanted,
+               .total = first.total,
+               .ask = {.caller = broker_.new_caller(), .deadline = later(now, page_patience)},
+               .began = now,
+               .walk = DeadWalk(dead_, first.wanted.queue, first.wanted.type)}));
 }
 
 void DeadGroups::step(WalkPtr walk) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/seen.h"
 #include "core/limits.h"
 #include "store/store.h"
 
@@ -31,12 +32,12 @@ std::vector<TimePoint> moments_of(const Task& task) {
   return moments;
 }
 
-class Search {
+class FamilySearch {
  public:
-  Search(Reader& reader, const MaySee& may_see) : reader_(reader), may_see_(may_see) {}
+  FamilySearch(Reader& reader, const Ask& ask) : reader_(reader), ask_(ask) {}
 
   Result<Family> run(const TaskRef& ref) {
-    auto task = find_task(reader_, ref, without_payload);
+    auto task = seen_by(ask_, ref, find_task(reader_, ref, without_payload));
     if (!task) return std::unexpected(std::move(task.error()));
     family_.task = std::move(*task);
     auto done = find_parent();
@@ -57,7 +58,7 @@ class Search {
     if (!parent && parent.error().code != ErrorCode::not_found) {
       return std::unexpected(std::move(parent.error()));
     }
-    if (parent && may_see_(parent->queue)) family_.parent = std::move(*parent);
+    if (parent && ask_.sees(parent->queue)) family_.parent = std::move(*parent);
     return {};
   }
 
@@ -112,7 +113,7 @@ class Search {
     for (Task& task : page.tasks) {
       if (task.parent != family_.task.id) continue;
       const bool is_delivery = task.queue == webhooks;
-      if (!is_delivery && (task.queue.starts_with('$') || !may_see_(task.queue))) continue;
+      if (!is_delivery && (task.queue.starts_with('$') || !ask_.sees(task.queue))) continue;
       auto& kept = is_delivery ? family_.deliveries : family_.children;
       const std::size_t most = is_delivery ? most_deliveries : most_children;
       const bool is_known = std::ranges::find(kept, task.id, &Task::id) != kept.end();
@@ -139,15 +140,15 @@ class Search {
   TaskNumber first() const { return {family_.task.number.value + 1}; }
 
   Reader& reader_;
-  const MaySee& may_see_;
+  const Ask& ask_;
   Family family_;
   TaskNumber newest_ = {};
 };
 
 }  // namespace
 
-Result<Family> find_family(Reader& reader, const TaskRef& task, const MaySee& may_see) {
-  return Search(reader, may_see).run(task);
+Result<Family> find_family(Reader& reader, const TaskRef& task, const Ask& ask) {
+  return FamilySearch(reader, ask).run(task);
 }
 
 }  // namespace millrace

@@ -7,11 +7,10 @@
 #include <millrace/result.h>
 #include <millrace/task.h>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "broker/broker.h"
 #include "core/values.h"
 #include "store/fwd.h"
 
@@ -26,9 +25,7 @@ struct Family {
   bool complete = false;  // false: there may be more children than were found
 };
 
-// Whether the caller may see tasks of a queue.
-using MaySee = std::function<bool(std::string_view queue)>;
-
-Result<Family> find_family(Reader& reader, const TaskRef& task, const MaySee& may_see);
+// Of those tasks only that the caller may see; `task` itself must be one of them.
+Result<Family> find_family(Reader& reader, const TaskRef& task, const Ask& ask);
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_pending = 60;  // minutes that could not be stored
 constexpr int tries = 5;                  // against other servers that write the same memo
 constexpr Duration soon{200};
-constexpr Duration rest{10'000};
+constexpr Duration rest_after_failure{10'000};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ TimePoint HistoryWriter::cannot_write(const Error& error, TimePoint now) {
   if (!std::exchange(failing_, true)) {
     books_.log()(LogLevel::warning, fmt::format("history cannot be stored: {}", error.message));
   }
-  return later(now, rest);
+  return later(now, rest_after_failure);
 }
 
 HistoryWriter::Pending& HistoryWriter::pending_of(TimePoint minute) {

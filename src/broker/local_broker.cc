@@ -8,6 +8,7 @@
 
 #include "broker/local_parts.h"
 #include "broker/recorder.h"
+#include "broker/seen.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/uuid.h"
@@ -186,12 +187,12 @@ void LocalBroker::give_back(const WorkResult& result) {
 Result<void> LocalBroker::check_queue(const Ask& ask, const QueueBook::Reading& book,
                                       const QueueRef& queue, std::vector<QueueRef>& unknown) const {
   if (const auto* name = std::get_if<std::string>(&queue)) {
-    if (auto good = validate_name("queue name", *name, ask.internal); !good) return good;
+    if (auto good = validate_name({"queue name", "queue"}, *name, ask.internal); !good) return good;
   }
   const Queue* known = book.find(queue);
   if (known == nullptr) {
     if (const auto* name = std::get_if<std::string>(&queue)) {
-      if (auto good = check_new_queue_name(*name); !good) return good;
+      if (auto good = check_new_queue_name({"queue name", "queue"}, *name); !good) return good;
     }
     if (std::ranges::find(unknown, queue) == unknown.end()) unknown.push_back(queue);
     return {};
@@ -203,10 +204,11 @@ Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& b
                                      const NewTask& task, TimePoint now,
                                      std::vector<QueueRef>& unknown) const {
   if (!ask.internal && is_internal(task.type)) {
-    return validate_name("task type", task.type, false);
+    return validate_name({"task type", "type"}, task.type, false);
   }
   if (task.callback && !books_.deliveries.can_call_back()) {
-    return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
+    return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks",
+                "callback");
   }
   const std::size_t known = unknown.size();
   if (auto good = check_queue(ask, book, task.queue, unknown); !good) return good;
@@ -251,12 +253,15 @@ std::shared_ptr<LocalBroker::Problems> LocalBroker::need_queues(const Ask& ask,
 
 std::optional<Error> LocalBroker::refusal(const Ask& ask, BulkAction action, const TaskId& id,
                                           std::string_view queue) {
+  if (!ask.sees(queue)) return no_such_task(id);
   if (ask.internal || may_touch(action, queue)) return std::nullopt;
-  return Error{ErrorCode::invalid,
-               fmt::format("task {} is in the internal queue {}, where clients may only retry and "
-                           "remove tasks of $webhooks and $alerts; POST /v1/bulk/{{id}}/cancel "
-                           "ends an operation on many tasks",
-                           to_text(id.value), queue)};
+  return Error{.code = ErrorCode::invalid,
+               .message = fmt::format(
+                   "task {} is in the internal queue {}, where clients may only retry and "
+                   "remove tasks of $webhooks and $alerts; POST /v1/bulk/{{id}}/cancel "
+                   "ends an operation on many tasks",
+                   to_text(id.value), queue),
+               .field = "id"};
 }
 
 std::vector<std::optional<Error>> LocalBroker::refusals(const Ask& ask, BulkAction action,
@@ -375,15 +380,16 @@ void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
     for (const NewTask& task : tasks) job.queues.push_back(task.queue);
   }
   const auto problems = need_queues(ask, std::move(unknown), {});
-  coalescer_.put(
-      ask.caller, std::move(tasks), ask.deadline,
-      [this, problems, job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {
-        if (!results) return job.done(std::move(results));
-        if (problems) explain_missing(*results, job.queues, problems->of);
-        record_put(books_, *results, job, clock_.now());
-        if (job.first_start != never) runner_.wake_at(sweeper_, job.first_start);
-        job.done(with_refused(std::move(*results), std::move(job.refused)));
-      });
+  coalescer_.put(ask.caller, std::move(tasks), ask.deadline,
+                 [this, ask, problems,
+                  job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {
+                   if (!results) return job.done(std::move(results));
+                   if (problems) explain_missing(*results, job.queues, problems->of);
+                   record_put(books_, *results, job, clock_.now());
+                   hide_others(ask, *results);
+                   if (job.first_start != never) runner_.wake_at(sweeper_, job.first_start);
+                   job.done(with_refused(std::move(*results), std::move(job.refused)));
+                 });
 }
 
 }  // namespace millrace

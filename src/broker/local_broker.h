@@ -97,19 +97,9 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
     return {.enabled = books_.options.manager, .desired = desired_processors()};
   }
 
-  // The queues of the leases that an order reports on and extends, as far as they are remembered
-  // here. Calls no store. A task keeps its queue while it is leased.
-  struct LeaseQueues {
-    std::vector<std::pair<TaskId, std::string>> known = {};  // tasks, and their queues
-    std::vector<TaskId> unknown = {};                        // whose lease is not remembered
-  };
-  LeaseQueues queues_of_leases(const WorkOrder& order);
-
-  // Tasks without payload and notes; each has its own result.
-  void heads(Ask ask, std::vector<TaskId> tasks, Completion<std::vector<Result<Task>>> done);
   // A page of a list: tasks that match the search.
   void search(Ask ask, ListRequest request, TaskSearch search, Completion<TaskPage> done);
-  void family(Ask ask, TaskRef task, MaySee may_see, Completion<Family> done);
+  void family(Ask ask, TaskRef task, Completion<Family> done);
   // Dead letters by what they died of.
   DeadGroups& dead_groups() { return dead_groups_; }
   // Adds tasks as they were elsewhere: see Store::restore().
@@ -210,14 +200,18 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // looked for are not created.
   std::shared_ptr<Problems> need_queues(const Ask& ask, std::vector<QueueRef> unknown,
                                         std::vector<QueueRef> looked_for);
-  // Why a client may not do this to a task of that queue; nullopt: it may. The one rule for tasks
-  // of internal queues: core/bulk.h. What clients may do there needs the scope admin, which the
-  // routes check.
+  // Why a client may not do this to a task of that queue; nullopt: it may. A task that it may not
+  // see is not there. The one rule for tasks of internal queues: core/bulk.h. What clients may do
+  // there needs the scope admin, which the routes check.
   static std::optional<Error> refusal(const Ask& ask, BulkAction action, const TaskId& id,
                                       std::string_view queue);
   // The same for several tasks; empty: none is refused.
   static std::vector<std::optional<Error>> refusals(const Ask& ask, BulkAction action,
                                                     const std::vector<Result<Task>>& tasks);
+
+  // A put whose id a task has that the caller may not see is a conflict, which says nothing of that
+  // task.
+  static void hide_others(const Ask& ask, std::vector<Result<Put>>& puts);
 
   // ---- Work (local_work.cc) ----
   // Queues that are not known here are added to `looked_for`: a take creates none.
@@ -230,6 +224,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   bool look_up_notes(Job& job);
   bool knows_queues(const Job& job) const;
   Result<void> find_notes(Store& store, Job& job);
+  Result<void> refuse_taken_ids(Store& store, Job& job);
   // With a `store`, settings that are not known are read from it.
   Result<void> decide_all(Job& job, Store* store, TimePoint now);
   Result<WorkResult> work_in_a_call(Store& store, Job& job, TimePoint now);

@@ -25,7 +25,7 @@ constexpr std::uint32_t greatest_page = 250;
 constexpr std::size_t bytes_per_page = 256 * limits::kib;
 
 // In real time: stop() waits no longer than this for a disk that accepts nothing.
-constexpr std::chrono::seconds patience(2);
+constexpr std::chrono::seconds closing_patience(2);
 
 // So that reading and decoding a page takes about a millisecond, whatever is in it.
 std::uint32_t next_limit(const std::vector<Memo>& page) {
@@ -66,8 +66,9 @@ void LocalBroker::types(Ask ask, HistoryRequest request, Completion<TypesPast> d
 void LocalBroker::walk_history(Ask ask, HistoryRequest request, Completion<History> done,
                                std::shared_ptr<TypeSum> types) {
   if (request.step != history_minute.length && request.step != history_hour.length) {
-    return done(fail(ErrorCode::invalid, fmt::format("step is {}; it must be 1m or 1h",
-                                                     format_duration(request.step))));
+    return done(fail(ErrorCode::invalid,
+                     fmt::format("step is {}; it must be 1m or 1h", format_duration(request.step)),
+                     "step"));
   }
   request.from = std::max(request.from, TimePoint{});
   const auto walk = std::make_shared<Walk>(
@@ -183,7 +184,7 @@ void LocalBroker::keep_last_minute() {
         }
         promise.set_value();
       });
-  answered.wait_for(patience);
+  answered.wait_for(closing_patience);
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/local_broker.h"
@@ -55,8 +56,18 @@ struct LocalBroker::Job {
   TimePoint first_start = never;          // of follow-ups
   std::vector<QueueRef> wanted = {};      // the first queue of each take, if some are unknown
   std::vector<QueueRef> new_queues = {};  // by report: the first of a follow-up; empty: none
+  // Follow-ups whose id the caller has given, if it may not see everything: report and place in it.
+  std::vector<std::pair<std::size_t, std::size_t>> given_ids = {};
   std::shared_ptr<Problems> problems = nullptr;
 
+  void note_given_ids() {
+    if (!ask.may_see) return;
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+      for (std::size_t k = 0; k < reports[i].follow_ups.size(); ++k) {
+        if (!reports[i].follow_ups[k].id.value.is_nil()) given_ids.emplace_back(i, k);
+      }
+    }
+  }
   // Which reports wait for a queue to be created.
   void note_new_queues(const std::vector<QueueRef>& unknown) {
     for (const Report& report : reports) {
@@ -82,6 +93,9 @@ struct LocalBroker::Job {
     if (!error) return;
     refused_extensions.resize(extended.size());
     refused_extensions[extension] = std::move(error);
+  }
+  bool is_refused_extension(std::size_t extension) const {
+    return !refused_extensions.empty() && refused_extensions[extension];
   }
   void drop_refused_extensions() {
     drop_refused(work.extensions, refused_extensions);

@@ -50,7 +50,7 @@ void LocalBroker::queues(Ask ask, std::optional<QueueRef> queue,
 
 void LocalBroker::put_queue(Ask ask, QueueSettings settings, PutQueue mode,
                             Completion<Queue> done) {
-  if (auto good = validate_name("queue name", settings.name, ask.internal); !good) {
+  if (auto good = validate_name({"queue name", "name"}, settings.name, ask.internal); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
   if (auto good = validate(settings); !good) {
@@ -75,7 +75,7 @@ Result<Queue> LocalBroker::store_queue(Store& store, QueueSettings settings, Put
   };
   if (old != nullptr && !mode.replaces) return there_is_one();
   if (old == nullptr) {
-    if (auto good = check_new_queue_name(settings.name); !good) {
+    if (auto good = check_new_queue_name({"queue name", "name"}, settings.name); !good) {
       return std::unexpected(std::move(good.error()));
     }
     if (!is_internal(settings.name)) {
@@ -120,7 +120,8 @@ Result<Queue> LocalBroker::store_change(Store& store, const Queue& old, QueueCha
   if (settings.name != old.settings.name || settings.id != old.settings.id) {
     return fail(ErrorCode::invalid,
                 fmt::format("queue {} cannot get another name or id; create a new queue",
-                            old.settings.name));
+                            old.settings.name),
+                settings.name != old.settings.name ? "name" : "id");
   }
   if (settings == old.settings) return old;
   auto stored = store.put_queue(settings, PutQueue::changed(old), now);
@@ -137,7 +138,7 @@ void LocalBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<v
         const std::string name = found->front().settings.name;
         if (is_internal(name)) {
           return fail(ErrorCode::invalid,
-                      fmt::format("queue {} is internal and cannot be removed", name));
+                      fmt::format("queue {} is internal and cannot be removed", name), "queue");
         }
         if (auto good = store.remove_queue(queue, force, now); !good) return good;
         const auto left = books_.queues.look_up(store, name);  // forgets it if it is gone
@@ -158,8 +159,9 @@ void LocalBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<v
 
 void LocalBroker::remember(Ask ask, Remember request, Completion<Memo> done) {
   if (!ask.internal && is_own_memo(request.key)) {
-    return done(fail(ErrorCode::invalid, fmt::format("memo {} is reserved for Millrace itself",
-                                                     in_quotes(request.key))));
+    return done(fail(ErrorCode::invalid,
+                     fmt::format("memo {} is reserved for Millrace itself", in_quotes(request.key)),
+                     "key"));
   }
   const std::size_t bytes = request.value ? request.value->size() : 0;
   call<Memo>(

@@ -33,20 +33,24 @@ Result<void> any_schedule(const Schedule&) {
 // The checks that need no store.
 Result<void> LocalBroker::check_schedule(const Ask& ask, const Schedule& schedule,
                                          TimePoint now) const {
-  if (auto good = validate_name("schedule name", schedule.name, ask.internal); !good) return good;
+  if (auto good = validate_name({"schedule name", "name"}, schedule.name, ask.internal); !good)
+    return good;
   if (auto good = validate(schedule); !good) return good;
   {
     std::vector<QueueRef> unknown;  // store_schedule() creates it
     const QueueBook::Reading book(books_.queues);
-    if (auto good = check_queue(ask, book, schedule.task.queue, unknown); !good) return good;
+    if (auto good = check_queue(ask, book, schedule.task.queue, unknown); !good) {
+      return inside("task", std::move(good));
+    }
   }
   if (schedule.task.callback && !books_.deliveries.can_call_back()) {
-    return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks");
+    return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks",
+                "task.callback");
   }
   // As each tick will fill it in.
   const auto payload = with_tick(schedule.task.payload, now);
-  if (!payload) return std::unexpected(payload.error());
-  return check::size("payload", payload->size(), limits::max_payload);
+  if (!payload) return std::unexpected(inside("task.payload", payload.error()));
+  return check::size({"payload", "task.payload"}, payload->size(), limits::max_payload);
 }
 
 // Writes a schedule with the right `next`: strictly after now if the rule is new or was paused;
@@ -61,7 +65,8 @@ Result<Schedule> LocalBroker::store_schedule(Store& store, const Ask& ask, Sched
   if (!next) {
     return fail(
         ErrorCode::invalid,
-        fmt::format("schedule {} would never fire: its rule has no tick to come", schedule.name));
+        fmt::format("schedule {} would never fire: its rule has no tick to come", schedule.name),
+        "rule");
   }
   schedule.next = *next;
   schedule.task.id = {};
@@ -137,7 +142,8 @@ Result<Schedule> LocalBroker::store_change(Store& store, const Ask& ask, const S
   if (auto good = change(schedule); !good) return std::unexpected(std::move(good.error()));
   if (schedule.name != old.name) {
     return fail(ErrorCode::invalid,
-                fmt::format("schedule \"{}\" cannot get another name; create a new one", old.name));
+                fmt::format("schedule \"{}\" cannot get another name; create a new one", old.name),
+                "name");
   }
   if (auto good = check_schedule(ask, schedule, now); !good) {
     return std::unexpected(std::move(good.error()));

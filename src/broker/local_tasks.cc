@@ -13,6 +13,7 @@
 #include "broker/local_parts.h"
 #include "broker/local_records.h"
 #include "broker/recorder.h"
+#include "broker/seen.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/transition.h"
@@ -54,16 +55,6 @@ void LocalBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) 
       std::move(done), ReadCost::walk);
 }
 
-void LocalBroker::heads(Ask ask, std::vector<TaskId> tasks,
-                        Completion<std::vector<Result<Task>>> done) {
-  read<std::vector<Result<Task>>>(
-      ask,
-      [this, tasks = std::move(tasks)](Reader& reader, TimePoint) {
-        return find_all(reader, tasks, head_only, books_.traits.batch);
-      },
-      std::move(done));
-}
-
 void LocalBroker::search(Ask ask, ListRequest request, TaskSearch search,
                          Completion<TaskPage> done) {
   if (!search.any()) return list(ask, std::move(request), std::move(done));
@@ -75,26 +66,30 @@ void LocalBroker::search(Ask ask, ListRequest request, TaskSearch search,
       std::move(done), ReadCost::walk);
 }
 
-void LocalBroker::family(Ask ask, TaskRef task, MaySee may_see, Completion<Family> done) {
+void LocalBroker::family(Ask ask, TaskRef task, Completion<Family> done) {
   read<Family>(
-      ask,
-      [task, may_see = std::move(may_see)](Reader& reader, TimePoint) {
-        return find_family(reader, task, may_see);
-      },
+      ask, [ask, task](Reader& reader, TimePoint) { return find_family(reader, task, ask); },
       std::move(done), ReadCost::walk);
 }
 
-// Looks at the task once, and again after its waiter is registered: it may end in between.
+// Looks at the task once, and again after its waiter is registered: it may end in between, and be
+// moved to where the caller may not see it.
 void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {
   const TimePoint until = later(clock_.now(), wait);
   read<Task>(
-      ask, [task](Reader& reader, TimePoint) { return find_task(reader, task); },
-      [this, until, caller = ask.caller, done = std::move(done)](Result<Task> found) mutable {
+      ask,
+      [ask, task](Reader& reader, TimePoint) {
+        return seen_by(ask, task, find_task(reader, task));
+      },
+      [this, until, ask, task, done = std::move(done)](Result<Task> found) mutable {
         if (!found || is_final(found->state) || until <= clock_.now()) {
           return done(std::move(found));
         }
-        auto next = books_.waiters.add(found->id, caller, until, done);
-        if (!next) return done(std::unexpected(std::move(next.error())));
+        Completion<Task> last = [ask, task, done = std::move(done)](Result<Task> ended) mutable {
+          done(seen_by(ask, task, std::move(ended)));
+        };
+        auto next = books_.waiters.add(found->id, ask.caller, until, last);
+        if (!next) return last(std::unexpected(std::move(next.error())));
         runner_.wake_at(books_.waiters, *next);
         finished(found->id);
       });
@@ -128,8 +123,8 @@ void LocalBroker::answer_waiters(std::vector<Waiters::Over> over) {
 void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
   read<Explanation>(
       ask,
-      [this, task](Reader& reader, TimePoint now) -> Result<Explanation> {
-        const auto found = find_task(reader, task);
+      [this, ask, task](Reader& reader, TimePoint now) -> Result<Explanation> {
+        const auto found = seen_by(ask, task, find_task(reader, task));
         if (!found) return std::unexpected(found.error());
         const auto queues = reader.queues(found->queue);
         if (!queues) return std::unexpected(queues.error());
@@ -236,7 +231,7 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
 }
 
 void LocalBroker::update(Ask ask, std::vector<TaskUpdate> updates, Completion<States> done) {
-  if (auto good = check::count("updates", updates.size(), limits::max_batch); !good) {
+  if (auto good = check::count({"updates", ""}, updates.size(), limits::max_batch); !good) {
     return done(std::unexpected(std::move(good.error())));
   }
   TimePoint first_start = never;

@@ -342,6 +342,21 @@ TEST(LocalQueues, internal_queues_are_shown_only_by_name) {
   EXPECT_EQ(d.queue("$alerts").queue.settings.name, "$alerts");
 }
 
+TEST(LocalQueues, internal_queues_keep_what_was_set) {
+  BrokerDriver d;
+  QueueChange change = [](QueueSettings& settings) -> Result<void> {
+    settings.max_concurrent = 3;
+    settings.paused_until = never;
+    return {};
+  };
+  must(d.wait<Queue>([&](auto done) {
+    d.broker->change_queue(d.ask(), "$webhooks", std::move(change), std::move(done));
+  }));
+  d.restart();
+  EXPECT_EQ(d.queue("$webhooks").queue.settings.max_concurrent, 3U);
+  EXPECT_EQ(d.queue("$webhooks").queue.settings.paused_until, never);
+}
+
 TEST(LocalQueues, memos_go_through) {
   BrokerDriver d;
   const auto memo = must(d.wait<Memo>([&](auto done) {

@@ -5,6 +5,7 @@
 #include "broker/local_parts.h"
 #include "broker/queue_book.h"
 #include "broker/recorder.h"
+#include "broker/seen.h"
 #include "store/store.h"
 
 namespace millrace {
@@ -14,8 +15,9 @@ void LocalBroker::redeliver(Ask ask, TaskId task, Completion<Put> done) {
   const auto pending = std::make_shared<PendingRecords>();
   call_with_tasks<Put>(
       ask, {task},
-      [this, pending](Store& store, const FoundTasks& tasks, TimePoint now) -> Result<Put> {
-        const Result<Task>& found = tasks.front();
+      [this, ask, task, pending](Store& store, const FoundTasks& tasks,
+                                 TimePoint now) -> Result<Put> {
+        const Result<Task> found = seen_by(ask, task, tasks.front());
         if (!found) return std::unexpected(found.error());
         const auto webhook = books_.deliveries.again(*found, now);
         if (!webhook) return std::unexpected(webhook.error());

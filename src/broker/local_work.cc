@@ -34,9 +34,9 @@ Result<void> check_room(const Settlement& settlement, const Traits& traits) {
   const std::size_t count = settlement.follow_ups.size();
   const std::size_t most = std::min(limits::max_follow_ups, traits.follow_ups);
   if (count <= most) return {};
-  return fail(
-      ErrorCode::too_large,
-      fmt::format("{} follow-ups, with the webhook and the alert; at most {}", count, most));
+  return fail(ErrorCode::too_large,
+              fmt::format("{} follow-ups, with the webhook and the alert; at most {}", count, most),
+              "follow_ups");
 }
 
 std::size_t bytes_of(const std::vector<Report>& reports) {
@@ -51,12 +51,12 @@ std::size_t bytes_of(const std::vector<Report>& reports) {
 
 Result<void> check_size(const WorkOrder& order) {
   const std::size_t items = order.reports.size() + order.extensions.size();
-  if (auto good = check::count("reports and extensions", items, limits::max_batch); !good) {
+  if (auto good = check::count({"reports and extensions", ""}, items, limits::max_batch); !good) {
     return good;
   }
   std::size_t most = 0;
   for (const TakeRequest& take : order.takes) most += wanted(take);
-  return check::count("wanted tasks", most, limits::max_batch);
+  return check::count({"wanted tasks", ""}, most, limits::max_batch);
 }
 
 }  // namespace
@@ -77,13 +77,17 @@ Result<void> LocalBroker::check_take(const Ask& ask, const TakeRequest& take,
     return fail(
         ErrorCode::invalid,
         fmt::format("worker {} begins with $, which is reserved for workers inside the server",
-                    take.worker));
+                    take.worker),
+        "worker");
   }
   std::vector<std::string> names;
   {
     const QueueBook::Reading book(books_.queues);
-    for (const Want& want : take.queues) {
-      if (auto good = check_queue(ask, book, want.queue, looked_for); !good) return good;
+    for (std::size_t i = 0; i < take.queues.size(); ++i) {
+      const Want& want = take.queues[i];
+      if (auto good = check_queue(ask, book, want.queue, looked_for); !good) {
+        return in_take(take, i, std::move(good));
+      }
       const Queue* known = book.find(want.queue);
       if (known != nullptr) {
         names.push_back(known->settings.name);
@@ -146,25 +150,10 @@ Result<void> LocalBroker::check_report(const Ask& ask, Report& report,
     auto good = check_task(ask, book, report.follow_ups[i], now, unknown);
     if (good) continue;
     good.error().message = fmt::format("follow-up {}: {}", i + 1, good.error().message);
-    return good;
+    return inside(fmt::format("follow_ups[{}]", i), std::move(good));
   }
-  return check::count("follow-ups", report.follow_ups.size(), limits::max_follow_ups);
-}
-
-LocalBroker::LeaseQueues LocalBroker::queues_of_leases(const WorkOrder& order) {
-  LeaseQueues found;
-  const LeaseBook::Writing leases(books_.leases);
-  const auto look_up = [&](TaskId id, Token token) {
-    const LeaseNote* note = leases.find(id, token);
-    if (note != nullptr) {
-      found.known.emplace_back(id, note->queue);
-    } else {
-      found.unknown.push_back(id);
-    }
-  };
-  for (const Report& report : order.reports) look_up(report.id, report.token);
-  for (const Extension& extension : order.extensions) look_up(extension.id, extension.token);
-  return found;
+  return check::count({"follow-ups", "follow_ups"}, report.follow_ups.size(),
+                      limits::max_follow_ups);
 }
 
 // Whether all leases that are to be decided or reported on are known here, and the settings to
@@ -176,6 +165,7 @@ bool LocalBroker::look_up_notes(Job& job) {
   {
     const LeaseBook::Writing leases(books_.leases);
     for (std::size_t i = 0; i < job.extended.size(); ++i) {
+      if (job.is_refused_extension(i)) continue;
       const SentExtension& extension = job.extended[i];
       const LeaseNote* note = leases.find(extension.id, extension.token);
       if (note != nullptr) {
@@ -218,8 +208,13 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
   for (const Extension& extension : order.extensions) {
     job->extended.push_back({extension.id, extension.token, extension.progress});
   }
+  for (std::size_t i = 0; i < order.extensions.size(); ++i) {
+    auto good = validate(order.extensions[i]);
+    if (!good) job->refuse_extension(i, std::move(good.error()));
+  }
   job->work.extensions = std::move(order.extensions);
   if (order.wait > Duration::zero()) job->work.wait_until = later(now, order.wait);
+  job->note_given_ids();
   std::vector<QueueRef> unknown;
   std::vector<QueueRef> looked_for;
   check_takes(ask, std::move(order.takes), *job, looked_for, now);
@@ -233,7 +228,7 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
     }
   }
   if (!unknown.empty()) job->note_new_queues(unknown);
-  const bool known = look_up_notes(*job);
+  const bool known = look_up_notes(*job) && job->given_ids.empty();
   job->problems = need_queues(ask, std::move(unknown), std::move(looked_for));
   if (known) {
     job->drop_refused_extensions();
@@ -296,6 +291,7 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
   }
   std::vector<std::size_t> extensions;
   for (std::size_t i = 0; i < job.extended.size(); ++i) {
+    if (job.is_refused_extension(i)) continue;
     const SentExtension& extension = job.extended[i];
     const bool known =
         !needs_task(job.ask, extension) || books_.leases.knows(extension.id, extension.token);
@@ -328,6 +324,9 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
 
 Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint now) {
   if (auto good = find_notes(store, job); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = refuse_taken_ids(store, job); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
   if (auto good = decide_all(job, &store, now); !good) {
     return std::unexpected(std::move(good.error()));
   }

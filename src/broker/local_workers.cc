@@ -23,17 +23,21 @@ Result<void> check_numbers(const QueueReport& queue) {
         std::pair{"busy", queue.busy}}) {
     if (auto good = check::number(what, number, 0, limits::max_processors); !good) return good;
   }
-  return check::duration("busy time", queue.busy_time, Duration::zero(), Duration::max());
+  return check::duration({"busy time", "busy_ms"}, queue.busy_time, Duration::zero(),
+                         Duration::max());
 }
 
 Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
-  if (report.worker.empty()) return fail(ErrorCode::invalid, "a beat needs the worker's name");
-  if (auto good = check::text("worker", report.worker, limits::max_label); !good) return good;
+  if (report.worker.empty())
+    return fail(ErrorCode::invalid, "a beat needs the worker's name", "name");
+  if (auto good = check::text({"worker", "name"}, report.worker, limits::max_label); !good)
+    return good;
   if (!ask.internal && is_internal(report.worker)) {
     return fail(
         ErrorCode::invalid,
         fmt::format("worker {} begins with $, which is reserved for workers inside the server",
-                    report.worker));
+                    report.worker),
+        "name");
   }
   if (auto good = check::number("processors", report.processors, 0, limits::max_processors);
       !good) {
@@ -43,13 +47,16 @@ Result<void> check_beat(const Ask& ask, const WorkerReport& report) {
     return good;
   }
   std::set<std::string_view> names;
-  for (const QueueReport& queue : report.queues) {
-    if (auto good = validate_name("queue name", queue.queue, ask.internal); !good) return good;
-    if (!names.insert(queue.queue).second) {
-      return fail(ErrorCode::invalid, fmt::format("queue {} is reported twice; once is enough",
-                                                  in_quotes(queue.queue)));
+  for (std::size_t i = 0; i < report.queues.size(); ++i) {
+    const QueueReport& queue = report.queues[i];
+    auto good = validate_name({"queue name", "queue"}, queue.queue, ask.internal);
+    if (good && !names.insert(queue.queue).second) {
+      good = fail(ErrorCode::invalid,
+                  fmt::format("queue {} is reported twice; once is enough", in_quotes(queue.queue)),
+                  "queue");
     }
-    if (auto good = check_numbers(queue); !good) return good;
+    if (good) good = check_numbers(queue);
+    if (!good) return inside(fmt::format("queues[{}]", i), std::move(good));
   }
   return {};
 }

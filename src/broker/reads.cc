@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 // How long a waiting thread may take to notice a deadline, or a clock that was set.
-constexpr std::chrono::milliseconds longest_wait{250};
+constexpr std::chrono::milliseconds longest_look{250};
 
 // How many quick reads may overtake a walk that waits.
 constexpr std::uint32_t most_quick_in_turn = 16;
@@ -62,8 +62,8 @@ void Reads::leave(CallerId caller) {
 }
 
 void Reads::expire(TimePoint now) {
-  if (now < next_expiry_ && next_expiry_ - now <= longest_wait) return;
-  next_expiry_ = now + longest_wait;
+  if (now < next_expiry_ && next_expiry_ - now <= longest_look) return;
+  next_expiry_ = now + longest_look;
   for (Jobs& waiting : waiting_) {
     for (auto at = waiting.begin(); at != waiting.end();) {
       const auto here = at++;
@@ -112,7 +112,7 @@ Reads::Jobs Reads::next(bool& looked_at) {
     if (waiting() == 0) {
       work_.wait(mutex_);
     } else {
-      work_.wait_for(mutex_, longest_wait);
+      work_.wait_for(mutex_, longest_look);
     }
   }
 }
@@ -156,14 +156,13 @@ void Reads::look(Jobs job) {
       [this, shared](const std::optional<Error>& failure) { stored(std::move(*shared), failure); });
 }
 
-// On a thread of the Coalescer, or on that of look(): only posts.
+// On a thread of the Coalescer, or on that of look(): only posts. Wakes under the lock: with the
+// last answer these reads may end, and without the lock they could be gone by then.
 void Reads::stored(Jobs job, const std::optional<Error>& failure) {
-  {
-    const Lock lock(mutex_);
-    --held_;
-    job.front().instead = failure;
-    answers_.splice(answers_.end(), job);
-  }
+  const Lock lock(mutex_);
+  --held_;
+  job.front().instead = failure;
+  answers_.splice(answers_.end(), job);
   work_.notify_one();
 }
 

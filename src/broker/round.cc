@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "broker/batches.h"
 #include "core/ensure.h"
 #include "store/store.h"
 
@@ -26,20 +26,6 @@ WorkPart& work_of(Request& request) {
 template <class T>
 void refuse_each(std::vector<Result<T>>& results, std::size_t count, const Error& error) {
   results.insert(results.end(), count, std::unexpected(error));
-}
-
-template <class T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
-}
-
-// Takes up to `room` from the front of `rest`.
-template <class T>
-std::span<const T> cut(std::span<const T>& rest, std::size_t& room) {
-  const auto part = rest.first(std::min(room, rest.size()));
-  rest = rest.subspan(part.size());
-  room -= part.size();
-  return part;
 }
 
 // Moves `count` results to `to`, starting with the one at `at`.
@@ -132,28 +118,28 @@ bool RoundRunner::call(Round& round) {
 bool RoundRunner::work_in_batches(Round& round, std::span<const Settlement> settlements,
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, WorkResult& result) {
-  while (!settlements.empty() || !extensions.empty() || !takes.empty()) {
-    std::size_t room = options_.batch;
-    const auto settle = cut(settlements, room);
-    const auto extend = cut(extensions, room);
-    const auto take = cut(takes, room);
-    auto answer = store_.work(settle, extend, take, round.now);
-    if (answer) {
-      ensure(answer->settled.size() == settle.size() && answer->extended.size() == extend.size() &&
-                 answer->taken.size() == take.size(),
-             "the store did not answer each part of its work");
-      append(result.settled, answer->settled);
-      append(result.extended, answer->extended);
-      append(result.taken, answer->taken);
-    } else if (failed(round, answer.error())) {
-      return false;
-    } else {
-      refuse_each(result.settled, settle.size(), answer.error());
-      refuse_each(result.extended, extend.size(), answer.error());
-      refuse_each(result.taken, take.size(), answer.error());
-    }
-  }
-  return true;
+  return each_batch_of_work(
+      settlements, extensions, takes, options_.batch,
+      [&](std::span<const Settlement> settle, std::span<const Extension> extend,
+          std::span<const TakeRequest> take) {
+        auto answer = store_.work(settle, extend, take, round.now);
+        if (answer) {
+          ensure(answer->settled.size() == settle.size() &&
+                     answer->extended.size() == extend.size() &&
+                     answer->taken.size() == take.size(),
+                 "the store did not answer each part of its work");
+          append(result.settled, answer->settled);
+          append(result.extended, answer->extended);
+          append(result.taken, answer->taken);
+        } else if (failed(round, answer.error())) {
+          return false;
+        } else {
+          refuse_each(result.settled, settle.size(), answer.error());
+          refuse_each(result.extended, extend.size(), answer.error());
+          refuse_each(result.taken, take.size(), answer.error());
+        }
+        return true;
+      });
 }
 
 bool RoundRunner::work(Round& round) {

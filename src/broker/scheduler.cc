@@ -17,7 +17,7 @@ namespace {
 
 constexpr Duration late{60'000};
 constexpr Duration reload_every{5'000};  // where other processes may change schedules
-constexpr Duration rest{60'000};         // for a schedule that cannot fire
+constexpr Duration long_rest{60'000};    // for a schedule that cannot fire
 constexpr Duration short_rest{1000};
 constexpr std::size_t fires_a_run = 200;  // about
 constexpr int looks_back = 64;            // how many ticks are tried for one whose jitter is over
@@ -95,7 +95,7 @@ void Scheduler::keep(Schedule schedule, TimePoint now) {
 // The schedule rests for a while, so that it does not block others.
 void Scheduler::cannot_fire(Entry& entry, const Error& error, TimePoint now) {
   const bool passing = error.code == ErrorCode::limited;  // no space, for now
-  entry.due = later(now, passing ? short_rest : rest);
+  entry.due = later(now, passing ? short_rest : long_rest);
   if (std::exchange(entry.failing, true)) return;
   books_.log()(LogLevel::error,
                fmt::format("schedule {} cannot fire: {}", entry.schedule.name, error.message),

@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t whole_tasks = 500;
 constexpr unsigned short_steps = 5;
 
-class Search {
+class TextSearch {
  public:
-  Search(const TaskSearch& wanted, std::uint32_t limit, bool full)
+  TextSearch(const TaskSearch& wanted, std::uint32_t limit, bool full)
       : wanted_(wanted), limit_(limit), full_(full) {
     if (wanted.text) text_.emplace(*wanted.text);
   }
@@ -70,7 +70,7 @@ class Search {
 }  // namespace
 
 Result<TaskPage> search_tasks(Reader& reader, ListRequest request, const TaskSearch& search) {
-  Search into(search, request.limit, request.detail == Detail::full);
+  TextSearch into(search, request.limit, request.detail == Detail::full);
   if (search.text) request.detail = Detail::full;
   const bool full = request.detail == Detail::full;
   request.limit = full ? whole_tasks : limits::max_page;

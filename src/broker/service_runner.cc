@@ -13,7 +13,7 @@ namespace {
 
 // The clock decides, but the condition variable waits in real time: this bounds how late a clock
 // that was set, or that a test moves, is noticed.
-constexpr Duration longest_wait{250};
+constexpr Duration longest_pause{250};
 
 // After a run that ended with an error, twice as long each time.
 constexpr Duration after_error{1000};
@@ -105,7 +105,7 @@ void ServiceRunner::wait() {
     if (!entry.running) next = std::min(next, next_of(entry));
   }
   const TimePoint now = last_now_;
-  const Duration until_next = next < later(now, longest_wait) ? next - now : longest_wait;
+  const Duration until_next = next < later(now, longest_pause) ? next - now : longest_pause;
   changed_.wait_for(mutex_, std::max(until_next, Duration(1)));
 }
 

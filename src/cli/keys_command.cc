@@ -50,7 +50,7 @@ Result<access::KeyRequest> request_of(const Options& options, TimePoint now) {
 }
 
 // A word quoted for a shell.
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@=";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
@@ -67,11 +67,12 @@ std::string quoted(std::string_view word) {
 
 // The same command without its store.
 std::string creating(const Options& options) {
-  std::string text = fmt::format("millrace keys create --name {} --scope {}", quoted(options.name),
-                                 quoted(fmt::format("{}", fmt::join(options.scopes, ","))));
-  for (const std::string& each : options.queues) text += " --queue " + quoted(each);
-  if (!options.expires.empty()) text += " --expires " + quoted(options.expires);
-  if (!options.rate.empty()) text += " --rate " + quoted(options.rate);
+  std::string text =
+      fmt::format("millrace keys create --name {} --scope {}", shell_word(options.name),
+                  shell_word(fmt::format("{}", fmt::join(options.scopes, ","))));
+  for (const std::string& each : options.queues) text += " --queue " + shell_word(each);
+  if (!options.expires.empty()) text += " --expires " + shell_word(options.expires);
+  if (!options.rate.empty()) text += " --rate " + shell_word(options.rate);
   return text;
 }
 
@@ -140,7 +141,7 @@ using StoredDoing = std::function<Exit(const StoredKeys&, Surroundings&, Console
 
 // Runs on the store if one was named, else on the server.
 void does(Command& command, const std::shared_ptr<Options>& options, Doing on_server,
-          std::function<std::string()> instead, StoredDoing on_store) {
+          const std::function<std::string()>& instead, const StoredDoing& on_store) {
   takes_store(command, options->config);
   takes_session(command, options->server);
   command.does([=](Surroundings& with, Console& console) {
@@ -203,7 +204,7 @@ void add_keys(Command& millrace) {
   does(
       revoke, options, revoke_on,
       [options] {
-        return fmt::format("millrace keys revoke {}{}", quoted(options->id),
+        return fmt::format("millrace keys revoke {}{}", shell_word(options->id),
                            options->yes ? " --yes" : "");
       },
       [options](const StoredKeys& where, Surroundings& with, Console& console) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "cli/command.h"
+#include "core/ascii.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 #include "core/time_text.h"
@@ -193,7 +194,7 @@ std::string as_typed(const std::string& word) {
 
 // -x and -xyz, but neither - nor -5.
 bool is_short_flag(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
+  return word.size() > 1 && word[0] == '-' && !ascii::is_digit(word[1]);
 }
 
 // A word such as -x is taken for a flag; it may be meant as a name.

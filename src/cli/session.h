@@ -122,7 +122,7 @@ Exit misused(const Error& error, Console& console, std::string_view command);
 
 // The action of a command over HTTP: opens the session and runs `doing` in it.
 template <class Options>
-Command::Doing in_session(std::shared_ptr<Options> options,
+Command::Doing in_session(const std::shared_ptr<Options>& options,
                           Exit (*doing)(const Options& options, Session& session)) {
   return [options, doing](Surroundings& with, Console& console) {
     auto session = Session::open(options->server, with, console);

@@ -6,6 +6,7 @@
 
 #include "cli/console.h"
 #include "cli/display.h"
+#include "core/ascii.h"
 #include "core/quote.h"
 #include "core/utf8.h"
 #include "core/uuid.h"
@@ -15,12 +16,8 @@ namespace {
 
 constexpr std::size_t longest_filter = 100;
 
-char lower(char byte) {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
-}
-
 bool passes(const TopState& state, std::string_view queue) {
-  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  const auto same = [](char a, char b) { return ascii::lower(a) == ascii::lower(b); };
   return state.filter.empty() || !std::ranges::search(queue, state.filter, same).empty();
 }
 

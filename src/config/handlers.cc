@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/ascii.h"
 #include "core/limits.h"
 #include "core/nearest.h"
 #include "core/quote.h"
@@ -125,10 +126,8 @@ Result<void> read_headers(HandlerSettings&, const TomlValue& value) {
 }
 
 // Headers that Millrace sets itself.
-bool is_own(std::string name) {
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
+bool is_own(std::string_view given) {
+  const std::string name = ascii::lower(given);
   constexpr auto own = std::to_array<std::string_view>({"content-type", "content-length",
                                                         "transfer-encoding", "host", "connection",
                                                         "expect", "x-client-id", "x-request-id"});
@@ -138,12 +137,7 @@ bool is_own(std::string name) {
 
 // One of [handlers.QUEUE.headers]. The message does not show its value, which may be a secret.
 Result<void> read_header(HandlerSettings& to, const std::string& name, const TomlValue& value) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  const bool good_name = !name.empty() && std::ranges::all_of(name, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           marks.contains(c);
-  });
-  if (!good_name || is_own(name)) {
+  if (!ascii::is_http_token(name) || is_own(name)) {
     return fail(ErrorCode::invalid,
                 fmt::format("{} is not a header that may be set here; Millrace sets Content-Type, "
                             "X-Task-…, webhook-… and the like itself",
@@ -185,7 +179,7 @@ HandlerSettings& handler_of(std::vector<HandlerSettings>& handlers, const std::s
   return handlers.back();
 }
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -242,32 +236,32 @@ std::vector<std::string> problems_of(const std::vector<HandlerSettings>& handler
 }
 
 std::string as_toml(const HandlerSettings& handler) {
-  std::string text = fmt::format("[handlers.{}]\n", quoted(handler.queue));
+  std::string text = fmt::format("[handlers.{}]\n", toml_string(handler.queue));
   if (!handler.exec.empty()) {
     std::vector<std::string> words;
-    for (const std::string& word : handler.exec) words.push_back(quoted(word));
+    for (const std::string& word : handler.exec) words.push_back(toml_string(word));
     text += fmt::format("exec = [{}]\n", fmt::join(words, ", "));
   }
   if (!handler.http.empty()) {
-    text += fmt::format("http = {}\nallow_private = {}\n", quoted(handler.http),
-                        quoted(handler.allow_private));
+    text += fmt::format("http = {}\nallow_private = {}\n", toml_string(handler.http),
+                        toml_string(handler.allow_private));
   }
   text += fmt::format("concurrency = {}\n", handler.concurrency);
   if (handler.timeout) text += fmt::format("timeout = \"{}\"\n", format_duration(*handler.timeout));
   text += fmt::format("grace = \"{}\"\n", format_duration(handler.grace));
   if (handler.memory) text += fmt::format("memory = \"{}\"\n", to_text(*handler.memory));
   if (!handler.directory.empty()) {
-    text += fmt::format("directory = {}\n", quoted(handler.directory));
+    text += fmt::format("directory = {}\n", toml_string(handler.directory));
   }
   if (!handler.secret_file.empty()) {
-    text += fmt::format("secret_file = {}\n", quoted(handler.secret_file));
+    text += fmt::format("secret_file = {}\n", toml_string(handler.secret_file));
   }
   if (handler.headers.empty()) return text;
-  text += fmt::format("[handlers.{}.headers]\n", quoted(handler.queue));
+  text += fmt::format("[handlers.{}.headers]\n", toml_string(handler.queue));
   for (const auto& [name, value] : handler.headers) {
     // A value that is not in a file may be a secret.
-    text += value.starts_with('@') ? fmt::format("{} = {}\n", quoted(name), quoted(value))
-                                   : fmt::format("# {} = ...\n", quoted(name));
+    text += value.starts_with('@') ? fmt::format("{} = {}\n", toml_string(name), toml_string(value))
+                                   : fmt::format("# {} = ...\n", toml_string(name));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/quote.h"
 
 namespace millrace::config {
@@ -37,18 +38,6 @@ std::unexpected<Error> bad(std::string_view text, std::string_view why) {
                   in_quotes(text), why));
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 }  // namespace
 
 Result<Size> parse_size(std::string_view text) {
@@ -57,7 +46,7 @@ Result<Size> parse_size(std::string_view text) {
   std::size_t count = 0;
   std::size_t at = 0;
   bool fraction = false;
-  for (; at < text.size() && (is_digit(text[at]) || (text[at] == '.' && !fraction)); ++at) {
+  for (; at < text.size() && (ascii::is_digit(text[at]) || (text[at] == '.' && !fraction)); ++at) {
     if (text[at] == '.') {
       fraction = true;
       continue;
@@ -69,7 +58,7 @@ Result<Size> parse_size(std::string_view text) {
   if (count == 0 || text[0] == '.' || text[at - 1] == '.') {
     return bad(text, "it does not begin with a number");
   }
-  const std::string name = lower(text.substr(at));
+  const std::string name = ascii::lower(text.substr(at));
   const auto* unit = std::ranges::find(units, name, &Unit::name);
   if (unit == units.end()) return bad(text, "there is no such unit");
   __extension__ using Wide = unsigned __int128;

@@ -22,7 +22,7 @@ constexpr double busy_for = 2;
 // Processors are shared out in at most this many pieces, so that a round takes bounded time.
 constexpr std::uint64_t most_units = 4096;
 
-double seconds(Duration duration) {
+double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -110,7 +110,7 @@ void Planner::look() {
     need.active = need.wanted && need.limit > 0;
     need.load = load.arrivals * need.service;
     // No work can be done in less time than a few of its tasks take.
-    need.horizon = std::max(seconds(rules_.horizon), 3 * need.service);
+    need.horizon = std::max(in_seconds(rules_.horizon), 3 * need.service);
     need.work = static_cast<double>(load.ready) * need.service + need.load * need.horizon;
   }
   room_.resize(workers_.size());
@@ -160,7 +160,7 @@ void Planner::share_out() {
     }
   };
   const auto turn = [&](std::size_t q) {
-    const double oldest = (seconds(queues_[q].oldest) + 0.001) * queues_[q].weight;
+    const double oldest = (in_seconds(queues_[q].oldest) + 0.001) * queues_[q].weight;
     return Turn{wait(q, needs_[q].given), oldest, q};
   };
   std::priority_queue<Turn> turns;
@@ -181,7 +181,7 @@ std::uint64_t Planner::desired() const {
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     if (!needs_[q].wanted) continue;
     const double waiting = static_cast<double>(queues_[q].ready) * needs_[q].service;
-    double wanted = needs_[q].load + waiting / seconds(rules_.target);
+    double wanted = needs_[q].load + waiting / in_seconds(rules_.target);
     if (queues_[q].most) wanted = std::min(wanted, static_cast<double>(*queues_[q].most));
     sum += wanted;
   }
@@ -190,7 +190,7 @@ std::uint64_t Planner::desired() const {
 }
 
 bool Planner::is_scarce() const {
-  const double patience = seconds(rules_.patience) * (was_scarce() ? less_patience : 1);
+  const double patience = in_seconds(rules_.patience) * (was_scarce() ? less_patience : 1);
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     if (!must_wait(q)) continue;
     // Queues with next to nothing to do need no processor of their own.

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::string_view alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::uint8_t no_digit = 0xFF;
+constexpr std::uint8_t not_base64 = 0xFF;
 
 constexpr std::array<std::uint8_t, 256> make_digits() {
   std::array<std::uint8_t, 256> digits{};
-  digits.fill(no_digit);
+  digits.fill(not_base64);
   for (std::size_t i = 0; i < alphabet.size(); ++i) {
     digits[static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint8_t>(i);
   }
@@ -56,7 +56,7 @@ Result<std::string> base64_decode(std::string_view text) {
   unsigned count = 0;
   for (std::size_t at = 0; at < given.size(); ++at) {
     const std::uint8_t digit = digits[static_cast<unsigned char>(given[at])];
-    if (digit == no_digit) return bad(at + 1);
+    if (digit == not_base64) return bad(at + 1);
     bits = (bits << 6U) | digit;
     count += 6;
     if (count < 8) continue;

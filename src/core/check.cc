@@ -1,5 +1,6 @@
 #include "core/check.h"
 
+#include "core/ascii.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 #include "core/utf8.h"
@@ -11,6 +12,20 @@
 #include <limits>
 #include <string>
 #include <utility>
+
+namespace millrace {
+
+Error inside(std::string_view place, Error error) {
+  error.field = fmt::format("{}{}{}", place, error.field.empty() ? "" : ".", error.field);
+  return error;
+}
+
+Result<void> inside(std::string_view place, Result<void> checked) {
+  if (checked) return checked;
+  return std::unexpected(inside(place, std::move(checked.error())));
+}
+
+}  // namespace millrace
 
 namespace millrace::check {
 namespace {
@@ -33,8 +48,7 @@ bool is_port(std::string_view text) {
 
 // http:// or https:// in any letters, a host, and a port or none.
 bool is_web_address(std::string_view url) {
-  std::string scheme(url.substr(0, std::min<std::size_t>(url.find("://"), 6)));
-  for (char& c : scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const std::string scheme = ascii::lower(url.substr(0, std::min<std::size_t>(url.find("://"), 6)));
   if ((scheme != "http" && scheme != "https") || url.contains(' ')) return false;
   url.remove_prefix(scheme.size() + 3);
   url = url.substr(0, url.find_first_of("/?#"));
@@ -50,41 +64,47 @@ bool is_web_address(std::string_view url) {
   return colon == url.npos || is_port(url.substr(colon + 1));
 }
 
-Result<void> real(std::string_view what, double value, double least, double most,
+Result<void> real(const What& what, double value, double least, double most,
                   std::string_view allowed) {
   if (std::isfinite(value) && value >= least && value <= most) return {};
-  return fail(ErrorCode::invalid, fmt::format("{} is {}; allowed are {}", what, value, allowed));
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is {}; allowed are {}", what.words, value, allowed),
+              std::string(what.field));
 }
 
 }  // namespace
 
 namespace refuse {
 
-std::unexpected<Error> size(std::string_view what, std::size_t bytes, std::size_t most) {
+std::unexpected<Error> size(const What& what, std::size_t bytes, std::size_t most) {
   return fail(ErrorCode::too_large,
-              fmt::format("{} has {} bytes; at most {} are allowed", what, bytes, most));
+              fmt::format("{} has {} bytes; at most {} are allowed", what.words, bytes, most),
+              std::string(what.field));
 }
 
-std::unexpected<Error> count(std::string_view what, std::size_t given, std::size_t most) {
+std::unexpected<Error> count(const What& what, std::size_t given, std::size_t most) {
   return fail(ErrorCode::too_large,
-              fmt::format("{} {} are too many; at most {} are allowed", given, what, most));
+              fmt::format("{} {} are too many; at most {} are allowed", given, what.words, most),
+              std::string(what.field));
 }
 
-std::unexpected<Error> number(std::string_view what, std::uint64_t value, std::uint64_t least,
+std::unexpected<Error> number(const What& what, std::uint64_t value, std::uint64_t least,
                               std::uint64_t most) {
   return fail(ErrorCode::invalid,
-              fmt::format("{} is {}; allowed are {} to {}", what, value, least, most));
+              fmt::format("{} is {}; allowed are {} to {}", what.words, value, least, most),
+              std::string(what.field));
 }
 
-std::unexpected<Error> duration(std::string_view what, Duration value, Duration least,
-                                Duration most) {
-  return fail(ErrorCode::invalid, fmt::format("{} is {}; allowed are {} to {}", what,
-                                              format_duration(value), shown(least), shown(most)));
+std::unexpected<Error> duration(const What& what, Duration value, Duration least, Duration most) {
+  return fail(ErrorCode::invalid,
+              fmt::format("{} is {}; allowed are {} to {}", what.words, format_duration(value),
+                          shown(least), shown(most)),
+              std::string(what.field));
 }
 
 }  // namespace refuse
 
-Result<void> some_text(std::string_view what, std::string_view value, std::size_t most) {
+Result<void> some_text(const What& what, std::string_view value, std::size_t most) {
   if (auto ok = size(what, value.size(), most); !ok) return ok;
   for (std::size_t at = 0; at < value.size();) {
     const std::size_t length = utf8_character(value.substr(at));
@@ -92,71 +112,90 @@ Result<void> some_text(std::string_view what, std::string_view value, std::size_
       return fail(ErrorCode::invalid,
                   fmt::format("{} {} has {} at position {}; allowed is UTF-8 without control "
                               "characters",
-                              what, in_quotes(value), in_quotes(value.substr(at, 1)), at + 1));
+                              what.words, in_quotes(value), in_quotes(value.substr(at, 1)), at + 1),
+                  std::string(what.field));
     }
     at += length;
   }
   return {};
 }
 
-Result<void> queue_number(QueueNumber number) {
+Result<void> queue_number(const What& what, QueueNumber number) {
   if (number.value >= 0) return {};
   return fail(ErrorCode::invalid,
-              fmt::format("queue number is {}; allowed are 0 and up", number.value));
+              fmt::format("{} is {}; allowed are 0 and up", what.words, number.value),
+              std::string(what.field));
 }
 
 Result<void> rules(const RetryRules& rules) {
   Result<void> ok;
-  if (rules.backoff) ok = enumerator("retry backoff", *rules.backoff, Backoff::exponential);
-  if (ok && rules.base) ok = duration("retry base", *rules.base, {}, limits::max_delay);
+  if (rules.backoff)
+    ok = enumerator({"retry backoff", "retry.backoff"}, *rules.backoff, Backoff::exponential);
+  if (ok && rules.base)
+    ok = duration({"retry base", "retry.base_ms"}, *rules.base, {}, limits::max_delay);
   if (ok && rules.factor) {
-    ok = real("retry factor", *rules.factor, 1, std::numeric_limits<double>::max(),
-              "finite numbers from 1");
+    ok = real({"retry factor", "retry.factor"}, *rules.factor, 1,
+              std::numeric_limits<double>::max(), "finite numbers from 1");
   }
-  if (ok && rules.cap) ok = duration("retry cap", *rules.cap, {}, limits::max_delay);
-  if (ok && rules.jitter) ok = enumerator("retry jitter", *rules.jitter, Jitter::additive);
+  if (ok && rules.cap)
+    ok = duration({"retry cap", "retry.cap_ms"}, *rules.cap, {}, limits::max_delay);
+  if (ok && rules.jitter)
+    ok = enumerator({"retry jitter", "retry.jitter"}, *rules.jitter, Jitter::additive);
   if (ok && rules.jitter_share) {
-    ok = real("retry jitter_share", *rules.jitter_share, 0, 1, "0 to 1");
+    ok = real({"retry jitter_share", "retry.jitter_share"}, *rules.jitter_share, 0, 1, "0 to 1");
   }
-  if (ok && rules.retryable) ok = enumerator("retryable", *rules.retryable, Retryable::listed);
+  if (ok && rules.retryable)
+    ok = enumerator({"retryable", "retry.retryable"}, *rules.retryable, Retryable::listed);
   return ok;
 }
 
 Result<void> unique(const UniqueKey& unique) {
   if (unique.key.empty()) {
-    return fail(ErrorCode::invalid, "unique key is empty; allowed are 1 to 255 bytes");
+    return fail(ErrorCode::invalid, "unique key is empty; allowed are 1 to 255 bytes",
+                "unique.key");
   }
-  if (auto ok = text("unique key", unique.key, limits::max_unique_key); !ok) return ok;
-  if (auto ok = enumerator("unique scope", unique.scope, UniqueScope::window); !ok) return ok;
+  if (auto ok = text({"unique key", "unique.key"}, unique.key, limits::max_unique_key); !ok)
+    return ok;
+  if (auto ok = enumerator({"unique scope", "unique.scope"}, unique.scope, UniqueScope::window);
+      !ok)
+    return ok;
   if (unique.scope == UniqueScope::window) {
-    return duration("unique window", unique.window, Duration(1), limits::max_delay);
+    return duration({"unique window", "unique.window_ms"}, unique.window, Duration(1),
+                    limits::max_delay);
   }
   if (unique.window == Duration::zero()) return {};
-  return fail(ErrorCode::invalid, fmt::format("unique window is {} without the scope `window`; "
-                                              "leave it out, or choose that scope",
-                                              format_duration(unique.window)));
+  return fail(ErrorCode::invalid,
+              fmt::format("unique window is {} without the scope `window`; "
+                          "leave it out, or choose that scope",
+                          format_duration(unique.window)),
+              "unique.window_ms");
 }
 
 Result<void> callback(const Callback& callback) {
-  if (auto ok = text("callback url", callback.url, limits::max_url); !ok) return ok;
+  if (auto ok = text({"callback url", "callback.url"}, callback.url, limits::max_url); !ok)
+    return ok;
   if (!is_web_address(callback.url)) {
     return fail(ErrorCode::invalid,
                 fmt::format("callback url {} is not usable; allowed are http:// and https:// "
                             "addresses without spaces, with a port from 1 to 65535 if any",
-                            in_quotes(callback.url)));
+                            in_quotes(callback.url)),
+                "callback.url");
   }
   constexpr unsigned all_events =
       std::to_underlying(CallbackOn::final_states) | std::to_underlying(CallbackOn::retrying);
-  if (auto ok = number("callback events", callback.events, 1, all_events); !ok) return ok;
-  return number("callback max_attempts", callback.max_attempts, 1, limits::max_callback_attempts);
+  if (auto ok = number({"callback events", "callback.events"}, callback.events, 1, all_events); !ok)
+    return ok;
+  return number({"callback max_attempts", "callback.max_attempts"}, callback.max_attempts, 1,
+                limits::max_callback_attempts);
 }
 
 Result<void> error(const TaskError& error) {
-  if (auto ok = size("error code", error.code.size(), limits::max_error_code); !ok) return ok;
+  if (auto ok = size({"error code", "error.code"}, error.code.size(), limits::max_error_code); !ok)
+    return ok;
   for (const auto& [what, text] :
-       {std::pair<std::string_view, const std::string&>{"error message", error.message},
-        {"error details", error.details},
-        {"error stack", error.stack}}) {
+       {std::pair<What, const std::string&>{{"error message", "error.message"}, error.message},
+        {{"error details", "error.details"}, error.details},
+        {{"error stack", "error.stack"}, error.stack}}) {
     if (auto ok = size(what, text.size(), limits::max_error_text); !ok) return ok;
   }
   return {};

@@ -19,6 +19,20 @@ std::string verdict(const Result<void>& result) {
   return std::string(name_of(result.error().code)) + ": " + result.error().message;
 }
 
+TEST(Check, an_error_has_the_field_beside_the_words_of_its_message) {
+  const auto error = check::number({"retry base", "retry.base_ms"}, 6, 2, 5).error();
+  EXPECT_EQ(error.message, "retry base is 6; allowed are 2 to 5");
+  EXPECT_EQ(error.field, "retry.base_ms");
+  EXPECT_EQ(check::size("payload", 6, 5).error().field, "payload");
+  EXPECT_EQ(check::text({"client id", "client_id"}, "\x01", 5).error().field, "client_id");
+}
+
+TEST(Check, an_error_of_a_part_is_one_of_the_whole) {
+  EXPECT_EQ(inside("task", Error{.field = "retry.base_ms"}).field, "task.retry.base_ms");
+  EXPECT_EQ(inside("tags[3]", Error{}).field, "tags[3]");
+  EXPECT_TRUE(inside("task", Result<void>{}));
+}
+
 TEST(Check, both_ends_of_a_range_belong_to_it) {
   EXPECT_THAT(verdict(check::size("x", 5, 5)), IsEmpty());
   EXPECT_EQ(verdict(check::size("x", 6, 5)), "too_large: x has 6 bytes; at most 5 are allowed");

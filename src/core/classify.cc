@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/ascii.h"
+
 namespace millrace {
 namespace {
 
@@ -27,17 +29,9 @@ constexpr std::array<std::string_view, 10> transient_fragments = {
     "overloaded",
 };
 
-// ASCII only: the fragments are, and a locale must not change what is retried.
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 bool is_transient(const TaskError& error) {
   if (std::ranges::find(transient_codes, error.code) != transient_codes.end()) return true;
-  const std::string message = lower(error.message);
+  const std::string message = ascii::lower(error.message);
   return std::ranges::any_of(transient_fragments, [&message](std::string_view fragment) {
     return message.find(fragment) != std::string::npos;
   });

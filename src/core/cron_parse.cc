@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "core/ascii.h"
 #include "core/cron.h"
 #include "core/limits.h"
 #include "core/quote.h"
@@ -54,21 +55,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nicknames
     {"@hourly", "0 * * * *"},
 }};
 
-constexpr char upper(char c) {
-  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-}
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-constexpr bool is_letter(char c) {
-  return upper(c) >= 'A' && upper(c) <= 'Z';
-}
+using ascii::is_digit;
+using ascii::is_letter;
+
 constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t';
-}
-
-bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, upper, upper);
 }
 
 // Reads one expression. A function that returns false has left its reason in `error_`.
@@ -132,14 +123,14 @@ class CronParser {
 
   bool read_nickname(std::span<const Word> words) {
     const std::string_view name = text_.substr(words[0].begin, words[0].end - words[0].begin);
-    if (same_word(name, "@every")) {
+    if (ascii::equal_ignoring_case(name, "@every")) {
       return refuse(words[0].begin, "@every is not a cron rule; use an interval schedule");
     }
     if (words.size() > 1) {
       return refuse(words[1].begin, fmt::format("nothing may follow {}", in_quotes(name)));
     }
     for (const auto& [nickname, meaning] : nicknames) {
-      if (!same_word(name, nickname)) continue;
+      if (!ascii::equal_ignoring_case(name, nickname)) continue;
       cron_ = *Cron::parse(meaning);
       return true;
     }
@@ -200,11 +191,11 @@ class CronParser {
       add(shape_->least, shape_->end(), step);
       return true;
     }
-    if (field_ == Field::day && upper(peek()) == 'L') return read_last_day();
+    if (field_ == Field::day && ascii::lower(peek()) == 'l') return read_last_day();
     Value from;
     if (!read_value(from)) return false;
-    if (field_ == Field::day && upper(peek()) == 'W') return read_nearest_weekday(from);
-    if (field_ == Field::weekday && (peek() == '#' || upper(peek()) == 'L'))
+    if (field_ == Field::day && ascii::lower(peek()) == 'w') return read_nearest_weekday(from);
+    if (field_ == Field::weekday && (peek() == '#' || ascii::lower(peek()) == 'l'))
       return read_week_of_month(from);
     return read_range(from);
   }
@@ -256,7 +247,7 @@ class CronParser {
         return refuse(at, fmt::format("L-n takes a number 1-30, found {}", here()));
       }
     }
-    const bool nearest = upper(peek()) == 'W' && take(peek());
+    const bool nearest = ascii::lower(peek()) == 'w' && take(peek());
     (nearest ? cron_.nearest_from_last : cron_.from_last) |= 1U << before;
     return true;
   }
@@ -279,7 +270,7 @@ class CronParser {
       const int number = is_digit(peek()) ? read_number() : 0;
       if (number >= 1 && number <= 5) {
         week = static_cast<std::uint8_t>(1U << (number - 1));
-      } else if (number != 0 || upper(peek()) != 'L' || !take(peek())) {
+      } else if (number != 0 || ascii::lower(peek()) != 'l' || !take(peek())) {
         at_ = at;
         return refuse(at, fmt::format("# takes a week 1-5 or L, found {}", here()));
       }
@@ -308,10 +299,11 @@ class CronParser {
     std::size_t end = at_;
     while (end < end_ && is_letter(text_[end])) ++end;
     std::string_view name = text_.substr(at_, end - at_);
-    const bool marks_last = field_ == Field::weekday && name.size() == 4 && upper(name[3]) == 'L';
+    const bool marks_last =
+        field_ == Field::weekday && name.size() == 4 && ascii::lower(name[3]) == 'l';
     if (marks_last) name.remove_suffix(1);
     for (std::size_t i = 0; i < shape_->names.size(); ++i) {
-      if (!same_word(name, shape_->names[i])) continue;
+      if (!ascii::equal_ignoring_case(name, shape_->names[i])) continue;
       at_ += name.size();
       value.number = shape_->least + static_cast<int>(i);
       value.named = true;

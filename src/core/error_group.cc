@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/ascii.h"
 #include "core/clip.h"
 
 namespace millrace {
@@ -14,18 +15,14 @@ constexpr std::size_t longest_quote =
     200;  // bytes between quotes; a longer text is not a quotation
 constexpr std::size_t uuid_size = 36;
 
-// ASCII only: a locale must not decide.
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-constexpr bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+using ascii::is_digit;
+using ascii::is_letter;
+
 constexpr bool is_word(char c) {
-  return is_digit(c) || is_letter(c);
+  return ascii::is_letter_or_digit(c);
 }
 constexpr bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  return ascii::hex_digit(c) >= 0;
 }
 constexpr bool is_space(char c) {
   return static_cast<unsigned char>(c) <= ' ' || c == '\x7f';

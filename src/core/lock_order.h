@@ -30,6 +30,8 @@ enum class LockRank : std::uint8_t {
   // The book of API keys and what one of them has used (access/key_book.h).
   keys = 150,
   key = 160,
+  // The rounds of calls (broker/coalescer.h). A store that is back is told under this lock.
+  rounds = 180,
   // Held for a few lines that lock nothing else but the log.
   leaf = 200,
   log = 250,

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
+#include "core/ascii.h"
+
 namespace millrace {
 namespace {
 
 bool is_plain(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
-         c == '_' || c == '~' || c == '-';
+  return ascii::is_letter_or_digit(c) || c == '.' || c == '_' || c == '~' || c == '-';
 }
 
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+bool is_escape_digit(char c) {
+  return ascii::hex_digit(c) >= 0;
 }
 
 bool is_plain_part(std::string_view part) {
@@ -22,7 +23,8 @@ bool is_cookie_part(std::string_view part) {
   constexpr std::string_view marks = "!$&'()*+=:@";
   for (std::size_t i = 0; i < part.size(); ++i) {
     if (part[i] == '%') {
-      if (part.size() - i < 3 || !is_hex(part[i + 1]) || !is_hex(part[i + 2])) return false;
+      if (part.size() - i < 3 || !is_escape_digit(part[i + 1]) || !is_escape_digit(part[i + 2]))
+        return false;
       i += 2;
     } else if (!is_plain(part[i]) && !marks.contains(part[i])) {
       return false;

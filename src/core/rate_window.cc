@@ -57,10 +57,11 @@ RateWindow moved_on(RateWindow window, const Rate& rate, TimePoint now) {
   const std::int64_t slot = slot_of(ms_of(now), width);
   if (window.width == 0) return {.newest = slot, .width = width};
   if (window.width != width) {
-    const std::int64_t end = (window.newest + 1) * window.width - 1;
-    RateWindow wider{.newest = slot_of(end, width), .width = width};
-    wider.used[index_of(wider.newest)] = saturated(sum_of(window, slots));
-    window = wider;
+    const std::int64_t begin = window.newest * window.width;
+    const std::int64_t used_at = std::clamp(ms_of(now), begin, begin + window.width - 1);
+    RateWindow other{.newest = slot_of(used_at, width), .width = width};
+    other.used[index_of(other.newest)] = saturated(sum_of(window, slots));
+    window = other;
   }
   const std::int64_t behind = window.newest - slot;
   if (-behind >= slots || (behind >= slots && behind * width >= large_step)) {

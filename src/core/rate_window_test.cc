@@ -211,6 +211,22 @@ TEST(RateWindow, another_length_keeps_what_was_used_as_if_it_were_used_now) {
   EXPECT_EQ(window.room(second, at(14'000)), 5U);
 }
 
+// A slot of an hour's rate is longer than a minute, and most of it may still lie ahead.
+TEST(RateWindow, a_much_shorter_length_neither_forgets_what_was_used_nor_keeps_it_for_longer) {
+  const Rate hour{.max = 100, .per = hours(1)};
+  const Rate minute{.max = 100, .per = seconds(60)};
+  const std::int64_t slot = 112'500;
+  for (const std::int64_t into : {std::int64_t{0}, slot / 2, slot - 1}) {
+    const std::int64_t now = 40 * slot + into;
+    RateWindow window;
+    window.add(hour, at(now), 100);
+    EXPECT_EQ(window.room(minute, at(now)), 0U) << into;
+    window.add(minute, at(now), 0);
+    EXPECT_EQ(window.room(minute, at(now + 60'000)), 0U) << into;
+    EXPECT_EQ(window.room(minute, at(now + 60'000 + 4'000)), 100U) << into;
+  }
+}
+
 TEST(RateWindow, a_window_long_past_is_forgotten_also_when_the_length_changed) {
   RateWindow window;
   window.add({.max = 5, .per = seconds(1)}, at(0), 5);

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/ascii.h"
 #include "core/quote.h"
 #include "core/time_text.h"
 
@@ -17,13 +18,6 @@ std::unexpected<Error> bad(std::string message) {
   return fail(ErrorCode::invalid, std::move(message));
 }
 
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 Result<std::string> decoded(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -31,13 +25,14 @@ Result<std::string> decoded(std::string_view text) {
       out += text[at];
       continue;
     }
-    if (at + 2 >= text.size() || hex(text[at + 1]) < 0 || hex(text[at + 2]) < 0) {
+    if (at + 2 >= text.size() || ascii::hex_digit(text[at + 1]) < 0 ||
+        ascii::hex_digit(text[at + 2]) < 0) {
       return bad(
           fmt::format("{} has a % that two hexadecimal digits do not follow; write %25 for "
                       "the sign itself",
                       in_quotes(text)));
     }
-    out += static_cast<char>(hex(text[at + 1]) * 16 + hex(text[at + 2]));
+    out += static_cast<char>(ascii::hex_digit(text[at + 1]) * 16 + ascii::hex_digit(text[at + 2]));
     at += 2;
   }
   return out;
@@ -48,9 +43,7 @@ std::string_view scheme_of(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == npos || colon < 2) return {};
   const std::string_view scheme = text.substr(0, colon);
-  const bool letters = std::ranges::all_of(
-      scheme, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
-  return letters ? scheme : std::string_view();
+  return std::ranges::all_of(scheme, ascii::is_letter) ? scheme : std::string_view();
 }
 
 Result<void> set_journal_option(StoreUrl& url, std::string_view key, const std::string& value) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <utility>
+#include "core/check.h"
 #include "core/limits.h"
 #include "core/time_text.h"
 
@@ -22,22 +23,23 @@ local_seconds local(sys_seconds at, seconds offset) {
   return local_seconds{(at + offset).time_since_epoch()};
 }
 
-sys_seconds utc(local_seconds at, seconds offset) {
+sys_seconds utc_of(local_seconds at, seconds offset) {
   return sys_seconds{(at - offset).time_since_epoch()};
 }
 
 Result<void> check_interval(const TickRule& rule) {
   if (rule.every < limits::min_every || rule.every > limits::max_delay) {
-    return fail(
-        ErrorCode::invalid,
-        fmt::format("interval {} is out of range {} to {}", format_duration(rule.every),
-                    format_duration(limits::min_every), format_duration(limits::max_delay)));
+    return fail(ErrorCode::invalid,
+                fmt::format("interval {} is out of range {} to {}", format_duration(rule.every),
+                            format_duration(limits::min_every), format_duration(limits::max_delay)),
+                "rule.every_ms");
   }
   if (rule.anchor < first_time || rule.anchor > last_time)
-    return fail(ErrorCode::invalid, "the anchor of an interval must be in the years 0000-9999");
+    return fail(ErrorCode::invalid, "the anchor of an interval must be in the years 0000-9999",
+                "rule.anchor");
   if (rule.zone != "UTC") {
-    return fail(ErrorCode::invalid,
-                "an interval has no time zone; use a cron rule for local times");
+    return fail(ErrorCode::invalid, "an interval has no time zone; use a cron rule for local times",
+                "rule.zone");
   }
   return {};
 }
@@ -46,18 +48,18 @@ Result<void> check_interval(const TickRule& rule) {
 
 Result<Ticks> Ticks::of(const TickRule& rule) {
   if (rule.cron.empty() && rule.every == Duration{0})
-    return fail(ErrorCode::invalid, "a schedule needs a cron rule or an interval");
+    return fail(ErrorCode::invalid, "a schedule needs a cron rule or an interval", "rule");
   if (!rule.cron.empty() && rule.every != Duration{0})
-    return fail(ErrorCode::invalid, "a schedule has a cron rule or an interval, not both");
+    return fail(ErrorCode::invalid, "a schedule has a cron rule or an interval, not both", "rule");
   if (rule.cron.empty()) {
     if (auto checked = check_interval(rule); !checked)
       return std::unexpected(std::move(checked.error()));
     return Ticks{Interval{.every = rule.every, .anchor = rule.anchor}};
   }
   const Result<Cron> cron = Cron::parse(rule.cron);
-  if (!cron) return std::unexpected(cron.error());
+  if (!cron) return std::unexpected(inside("rule.cron", cron.error()));
   Result<Zone> zone = Zone::find(rule.zone);
-  if (!zone) return std::unexpected(std::move(zone.error()));
+  if (!zone) return std::unexpected(inside("rule.zone", std::move(zone.error())));
   return Ticks{*cron, std::move(*zone), rule.dst};
 }
 
@@ -117,11 +119,11 @@ std::optional<sys_seconds> Ticks::CronInZone::first_from(sys_seconds at) const {
     const ZonePeriod period = zone.period_at(at);
     if (at == period.begin && fires_after_gap(period)) return at;
     const auto match = cron.first_from(std::max(local(at, period.offset), first_local(period)));
-    if (match && utc(*match, period.offset) < period.end) return utc(*match, period.offset);
+    if (match && utc_of(*match, period.offset) < period.end) return utc_of(*match, period.offset);
     if (period.end > last_time) return std::nullopt;
     const bool far_from_change = at + change_reach < period.end;
     if (!match && far_from_change) return std::nullopt;
-    at = far_from_change ? std::max(period.end, utc(*match, period.offset) - change_reach)
+    at = far_from_change ? std::max(period.end, utc_of(*match, period.offset) - change_reach)
                          : period.end;
   }
 }
@@ -130,12 +132,12 @@ std::optional<sys_seconds> Ticks::CronInZone::last_until(sys_seconds at) const {
   while (true) {
     const ZonePeriod period = zone.period_at(at);
     const auto match = cron.last_until(local(at, period.offset));
-    if (match && *match >= first_local(period)) return utc(*match, period.offset);
+    if (match && *match >= first_local(period)) return utc_of(*match, period.offset);
     if (fires_after_gap(period)) return period.begin;
     if (period.begin < first_time) return std::nullopt;
     const bool far_from_change = at - change_reach > period.begin;
     if (!match && far_from_change) return std::nullopt;
-    at = far_from_change ? std::min(period.begin - 1s, utc(*match, period.offset) + change_reach)
+    at = far_from_change ? std::min(period.begin - 1s, utc_of(*match, period.offset) + change_reach)
                          : period.begin - 1s;
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include "core/ascii.h"
 #include "core/quote.h"
 
 namespace millrace {
@@ -13,9 +14,7 @@ namespace {
 
 namespace chrono = std::chrono;
 
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+using ascii::is_digit;
 
 // Text, how far it has been read, and the reason why it cannot be read on.
 class TextReader {

@@ -1,5 +1,6 @@
 #include "core/validate.h"
 
+#include "core/ascii.h"
 #include "core/check.h"
 #include "core/limits.h"
 #include "core/quote.h"
@@ -33,26 +34,27 @@ inline std::size_t bad_character(std::string_view name, std::size_t from) {
 }
 
 // Out of line: only refusals pay for their message.
-[[gnu::cold]] std::unexpected<Error> bad_name(std::string_view what, std::string_view name,
+[[gnu::cold]] std::unexpected<Error> bad_name(const What& what, std::string_view name,
                                               std::size_t from, std::size_t bad) {
-  std::string problem = fmt::format("{} is empty", what);
+  std::string problem = fmt::format("{} is empty", what.words);
   if (bad < name.size()) {
     const char c = name[bad];
     const std::string shown =
         c >= ' ' && c <= '~' ? fmt::format("'{}'", c) : in_quotes(name.substr(bad, 1));
-    problem = fmt::format("{} {} has {} at position {}", what, in_quotes(name), shown, bad + 1);
+    problem =
+        fmt::format("{} {} has {} at position {}", what.words, in_quotes(name), shown, bad + 1);
   } else if (name.size() > limits::max_name) {
-    problem = fmt::format("{} {} has {} characters", what, in_quotes(name), name.size());
+    problem = fmt::format("{} {} has {} characters", what.words, in_quotes(name), name.size());
   } else if (from > 0) {
-    problem = fmt::format("{} {} has nothing after its '$'", what, in_quotes(name));
+    problem = fmt::format("{} {} has nothing after its '$'", what.words, in_quotes(name));
   }
   return fail(ErrorCode::invalid,
               fmt::format("{}; allowed are A-Z a-z 0-9 . _ : - (1 to {} of them)", problem,
-                          limits::max_name));
+                          limits::max_name),
+              std::string(what.field));
 }
 
-inline Result<void> check_name(std::string_view what, std::string_view name,
-                               bool internal_allowed) {
+inline Result<void> check_name(const What& what, std::string_view name, bool internal_allowed) {
   const std::size_t from = internal_allowed && name.starts_with('$') ? 1 : 0;
   const std::size_t bad = bad_character(name, from);
   if (bad == name.size() && bad > from && bad <= limits::max_name) [[likely]]
@@ -62,25 +64,38 @@ inline Result<void> check_name(std::string_view what, std::string_view name,
 
 inline Result<void> check_queue(const QueueRef& queue) {
   if (const auto* name = std::get_if<std::string>(&queue)) [[likely]] {
-    return check_name("queue name", *name, true);
+    return check_name({"queue name", "queue"}, *name, true);
   }
-  if (const auto* number = std::get_if<QueueNumber>(&queue)) return check::queue_number(*number);
+  if (const auto* number = std::get_if<QueueNumber>(&queue)) {
+    return check::queue_number({"queue number", "queue"}, *number);
+  }
   if (!std::get<Uuid>(queue).is_nil()) return {};
-  return fail(ErrorCode::invalid, "queue id is nil; allowed are a name, a number or a UUID");
+  return fail(ErrorCode::invalid, "queue id is nil; allowed are a name, a number or a UUID",
+              "queue");
+}
+
+Result<void> check_tag(std::string_view tag) {
+  if (tag.empty()) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a tag is empty; allowed are 1 to {} bytes", limits::max_tag));
+  }
+  return check::text({"tag", ""}, tag, limits::max_tag);
 }
 
 Result<void> check_labels(const NewTask& task) {
-  if (auto ok = check::text("content type", task.content_type, limits::max_label); !ok) return ok;
-  if (auto ok = check::text("client id", task.client_id, limits::max_label); !ok) return ok;
-  if (auto ok = check::text("request id", task.request_id, limits::max_label); !ok) return ok;
+  if (auto ok = check::text({"content type", "content_type"}, task.content_type, limits::max_label);
+      !ok)
+    return ok;
+  if (auto ok = check::text({"client id", "client_id"}, task.client_id, limits::max_label); !ok)
+    return ok;
+  if (auto ok = check::text({"request id", "request_id"}, task.request_id, limits::max_label); !ok)
+    return ok;
   if (auto ok = check::text("group", task.group, limits::max_label); !ok) return ok;
   if (auto ok = check::count("tags", task.tags.size(), limits::max_tags); !ok) return ok;
-  for (const std::string& tag : task.tags) {
-    if (tag.empty()) {
-      return fail(ErrorCode::invalid,
-                  fmt::format("a tag is empty; allowed are 1 to {} bytes", limits::max_tag));
+  for (std::size_t i = 0; i < task.tags.size(); ++i) {
+    if (auto ok = check_tag(task.tags[i]); !ok) {
+      return inside(fmt::format("tags[{}]", i), std::move(ok));
     }
-    if (auto ok = check::text("tag", tag, limits::max_tag); !ok) return ok;
   }
   return {};
 }
@@ -97,23 +112,25 @@ Result<void> check_policy(const NewTask& task) {
     if (auto ok = check::callback(*task.callback); !ok) return ok;
   }
   if (!task.keep_for) return {};
-  return check::duration("keep_for", *task.keep_for, {}, limits::max_delay);
+  return check::duration({"keep_for", "keep_for_ms"}, *task.keep_for, {}, limits::max_delay);
 }
 
 // The checks that depend neither on the id nor on the time.
 Result<void> check_task(const NewTask& task) {
   if (auto ok = check_queue(task.queue); !ok) return ok;
   if (!task.type.empty()) {
-    if (auto ok = check_name("task type", task.type, true); !ok) return ok;
+    if (auto ok = check_name({"task type", "type"}, task.type, true); !ok) return ok;
   }
   if (auto ok = check::size("payload", task.payload.size(), limits::max_payload); !ok) return ok;
   if (auto ok = check::size("metadata", task.metadata.size(), limits::max_metadata); !ok) return ok;
   if (auto ok = check::number("priority", task.priority, 0, limits::max_priority); !ok) return ok;
   if (task.start && task.delay) {
-    return fail(ErrorCode::invalid, "both start and delay are given; allowed is one of them");
+    return fail(ErrorCode::invalid, "both start and delay are given; allowed is one of them",
+                "delay_ms");
   }
   if (task.delay) {
-    if (auto ok = check::duration("delay", *task.delay, {}, limits::max_delay); !ok) return ok;
+    if (auto ok = check::duration({"delay", "delay_ms"}, *task.delay, {}, limits::max_delay); !ok)
+      return ok;
   }
   if (auto ok = check_labels(task); !ok) return ok;
   return check_policy(task);
@@ -124,37 +141,50 @@ Result<void> check_moments(const NewTask& task, TimePoint now) {
   const TimePoint start = task.start ? *task.start : later(now, task.delay.value_or(Duration{}));
   if (start > last) {
     return fail(ErrorCode::invalid,
-                fmt::format("start is {}; allowed is at most 10 years ahead", format_time(start)));
+                fmt::format("start is {}; allowed is at most 10 years ahead", format_time(start)),
+                "start");
   }
   if (!task.start_by) return {};
   if (*task.start_by > last) {
-    return fail(ErrorCode::invalid, fmt::format("start_by is {}; allowed is at most 10 years ahead",
-                                                format_time(*task.start_by)));
+    return fail(ErrorCode::invalid,
+                fmt::format("start_by is {}; allowed is at most 10 years ahead",
+                            format_time(*task.start_by)),
+                "start_by");
   }
   if ((task.start || task.delay) && *task.start_by < start) {
     return fail(ErrorCode::invalid,
                 fmt::format("start_by is {}, before the start at {}; allowed is that moment or "
                             "later",
-                            format_time(*task.start_by), format_time(start)));
+                            format_time(*task.start_by), format_time(start)),
+                "start_by");
   }
   return {};
 }
 
+Result<void> check_want(const Want& want) {
+  if (auto ok = check_queue(want.queue); !ok) return ok;
+  return check::number("most", want.most, 1, limits::max_batch);
+}
+
 Result<void> check_rule(const TickRule& rule) {
   if (rule.cron.empty() == (rule.every == Duration::zero())) {
-    return fail(ErrorCode::invalid, fmt::format("{} given; allowed is either a cron expression or "
-                                                "an interval",
-                                                rule.cron.empty() ? "neither cron nor every is"
-                                                                  : "both cron and every are"));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("{} given; allowed is either a cron expression or "
+                    "an interval",
+                    rule.cron.empty() ? "neither cron nor every is" : "both cron and every are"),
+        "rule");
   }
-  if (auto ok = check::text("cron", rule.cron, limits::max_cron); !ok) return ok;
-  if (auto ok = check::text("zone", rule.zone, limits::max_zone); !ok) return ok;
+  if (auto ok = check::text({"cron", "rule.cron"}, rule.cron, limits::max_cron); !ok) return ok;
+  if (auto ok = check::text({"zone", "rule.zone"}, rule.zone, limits::max_zone); !ok) return ok;
   if (!rule.cron.empty()) return {};
-  if (auto ok = check::duration("every", rule.every, limits::min_every, limits::max_delay); !ok) {
+  if (auto ok = check::duration({"every", "rule.every_ms"}, rule.every, limits::min_every,
+                                limits::max_delay);
+      !ok) {
     return ok;
   }
   if (rule.anchor >= first_time && rule.anchor <= last_time) return {};
-  return fail(ErrorCode::invalid, "anchor is outside the years 0 to 9999");
+  return fail(ErrorCode::invalid, "anchor is outside the years 0 to 9999", "rule.anchor");
 }
 
 bool suits(Event event, const Expectation& expect) {
@@ -182,71 +212,82 @@ std::string_view allowed_for(const Expectation& expect) {
 
 }  // namespace
 
-Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed) {
+Result<void> validate_name(const What& what, std::string_view name, bool internal_allowed) {
   return check_name(what, name, internal_allowed);
 }
 
 // Wherever a queue can be named, digits are its number and a UUID its id, and a path cannot have
 // dots.
-Result<void> check_new_queue_name(std::string_view name) {
-  const bool digits = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+Result<void> check_new_queue_name(const What& what, std::string_view name) {
+  const bool digits = std::ranges::all_of(name, ascii::is_digit);
   if (!digits && name != "." && name != ".." && !uuid_from_text(name)) return {};
-  return fail(
-      ErrorCode::invalid,
-      fmt::format("queue name {} would be taken for a number, an id or a path; add a letter",
-                  in_quotes(name)));
+  return fail(ErrorCode::invalid,
+              fmt::format("{} {} would be taken for a number, an id or a path; add a letter",
+                          what.words, in_quotes(name)),
+              std::string(what.field));
 }
 
 Result<void> validate(const NewTask& task, TimePoint now) {
   if (task.id.value.is_nil()) {
-    return fail(ErrorCode::invalid, "task id is nil; allowed is any other UUID");
+    return fail(ErrorCode::invalid, "task id is nil; allowed is any other UUID", "id");
   }
   if (auto ok = check_task(task); !ok) return ok;
   return check_moments(task, now);
 }
 
 Result<void> validate(const Schedule& schedule) {
-  if (auto ok = check_name("schedule name", schedule.name, true); !ok) return ok;
+  if (auto ok = check_name({"schedule name", "name"}, schedule.name, true); !ok) return ok;
   if (auto ok = check_rule(schedule.rule); !ok) return ok;
   if (schedule.task.start || schedule.task.start_by) {
     return fail(ErrorCode::invalid,
                 "a schedule's task has a start or start_by; allowed is a delay, which counts from "
-                "each tick");
+                "each tick",
+                schedule.task.start ? "task.start" : "task.start_by");
   }
-  if (auto ok = check_task(schedule.task); !ok) return ok;
+  if (auto ok = inside("task", check_task(schedule.task)); !ok) return ok;
   if (auto ok = check::enumerator("overlap", schedule.overlap, Overlap::allow); !ok) return ok;
   if (auto ok = check::enumerator("missed", schedule.missed, Missed::all); !ok) return ok;
-  if (auto ok = check::enumerator("dst", schedule.rule.dst, DstPolicy::both); !ok) return ok;
+  if (auto ok = check::enumerator({"dst", "rule.dst"}, schedule.rule.dst, DstPolicy::both); !ok)
+    return ok;
   if (auto ok = check::number("missed_most", schedule.missed_most, 1, limits::max_missed); !ok) {
     return ok;
   }
-  return check::duration("jitter", schedule.jitter, {}, limits::max_schedule_jitter);
+  return check::duration({"jitter", "jitter_ms"}, schedule.jitter, {}, limits::max_schedule_jitter);
+}
+
+Result<void> in_take(const TakeRequest& request, std::size_t place, Result<void> checked) {
+  if (request.queues.size() == 1) return checked;
+  return inside(fmt::format("queues[{}]", place), std::move(checked));
 }
 
 Result<void> validate(const TakeRequest& request) {
   if (auto ok = check::text("worker", request.worker, limits::max_label); !ok) return ok;
   if (request.queues.empty()) {
-    return fail(ErrorCode::invalid, "a take names no queue; allowed are one and more");
+    return fail(ErrorCode::invalid, "a take names no queue; allowed are one and more", "queues");
   }
   std::uint64_t together = 0;
-  for (const Want& want : request.queues) {
-    if (auto ok = check_queue(want.queue); !ok) return ok;
-    if (auto ok = check::number("most", want.most, 1, limits::max_batch); !ok) return ok;
-    together += want.most;
+  for (std::size_t i = 0; i < request.queues.size(); ++i) {
+    if (auto ok = check_want(request.queues[i]); !ok) return in_take(request, i, std::move(ok));
+    together += request.queues[i].most;
   }
-  if (auto ok = check::number("most of all queues together", together, 1, limits::max_batch); !ok) {
+  if (auto ok =
+          check::number({"most of all queues together", "queues"}, together, 1, limits::max_batch);
+      !ok) {
     return ok;
   }
   if (!request.lease) return {};
-  return check::duration("lease", *request.lease, limits::min_lease, limits::max_lease);
+  return check::duration({"lease", "lease_ms"}, *request.lease, limits::min_lease,
+                         limits::max_lease);
 }
 
 Result<void> validate(const Extension& extension) {
   if (extension.id.value.is_nil()) {
-    return fail(ErrorCode::invalid, "task id is nil; allowed is the id that came with the lease");
+    return fail(ErrorCode::invalid, "task id is nil; allowed is the id that came with the lease",
+                "id");
   }
   if (extension.lease) {
-    if (auto ok = check::duration("lease", *extension.lease, limits::min_lease, limits::max_lease);
+    if (auto ok = check::duration({"lease", "lease_ms"}, *extension.lease, limits::min_lease,
+                                  limits::max_lease);
         !ok) {
       return ok;
     }
@@ -254,36 +295,39 @@ Result<void> validate(const Extension& extension) {
   if (extension.progress) {
     const double progress = *extension.progress;
     if (!(progress >= 0 && progress <= 100)) {
-      return fail(ErrorCode::invalid,
-                  fmt::format("progress is {}; allowed are 0 to 100", progress));
+      return fail(ErrorCode::invalid, fmt::format("progress is {}; allowed are 0 to 100", progress),
+                  "progress");
     }
   }
-  if (auto ok = check::count("log lines", extension.log.size(), limits::max_log_lines); !ok) {
+  if (auto ok = check::count({"log lines", ""}, extension.log.size(), limits::max_log_lines); !ok) {
     return ok;
   }
   for (const std::string& line : extension.log) {
-    if (auto ok = check::size("log line", line.size(), limits::max_log_line); !ok) return ok;
+    if (auto ok = check::size({"log line", ""}, line.size(), limits::max_log_line); !ok) return ok;
   }
   return {};
 }
 
 Result<void> validate(const Settlement& settlement) {
   if (settlement.id.value.is_nil()) {
-    return fail(ErrorCode::invalid, "task id is nil; allowed is the id that came with the lease");
+    return fail(ErrorCode::invalid, "task id is nil; allowed is the id that came with the lease",
+                "id");
   }
   if (!suits(settlement.event, settlement.expect)) {
     return fail(ErrorCode::invalid,
                 fmt::format("{} is not a way to settle this; {}", name_of(settlement.event),
-                            allowed_for(settlement.expect)));
+                            allowed_for(settlement.expect)),
+                "outcome");
   }
   if (settlement.ready > last_time) {
-    return fail(ErrorCode::invalid, "ready is beyond the year 9999");
+    return fail(ErrorCode::invalid, "ready is beyond the year 9999", "at");
   }
   if (auto ok = check::size("result", settlement.result.size(), limits::max_result); !ok) return ok;
   if (settlement.error) {
     if (auto ok = check::error(*settlement.error); !ok) return ok;
   }
-  if (auto ok = check::count("follow-ups", settlement.follow_ups.size(), limits::max_follow_ups);
+  if (auto ok = check::count({"follow-ups", "follow_ups"}, settlement.follow_ups.size(),
+                             limits::max_follow_ups);
       !ok) {
     return ok;
   }
@@ -291,7 +335,7 @@ Result<void> validate(const Settlement& settlement) {
   for (const NewTask& task : settlement.follow_ups) {
     bytes += task.payload.size() + task.metadata.size();
   }
-  return check::size("follow-ups together", bytes, limits::max_follow_up_bytes);
+  return check::size({"follow-ups together", "follow_ups"}, bytes, limits::max_follow_up_bytes);
 }
 
 }  // namespace millrace

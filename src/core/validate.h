@@ -1,8 +1,8 @@
 // Refuses what makes no sense before it reaches a store.
 //
 // The functions change nothing and return the first error: `too_large` where a size or a number of
-// things exceeds core/limits.h, `invalid` for everything else. The message names the field, shows
-// the offending value (shortened, made printable), and says what is allowed.
+// things exceeds core/limits.h, `invalid` for everything else. The message names the value, shows
+// it (shortened, made printable), and says what is allowed; the error has its field.
 #pragma once
 
 #include <millrace/queue.h>
@@ -13,16 +13,17 @@
 #include <millrace/work.h>
 #include <string_view>
 
+#include "core/check.h"
+
 namespace millrace {
 
-// A name is 1 to 100 of A-Z a-z 0-9 . _ : - and `what` ("queue name") is how the message calls it.
-// With `internal_allowed` a `$` may stand in front: such names belong to Millrace itself. Stores
-// allow them, the broker refuses them to callers.
-Result<void> validate_name(std::string_view what, std::string_view name, bool internal_allowed);
+// A name is 1 to 100 of A-Z a-z 0-9 . _ : -. With `internal_allowed` a `$` may stand in front: such
+// names belong to Millrace itself. Stores allow them, the broker refuses them to callers.
+Result<void> validate_name(const What& what, std::string_view name, bool internal_allowed);
 
 // For a queue that does not exist yet: a name that cannot be mistaken for a number, an id or a
 // path.
-Result<void> check_new_queue_name(std::string_view name);
+Result<void> check_new_queue_name(const What& what, std::string_view name);
 
 // A task to be put at `now`; its id must not be nil. Runs for every put, so the good case is cheap.
 // An empty type is allowed (queues with one kind of task have none), and so are internal names.
@@ -44,6 +45,8 @@ Result<void> validate(const Schedule& schedule);
 
 // At least one queue, at least one task from each, at most limits::max_batch together.
 Result<void> validate(const TakeRequest& request);
+// A refusal of one queue of a take as one of the take: a single queue needs no list.
+Result<void> in_take(const TakeRequest& request, std::size_t place, Result<void> checked);
 
 // The store checks whether the token is the right one.
 Result<void> validate(const Extension& extension);

@@ -16,15 +16,19 @@ namespace {
 Result<void> check_rate(std::string_view what, const std::optional<Rate>& rate) {
   if (!rate) return {};
   const std::string max = fmt::format("{} max", what);
-  if (auto ok = check::number(max, rate->max, 1, unlimited); !ok) return ok;
-  return check::duration(fmt::format("{} per", what), rate->per, limits::min_rate_per,
-                         limits::max_rate_per);
+  const std::string per = fmt::format("{} per", what);
+  Result<void> ok = check::number({max, "max"}, rate->max, 1, unlimited);
+  if (ok) {
+    ok = check::duration({per, "per_ms"}, rate->per, limits::min_rate_per, limits::max_rate_per);
+  }
+  return inside(what, std::move(ok));
 }
 
 Result<void> check_limit(std::string_view what, std::uint64_t value) {
   if (value > 0) return {};
   return fail(ErrorCode::invalid,
-              fmt::format("{} is 0; allowed are 1 and up, leave it out for unlimited", what));
+              fmt::format("{} is 0; allowed are 1 and up, leave it out for unlimited", what),
+              std::string(what));
 }
 
 Result<void> check_flow(const QueueSettings& queue) {
@@ -41,22 +45,25 @@ Result<void> check_flow(const QueueSettings& queue) {
   }
   return fail(ErrorCode::invalid,
               "paused_until is beyond the year 9999; allowed are moments "
-              "before it, and `never` for a pause without an end");
+              "before it, and `never` for a pause without an end",
+              "paused_until");
 }
 
 Result<void> check_order(const QueueSettings& queue) {
-  if (auto ok = check::number("queue priority", queue.priority, 0, limits::max_priority); !ok) {
+  if (auto ok =
+          check::number({"queue priority", "priority"}, queue.priority, 0, limits::max_priority);
+      !ok) {
     return ok;
   }
   if (queue.weight) {
     if (auto ok = check::number("weight", *queue.weight, 1, limits::max_weight); !ok) return ok;
   }
   if (!queue.ageing) return {};
-  return check::duration("ageing", *queue.ageing, Duration{1}, limits::max_delay);
+  return check::duration({"ageing", "ageing_ms"}, *queue.ageing, Duration{1}, limits::max_delay);
 }
 
 Result<void> check_type(const TypePolicy& policy) {
-  if (auto ok = validate_name("task type", policy.type, true); !ok) return ok;
+  if (auto ok = validate_name({"task type", "type"}, policy.type, true); !ok) return ok;
   Result<void> ok = check::timeout(policy.timeout);
   if (ok) ok = check::rules(policy.retry);
   if (!ok) {
@@ -66,39 +73,46 @@ Result<void> check_type(const TypePolicy& policy) {
 }
 
 Result<void> check_types(const QueueSettings& queue) {
-  if (auto ok = check::count("type policies", queue.types.size(), limits::max_type_policies); !ok) {
+  if (auto ok =
+          check::count({"type policies", "types"}, queue.types.size(), limits::max_type_policies);
+      !ok) {
     return ok;
   }
   std::set<std::string_view> seen;
-  for (const TypePolicy& policy : queue.types) {
-    if (auto ok = check_type(policy); !ok) return ok;
-    if (!seen.insert(policy.type).second) {
-      return fail(
+  for (std::size_t i = 0; i < queue.types.size(); ++i) {
+    const TypePolicy& policy = queue.types[i];
+    auto ok = check_type(policy);
+    if (ok && !seen.insert(policy.type).second) {
+      ok = fail(
           ErrorCode::invalid,
-          fmt::format("type {} has two policies; allowed is one per type", in_quotes(policy.type)));
+          fmt::format("type {} has two policies; allowed is one per type", in_quotes(policy.type)),
+          "type");
     }
+    if (!ok) return inside(fmt::format("types[{}]", i), std::move(ok));
   }
   return {};
 }
 
 Result<void> check_keep(std::string_view what, const Keep& keep) {
   if (!keep.for_time) return {};
-  return check::duration(what, *keep.for_time, {}, limits::max_delay);
+  return inside(what, check::duration({what, "for_ms"}, *keep.for_time, {}, limits::max_delay));
 }
 
 }  // namespace
 
 Result<void> validate(const QueueSettings& queue) {
-  if (auto ok = validate_name("queue name", queue.name, true); !ok) return ok;
+  if (auto ok = validate_name({"queue name", "name"}, queue.name, true); !ok) return ok;
   if (queue.number) {
-    if (auto ok = check::queue_number(*queue.number); !ok) return ok;
+    if (auto ok = check::queue_number({"queue number", "number"}, *queue.number); !ok) return ok;
   }
   if (auto ok = check::text("description", queue.description, limits::max_description); !ok) {
     return ok;
   }
   if (auto ok = check_flow(queue); !ok) return ok;
   if (auto ok = check_order(queue); !ok) return ok;
-  if (auto ok = check::duration("lease", queue.lease, limits::min_lease, limits::max_lease); !ok) {
+  if (auto ok =
+          check::duration({"lease", "lease_ms"}, queue.lease, limits::min_lease, limits::max_lease);
+      !ok) {
     return ok;
   }
   if (auto ok = check::timeout(queue.timeout); !ok) return ok;

@@ -13,14 +13,15 @@
 namespace millrace {
 namespace {
 
-Result<void> check_moment(std::string_view what, std::optional<TimePoint> moment) {
+Result<void> check_moment(const What& what, std::optional<TimePoint> moment) {
   if (!moment || (*moment >= first_time && *moment <= last_time)) return {};
-  return fail(ErrorCode::invalid, fmt::format("{} is outside the years 0 to 9999", what));
+  return fail(ErrorCode::invalid, fmt::format("{} is outside the years 0 to 9999", what.words),
+              std::string(what.field));
 }
 
 Result<void> check_moments(const Task& task) {
   for (const auto& [what, moment] :
-       {std::pair<std::string_view, std::optional<TimePoint>>{"created_at", task.created_at},
+       {std::pair<What, std::optional<TimePoint>>{"created_at", task.created_at},
         {"updated_at", task.updated_at},
         {"start", task.start},
         {"previous_start", task.previous_start},
@@ -37,45 +38,52 @@ Result<void> check_state(const Task& task) {
   if (is_final(task.state) && !task.finished_at) {
     return fail(ErrorCode::invalid,
                 fmt::format("a {} task has no finished_at; give the moment it ended at",
-                            name_of(task.state)));
+                            name_of(task.state)),
+                "finished_at");
   }
   if (!is_final(task.state) && task.finished_at) {
     return fail(ErrorCode::invalid,
                 fmt::format("a {} task has a finished_at; allowed with completed, failed, dead "
                             "and cancelled only",
-                            name_of(task.state)));
+                            name_of(task.state)),
+                "finished_at");
   }
   if (is_final(task.state) && task.cancel_requested) {
     return fail(ErrorCode::invalid,
                 fmt::format("a {} task has cancel_requested; allowed while it waits or runs",
-                            name_of(task.state)));
+                            name_of(task.state)),
+                "cancel_requested");
   }
   return {};
 }
 
 Result<void> check_log(const std::vector<LogLine>& log) {
-  if (auto ok = check::count("log lines", log.size(), limits::max_log_lines); !ok) return ok;
+  if (auto ok = check::count({"log lines", "log"}, log.size(), limits::max_log_lines); !ok)
+    return ok;
   for (const LogLine& line : log) {
-    if (auto ok = check::size("log line", line.text.size(), limits::max_log_line); !ok) return ok;
-    if (auto ok = check_moment("moment of a log line", line.at); !ok) return ok;
+    if (auto ok = check::size({"log line", "log"}, line.text.size(), limits::max_log_line); !ok) {
+      return ok;
+    }
+    if (auto ok = check_moment({"moment of a log line", "log"}, line.at); !ok) return ok;
   }
   return {};
 }
 
 Result<void> check_attempt(const Attempt& attempt) {
-  if (auto ok = check::enumerator("event of a history line", attempt.event, Event::revive); !ok) {
-    return ok;
+  Result<void> ok =
+      check::enumerator({"event of a history line", "event"}, attempt.event, Event::revive);
+  if (ok) ok = check::text("worker", attempt.worker, limits::max_label);
+  if (ok) {
+    ok = check::size({"error code", "error_code"}, attempt.error_code.size(),
+                     limits::max_error_code);
   }
-  if (auto ok = check::text("worker", attempt.worker, limits::max_label); !ok) return ok;
-  if (auto ok = check::size("error code", attempt.error_code.size(), limits::max_error_code); !ok) {
-    return ok;
+  if (ok) {
+    ok = check::size({"error message", "error_message"}, attempt.error_message.size(),
+                     limits::max_error_text);
   }
-  if (auto ok = check::size("error message", attempt.error_message.size(), limits::max_error_text);
-      !ok) {
-    return ok;
-  }
-  if (auto ok = check_moment("started_at of a history line", attempt.started_at); !ok) return ok;
-  return check_moment("ended_at of a history line", attempt.ended_at);
+  if (ok) ok = check_moment({"started_at of a history line", "started_at"}, attempt.started_at);
+  if (ok) ok = check_moment({"ended_at of a history line", "ended_at"}, attempt.ended_at);
+  return ok;
 }
 
 // What happened to the task.
@@ -84,25 +92,33 @@ Result<void> check_notes(const Task& task) {
   if (auto ok = check::size("result", task.result.size(), limits::max_result); !ok) return ok;
   if (!(task.progress >= 0 && task.progress <= 100)) {
     return fail(ErrorCode::invalid,
-                fmt::format("progress is {}; allowed are 0 to 100", task.progress));
+                fmt::format("progress is {}; allowed are 0 to 100", task.progress), "progress");
   }
   if (task.error) {
     if (auto ok = check::error(*task.error); !ok) return ok;
-    if (auto ok = check_moment("failed_at of the error", task.error->failed_at); !ok) return ok;
+    if (auto ok =
+            check_moment({"failed_at of the error", "error.failed_at"}, task.error->failed_at);
+        !ok) {
+      return ok;
+    }
   }
   if (task.delivery) {
-    if (auto ok = check::size("delivery status", task.delivery->last_status.size(),
-                              limits::max_error_text);
+    if (auto ok = check::size({"delivery status", "delivery.last_status"},
+                              task.delivery->last_status.size(), limits::max_error_text);
         !ok) {
       return ok;
     }
   }
   if (auto ok = check_log(task.log); !ok) return ok;
-  if (auto ok = check::count("history lines", task.history.size(), limits::max_history); !ok) {
+  if (auto ok =
+          check::count({"history lines", "history"}, task.history.size(), limits::max_history);
+      !ok) {
     return ok;
   }
-  for (const Attempt& attempt : task.history) {
-    if (auto ok = check_attempt(attempt); !ok) return ok;
+  for (std::size_t i = 0; i < task.history.size(); ++i) {
+    if (auto ok = check_attempt(task.history[i]); !ok) {
+      return inside(fmt::format("history[{}]", i), std::move(ok));
+    }
   }
   return {};
 }

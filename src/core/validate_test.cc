@@ -45,6 +45,33 @@ std::string task_with(Change change) {
   return verdict(validate(task, now));
 }
 
+// ---- Fields ------------------------------------------------------------------------------------
+
+template <class Change>
+std::string wrong_field(Change change) {
+  NewTask task = a_task();
+  change(task);
+  return validate(task, now).error().field;
+}
+
+TEST(ValidateTask, the_error_has_the_field_that_is_wrong) {
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.id = {}; }), "id");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.queue = "a b"; }), "queue");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.queue = QueueNumber{-1}; }), "queue");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.type = "a b"; }), "type");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.delay = Duration(-1); }), "delay_ms");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.timeout = Duration(0); }), "timeout_ms");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.tags = {"a", ""}; }), "tags[1]");
+  EXPECT_EQ(wrong_field([](NewTask& t) { t.start_by = never; }), "start_by");
+}
+
+TEST(ValidateTake, one_queue_needs_no_list) {
+  TakeRequest take{.worker = "w", .queues = {{.queue = "a b", .most = 1}}};
+  EXPECT_EQ(validate(take).error().field, "queue");
+  take.queues.insert(take.queues.begin(), Want{.queue = "a", .most = 1});
+  EXPECT_EQ(validate(take).error().field, "queues[1].queue");
+}
+
 // ---- Names -------------------------------------------------------------------------------------
 
 TEST(ValidateName, letters_digits_and_four_signs_are_allowed) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 #include <vector>
+#include "core/ascii.h"
 #include "core/limits.h"
 #include "core/quote.h"
 #include "core/zone_file.h"
@@ -33,10 +34,6 @@ bool is_utc(std::string_view name) {
   return name == "UTC" || name == "Etc/UTC";
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 // How many letters must be changed, added or left out to turn a into b; case does not count.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -44,7 +41,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      const std::size_t changed =
+          diagonal + (ascii::lower(a[i - 1]) == ascii::lower(b[j - 1]) ? 0 : 1);
       diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
     }
   }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <system_error>
 #include <utility>
+#include "core/ascii.h"
 #include "core/limits.h"
 
 namespace millrace {
@@ -20,10 +21,9 @@ constexpr std::size_t file_bytes_most = 256 * 1024;  // the largest real one has
 // `right/…`) do not. There is no dot in the alphabet, and so no way up and out.
 bool looks_like_a_name(std::string_view name) {
   if (name.empty() || name.size() > limits::max_zone) return false;
-  if (name[0] < 'A' || name[0] > 'Z' || name.back() == '/') return false;
+  if (!ascii::is_upper(name[0]) || name.back() == '/') return false;
   return name.find("//") == name.npos && std::ranges::all_of(name, [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                  c == '/' || c == '_' || c == '-' || c == '+';
+           return ascii::is_letter_or_digit(c) || c == '/' || c == '_' || c == '-' || c == '+';
          });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include "core/ascii.h"
 #include "core/quote.h"
 
 namespace millrace {
@@ -16,15 +17,10 @@ using chrono::seconds;
 using chrono::sys_seconds;
 using chrono::year;
 
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+using ascii::is_digit;
+using ascii::is_letter;
 
-constexpr bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-sys_seconds utc(local_seconds at, seconds offset) {
+sys_seconds utc_by_rule(local_seconds at, seconds offset) {
   return sys_seconds{(at - offset).time_since_epoch()};
 }
 
@@ -161,8 +157,8 @@ ZonePeriod ZoneRule::period_at(sys_seconds at) const {
   std::size_t count = 0;
   const year middle = chrono::year_month_day{chrono::floor<days>(at)}.year();
   for (year y = middle - chrono::years{2}; y <= middle + chrono::years{2}; ++y) {
-    const sys_seconds start = utc(summer->start.in(y), standard);
-    const sys_seconds end = utc(summer->end.in(y), summer->offset);
+    const sys_seconds start = utc_by_rule(summer->start.in(y), standard);
+    const sys_seconds end = utc_by_rule(summer->end.in(y), summer->offset);
     const bool start_first = start <= end;
     events[count++] = start_first ? Turn{start, summer->offset} : Turn{end, standard};
     events[count++] = start_first ? Turn{end, standard} : Turn{start, summer->offset};

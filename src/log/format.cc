@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/ascii.h"
 #include "core/time_text.h"
 #include "core/utf8.h"
 
@@ -32,12 +33,11 @@ const Level& level_of(LogLevel level) {
 }
 
 bool is_url_safe(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-         c == '_';
+  return ascii::is_letter_or_digit(c) || c == '-' || c == '_';
 }
 
 bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  return ascii::is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 // Cuts every mr_<id>_<secret> down to the part that names the key.

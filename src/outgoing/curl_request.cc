@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/quote.h"
 
 namespace millrace::outgoing {
@@ -24,27 +25,14 @@ long milliseconds(Duration time) {
   return static_cast<long>(std::clamp<Duration::rep>(time.count(), 1, most));
 }
 
-bool is_token(std::string_view text) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           marks.contains(c);
-  });
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 // No text that is sent unchanged may end a line: it could begin another header or request.
 Result<void> check(const HttpRequest& request) {
-  if (!is_token(request.method)) {
+  if (!ascii::is_http_token(request.method)) {
     return fail(ErrorCode::invalid,
                 fmt::format("{} is not an HTTP method", in_quotes(request.method)));
   }
   for (const auto& [name, value] : request.headers) {
-    if (!is_token(name)) {
+    if (!ascii::is_http_token(name)) {
       return fail(ErrorCode::invalid, fmt::format("{} is not a header name", in_quotes(name)));
     }
     // The message does not show the value, which may be a secret.
@@ -184,7 +172,7 @@ void CurlRequest::set_headers() {
   lines_.clear();
   bool has_type = false;
   for (const auto& [name, value] : request_.headers) {
-    has_type = has_type || same_name(name, "content-type");
+    has_type = has_type || ascii::equal_ignoring_case(name, "content-type");
     add_line(name, value);
   }
   // Removes what libcurl would add: a type that the body does not have, and an `Expect:
@@ -274,10 +262,7 @@ std::size_t CurlRequest::take_header(std::string_view line) {
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return size;
-  std::string name(line.substr(0, colon));
-  for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
+  std::string name = ascii::lower(line.substr(0, colon));
   std::string_view value = line.substr(colon + 1);
   const std::size_t first = value.find_first_not_of(" \t\r\n");
   value = first == std::string_view::npos

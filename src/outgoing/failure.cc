@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/ascii.h"
 #include "core/quote.h"
 #include "outgoing/curl_request.h"
 
@@ -25,9 +26,7 @@ std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
 // "connection refused", not "Connection refused": it stands inside a sentence.
 std::string system_words(long number) {
   std::string words = std::strerror(static_cast<int>(number));
-  if (!words.empty() && words[0] >= 'A' && words[0] <= 'Z') {
-    words[0] = static_cast<char>(words[0] + 32);
-  }
+  if (!words.empty()) words[0] = ascii::lower(words[0]);
   return words;
 }
 

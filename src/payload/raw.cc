@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/ascii.h"
 #include "core/utf8.h"
 
 namespace millrace::json {
@@ -40,19 +41,12 @@ inline const char* skip_plain(const char* at, const char* end) {
   return at;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The code unit of four hexadecimal digits; -1: they are not digits.
 int code_unit(const char* at, const char* end) {
   if (end - at < 4) return -1;
   int unit = 0;
   for (int i = 0; i < 4; ++i) {
-    const int digit = hex_digit(at[i]);
+    const int digit = ascii::hex_digit(at[i]);
     if (digit < 0) return -1;
     unit = unit * 16 + digit;
   }
@@ -86,14 +80,10 @@ const char* skip_escape(const char* at, const char* end) {
   return low >= 0xDC00 && low <= 0xDFFF ? at + 6 : nullptr;
 }
 
-inline bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 const char* skip_number(const char* at, const char* end, const char*& wrong) {
   const auto digits = [&] {
     const char* const from = at;
-    while (at != end && is_digit(*at)) ++at;
+    while (at != end && ascii::is_digit(*at)) ++at;
     return at != from;
   };
   wrong = at;
@@ -265,17 +255,10 @@ bool is_json_type(std::string_view type) {
     type = type.substr(0, end);
   }
   while (type.ends_with(' ')) type.remove_suffix(1);
-  const auto same = [](std::string_view a, std::string_view b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] - 'A' + 'a') : a[i];
-      if (c != b[i]) return false;
-    }
-    return true;
-  };
-  if (type.empty() || same(type, "application/json")) return true;
+  if (type.empty() || ascii::equal_ignoring_case(type, "application/json")) return true;
   constexpr std::string_view suffix = "+json";
-  return type.size() > suffix.size() && same(type.substr(type.size() - suffix.size()), suffix);
+  return type.size() > suffix.size() &&
+         ascii::equal_ignoring_case(type.substr(type.size() - suffix.size()), suffix);
 }
 
 }  // namespace millrace::json

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/ascii.h"
 #include "core/quote.h"
 #include "payload/raw.h"
 #include "payload/text.h"
@@ -29,10 +30,7 @@ std::string shown(std::string_view raw) {
 }
 
 bool is_word(std::string_view key) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  };
+  const auto letter = [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; };
   return !key.empty() && key.size() <= 80 && std::ranges::all_of(key, letter);
 }
 

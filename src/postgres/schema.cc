@@ -4,24 +4,25 @@
 
 #include <algorithm>
 
+#include "core/ascii.h"
 #include "core/quote.h"
 
 namespace millrace::postgres {
 namespace {
 
 bool is_of_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '$' || c == '.' || c == '"' || static_cast<unsigned char>(c) >= 0x80;
+  return ascii::is_letter_or_digit(c) || c == '_' || c == '$' || c == '.' || c == '"' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 }  // namespace
 
 Result<void> check_schema(std::string_view schema) {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    return (c >= 'a' && c <= 'z') || ascii::is_digit(c) || c == '_';
   };
   const bool fits = !schema.empty() && schema.size() <= 63 &&
-                    std::ranges::all_of(schema, allowed) && !(schema[0] >= '0' && schema[0] <= '9');
+                    std::ranges::all_of(schema, allowed) && !ascii::is_digit(schema[0]);
   if (!fits) {
     return fail(ErrorCode::invalid,
                 fmt::format("{} cannot be the name of a schema: it has 1 to 63 of a to z, 0 to 9 "

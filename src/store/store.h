@@ -49,10 +49,10 @@ class Writer {
   // ---- Hot path --------------------------------------------------------------------------------
 
   // Adds tasks. Checked in this order: id, values, same id (the existing task, whatever the
-  // payload, marked `existing`), unique key (the holder, marked `existing`), queue active, not
-  // draining and not being removed (`conflict`), max_depth, put_rate (`limited` with retry_after).
-  // Existing tasks cost no depth and no rate. A task is `created` if held, `delayed` if it starts
-  // after now, else `queued` with the ready moment max(now, start).
+  // payload, marked `existing`, with its queue), unique key (the holder, marked `existing`), queue
+  // active, not draining and not being removed (`conflict`), max_depth, put_rate (`limited` with
+  // retry_after). Existing tasks cost no depth and no rate. A task is `created` if held, `delayed`
+  // if it starts after now, else `queued` with the ready moment max(now, start).
   virtual Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) = 0;
 
   // Settles, extends, then takes, in this order and in one commit.

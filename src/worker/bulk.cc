@@ -16,7 +16,7 @@
 namespace millrace::worker {
 namespace {
 
-constexpr Duration idle = std::chrono::seconds(30);  // a put wakes it
+constexpr Duration bulk_idle = std::chrono::seconds(30);  // a put wakes it
 
 // Whether the operation was cancelled. Asked before every page, because a heartbeat would say so
 // later.
@@ -119,7 +119,7 @@ BulkWorker::BulkWorker(Clock& clock, Broker& broker, BulkVerbs& verbs,
                        const BulkWorkerOptions& options)
     : stopping_(std::make_shared<std::atomic<bool>>(false)),
       worker_(clock, broker,
-              {.name = options.name, .internal = true, .idle = idle, .log = options.log},
+              {.name = options.name, .internal = true, .idle = bulk_idle, .log = options.log},
               {{.queue = std::string(bulk_queue),
                 .concurrency = std::max(options.concurrency, 1U),
                 .prefetch = 0,

@@ -27,7 +27,8 @@ using ::testing::SizeIs;
 // The verbs of a broker, whose answers may be lost.
 class Verbs final : public BulkVerbs {
  public:
-  explicit Verbs(LocalBroker& broker) : broker_(broker) {}
+  // A restart replaces the broker.
+  explicit Verbs(std::function<LocalBroker&()> broker) : broker_(std::move(broker)) {}
 
   void act(Ask ask, BulkBatch batch, Completion<Broker::States> done) override {
     if (before_act) before_act(batch);
@@ -35,7 +36,7 @@ class Verbs final : public BulkVerbs {
     if (fail_acts > 0 && --fail_acts == 0) {
       return done(fail(ErrorCode::unavailable, "the answer was lost"));
     }
-    broker_.act(ask, std::move(batch), [this, done = std::move(done)](auto states) mutable {
+    broker_().act(ask, std::move(batch), [this, done = std::move(done)](auto states) mutable {
       if (lose_answers > 0 && --lose_answers == 0) {
         return done(fail(ErrorCode::unavailable, "the answer was lost"));
       }
@@ -44,10 +45,10 @@ class Verbs final : public BulkVerbs {
   }
   void remember(Ask ask, Remember request, Completion<Memo> done) override {
     if (request.value) progress_ = must(wire::progress_from(*request.value));
-    broker_.remember(ask, std::move(request), std::move(done));
+    broker_().remember(ask, std::move(request), std::move(done));
   }
   void recall(Ask ask, Recall request, Completion<std::vector<Memo>> done) override {
-    broker_.recall(ask, std::move(request), std::move(done));
+    broker_().recall(ask, std::move(request), std::move(done));
   }
 
   const BulkProgress& last() const { return progress_; }
@@ -58,7 +59,7 @@ class Verbs final : public BulkVerbs {
   std::promise<Completion<Broker::States>>* stuck = nullptr;  // gets the first, which waits
 
  private:
-  LocalBroker& broker_;
+  std::function<LocalBroker&()> broker_;
   BulkProgress progress_;
 };
 
@@ -136,7 +137,7 @@ class BulkTest : public ::testing::Test {
   }
 
   BrokerDriver d;
-  Verbs verbs{*d.broker};
+  Verbs verbs{[this]() -> LocalBroker& { return *d.broker; }};
   std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
   std::optional<Worker> worker_;
 };
@@ -453,7 +454,7 @@ TEST(BulkWorker, a_handler_that_was_given_up_is_waited_for) {
   SystemClock clock;
   auto store = open_memory();
   LocalBroker broker(clock, *store);
-  Verbs verbs(broker);
+  Verbs verbs([&]() -> LocalBroker& { return broker; });
   std::promise<Completion<Broker::States>> stuck;
   verbs.stuck = &stuck;
   BulkRequest request{.action = BulkAction::move, .to = "new"};

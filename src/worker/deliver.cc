@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t most_of_an_answer = 1024;
 
-void add(outgoing::Headers& headers, std::string_view name, const std::string& value) {
-  if (!value.empty()) headers.emplace_back(name, header_text(value));
-}
-
 }  // namespace
 
 Result<Delivery> webhook_of(const Lease& task) {
@@ -29,11 +25,11 @@ Result<Delivery> webhook_of(const Lease& task) {
       .id = task.id, .url = std::move(payload->url), .body = std::move(payload->body)};
   auto& headers = delivery.headers;
   headers = {{"Content-Type", "application/json"}, {"X-Task-ID", to_text(task.parent.value)}};
-  add(headers, "X-Task-Queue", payload->queue);
-  add(headers, "X-Task-Type", payload->type);
-  add(headers, "X-Task-State", payload->state);
-  add(headers, "X-Client-ID", payload->client_id);
-  add(headers, "X-Request-ID", payload->request_id);
+  add_header(headers, "X-Task-Queue", payload->queue);
+  add_header(headers, "X-Task-Type", payload->type);
+  add_header(headers, "X-Task-State", payload->state);
+  add_header(headers, "X-Client-ID", payload->client_id);
+  add_header(headers, "X-Request-ID", payload->request_id);
   return delivery;
 }
 
@@ -43,7 +39,7 @@ Result<Delivery> alert_of(const Lease& task, const std::string& url) {
   Delivery delivery{.id = task.id, .url = url, .body = std::move(payload->body)};
   delivery.headers = {{"Content-Type", "application/json"}};
   if (!task.parent.value.is_nil()) {
-    add(delivery.headers, "X-Task-ID", to_text(task.parent.value));
+    add_header(delivery.headers, "X-Task-ID", to_text(task.parent.value));
   }
   return delivery;
 }

@@ -11,7 +11,7 @@
 namespace millrace::worker {
 namespace {
 
-constexpr Duration idle = std::chrono::seconds(30);  // a put wakes it
+constexpr Duration delivery_idle = std::chrono::seconds(30);  // a put wakes it
 
 std::vector<QueueHandlers> handlers_of(Broker& broker, outgoing::HttpClient& webhooks,
                                        outgoing::HttpClient& alerts, Inside& inside,
@@ -50,7 +50,7 @@ Deliverer::Deliverer(Clock& clock, Broker& broker, DelivererOptions options)
     : webhooks_({.guard = options.guard, .user_agent = options.user_agent}),
       alerts_({.user_agent = options.user_agent}),
       worker_(clock, broker,
-              {.name = options.name, .internal = true, .idle = idle, .log = options.log},
+              {.name = options.name, .internal = true, .idle = delivery_idle, .log = options.log},
               handlers_of(broker, webhooks_, alerts_, inside_, options)) {
   worker_.start();
 }

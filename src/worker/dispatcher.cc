@@ -20,7 +20,7 @@ constexpr Moment slow_chunk = std::chrono::milliseconds(5);
 
 // The store ends a lease 30 s after the task's timeout, counted from the take. A task that has
 // waited here for longer than this would not have all its time, so it is given back.
-constexpr Moment longest_wait = std::chrono::seconds(20);
+constexpr Moment longest_reserve = std::chrono::seconds(20);
 
 std::vector<Turns::Queue> turn_takers(const std::vector<QueueHandlers>& queues) {
   std::vector<Turns::Queue> takers;
@@ -73,7 +73,7 @@ std::vector<RunPtr> Dispatcher::pick_runs(WorkerQueue& queue, std::size_t most,
   while (!queue.waiting.empty() && runs.size() < most) {
     RunPtr run = std::move(queue.waiting.front());
     queue.waiting.pop_front();
-    if (run->timeout && now - run->received > longest_wait) {
+    if (run->timeout && now - run->received > longest_reserve) {
       give_back(run);
       continue;
     }

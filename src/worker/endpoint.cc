@@ -11,14 +11,6 @@
 #include "worker/reply.h"
 
 namespace millrace::worker {
-namespace {
-
-void add(outgoing::Headers& headers, std::string_view name, const std::string& value) {
-  if (!value.empty()) headers.emplace_back(name, header_text(value));
-}
-
-}  // namespace
-
 outgoing::HttpRequest request_of(const EndpointOptions& options, const Lease& task,
                                  std::uint32_t attempt, std::optional<TimePoint> deadline,
                                  TimePoint now) {
@@ -34,12 +26,12 @@ outgoing::HttpRequest request_of(const EndpointOptions& options, const Lease& ta
   const bool typed = !task.content_type.empty() && fits_header(task.content_type);
   headers.emplace_back("Content-Type", typed ? task.content_type : "application/json");
   headers.emplace_back("X-Task-ID", id);
-  add(headers, "X-Task-Queue", task.queue);
-  add(headers, "X-Task-Type", task.type);
+  add_header(headers, "X-Task-Queue", task.queue);
+  add_header(headers, "X-Task-Type", task.type);
   headers.emplace_back("X-Task-Attempt", fmt::format("{}", attempt));
   if (deadline) headers.emplace_back("Millrace-Deadline", format_time(*deadline));
-  add(headers, "X-Client-ID", task.client_id);
-  add(headers, "X-Request-ID", task.request_id);
+  add_header(headers, "X-Client-ID", task.client_id);
+  add_header(headers, "X-Request-ID", task.request_id);
   if (options.secrets.empty()) return request;
   for (auto& header : outgoing::signature_headers(options.secrets, id, now, request.body)) {
     headers.push_back(std::move(header));

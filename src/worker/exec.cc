@@ -14,16 +14,16 @@
 #include <cstring>
 #include <map>
 
+#include "core/ascii.h"
 #include "core/clip.h"
 #include "core/time_text.h"
 #include "core/utf8.h"
 #include "core/uuid.h"
 #include "worker/child_process.h"
+#include "worker/run.h"
 
 namespace millrace::worker {
 namespace {
-
-using Moment = std::chrono::nanoseconds;
 
 constexpr std::size_t most_errors = limits::max_error_text;
 constexpr std::size_t most_line = limits::max_log_line;
@@ -31,7 +31,6 @@ constexpr std::size_t most_in_message = 500;
 // How long output is still read after the command has ended: its children may go on writing.
 constexpr Duration last_words{100};
 constexpr Duration look_again{20};  // where the system cannot tell that a process has ended
-constexpr Moment no_moment = Moment::max();
 
 // A write to a command that does not read must be an error and must not end this process.
 class WithoutSigpipe {
@@ -251,11 +250,7 @@ bool is_wrong_forever(int code) {
 std::string signal_name(int number) {
   const char* name = sigabbrev_np(number);
   if (name == nullptr) return fmt::format("{}", number);
-  std::string text = name;
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  return text;
+  return ascii::lower(name);
 }
 
 // The last line of standard error, which usually says what went wrong.

@@ -16,7 +16,7 @@ namespace {
 // The end of a run whose call goes on waits this long for the call to end, too.
 constexpr Moment settle_within = std::chrono::milliseconds(5);
 
-constexpr Moment longest_wait = std::chrono::seconds(1);
+constexpr Moment longest_feeder_wait = std::chrono::seconds(1);
 
 const Hook* hook_of(const QueueHandlers& how, TaskState state) {
   switch (state) {
@@ -171,8 +171,8 @@ void Worker::Parts::wait_for_news(Moment now) {
   if (next == no_moment && !stirred.load()) {
     news.wait(mutex);
   } else {
-    news.wait_for(mutex,
-                  std::clamp<Moment>(next - now, std::chrono::microseconds(100), longest_wait));
+    news.wait_for(
+        mutex, std::clamp<Moment>(next - now, std::chrono::microseconds(100), longest_feeder_wait));
   }
 }
 

@@ -9,7 +9,7 @@
 namespace millrace::worker {
 namespace {
 
-constexpr Moment longest_wait = std::chrono::seconds(1);
+constexpr Moment longest_keeper_wait = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void Worker::Parts::keep() {
     const Moment next = std::min(core.next_upkeep(now), beat_out ? no_moment : next_beat);
     if (next <= now) continue;
     keeper_next = std::min(keeper_next.load(), next);
-    due.wait_for(mutex, std::min(keeper_next.load() - now, longest_wait));
+    due.wait_for(mutex, std::min(keeper_next.load() - now, longest_keeper_wait));
   }
   if (beat_out) return;
   lock.unlock();

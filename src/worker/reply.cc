@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/clip.h"
 #include "core/limits.h"
 #include "core/utf8.h"
@@ -86,7 +87,7 @@ std::optional<TimePoint> retry_after(std::string_view header, TimePoint now) {
   while (header.ends_with(' ')) header.remove_suffix(1);
   if (header.empty()) return std::nullopt;
   const TimePoint latest = later(now, longest_retry_after);
-  if (std::ranges::all_of(header, [](char c) { return c >= '0' && c <= '9'; })) {
+  if (std::ranges::all_of(header, ascii::is_digit)) {
     std::int64_t seconds = 0;
     const auto read = std::from_chars(header.data(), header.data() + header.size(), seconds);
     const auto most = std::chrono::duration_cast<std::chrono::seconds>(longest_retry_after).count();
@@ -137,14 +138,17 @@ std::string header_text(std::string_view value) {
   constexpr std::string_view marks = "!#$&+-.^_`|~";
   std::string out = "UTF-8''";
   for (const char c : value) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (plain || marks.contains(c)) {
+    if (ascii::is_letter_or_digit(c) || marks.contains(c)) {
       out += c;
     } else {
       fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
     }
   }
   return out;
+}
+
+void add_header(outgoing::Headers& headers, std::string_view name, std::string_view value) {
+  if (!value.empty()) headers.emplace_back(name, header_text(value));
 }
 
 }  // namespace millrace::worker

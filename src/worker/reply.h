@@ -33,5 +33,7 @@ std::string status_of(const Result<outgoing::HttpReply>& reply);
 bool fits_header(std::string_view value);
 // The value as it goes into a header: itself, or as RFC 8187 encodes it, UTF-8''%C3%A4.
 std::string header_text(std::string_view value);
+// Adds a header with that text; an empty value adds none.
+void add_header(outgoing::Headers& headers, std::string_view name, std::string_view value);
 
 }  // namespace millrace::worker

@@ -17,7 +17,7 @@ namespace {
 
 // The clock decides, but the condition variable waits in real time. Short waits, so that a clock
 // moved by a test is noticed soon.
-constexpr std::chrono::milliseconds longest_wait{250};
+constexpr std::chrono::milliseconds longest_look{250};
 
 // Longer than any wait, and still countable in nanoseconds.
 constexpr Duration for_ever = std::chrono::years(100);
@@ -101,7 +101,7 @@ bool Run::wait_until(Moment until) {
     if (stop_reason() != StopReason::none) return false;
     const Moment left = until - host_.steady_time();
     if (left <= Moment::zero()) return true;
-    changed_.wait_for(mutex_, std::min<Moment>(left, longest_wait));
+    changed_.wait_for(mutex_, std::min<Moment>(left, longest_look));
   }
 }
 

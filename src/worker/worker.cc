@@ -22,7 +22,7 @@ constexpr Moment moment_to_send = std::chrono::seconds(1);
 // A stop without a limit waits for handlers, but not for a broker that does not answer.
 constexpr Moment longest_send = std::chrono::seconds(30);
 
-constexpr Moment longest_wait = std::chrono::milliseconds(250);
+constexpr Moment longest_rest = std::chrono::milliseconds(250);
 
 WorkerOptions with_name(WorkerOptions options) {
   if (options.name.empty()) options.name = options.internal ? local_worker : "worker";
@@ -157,7 +157,7 @@ void Worker::Parts::wait_until(Moment end, const std::function<bool()>& conditio
   while (!condition()) {
     const Moment now = clock->steady();
     if (now >= end) return;
-    rested.wait_for(mutex, std::min(end - now, longest_wait));
+    rested.wait_for(mutex, std::min(end - now, longest_rest));
   }
 }
 

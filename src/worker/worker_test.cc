@@ -197,7 +197,7 @@ TEST_F(WorkerTest, a_cancel_reaches_the_handler) {
       [&](auto done) { broker_.cancel(ask(), {id}, "enough", std::move(done)); }));
   const Moment before = steady();
   EXPECT_EQ(end_of(id), TaskState::cancelled);
-  EXPECT_LE(steady() - before, 900ms) << "with the next heartbeat";
+  EXPECT_LE(steady() - before, 10s) << "with a heartbeat, long before the handler would end";
 }
 
 // S2-062, S2-021, C-12

@@ -52,7 +52,7 @@ class ActionTest : public ::testing::Test {
  protected:
   static ServerOptions with_keys() {
     ServerOptions options;
-    options.keys = {{.name = "ops"}, {.name = "some", .queues = {"emails"}}};
+    options.keys = {{.name = "ops"}, confined_key("some", {"emails"})};
     options.key = "ops";
     return options;
   }

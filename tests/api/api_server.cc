@@ -22,6 +22,11 @@ std::string member(const std::string& json, std::string_view name) {
   return std::string(value.as_object().at(name).as_string());
 }
 
+NamedKey confined_key(std::string name, std::vector<std::string> queues) {
+  using enum access::Scope;
+  return {.name = std::move(name), .scopes = {put, work, read}, .queues = std::move(queues)};
+}
+
 std::string key_id(std::string_view name) {
   std::string id;
   for (std::size_t i = 0; i < 8; ++i) id += fmt::format("{:02x}", i < name.size() ? name[i] : 0);
@@ -45,11 +50,13 @@ ApiServer::ApiServer(ServerOptions options)
              std::move(options.store)),
       api(api_options(options)) {
   for (const NamedKey& key : options.keys) {
+    const access::KeyRequest about{.name = key.name,
+                                   .scopes = access::Scopes(key.scopes),
+                                   .queues = key.queues,
+                                   .rate = key.rate};
+    EXPECT_TRUE(access::validate(about, t0)) << "there can be no key like " << key.name;
     book.add({.id = key_id(key.name),
-              .about = {.name = key.name,
-                        .scopes = access::Scopes(key.scopes),
-                        .queues = key.queues,
-                        .rate = key.rate},
+              .about = about,
               .created_at = t0,
               .hash = access::hash_of(key_text(key.name))});
   }

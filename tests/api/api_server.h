@@ -38,6 +38,8 @@ struct NamedKey {
   std::vector<std::string> queues = {};
   std::optional<Rate> rate = std::nullopt;
 };
+// A key for some queues, with every scope that such a key can have.
+NamedKey confined_key(std::string name, std::vector<std::string> queues);
 std::string key_id(std::string_view name);
 std::string key_text(std::string_view name);
 // Headers with which a request comes with a key: by its name, and by its text.
@@ -99,6 +101,16 @@ class ApiServer : public ApiClient {
   api::ApiOptions api_options(ServerOptions& options);
   std::unique_ptr<api::Listener> listener_;
 };
+
+// Asks the server again until the condition holds; false: it did not for tens of thousands of
+// requests, which take some seconds.
+template <class Condition>
+bool eventually(const Condition& condition) {
+  for (int asked = 0; asked < 50'000; ++asked) {
+    if (condition()) return true;
+  }
+  return false;
+}
 
 std::string text_of(const Request& request);
 // A member of a JSON object, a string.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/clock.h"
 #include "core/uuid.h"
 #include "tests/api/api_server.h"
 
@@ -17,12 +18,11 @@ using ::testing::Not;
 // The usual key is for emails, and may not administrate; `shop` is another such key.
 ServerOptions confined() {
   ServerOptions options;
-  const std::vector<Scope> scopes{Scope::put, Scope::work, Scope::read};
   options.keys = {{.name = "all"},
                   {.name = "putter", .scopes = {Scope::put}},
                   {.name = "worker", .scopes = {Scope::work}},
-                  {.name = "some", .scopes = scopes, .queues = {"emails"}},
-                  {.name = "shop", .scopes = scopes, .queues = {"shop*", "*s"}}};
+                  confined_key("some", {"emails"}),
+                  confined_key("shop", {"shop*", "*s"})};
   options.key = "some";
   return options;
 }
@@ -111,6 +111,29 @@ TEST_F(Confined, webhooks_that_failed_can_be_removed_by_an_admin) {
   EXPECT_EQ(as("all", {"DELETE", at}).status, 204U);
 }
 
+TEST_F(Confined, an_admin_sets_internal_queues_but_neither_makes_nor_removes_them) {
+  for (const auto* queue : {"$webhooks", "$alerts", "$bulk"}) {
+    const std::string at = fmt::format("/v1/queues/{}", queue);
+    EXPECT_THAT(as("all", {"PATCH", at, R"({"max_concurrent":3})"}).body,
+                HasSubstr(R"("max_concurrent":3)"));
+    EXPECT_EQ(as("all", {"POST", at + "/pause"}).status, 200U);
+    EXPECT_TRUE(server_.driver.queue(queue).queue.settings.paused_until);
+    EXPECT_EQ(as("all", {"POST", at + "/resume"}).status, 200U);
+    EXPECT_FALSE(server_.driver.queue(queue).queue.settings.paused_until);
+    const std::string body = fmt::format(R"({{"name":"{}"}})", queue);
+    EXPECT_EQ(as("all", {"POST", "/v1/queues", body}).status, 422U);
+    EXPECT_EQ(as("all", {"PUT", at, "{}"}).status, 422U);
+    for (const auto* force : {"", "?force=true"}) {
+      const Reply removed = as("all", {"DELETE", at + force});
+      EXPECT_EQ(removed.status, 422U);
+      EXPECT_THAT(removed.body, HasSubstr("is internal and cannot be removed"));
+    }
+    EXPECT_EQ(server_.driver.queue(queue).queue.settings.max_concurrent, 3U);
+    EXPECT_EQ(as("some", {"POST", at + "/pause"}).status, 403U);
+    EXPECT_EQ(as("some", {"GET", at}).status, 403U);
+  }
+}
+
 TEST_F(Confined, internal_queues_are_internal_however_they_are_named) {
   const std::string uuid = to_text(server_.driver.queue("$webhooks").queue.settings.id);
   const std::string ref = fmt::format(R"({{"id":"{}"}})", uuid);
@@ -160,7 +183,21 @@ TEST_F(Confined, what_others_have_is_as_if_it_were_not_there) {
   }
   expect_alike({"GET", "/v1/schedules/nightly"}, {"GET", "/v1/schedules/daily"}, "nightly",
                "daily");
-  expect_alike({"GET", "/v1/bulk/" + operation}, {"GET", "/v1/bulk/" + none}, operation, none);
+  SystemClock clock;
+  for (const std::string& other : {operation, hidden}) {
+    const std::string bulk = "/v1/bulk/";
+    expect_alike({"GET", bulk + other}, {"GET", bulk + none}, other, none);
+    const auto before = clock.steady();
+    expect_alike({"GET", bulk + other + "?wait=60s"}, {"GET", bulk + none + "?wait=60s"}, other,
+                 none);
+    EXPECT_LT(clock.steady() - before, 30s) << "it waits for what it cannot see";
+  }
+  const std::string wrong = R"({"token":"0000010000000001","progress":101})";
+  for (const std::string& id : {hidden, none}) {
+    const Reply reply = server_.post("/v1/tasks/" + id + "/progress", wrong);
+    EXPECT_EQ(reply.status, 422U) << reply.body;
+    EXPECT_THAT(reply.body, HasSubstr(R"("field":"progress")"));
+  }
   const auto act = [&](const std::string& id) {
     std::string body =
         server_.post("/v1/tasks/actions", fmt::format(R"({{"action":"cancel","ids":["{}"]}})", id))
@@ -180,6 +217,20 @@ TEST_F(Confined, patterns_do_not_cover_internal_queues) {
   EXPECT_EQ(as("shop", {"GET", "/v1/tasks?queue=$webhooks"}).status, 403U);
 }
 
+// The window of a unique key outlives the task that holds it.
+TEST_F(Confined, a_put_is_repeated_after_its_task_is_gone) {
+  const std::string id = to_text(Uuid{.bytes = {1, 2, 3}});
+  const std::string body =
+      fmt::format(R"({{"queue":"emails","id":"{}",)"
+                  R"("unique":{{"key":"k","scope":"window","window_ms":60000}}}})",
+                  id);
+  EXPECT_EQ(server_.post("/v1/tasks", body).status, 201U);
+  EXPECT_EQ(as("all", {"DELETE", "/v1/tasks/" + id}).status, 204U);
+  const Reply again = server_.post("/v1/tasks", body);
+  EXPECT_EQ(again.status, 200U) << again.body;
+  EXPECT_THAT(again.body, HasSubstr(R"("existing":true)"));
+}
+
 TEST_F(Confined, an_id_that_a_task_elsewhere_has_tells_nothing_of_it) {
   const std::string hidden = put_as("all", R"({"queue":"secret"})");
   const std::string body = fmt::format(R"({{"queue":"emails","id":"{}"}})", hidden);
@@ -193,6 +244,46 @@ TEST_F(Confined, an_id_that_a_task_elsewhere_has_tells_nothing_of_it) {
   const std::string own = server_.put();
   const std::string again = fmt::format(R"({{"queue":"emails","id":"{}"}})", own);
   EXPECT_EQ(server_.post("/v1/tasks", again).status, 200U);
+}
+
+TEST_F(Confined, a_follow_up_with_the_id_of_a_task_elsewhere_is_refused_as_a_put_is) {
+  const std::string hidden = put_as("all", R"({"queue":"secret"})");
+  const auto [id, token] = server_.taken();
+  const auto report = [&](std::string_view follow_up) {
+    return fmt::format(R"("token":"{}","outcome":"done",)"
+                       R"("follow_ups":[{{"queue":"emails"}},{{"queue":"emails",{}}}])",
+                       token, follow_up);
+  };
+  const std::string foreign = fmt::format(R"("id":"{}")", hidden);
+  const Reply one = server_.post("/v1/tasks/" + id + "/settle", "{" + report(foreign) + "}");
+  EXPECT_EQ(one.status, 409U) << one.body;
+  EXPECT_THAT(one.body,
+              AllOf(HasSubstr(R"("code":"conflict")"), HasSubstr("follow-up 2: a task has this id"),
+                    Not(HasSubstr("secret"))));
+  const Reply many = server_.post(
+      "/v1/work", fmt::format(R"({{"settle":[{{"id":"{}",{}}}]}})", id, report(foreign)));
+  EXPECT_THAT(many.body, HasSubstr(R"("code":"conflict")"));
+  EXPECT_EQ(server_.driver.find(must(api::task_from_text(id))).state, TaskState::processing);
+  EXPECT_EQ(server_.driver.queue("emails").counts.total(), 1U) << "nothing of it is stored";
+
+  const std::string fresh = R"("id":"01890a5d-ac96-774b-bcce-b302099a8057")";
+  EXPECT_EQ(server_.post("/v1/tasks/" + id + "/settle", "{" + report(fresh) + "}").status, 200U);
+  EXPECT_EQ(server_.driver.queue("emails").counts.total(), 3U);
+  EXPECT_THAT(server_.post("/v1/tasks/" + id + "/settle", "{" + report(fresh) + "}").body,
+              HasSubstr("already"));
+  EXPECT_THAT(server_.post("/v1/tasks/" + id + "/settle", "{" + report(foreign) + "}").body,
+              HasSubstr("already"))
+      << "what has ended is not decided again";
+}
+
+TEST_F(Confined, a_follow_up_may_have_the_id_of_a_task_that_the_key_sees) {
+  const std::string own = put_as("all", R"({"queue":"emails","held":true})");
+  const auto [id, token] = server_.taken();
+  const std::string body = fmt::format(
+      R"({{"token":"{}","outcome":"done","follow_ups":[{{"queue":"emails","id":"{}"}}]}})", token,
+      own);
+  EXPECT_EQ(server_.post("/v1/tasks/" + id + "/settle", body).status, 200U);
+  EXPECT_EQ(server_.driver.queue("emails").counts.total(), 2U);
 }
 
 TEST_F(Confined, the_name_of_a_worker_belongs_to_the_key_that_uses_it) {
@@ -238,8 +329,7 @@ TEST_F(Confined, a_take_creates_no_queue_and_waits_for_it) {
                         .body = R"({"worker":"w","queues":[{"queue":"new"},{"queue":"newer"}],
                                     "wait_ms":60000})",
                         .headers = by_key("worker")}));
-  while (as("all", {"GET", "/v1/workers/w"}).status != 200) {
-  }
+  ASSERT_TRUE(eventually([&] { return as("all", {"GET", "/v1/workers/w"}).status == 200; }));
   put_as("all", R"({"queue":"new","payload":17})");
   EXPECT_THAT(waiting.reply().body, HasSubstr(R"("payload":17)"));
   EXPECT_EQ(as("all", {"GET", "/v1/queues/newer"}).status, 404U);
@@ -274,8 +364,7 @@ TEST_F(Confined, a_revoked_key_gets_nothing_of_what_it_waits_for) {
                        .target = "/v1/take",
                        .body = R"({"worker":"w","queue":"emails","wait_ms":60000})",
                        .headers = by_key("worker")}));
-  while (as("all", {"GET", "/v1/workers/w"}).status != 200) {
-  }
+  ASSERT_TRUE(eventually([&] { return as("all", {"GET", "/v1/workers/w"}).status == 200; }));
   RawClient waiting = server_.connect();
   waiting.send(
       text_of({.target = "/v1/tasks/" + awaited + "?wait=30s", .headers = by_key("some")}));
@@ -288,11 +377,10 @@ TEST_F(Confined, a_revoked_key_gets_nothing_of_what_it_waits_for) {
   as("all", {"POST", "/v1/tasks/" + awaited + "/cancel"});
   server_.driver.settle_down();
   EXPECT_EQ(waiting.reply().status, 401U);
-  std::string taken;
-  while (taken.find("token") == std::string::npos) {
-    taken = as("all", {"POST", "/v1/take", R"({"worker":"v","queue":"emails"})"}).body;
-  }
-  EXPECT_THAT(taken, HasSubstr("emails"));
+  EXPECT_TRUE(eventually([&] {
+    return as("all", {"POST", "/v1/take", R"({"worker":"v","queue":"emails"})"})
+        .body.contains(R"("queue":"emails")");
+  })) << "what the key was to get is given back";
 }
 
 TEST_F(Confined, a_revoked_key_imports_no_further_lines) {
@@ -308,8 +396,7 @@ TEST_F(Confined, a_revoked_key_imports_no_further_lines) {
       server_.driver.broker->recall(server_.driver.ask(), {.prefix = "a"}, std::move(done));
     }));
   };
-  while (stored().empty()) {
-  }
+  ASSERT_TRUE(eventually([&] { return !stored().empty(); }));
   server_.book.forget(key_id("all"));
   const std::string second = "{\"memo\":{\"key\":\"b\",\"value\":\"v\"}}\n";
   client.send(fmt::format("{:x}\r\n{}\r\n", second.size(), second));

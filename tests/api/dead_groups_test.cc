@@ -336,7 +336,7 @@ TEST(DeadGroups, the_largest_hundred_are_shown) {
 
 TEST(DeadGroups, a_key_for_some_queues_names_one) {
   ServerOptions options;
-  options.keys = {{.name = "all"}, {.name = "some", .queues = {"emails"}}};
+  options.keys = {{.name = "all"}, confined_key("some", {"emails"})};
   options.key = "some";
   ApiServer server(std::move(options));
   kill(server, "emails", "", 1, no_route);

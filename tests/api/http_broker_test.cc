@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr Ask me{.caller = {1}};
+const Ask me{.caller = {1}};
 
 // ---- Hot path ----------------------------------------------------------------------------------
 

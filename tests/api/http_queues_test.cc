@@ -4,7 +4,7 @@
 namespace millrace::test {
 namespace {
 
-constexpr Ask me{.caller = {1}};
+const Ask me{.caller = {1}};
 
 QueueSettings rich_queue(std::string name) {
   QueueSettings to = queue(std::move(name), {.number = QueueNumber{7}, .description = "d \"d\""});

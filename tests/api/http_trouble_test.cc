@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr Ask me{.caller = {1}};
+const Ask me{.caller = {1}};
 constexpr std::string_view html = "Content-Type: text/html; charset=utf-8\r\n";
 
 std::string refusal_of(HttpBrokerOptions options) {

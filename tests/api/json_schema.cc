@@ -57,6 +57,15 @@ bool has_required(const json::value& schema, const json::object& value) {
   });
 }
 
+// The same for members that exclude each other; those that `schema` describes must not be null.
+bool has_together(const json::value& schema, const json::object& value) {
+  const auto* not_null = schema.as_object().if_contains("properties");
+  return has_required(schema, value) &&
+         (not_null == nullptr || std::ranges::none_of(not_null->as_object(), [&](const auto& each) {
+            return value.at(each.key()).is_null();
+          }));
+}
+
 }  // namespace
 
 const json::value& JsonSchemas::resolved(const json::value& node) const {
@@ -127,7 +136,7 @@ void JsonSchemas::check_word(const json::object&, std::string_view word, const j
   } else if (word == "not") {
     // The only use of it: members that exclude each other.
     for (const json::value& together : meaning.at("anyOf").as_array()) {
-      if (value.is_object() && has_required(together, value.get_object())) {
+      if (value.is_object() && has_together(together, value.get_object())) {
         complain(fmt::format("has {} together", shown(together.at("required"))));
       }
     }

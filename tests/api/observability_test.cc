@@ -86,7 +86,7 @@ TEST(Observability, a_reader_that_comes_back_misses_nothing) {
 ServerOptions for_shop_only() {
   ServerOptions options;
   options.history = true;
-  options.keys = {{.name = "all"}, {.name = "shop", .queues = {"shop"}}};
+  options.keys = {{.name = "all"}, confined_key("shop", {"shop"})};
   options.key = "all";
   return options;
 }

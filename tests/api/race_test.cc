@@ -7,7 +7,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "broker/wait_for_answer.h"
 #include "store/store.h"
@@ -18,13 +22,14 @@
 namespace millrace::test {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Keys `all`, and `some` for the queue emails, which is the usual one.
 ServerOptions restricted(std::unique_ptr<Store> store) {
   ServerOptions options;
-  options.keys = {{.name = "all"}, {.name = "some", .queues = {"emails"}}};
+  options.keys = {{.name = "all"}, confined_key("some", {"emails"})};
   options.key = "some";
   options.store = std::move(store);
   return options;
@@ -78,9 +83,10 @@ TEST(Races, puts_are_stored_while_an_export_reads) {
   EXPECT_THAT(reader.reply().body, HasSubstr("\"end\""));
 }
 
-// ---- Schedules that move to another queue ----
+// ---- Tasks and schedules that move to another queue ----
 
-// The memory store; `after_read` is called once, after a schedule was read beside the rounds.
+// The memory store; `after_read` is called once, after a task or a schedule was read beside the
+// rounds.
 class HookedStore final : public ForwardingStore {
  public:
   HookedStore() : HookedStore(open_memory()) {}
@@ -88,6 +94,17 @@ class HookedStore final : public ForwardingStore {
   std::function<void()> after_read;
   std::atomic<bool> armed = false;
 
+  // So that the hook can make requests that read.
+  Traits traits() const override {
+    Traits all = ForwardingStore::traits();
+    all.readers = 2;
+    return all;
+  }
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    auto found = ForwardingStore::find(tasks, parts);
+    if (armed.exchange(false)) after_read();
+    return found;
+  }
   Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override {
     auto found = ForwardingStore::schedules(name);
     if (name && armed.exchange(false)) after_read();
@@ -101,12 +118,69 @@ class HookedStore final : public ForwardingStore {
   std::unique_ptr<Store> memory_;
 };
 
+struct Touch {
+  std::string method;
+  std::string target;  // {} is the id of the task, here and in the body
+  std::string body = {};
+};
+
+class MovedTask : public ::testing::TestWithParam<Touch> {};
+
+TEST_P(MovedTask, is_not_touched_by_a_key_that_may_not_touch_its_new_queue) {
+  auto own = std::make_unique<HookedStore>();
+  HookedStore& store = *own;
+  ApiServer server(restricted(std::move(own)));
+  LocalBroker& broker = *server.driver.broker;
+  const std::string id = server.put(R"(,"held":true)");
+  const TaskRef task = must(api::task_from_text(id));
+  store.after_read = [&] {
+    const auto moved = wait_for_answer<Broker::States>([&](auto done) {
+      broker.update({.caller = broker.new_caller()},
+                    {{.id = std::get<TaskId>(task), .queue = "secret"}}, std::move(done));
+    });
+    EXPECT_TRUE(moved && moved->front());
+  };
+  store.armed = true;
+  const auto with_id = [&](std::string text) {
+    const auto at = text.find("{}");
+    return at == text.npos ? text : text.replace(at, 2, id);
+  };
+  const Touch& touch = GetParam();
+  const Reply reply = server.ask({touch.method, with_id(touch.target), with_id(touch.body)});
+  EXPECT_FALSE(store.armed);
+  EXPECT_THAT(reply.body, HasSubstr("there is no task " + id));
+  EXPECT_THAT(reply.body, ::testing::Not(HasSubstr("secret")));
+  const Task stored = server.driver.find(task);
+  EXPECT_EQ(stored.queue, "secret");
+  EXPECT_EQ(stored.state, TaskState::created);
+  EXPECT_EQ(stored.priority, default_priority);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Routes, MovedTask,
+    ::testing::Values(Touch{"POST", "/v1/tasks/{}/cancel"}, Touch{"POST", "/v1/tasks/{}/release"},
+                      Touch{"PATCH", "/v1/tasks/{}", R"({"priority":9})"},
+                      Touch{"PATCH", "/v1/tasks/{}", R"({"delay_ms":3600000})"},
+                      Touch{"POST", "/v1/tasks/1/cancel"},
+                      Touch{"POST", "/v1/tasks/actions", R"({"action":"cancel","ids":["{}"]})"},
+                      Touch{"POST", "/v1/tasks/actions",
+                            R"({"action":"priority","priority":9,"ids":["{}"]})"}),
+    [](const auto& at) { return std::to_string(at.index) + at.param.method; });
+
 class MovedSchedule : public ::testing::TestWithParam<Request> {};
 
 TEST_P(MovedSchedule, is_not_touched_by_a_key_that_may_not_touch_its_new_queue) {
   auto own = std::make_unique<HookedStore>();
   HookedStore& store = *own;
   ApiServer server(restricted(std::move(own)));
+  // No such key can be made: only administrators change schedules, and these are not confined. The
+  // schedules are guarded all the same.
+  server.book.add({.id = key_id("odd"),
+                   .about = {.name = "odd",
+                             .scopes = access::Scopes(std::vector{access::Scope::admin}),
+                             .queues = {"emails"}},
+                   .created_at = t0,
+                   .hash = access::hash_of(key_text("odd"))});
   LocalBroker& broker = *server.driver.broker;
   const Ask me{.caller = broker.new_caller()};
   const auto is_at = [&] {
@@ -114,8 +188,8 @@ TEST_P(MovedSchedule, is_not_touched_by_a_key_that_may_not_touch_its_new_queue) 
                     [&](auto done) { broker.schedules(me, "nightly", std::move(done)); }))
         .front();
   };
-  server.must_post("/v1/schedules",
-                   R"({"name":"nightly","rule":{"every_ms":1000},"task":{"queue":"emails"}})");
+  must(server.driver.try_put_schedule(
+      {.name = "nightly", .rule = {.every = 1s}, .task = {.queue = "emails"}}));
   store.after_read = [&] {
     must(wait_for_answer<Schedule>([&](auto done) {
       ScheduleChange move = [](Schedule& schedule) -> Result<void> {
@@ -126,7 +200,9 @@ TEST_P(MovedSchedule, is_not_touched_by_a_key_that_may_not_touch_its_new_queue) 
     }));
   };
   store.armed = true;
-  const Reply reply = server.ask(GetParam());
+  Request request = GetParam();
+  request.headers = by_key("odd");
+  const Reply reply = server.ask(request);
   EXPECT_EQ(reply.status, 404U) << reply.body;
   EXPECT_FALSE(store.armed);
   EXPECT_EQ(is_at().task.queue, QueueRef("secret"));
@@ -185,6 +261,45 @@ TEST(Races, a_stored_change_of_a_queue_is_answered_whatever_becomes_of_the_queue
     EXPECT_EQ(reply.status, request.target == "/v1/queues" ? 201U : 200U) << request.target;
     EXPECT_THAT(reply.body, AllOf(HasSubstr(R"("max_depth":5)"), HasSubstr(R"("counts":{)")));
   }
+}
+
+// ---- Tasks that cannot be read after a put ----
+
+// The memory store, whose tasks cannot be read while the test says so.
+class UnreadableStore final : public ForwardingStore {
+ public:
+  UnreadableStore() : UnreadableStore(open_memory()) {}
+
+  std::atomic<bool> unreadable = false;
+
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    if (unreadable) return fail(ErrorCode::unavailable, "the disk does not answer");
+    return ForwardingStore::find(tasks, parts);
+  }
+
+ private:
+  explicit UnreadableStore(std::unique_ptr<Store> memory)
+      : ForwardingStore(*memory), memory_(std::move(memory)) {}
+
+  std::unique_ptr<Store> memory_;
+};
+
+TEST(Races, a_put_of_a_restricted_key_is_answered_whatever_can_be_read) {
+  auto own = std::make_unique<UnreadableStore>();
+  UnreadableStore& store = *own;
+  ApiServer server(restricted(std::move(own)));
+  const std::string id = server.put();
+  const std::string again = fmt::format(R"({{"queue":"emails","id":"{}"}})", id);
+  const Request once{"POST", "/v1/tasks", R"({"queue":"emails"})", "application/json",
+                     "Idempotency-Key: k\r\n"};
+  EXPECT_EQ(server.ask(once).status, 201U);
+  store.unreadable = true;
+  EXPECT_EQ(server.ask(once).status, 200U);
+  EXPECT_EQ(server.post("/v1/tasks", again).status, 200U);
+  const Reply list = server.post("/v1/tasks", "[" + again + R"(,{"queue":"emails"}])");
+  EXPECT_THAT(list.body, AllOf(HasSubstr(R"("existing":true)"), HasSubstr(R"("existing":false)")));
+  store.unreadable = false;
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 3U);
 }
 
 }  // namespace

@@ -265,7 +265,7 @@ TEST(ActOnTasks, a_key_that_may_only_put_may_do_as_much_as_one_by_one) {
 
 TEST(ActOnTasks, a_key_for_some_queues_touches_no_others) {
   ServerOptions options;
-  options.keys = {{.name = "all"}, {.name = "some", .queues = {"emails"}}};
+  options.keys = {{.name = "all"}, confined_key("some", {"emails"})};
   options.key = "some";
   ApiServer server(std::move(options));
   Request put{.method = "POST", .target = "/v1/tasks", .body = R"({"queue":"secrets"})"};

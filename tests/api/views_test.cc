@@ -17,7 +17,7 @@ using ::testing::Not;
 // Keys `shop` and `all`; a request without a key is let in as `all`.
 ServerOptions with_shop_key() {
   ServerOptions options;
-  options.keys = {{.name = "all"}, {.name = "shop", .queues = {"shop"}}};
+  options.keys = {{.name = "all"}, confined_key("shop", {"shop"})};
   options.key = "all";
   return options;
 }

@@ -147,10 +147,14 @@ TEST_P(StoreConformance, the_same_id_put_again_returns_the_existing_task_whateve
   const Put first = put(task("q", {.payload = "one"}));
   const Task before = find(first.id);
   pass(1s);
-  const Put again = put(task("q", {.id = first.id, .payload = "two", .priority = 9}));
-  EXPECT_EQ(
-      again,
-      (Put{.id = first.id, .number = first.number, .state = TaskState::queued, .existing = true}));
+  make_queue("other");
+  const Put there{.id = first.id,
+                  .number = first.number,
+                  .state = TaskState::queued,
+                  .existing = true,
+                  .queue = "q"};
+  EXPECT_EQ(put(task("q", {.id = first.id, .payload = "two", .priority = 9})), there);
+  EXPECT_EQ(put(task("other", {.id = first.id})), there);
   EXPECT_EQ(find(first.id), before);
 }
 

@@ -92,8 +92,14 @@ KINDS = {"Moment": "moment", "CountOrUnlimited": "integer or `unlimited`", "Uuid
 WORDS = {"array": "list", "integer": "integer", "number": "number", "string": "string", "boolean": "boolean", "object": "object"}
 
 
+def given(schema):
+    """A schema without the null that means left out."""
+    return schema["anyOf"][0] if {"type": "null"} in schema.get("anyOf", []) else schema
+
+
 def kind_of(schema, schemas):
     """The word of the page for a type of the OpenAPI document."""
+    schema = given(schema)
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         return KINDS.get(name) or kind_of(schemas[name], schemas)
@@ -106,6 +112,7 @@ def kind_of(schema, schemas):
 
 def numbers_of(schema, schemas):
     """The part of a schema that has the limits."""
+    schema = given(schema)
     if "$ref" in schema:
         return numbers_of(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas)
     for choice in schema.get("anyOf", []):

@@ -105,16 +105,15 @@ class World:
         response.close()
         return answer
 
-    def stream(self, target, key, seconds=0.3):
-        """What a stream of events says until it is silent for so long."""
+    def stream(self, target, key, until):
+        """What a stream of events says until this is among it, which must be within 20 s."""
         self.hang_up()
-        self.connection = socket.create_connection((self.host, self.port), timeout=seconds)
+        self.connection = socket.create_connection((self.host, self.port), timeout=20)
         self.connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {self.server.address}\r\n"
                                 f"Authorization: Bearer {key}\r\n\r\n".encode())
         told = b""
-        with contextlib.suppress(TimeoutError):
-            while piece := self.connection.recv(65536):
-                told += piece
+        while until.encode() not in told and (piece := self.connection.recv(65536)):
+            told += piece
         self.hang_up()
         return told.decode()
 

@@ -231,7 +231,7 @@ class Workers:
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Busy) as busy:
             threading.Thread(target=busy.serve_forever, daemon=True).start()
             self.begin("--concurrency", "1", url=f"http://127.0.0.1:{busy.server_port}")
-            until("two takes", lambda: len(takes) == 2)
+            until("two takes", lambda: len(takes) >= 2)
             self.assertGreater(takes[1] - takes[0], 2.9)
             self.worker.send_signal(signal.SIGTERM)
             self.assert_exit(0, 5)

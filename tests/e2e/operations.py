@@ -69,21 +69,15 @@ def puts(front, wrap, own_result=False):
             At(f"{front}id", TASK_ID, wrap({"queue": OWN, "id": REF}), answer=TAKEN, item=own_result))
 
 
-def follows(front, wrap):
-    """The places of a follow-up. Whether it was put, or was there by its id, is not answered."""
-    queue, parent, own_id = puts(front, wrap)
-    return queue, parent, dataclasses.replace(own_id, answer=FREE)
-
-
 LINES = (At("lines queue", QUEUE_REF, {"queue": REF}, answer=BY_NAME, item=True),
          *puts("lines ", lambda task: task, own_result=True)[1:])
 ALL_PUTS = (*puts("body ", lambda task: task), *puts("body [].", lambda task: [task], own_result=True), *LINES)
 
 DONE = {"outcome": "done"}
 SETTLED = {"token": LEASE_TOKEN, **DONE}
-FOLLOW_UPS = follows("body follow_ups[].", lambda task: {**SETTLED, "follow_ups": [task]})
-FOLLOW_UPS_OF_WORK = follows("body settle[].follow_ups[].", lambda task: {
-    "settle": [{"id": LEASED, **SETTLED, "follow_ups": [task]}]})
+FOLLOW_UPS = puts("body follow_ups[].", lambda task: {**SETTLED, "follow_ups": [task]})
+FOLLOW_UPS_OF_WORK = puts("body settle[].follow_ups[].", lambda task: {
+    "settle": [{"id": LEASED, **SETTLED, "follow_ups": [task]}]}, own_result=True)
 
 
 OPERATIONS = {

@@ -70,7 +70,7 @@ TEST_F(PostgresFailover, a_standby_takes_over_from_a_primary_that_dies) {
   kill(receiver, SIGSTOP);
   // The answers to what it had received are still on their way, and then there are no more.
   int answers = 0;
-  while (answers < 1000 && load_->goes_on(1, 300ms)) ++answers;
+  while (answers < 1000 && load_->goes_on(1, 3s)) ++answers;
   EXPECT_LT(answers, 1000) << "answered before the standby has it";
   primary_.kill_postmaster();
   kill(receiver, SIGCONT);

@@ -31,7 +31,8 @@ class Server:
     """`millrace serve` on a free port, with its store and its log in a folder."""
 
     def __init__(self, program, folder, flags=(), key=None, ca_file=None):
-        self.program, self.folder, self.flags, self.key = program, folder, flags, key
+        # It is started in the folder, so a path from here would lead elsewhere.
+        self.program, self.folder, self.flags, self.key = os.path.abspath(program), folder, flags, key
         self.scheme = "https" if ca_file else "http"
         self.trust = ssl.create_default_context(cafile=ca_file) if ca_file else None
         self.address = "127.0.0.1:0"

@@ -240,7 +240,7 @@ def against_a_server(name, told):
     """A script that starts a server, says at the end what it did in a line with `told`, and what was WRONG."""
     def prove(seconds, log):
         script = os.path.join(ROOT, "tests", "prove", name + ".py")
-        code, output = run([sys.executable, script, "build/release/millrace", str(int(seconds))], log,
+        code, output = run([sys.executable, "-B", script, "build/release/millrace", str(int(seconds))], log,
                            seconds + GRACE)
         ran = re.search(rf"^(\d+ {told}.*)$", output, re.M)
         wrong = re.search(r"^WRONG: (.*)$", output, re.M)

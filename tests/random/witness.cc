@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/time_text.h"
 #include "core/transition.h"
 #include "store/store.h"
 #include "tests/random/describe.h"
@@ -169,16 +170,24 @@ void Witness::check_order(const std::vector<Lease>& leases, const QueueSettings&
   }
 }
 
-// Time that goes back counts as standing still.
+// Time that goes back counts as standing still, unless it goes back by so much that the window
+// begins anew (core/rate_window.h, which counts in slots of a 32nd of `per`).
 void Witness::check_rate(const QueueSettings& settings, std::size_t given, TimePoint now) {
   if (!settings.process_rate) return;
   auto& uses = uses_[settings.name];
+  // After a change of the rate, what was used may count as used up to a slot of the old one later.
+  const Duration slot = std::max(uses.rate.per, settings.process_rate->per) / 32 + Duration(1);
   uses.rate = *settings.process_rate;
+  const Duration back = uses.moments.empty() ? Duration{} : uses.moments.back() - now;
+  if (back >= uses.rate.per && back + slot >= std::chrono::minutes(1)) uses.moments.clear();
   const auto moment = uses.moments.empty() ? now : std::max(now, uses.moments.back());
   uses.moments.insert(uses.moments.end(), given, moment);
   const auto inside = std::ranges::count_if(
       uses.moments, [&](TimePoint used) { return used > moment - uses.rate.per; });
-  if (inside > uses.rate.max) complain(settings.name + " exceeds its process_rate");
+  if (inside > uses.rate.max) {
+    complain(fmt::format("{} exceeds its process_rate: {} tasks were taken within {} ms, until {}",
+                         settings.name, inside, uses.rate.per.count(), format_time(moment)));
+  }
 }
 
 // ---- After a look at everything ---------------------------------------------------------------

@@ -196,17 +196,19 @@ void SimDisk::collapse_directory(Dice& dice) {
   visible_names_ = durable_names_;
 }
 
-void SimDisk::free_nameless() {
-  const auto named = [](const auto& directory, InodeNumber number) {
+// Whether the file may still be there after a crash, or is there now. As on a real disk, the space
+// of a file that was removed is used again only once the removal itself is durable.
+bool SimDisk::has_name(InodeNumber number) const {
+  const auto named = [&](const Directory& directory) {
     return std::ranges::any_of(directory, [&](const auto& each) { return each.second == number; });
   };
-  const auto coming = [](const auto& namings, InodeNumber number) {
-    return std::ranges::any_of(namings, [&](const auto& each) { return each.to == number; });
-  };
+  return named(visible_names_) || named(durable_names_) ||
+         std::ranges::any_of(pending_names_, [&](const Naming& each) { return each.to == number; });
+}
+
+void SimDisk::free_nameless() {
   std::erase_if(inodes_, [&](const auto& entry) {
-    const auto& [number, inode] = entry;
-    return inode.opened == 0 && !named(visible_names_, number) && !named(durable_names_, number) &&
-           !coming(pending_names_, number);
+    return entry.second.opened == 0 && !has_name(entry.first);
   });
 }
 
@@ -252,10 +254,7 @@ SimDisk::Ruling SimDisk::rule(DiskCall call) {
 std::uint64_t SimDisk::used() const {
   std::uint64_t bytes = 0;
   for (const auto& [number, inode] : inodes_) {
-    const bool visible = inode.opened > 0 || std::ranges::any_of(visible_names_, [&](auto& entry) {
-                           return entry.second == number;
-                         });
-    if (visible) bytes += inode.allocated;
+    if (inode.opened > 0 || has_name(number)) bytes += inode.allocated;
   }
   return bytes;
 }

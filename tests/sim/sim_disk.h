@@ -149,6 +149,7 @@ class SimDisk {
   static void apply(Inode& inode, std::string& to, const Write& write);
   static void make_durable(Inode& inode);
   static void name_it(Directory& directory, const Naming& naming);
+  bool has_name(InodeNumber number) const;
   void free_nameless();
   std::uint64_t room() const;
 

@@ -230,6 +230,8 @@ TEST(SimDisk, a_full_disk_refuses_growth_and_nothing_else) {
   EXPECT_EQ(read_file(*disk, "a"), "1234567890") << "as much of it as there is space for";
   disk->close(file);
   ASSERT_TRUE(disk->remove("a"));
+  EXPECT_EQ(machine.used(), 10U) << "the removal is not durable yet";
+  ASSERT_TRUE(disk->sync_directory());
   EXPECT_EQ(machine.used(), 0U);
 }
 

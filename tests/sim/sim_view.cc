@@ -121,44 +121,45 @@ void SimView::close(File file) {
 
 Result<void> SimView::allocate(File file, std::uint64_t size) {
   const auto& target = opened(file);
-  const auto extend = [&](bool /*crash*/) {
+  const auto has_room = [&] {
+    const auto has = inode(target).allocated;
+    return size <= has || size - has <= machine_.room();
+  };
+  const auto extend = [&] {
     if (inode(target).visible.size() < size) put(target, {.offset = size, .extends = true});
   };
   const auto whole = [&]() -> Result<void> {
-    const auto has = inode(target).allocated;
-    if (size > has && size - has > machine_.room()) {
-      return refused(DiskCall::allocate, target.name, ErrorCode::limited);
-    }
-    extend(false);
+    if (!has_room()) return refused(DiskCall::allocate, target.name, ErrorCode::limited);
+    extend();
     return {};
   };
   return through<void>(DiskCall::allocate, target.name, whole, [&](bool crash) {
-    if (crash) extend(true);
+    if (crash && has_room()) extend();
   });
 }
 
 Result<void> SimView::write(File file, std::uint64_t offset, std::string_view bytes) {
   const auto& target = opened(file);
   if (!target.writable) throw std::logic_error("a file is written that was opened to read");
-  const auto whole = [&]() -> Result<void> {
+  // What there is space for.
+  const auto fitting = [&] {
     const auto has = inode(target).allocated;
-    const auto end = offset + bytes.size();
     const auto most = has + std::min(machine_.room(), SimDisk::unlimited - has);
-    if (end > has && end > most) {
-      if (offset < most) {
-        put(target,
-            {offset, std::string(bytes.substr(0, static_cast<std::size_t>(most - offset)))});
-      }
-      return refused(DiskCall::write, target.name, ErrorCode::limited);
-    }
-    put(target, {offset, std::string(bytes)});
-    return {};
+    const auto left = offset < most ? most - offset : 0;
+    return bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left, bytes.size())));
+  };
+  const auto whole = [&]() -> Result<void> {
+    const auto part = fitting();
+    if (!part.empty() || bytes.empty()) put(target, {offset, std::string(part)});
+    if (part.size() == bytes.size()) return {};
+    return refused(DiskCall::write, target.name, ErrorCode::limited);
   };
   // A failed write may have been done up to any byte.
   const auto half = [&](bool crash) {
-    const auto most = static_cast<std::uint32_t>(bytes.size());
+    const auto part = fitting();
+    const auto most = static_cast<std::uint32_t>(part.size());
     const auto length = crash ? most : machine_.dice_.below(most + 1);
-    put(target, {offset, std::string(bytes.substr(0, length))});
+    put(target, {offset, std::string(part.substr(0, length))});
   };
   return through<void>(DiskCall::write, target.name, whole, half);
 }

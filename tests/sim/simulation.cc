@@ -213,7 +213,7 @@ std::optional<Simulation::Opened> Simulation::reopen(const Ending& ending, Shado
     machine_.restart();
     how = Shadow::End::power;
   }
-  constexpr int most = 4;  // faults planned for later may come now
+  constexpr int most = 16;  // faults planned for later may come now, one after the other
   for (int tries = 0; tries < most; ++tries) {
     auto opened = open(machine_);
     if (opened && !machine_.down()) return std::move(*opened);

@@ -141,7 +141,7 @@ class WorkerTest : public ::testing::Test {
   Moment steady() { return clock_.steady(); }
 
   Ask ask() { return {.caller = {1}, .internal = true}; }
-  std::vector<TaskId> put(const std::string& queue, std::size_t count, NewTask fields = {}) {
+  std::vector<TaskId> put(const std::string& queue, std::size_t count, const NewTask& fields = {}) {
     std::vector<TaskId> ids;
     for (std::size_t done = 0; done < count;) {
       std::vector<NewTask> tasks;

@@ -255,7 +255,8 @@ void PrintTo(const Schedule& schedule, std::ostream* os) {
 
 void PrintTo(const Put& put, std::ostream* os) {
   Record(os, "Put")("id", put.id)("number", put.number)(
-      "state", put.state ? std::string(name_of(*put.state)) : "gone")("existing", put.existing);
+      "state", put.state ? std::string(name_of(*put.state)) : "gone")("existing", put.existing)(
+      "queue", put.queue);
 }
 
 void PrintTo(const Settled& settled, std::ostream* os) {

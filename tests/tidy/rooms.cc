@@ -14,7 +14,7 @@ constexpr auto npos = std::string_view::npos;
 constexpr std::size_t readme_lines_max = 15;
 
 // The texts between backticks.
-std::vector<std::string> quoted(std::string_view cell) {
+std::vector<std::string> quoted_names(std::string_view cell) {
   std::vector<std::string> names;
   const std::vector<std::string_view> parts = split(cell, '`');
   for (std::size_t i = 1; i < parts.size(); i += 2) names.emplace_back(parts[i]);
@@ -50,9 +50,9 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 }
 
 Room room_from(const std::vector<std::string_view>& cells) {
-  return {.folder = quoted(cells[0]).front(),
+  return {.folder = quoted_names(cells[0]).front(),
           .everything = cells[1] == "everything",
-          .may_include = quoted(cells[1]),
+          .may_include = quoted_names(cells[1]),
           .libraries = permits(cells[2])};
 }
 
@@ -205,7 +205,8 @@ Map read_map(const Tree& tree, Complaints& complaints) {
     if (cells.size() == 3) {
       map.rooms.push_back(room_from(cells));
     } else if (cells.size() == 2) {
-      map.libraries.push_back({.name = quoted(cells[0]).front(), .headers = quoted(cells[1])});
+      map.libraries.push_back(
+          {.name = quoted_names(cells[0]).front(), .headers = quoted_names(cells[1])});
     } else if (!cells.empty()) {
       complaints.push_back({file->path, number,
                             "a row of rooms has three cells, a row of libraries two; this one has "

@@ -15,7 +15,7 @@ namespace millrace {
 namespace {
 
 // More than any answer has: 17 MiB of payloads, each byte as \u00XX.
-constexpr std::size_t most_bytes = std::size_t{192} << 20U;
+constexpr std::size_t most_answer_bytes = std::size_t{192} << 20U;
 // Most calls that wait for results or tasks.
 constexpr std::size_t most_waiting = 256;
 // How long the destructor waits for polls that were left.
@@ -177,7 +177,7 @@ void HttpBroker::send_on(Request request, std::stop_token stop, std::chrono::nan
   if (!options_.key.empty()) http.headers.emplace_back("Authorization", "Bearer " + options_.key);
   if (!request.body.empty()) http.headers.emplace_back("Content-Type", "application/json");
   http.timeout = std::chrono::ceil<Duration>(until - clock_.steady());
-  http.most = most_bytes;
+  http.most = most_answer_bytes;
   if (request.lines) {
     http.more = std::move(request.lines);
     http.headers.emplace_back("Content-Type", "application/x-ndjson");
@@ -230,8 +230,7 @@ Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) 
   const int status = reply->status;
   const bool good = status >= 200 && status < 300;
   if (good && (reply->body.empty() || is_json(*reply))) return reply;
-  std::string field;
-  auto problem = !good && is_json(*reply) ? wire::problem_from(reply->body, &field) : std::nullopt;
+  auto problem = !good && is_json(*reply) ? wire::problem_from(reply->body) : std::nullopt;
   const bool by_millrace = problem.has_value();
   if (!problem) problem = stranger(*reply, host);
   const bool about_us = status == 401 || status == 403;
@@ -241,7 +240,7 @@ Result<HttpBroker::Reply> HttpBroker::judged(Result<Reply> reply, bool* denied) 
   if (denied != nullptr) {
     const bool about_body =
         by_millrace &&
-        (about_us ? !field.empty() : status == 400 || status == 413 || status == 422);
+        (about_us ? !problem->field.empty() : status == 400 || status == 413 || status == 422);
     *denied = problem->code == ErrorCode::invalid && !about_body;
   }
   return std::unexpected(std::move(*problem));

@@ -15,7 +15,7 @@ namespace {
 
 // Most bytes of payloads and results per request. As JSON they can be six times as long, and a
 // server takes 8 MiB.
-constexpr std::size_t most_bytes = 1 << 20;
+constexpr std::size_t most_request_bytes = 1 << 20;
 
 // How often a put is repeated while no answer comes: the ids make that safe.
 constexpr unsigned put_repeats = 2;
@@ -50,7 +50,7 @@ std::size_t fitting(std::span<const T> items, std::size_t& bytes) {
   std::size_t count = 0;
   while (count < items.size() && count < limits::max_batch) {
     bytes += bytes_of(items[count]);
-    if (bytes > most_bytes && count > 0) break;
+    if (bytes > most_request_bytes && count > 0) break;
     ++count;
   }
   return count;
@@ -154,7 +154,7 @@ void HttpBroker::next_work(std::shared_ptr<WorkJob> job) {
   const auto settled = reports.first(fitting(reports, bytes));
   const bool all_settled = settled.size() == reports.size();
   const auto extended =
-      extensions.first(all_settled && bytes <= most_bytes ? fitting(extensions, bytes) : 0);
+      extensions.first(all_settled && bytes <= most_request_bytes ? fitting(extensions, bytes) : 0);
   const bool all_extended = extended.size() == extensions.size();
   const std::size_t taken = so_far.taken.size();
   const bool alone = settled.empty() && extended.empty();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <variant>
 
+#include "core/ascii.h"
 #include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -45,8 +46,7 @@ std::string percent_encoded(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
+    const bool plain = ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       out += c;
     } else {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/server/action_words.h"
+#include "api/server/own_ask.h"
 #include "core/clip.h"
 #include "core/mutex.h"
 #include "core/quote.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::string_view prefix = "$action/";
 constexpr Duration kept_for = std::chrono::days(30);
-constexpr Duration patience = std::chrono::seconds(30);
 constexpr std::size_t most_waiting = 1000;
 constexpr std::uint32_t hours_per_page = 10;
 constexpr int most_tries = 5;
@@ -38,14 +38,10 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   return good ? std::optional(number) : std::nullopt;
 }
 
-// A write has no deadline, since no caller waits for it. A read has one, since its caller does.
+// A write has no deadline, since no caller waits for it. A read has one, since its caller does:
+// own_ask().
 Ask to_write(LocalBroker& broker) {
   return {.caller = broker.new_caller(), .internal = true};
-}
-Ask to_read(LocalBroker& broker) {
-  Ask ask = to_write(broker);
-  ask.deadline = later(broker.now(), patience);
-  return ask;
 }
 
 bool alike(const Action& a, const Action& b) {
@@ -196,15 +192,17 @@ void ActionLog::list(LocalBroker& broker, std::string_view cursor, std::size_t l
                      Completion<ActionPage> done) {
   const auto place = place_of(cursor);
   if (!place) {
-    return done(fail(ErrorCode::invalid, fmt::format("cursor {} is not known; use the `next` of "
-                                                     "the page before",
-                                                     in_quotes(cursor))));
+    return done(fail(ErrorCode::invalid,
+                     fmt::format("cursor {} is not known; use the `next` of "
+                                 "the page before",
+                                 in_quotes(cursor)),
+                     "cursor"));
   }
   Recall recall{.prefix = std::string(prefix), .limit = hours_per_page};
   // An hour that has been read to its end is left out.
   if (place->hour) recall.after = key_of(*place->left > 0 ? *place->hour + 1 : *place->hour);
   broker.recall(
-      to_read(broker), std::move(recall),
+      own_ask(broker), std::move(recall),
       [place = *place, limit, done = std::move(done)](Result<std::vector<Memo>> hours) mutable {
         if (!hours) return done(std::unexpected(std::move(hours.error())));
         done(page_of(*hours, place, limit));

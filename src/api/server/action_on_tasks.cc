@@ -5,7 +5,6 @@
 #include "api/wire/put.h"
 #include "api/wire/tasks.h"
 #include "api/wire/text_writer.h"
-#include "broker/local_parts.h"
 
 namespace millrace::api {
 namespace {
@@ -25,24 +24,15 @@ void answer_states(Call& call, const std::vector<TaskId>& ids, const Broker::Sta
     if (states[i]) {
       wire::append(one.key("state"), *states[i]);
     } else {
-      wire::append_error(one.key("error"), states[i].error(), {});
+      Error error = states[i].error();
+      error.field.clear();  // the id beside it says where
+      wire::append_error(one.key("error"), error);
     }
     one.close();
   }
   out += ']';
   writer.close();
   call.answer(std::move(out));
-}
-
-// Tasks that the key may not see are answered as tasks that do not exist.
-std::vector<std::optional<Error>> refused_of(const std::vector<TaskId>& ids,
-                                             const std::set<TaskId>& hidden) {
-  std::vector<std::optional<Error>> refused;
-  if (hidden.empty()) return refused;
-  for (const TaskId& id : ids) {
-    refused.push_back(hidden.contains(id) ? std::optional(no_such_task(id)) : std::nullopt);
-  }
-  return refused;
 }
 
 std::vector<TaskUpdate> updates_of(const std::vector<TaskId>& ids,
@@ -59,16 +49,13 @@ bool needs_admin(BulkAction action) {
   return action != BulkAction::cancel && action != BulkAction::priority;
 }
 
-void act_now(CallPtr call, wire::TaskActions actions, const std::set<TaskId>& hidden) {
+void act_now(CallPtr call, wire::TaskActions actions) {
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
   auto ids = actions.ids;
-  auto refused = refused_of(ids, hidden);
-  drop_refused(ids, refused);
-  auto then =
-      answered<Broker::States>(std::move(call), [ids = actions.ids, refused = std::move(refused)](
-                                                    CallPtr back, Broker::States states) mutable {
-        answer_states(*back, ids, with_refused(std::move(states), std::move(refused)));
+  auto then = answered<Broker::States>(
+      std::move(call), [ids = actions.ids](CallPtr back, const Broker::States& states) {
+        answer_states(*back, ids, states);
       });
   switch (actions.action) {
     case BulkAction::cancel:
@@ -90,16 +77,12 @@ void act_on_tasks(CallPtr call) {
   auto actions = call->good(wire::read_actions(call->request.body));
   if (!actions) return;
   if (needs_admin(actions->action) && !call->may(Scope::admin)) return;
-  auto ids = actions->ids;
   std::vector<QueueRef> queues;
   if (actions->to) queues.push_back(*actions->to);
-  auto go = [actions = std::move(*actions)](CallPtr back, std::set<TaskId> hidden) mutable {
-    act_now(std::move(back), std::move(actions), hidden);
-  };
   with_queues(
       std::move(call), std::move(queues),
-      [ids = std::move(ids), go = std::move(go)](CallPtr back) mutable {
-        with_hidden(std::move(back), std::move(ids), std::move(go));
+      [actions = std::move(*actions)](CallPtr back) mutable {
+        act_now(std::move(back), std::move(actions));
       },
       "to");
 }

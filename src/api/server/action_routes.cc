@@ -25,8 +25,7 @@ void list_actions(CallPtr call) {
   ActionLog::list(broker, cursor, limit, [call = std::move(call)](Result<ActionPage> page) mutable {
     if (page) return call->answer(text_of(*page));
     const bool wrong = page.error().code == ErrorCode::invalid;
-    call->refuse(wire::Refusal{
-        .error = std::move(page.error()), .field = wrong ? "cursor" : "", .malformed = wrong});
+    call->refuse(wire::Refusal{.error = std::move(page.error()), .malformed = wrong});
   });
 }
 

@@ -11,18 +11,13 @@
 #include "api/server/pages.h"
 #include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
+#include "core/ascii.h"
 #include "core/ensure.h"
 #include "core/mutex.h"
 #include "core/quote.h"
 
 namespace millrace::api {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
 
 std::string_view media_type(std::string_view content_type) {
   content_type = content_type.substr(0, std::min(content_type.find(';'), content_type.size()));
@@ -31,7 +26,7 @@ std::string_view media_type(std::string_view content_type) {
 }
 
 bool is_lines(const HttpRequest& request) {
-  const std::string type = lower(media_type(request.content_type));
+  const std::string type = ascii::lower(media_type(request.content_type));
   return type == "application/x-ndjson" || type == "application/jsonl";
 }
 
@@ -82,7 +77,7 @@ std::optional<Problem> not_json(const HttpRequest& head, const Route& route) {
 // A route whose body is optional checks the content type only once there is a body.
 std::optional<Problem> wrong_type(const HttpRequest& head, const Route& route) {
   if (route.body == Body::none) return std::nullopt;
-  if (!head.content_encoding.empty() && lower(head.content_encoding) != "identity") {
+  if (!head.content_encoding.empty() && ascii::lower(head.content_encoding) != "identity") {
     return Problem{.status = 415,
                    .code = "unsupported_media_type",
                    .detail = fmt::format("the body is encoded as {}; send it as it is, without a "
@@ -118,11 +113,11 @@ std::optional<Problem> decode_path(const Match& found, std::array<std::string, 2
 bool is_foreign(const HttpRequest& head) {
   const bool has_key = !access::bearer_of(head.authorization).empty();
   if (head.origin.empty() || has_key || !head.requested_by.empty()) return false;
-  const std::string origin = lower(head.origin);
+  const std::string origin = ascii::lower(head.origin);
   for (const auto& [scheme, port] :
        {std::pair<std::string_view, std::string_view>{"http://", ":80"}, {"https://", ":443"}}) {
     if (!origin.starts_with(scheme)) continue;
-    std::string host = lower(head.host);
+    std::string host = ascii::lower(head.host);
     if (host.ends_with(port)) host.erase(host.size() - port.size());  // no Origin has it
     return origin.substr(scheme.size()) != host;
   }
@@ -146,9 +141,9 @@ Problem not_ours() {
 // server as if it were their own. IP addresses and localhost cannot be pointed elsewhere like that.
 bool is_borrowed_name(std::string_view given) {
   if (given.empty() || given.starts_with('[')) return false;
-  const std::string host = lower(given.substr(0, given.find(':')));
+  const std::string host = ascii::lower(given.substr(0, given.find(':')));
   if (host == "localhost" || host.ends_with(".localhost")) return false;
-  return !std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  return !std::ranges::all_of(host, [](char c) { return c == '.' || ascii::is_digit(c); });
 }
 
 ApiOptions with_clock(ApiOptions options, Clock& clock) {

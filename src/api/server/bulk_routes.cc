@@ -93,13 +93,14 @@ void show(CallPtr call, const TaskId& id, unsigned status) {
 
 // Finds the task of the path, if it is an operation and this key may see it.
 using WithOperation = std::move_only_function<void(CallPtr, Task)>;
-void with_operation(CallPtr call, std::optional<Duration> wait, WithOperation next) {
+void with_operation(CallPtr call, WithOperation next) {
   const auto id = task_id_from_text(call->path[0]);
   if (!id) {
-    return call->refuse(wire::Refusal{.error = id.error(), .field = "id", .malformed = true});
+    return call->refuse(wire::Refusal{.error = inside("id", id.error()), .malformed = true});
   }
   LocalBroker& broker = *call->broker;
-  const Ask ask = call->ask();
+  Ask ask = call->ask();
+  ask.internal = true;
   auto then = [next = std::move(next)](CallPtr back, Task task) mutable {
     if (!operation_of(*back, task, {})) return;
     next(std::move(back), std::move(task));
@@ -110,8 +111,17 @@ void with_operation(CallPtr call, std::optional<Duration> wait, WithOperation ne
     if (none) task = std::unexpected(no_operation(to_text(id.value)));
     done(std::move(task));
   };
-  if (wait) return broker.await(ask, *id, *wait, std::move(found));
   broker.find(ask, *id, std::move(found));
+}
+
+// REQUIRES: the key may see the operation.
+void await_operation(CallPtr call, const TaskId& id, Duration wait) {
+  LocalBroker& broker = *call->broker;
+  Ask ask = call->ask();
+  ask.internal = true;
+  broker.await(ask, id, wait, answered<Task>(std::move(call), [](CallPtr back, const Task& task) {
+                 answer_operation(std::move(back), task, 200);
+               }));
 }
 
 // ---- Starting ----------------------------------------------------------------------------------
@@ -147,8 +157,12 @@ std::optional<Error> why_closed(const Queue& queue) {
   return Error{ErrorCode::conflict, fmt::format("queue {} {}", in_quotes(settings.name), why)};
 }
 
-wire::Refusal refusal(std::string_view field, std::string message) {
-  return {.error = {ErrorCode::invalid, std::move(message)}, .field = std::string(field)};
+Error about(std::string_view field, Error error) {
+  error.field = field;
+  return error;
+}
+Error about(std::string_view field, std::string message) {
+  return about(field, Error{ErrorCode::invalid, std::move(message)});
 }
 
 // Finds the queue to move to, which may not exist yet.
@@ -163,21 +177,23 @@ void with_target(CallPtr call, BulkRequest request) {
        request = std::move(request)](Result<std::vector<QueueView>> found) mutable {
         const auto* name = std::get_if<std::string>(&*request.to);
         const bool unknown = !found && found.error().code == ErrorCode::not_found;
-        if (!found && !(unknown && name != nullptr)) return call->refuse(found.error(), "to");
+        if (!found && !(unknown && name != nullptr))
+          return call->refuse(about("to", found.error()));
         if (unknown) {
-          auto good = validate_name("queue name", *name, false);
-          if (good) good = check_new_queue_name(*name);
-          if (!good) return call->refuse(good.error(), "to");
+          constexpr What what{"queue name", "to"};
+          auto good = validate_name(what, *name, false);
+          if (good) good = check_new_queue_name(what, *name);
+          if (!good) return call->refuse(good.error());
           return put_operation(std::move(call), std::move(request));
         }
         const Queue& queue = found->front().queue;
-        if (const auto closed = why_closed(queue)) return call->refuse(*closed, "to");
+        if (const auto closed = why_closed(queue)) return call->refuse(about("to", *closed));
         request.to = queue.settings.name;
         if (queue.settings.name.starts_with('$')) {
-          return call->refuse(refusal("to", "this queue is internal; allowed is any other"));
+          return call->refuse(about("to", "this queue is internal; allowed is any other"));
         }
         if (request.to == request.filter.queue) {
-          return call->refuse(refusal("to", "to is the queue that the filter names"));
+          return call->refuse(about("to", "to is the queue that the filter names"));
         }
         put_operation(std::move(call), std::move(request));
       });
@@ -192,11 +208,11 @@ void with_source(CallPtr call, BulkRequest request) {
   broker.queues(ask, from,
                 [call = std::move(call),
                  request = std::move(request)](Result<std::vector<QueueView>> found) mutable {
-                  if (!found) return call->refuse(found.error(), "filter.queue");
+                  if (!found) return call->refuse(about("filter.queue", found.error()));
                   const std::string& name = found->front().queue.settings.name;
                   if (!may_touch(request.action, name)) {
                     return call->refuse(
-                        refusal("filter.queue", "this queue is internal; allowed is any other"));
+                        about("filter.queue", "this queue is internal; allowed is any other"));
                   }
                   request.filter.queue = name;
                   with_target(std::move(call), std::move(request));
@@ -325,7 +341,8 @@ void get_bulk(CallPtr call) {
   const auto wait = call->query.duration("wait", wire::max_wait);
   if (!call->query_is_good()) return;
   call->waits = wait.has_value();
-  with_operation(std::move(call), wait, [](CallPtr back, const Task& task) {
+  with_operation(std::move(call), [wait](CallPtr back, const Task& task) {
+    if (wait) return await_operation(std::move(back), task.id, *wait);
     answer_operation(std::move(back), task, 200);
   });
 }
@@ -338,13 +355,13 @@ void cancel_bulk(CallPtr call) {
     if (!body) return;
     reason = std::move(*body);
   }
-  with_operation(std::move(call), std::nullopt,
-                 [reason = std::move(reason)](CallPtr back, const Task& task) mutable {
-                   const bool kept = reason.empty() || task.state != TaskState::processing ||
-                                     task.cancel_requested;
-                   if (kept) return cancel_now(std::move(back), task.id, std::move(reason));
-                   remember_reason(std::move(back), task.id, std::move(reason));
-                 });
+  with_operation(
+      std::move(call), [reason = std::move(reason)](CallPtr back, const Task& task) mutable {
+        const bool kept =
+            reason.empty() || task.state != TaskState::processing || task.cancel_requested;
+        if (kept) return cancel_now(std::move(back), task.id, std::move(reason));
+        remember_reason(std::move(back), task.id, std::move(reason));
+      });
 }
 
 }  // namespace millrace::api

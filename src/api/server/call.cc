@@ -6,13 +6,11 @@
 #include "api/server/action_log.h"
 #include "api/server/api_state.h"
 #include "api/server/stored_sessions.h"
+#include "core/check.h"
 #include "core/quote.h"
-#include "core/uuid.h"
 
 namespace millrace::api {
 namespace {
-
-using Heads = std::vector<Result<Task>>;
 
 Problem forbidden(std::string_view queue, std::string_view field = {}) {
   return {.status = 403,
@@ -63,16 +61,12 @@ std::uint64_t bounded_key(const Principal& principal) {
   return manages ? 0 : number_of(principal);
 }
 
-}  // namespace
-
-Error no_such_task(const TaskRef& task) {
-  const auto* id = std::get_if<TaskId>(&task);
-  return {ErrorCode::not_found,
-          id != nullptr
-              ? fmt::format("there is no task {}; it may have ended and been removed",
-                            to_text(id->value))
-              : fmt::format("there is no task number {}", std::get<TaskNumber>(task).value)};
+MaySee may_see(const Principal& principal) {
+  if (!principal.restricted()) return {};
+  return [principal](std::string_view queue) { return principal.may_touch(queue); };
 }
+
+}  // namespace
 
 Error no_such_queue(const QueueRef& queue) {
   return {ErrorCode::not_found, fmt::format("there is no queue {}", text_of(queue))};
@@ -86,7 +80,8 @@ Ask Call::ask() const {
   return {.caller = caller,
           .deadline = later(broker->now(), options.deadline),
           .owner = owner_of(principal),
-          .key = bounded_key(principal)};
+          .key = bounded_key(principal),
+          .may_see = may_see(principal)};
 }
 
 void Call::note(unsigned status) const {
@@ -141,8 +136,8 @@ void Call::refuse(Problem problem) {
   respond(response_of(problem, request_id));
 }
 
-void Call::refuse(const Error& error, std::string_view field) {
-  refuse(problem_of(error, field));
+void Call::refuse(const Error& error) {
+  refuse(problem_of(error));
 }
 
 void Call::refuse(const wire::Refusal& refusal) {
@@ -186,33 +181,16 @@ void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::str
   check_next(std::move(call), std::move(queues), field, std::move(instead), std::move(next));
 }
 
-void with_hidden(CallPtr call, std::vector<TaskId> tasks, WithHidden next) {
-  if (!call->restricted() || tasks.empty()) return next(std::move(call), {});
-  LocalBroker& broker = *call->broker;
-  const Ask ask = call->ask();
-  auto then = [tasks, next = std::move(next)](CallPtr back, const Heads& heads) mutable {
-    std::set<TaskId> hidden;
-    for (std::size_t i = 0; i < heads.size(); ++i) {
-      const Result<Task>& head = heads[i];
-      if (!head && head.error().code != ErrorCode::not_found) return back->refuse(head.error());
-      if (head && !back->may_touch(head->queue)) hidden.insert(tasks[i]);
-    }
-    next(std::move(back), std::move(hidden));
-  };
-  broker.heads(ask, std::move(tasks), answered<Heads>(std::move(call), std::move(then)));
-}
-
 void with_task(CallPtr call, WithTask next) {
   const auto task = task_from_text(call->path[0]);
   if (!task) {
-    return call->refuse(wire::Refusal{.error = task.error(), .field = "id", .malformed = true});
+    return call->refuse(wire::Refusal{.error = inside("id", task.error()), .malformed = true});
   }
   const auto* id = std::get_if<TaskId>(&*task);
-  if (id != nullptr && !call->restricted()) return next(std::move(call), *id);
+  if (id != nullptr) return next(std::move(call), *id);
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
-  auto then = [ref = *task, next = std::move(next)](CallPtr back, const Task& found) mutable {
-    if (!back->may_touch(found.queue)) return back->refuse(no_such_task(ref));
+  auto then = [next = std::move(next)](CallPtr back, const Task& found) mutable {
     next(std::move(back), found.id);
   };
   broker.find(ask, *task, answered<Task>(std::move(call), std::move(then)));

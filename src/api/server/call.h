@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,7 +61,7 @@ struct Call {
   void answer(std::string json, unsigned status = 200);
   void answer(HttpResponse response);
   void refuse(Problem problem);
-  void refuse(const Error& error, std::string_view field = {});
+  void refuse(const Error& error);
   void refuse(const wire::Refusal& refusal);
   // False if it was refused: this part of the request needs a scope that the route does not.
   bool may(Scope scope);
@@ -95,8 +94,8 @@ using WithTask = std::move_only_function<void(CallPtr, TaskId)>;
 
 // A restricted key must not learn that something exists which it may not touch. So a name that it
 // may not use is answered 403, whether or not there is such a queue; a number, an id or a schedule
-// is answered 404 in the same words as one that does not exist. These words are the store's.
-Error no_such_task(const TaskRef& task);
+// is answered 404 in the same words as one that does not exist. These words are the store's. The
+// broker answers so for tasks, see Ask::may_see.
 Error no_such_queue(const QueueRef& queue);
 Error no_such_schedule(std::string_view name);
 
@@ -106,12 +105,8 @@ Error no_such_schedule(std::string_view name);
 // but of something that it names.
 void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field = {},
                  std::optional<Error> instead = std::nullopt);
-// The same for the task that the path names; restricted keys may touch tasks of their queues only.
+// Goes on with the id of the task that the path names. What the key may do to it, the broker says.
 void with_task(CallPtr call, WithTask next);
-// Goes on with those of the tasks that the key may not see; they are to be answered as tasks that
-// do not exist, which are not among them.
-using WithHidden = std::move_only_function<void(CallPtr, std::set<TaskId>)>;
-void with_hidden(CallPtr call, std::vector<TaskId> tasks, WithHidden next);
 
 // Handles an answer of the broker: refuses the call on an error, otherwise `then(call, value)` goes
 // on. Runs on the thread that brings the answer, which must not be one that other answers wait for:

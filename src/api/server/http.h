@@ -72,7 +72,7 @@ struct HttpResponse {
   // Called if the peer was gone before the response could be sent.
   std::move_only_function<void()> undelivered = {};
   std::unique_ptr<PushStream> push = nullptr;  // instead of `body`; not used for HEAD
-  std::unique_ptr<Resume> resume = nullptr;    // instead of an answer
+  std::unique_ptr<Resume> resume;              // instead of an answer
 };
 
 // For a response that cannot be sent any more.

@@ -16,7 +16,7 @@
 namespace millrace::api {
 namespace {
 
-constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
+constexpr std::size_t import_batch_bytes = std::size_t{2} << 20U;
 constexpr std::size_t most_under_way = 3;
 constexpr std::size_t most_kept_back = 1000;
 
@@ -194,7 +194,7 @@ void ImportLines::add(Task& task) {
 void ImportLines::task_read() {
   ++read_.tasks;
   places_.push_back(lines_.number());
-  if (tasks_.size() >= limits::max_batch || bytes_ >= batch_bytes) send_batch();
+  if (tasks_.size() >= limits::max_batch || bytes_ >= import_batch_bytes) send_batch();
 }
 
 void ImportLines::send_batch() {

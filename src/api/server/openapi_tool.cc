@@ -3,11 +3,16 @@
 //
 // Unquoted numbers, true, false and null keep their type; everything else is a string. `<<` merges
 // other maps in, and keys written beside it win; keys x-... at the top are left out.
+//
+// In the objects of requests, which are closed, null means the same as left out. So each of their
+// members may be null: all but those that are required and those that `x-not-null` names. Members
+// that exclude each other (`not`) do so where neither is null.
 #include <yaml-cpp/yaml.h>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,20 +79,80 @@ void add_members(Members& to, const YAML::Node& map) {
   }
 }
 
-void append(std::string& out, const YAML::Node& node, bool top) {
-  if (node.IsMap()) {
-    Members members;
-    add_members(members, node);
-    out += '{';
-    bool first = true;
-    for (const auto& [key, value] : members) {
-      if (top && key.starts_with("x-")) continue;
-      if (!std::exchange(first, false)) out += ',';
-      append_text(out, key);
-      out += ':';
+void append(std::string& out, const YAML::Node& node, bool top);
+
+using Names = std::set<std::string>;
+
+Names never_null(const YAML::Node& object) {
+  Names names;
+  for (const char* list : {"required", "x-not-null"}) {
+    for (const auto& name : object[list]) names.insert(name.as<std::string>());
+  }
+  return names;
+}
+
+void append_properties(std::string& out, const YAML::Node& node, const Names& never_null) {
+  Members properties;
+  add_members(properties, node);
+  out += '{';
+  bool first = true;
+  for (const auto& [name, schema] : properties) {
+    if (!std::exchange(first, false)) out += ',';
+    append_text(out, name);
+    const bool may_be_null = !never_null.contains(name);
+    out += may_be_null ? R"(:{"anyOf":[)" : ":";
+    append(out, schema, false);
+    if (may_be_null) out += R"(,{"type":"null"}]})";
+  }
+  out += '}';
+}
+
+// {"anyOf":[{"required":["a","b"],"properties":{"a":{"not":{"type":"null"}},…}},…]}
+void append_exclusions(std::string& out, const YAML::Node& node) {
+  out += R"({"anyOf":[)";
+  bool first = true;
+  for (const auto& together : node["anyOf"]) {
+    if (!std::exchange(first, false)) out += ',';
+    out += R"({"required":)";
+    append(out, together["required"], false);
+    out += R"(,"properties":{)";
+    bool first_name = true;
+    for (const auto& name : together["required"]) {
+      if (!std::exchange(first_name, false)) out += ',';
+      append_text(out, name.as<std::string>());
+      out += R"(:{"not":{"type":"null"}})";
+    }
+    out += "}}";
+  }
+  out += "]}";
+}
+
+void append_object(std::string& out, const YAML::Node& node, bool top) {
+  Members members;
+  add_members(members, node);
+  const YAML::Node others = node["additionalProperties"];
+  const bool closed = others && others.IsScalar() && others.as<std::string>() == "false";
+  out += '{';
+  bool first = true;
+  for (const auto& [key, value] : members) {
+    if ((top && key.starts_with("x-")) || key == "x-not-null") continue;
+    if (!std::exchange(first, false)) out += ',';
+    append_text(out, key);
+    out += ':';
+    if (closed && key == "properties") {
+      append_properties(out, value, never_null(node));
+    } else if (closed && key == "not") {
+      append_exclusions(out, value);
+    } else {
       append(out, value, false);
     }
-    out += '}';
+  }
+  out += '}';
+}
+
+void append(std::string& out, const YAML::Node& node, bool top) {
+  if (node.IsMap()) {
+    append_object(out, node, top);
   } else if (node.IsSequence()) {
     out += '[';
     for (std::size_t i = 0; i < node.size(); ++i) {

@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
 #include "api/wire/put.h"
 #include "api/wire/text_writer.h"
 
@@ -33,67 +29,6 @@ unsigned status_of(const Error& error) {
       return 500;
   }
   return 500;
-}
-
-// Checks behind the reader of the body know no paths; their messages begin with what they are
-// about. The longest words come first.
-std::string_view field_of(std::string_view message) {
-  using Words = std::pair<std::string_view, std::string_view>;
-  static constexpr auto known = std::to_array<Words>({
-      {"callback max_attempts ", "callback.max_attempts"},
-      {"callback events ", "callback.events"},
-      {"callback url ", "callback.url"},
-      {"callback ", "callback"},
-      {"unique key ", "unique.key"},
-      {"unique scope ", "unique.scope"},
-      {"unique window ", "unique.window_ms"},
-      {"retry backoff ", "retry.backoff"},
-      {"retry base ", "retry.base_ms"},
-      {"retry cap ", "retry.cap_ms"},
-      {"retry factor ", "retry.factor"},
-      {"retry jitter ", "retry.jitter"},
-      {"retryable ", "retry.retryable"},
-      {"jitter_share ", "retry.jitter_share"},
-      {"error code ", "error.code"},
-      {"error message ", "error.message"},
-      {"task type ", "type"},
-      {"queue name ", "name"},
-      {"queue number ", "number"},
-      {"queue priority ", "priority"},
-      {"schedule name ", "name"},
-      {"schedule ", "rule"},
-      {"cron ", "rule.cron"},
-      {"zone ", "rule.zone"},
-      {"dst ", "rule.dst"},
-      {"every ", "rule.every_ms"},
-      {"jitter ", "jitter_ms"},
-      {"lease ", "lease_ms"},
-      {"delay ", "delay_ms"},
-      {"keep_for ", "keep_for_ms"},
-      {"ageing ", "ageing_ms"},
-      {"timeout ", "timeout_ms"},
-      {"client id ", "client_id"},
-      {"request id ", "request_id"},
-      {"content type ", "content_type"},
-      {"follow-ups ", "follow_ups"},
-      {"log line", "log"},
-      {"tag ", "tags"},
-      {"type policies ", "types"},
-      {"queue patterns ", "queues"},
-      {"rate per ", "rate.per_ms"},
-      {"rate max ", "rate.max"},
-      {"the payload ", "payload"},
-      {"a beat ", "name"},
-  });
-  for (const auto& [words, field] : known) {
-    if (message.starts_with(words)) return field;
-  }
-  const std::string_view first = message.substr(0, std::min(message.find(' '), message.size()));
-  const bool is_key =
-      !first.empty() && first.size() <= 32 && std::ranges::all_of(first, [](char c) {
-        return (c >= 'a' && c <= 'z') || c == '_' || c == '.';
-      });
-  return is_key && first != "there" && first != "the" && first != "a" ? first : "body";
 }
 
 }  // namespace
@@ -137,12 +72,13 @@ std::string_view title_of(unsigned status) {
   }
 }
 
-Problem problem_of(const Error& error, std::string_view field) {
+Problem problem_of(const Error& error) {
   Problem problem{.status = status_of(error)};
   problem.code = wire::code_of(error);
   problem.detail = error.message;
-  problem.field = field;
-  if (problem.status == 422 && field.empty()) problem.field = field_of(error.message);
+  problem.field = error.field;
+  // What is about no single value is about all of them.
+  if (problem.status == 422 && problem.field.empty()) problem.field = "body";
   problem.retry_after = error.retry_after;
   if (!problem.retry_after && (problem.status == 429 || problem.status == 503)) {
     problem.retry_after = std::chrono::seconds(1);
@@ -151,7 +87,7 @@ Problem problem_of(const Error& error, std::string_view field) {
 }
 
 Problem problem_of(const wire::Refusal& refusal) {
-  Problem problem = problem_of(refusal.error, refusal.field);
+  Problem problem = problem_of(refusal.error);
   if (refusal.malformed) {
     problem.status = 400;
     problem.code = "malformed";

@@ -26,7 +26,7 @@ struct Problem {
 // What a status is called: "Not Found".
 std::string_view title_of(unsigned status);
 
-Problem problem_of(const Error& error, std::string_view field = {});
+Problem problem_of(const Error& error);
 Problem problem_of(const wire::Refusal& refusal);
 // Of a verdict that is not `allowed`: 401, 403 or 429.
 Problem problem_of(const access::Verdict& verdict);

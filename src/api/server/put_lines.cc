@@ -13,7 +13,7 @@
 namespace millrace::api {
 namespace {
 
-constexpr std::size_t batch_bytes = std::size_t{2} << 20U;
+constexpr std::size_t put_batch_bytes = std::size_t{2} << 20U;
 
 std::string refusal_of(std::uint64_t line, std::string_view code, std::string_view message,
                        std::string_view field) {
@@ -55,7 +55,7 @@ void PutLines::go_on() {
 }
 
 bool PutLines::gather() {
-  while (slots_.size() < limits::max_batch && bytes_ < batch_bytes) {
+  while (slots_.size() < limits::max_batch && bytes_ < put_batch_bytes) {
     const auto line = lines_.next();
     if (!line) break;
     if (line->too_long) {
@@ -73,7 +73,7 @@ void PutLines::add(std::string_view line) {
   if (!task) {
     const wire::Refusal& why = task.error();
     return refuse_line(why.malformed ? "malformed" : name_of(why.error.code), why.error.message,
-                       why.field);
+                       why.error.field);
   }
   if (call_->restricted()) {
     const auto* name = std::get_if<std::string>(&task->queue);
@@ -115,20 +115,9 @@ void PutLines::put_batch() {
   Broker& broker = *call_->broker;
   const Ask ask = call_->ask();
   broker.put(ask, std::exchange(tasks_, {}),
-             [self = shared_from_this()](Result<std::vector<Result<Put>>> puts) {
-               self->batch_put(std::move(puts));
+             [self = shared_from_this()](const Result<std::vector<Result<Put>>>& puts) {
+               self->answer_batch(puts);
              });
-}
-
-void PutLines::batch_put(Result<std::vector<Result<Put>>> puts) {
-  auto existing = puts && call_->restricted() ? existing_of(*puts) : std::vector<TaskId>();
-  if (existing.empty()) return answer_batch(puts);
-  call_->broker->heads(call_->ask(), std::move(existing),
-                       [self = shared_from_this(), puts = std::move(*puts)](
-                           const Result<std::vector<Result<Task>>>& heads) mutable {
-                         hide_foreign(self->call_->principal, puts, heads);
-                         self->answer_batch(std::move(puts));
-                       });
 }
 
 void PutLines::answer_batch(const Result<std::vector<Result<Put>>>& puts) {

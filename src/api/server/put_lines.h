@@ -35,8 +35,6 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
   void go_on();
   void put_batch();
   void refuse_batch(const Problem& problem);
-  // The same as answer_batch(), once it is known which tasks the key may not see.
-  void batch_put(Result<std::vector<Result<Put>>> puts);
   void answer_batch(const Result<std::vector<Result<Put>>>& puts);
 
   CallPtr call_;

@@ -23,14 +23,6 @@ std::optional<Problem> mark(const Call& call, wire::PutBody& body);
 void mark_request(const Call& call, NewTask& task);
 
 // Appends the put, or {"error":…}.
-void append_put(std::string& out, const Result<Put>& put, std::string_view field);
-
-// An id that a task elsewhere has: a key for some queues learns nothing of that task. The ids of
-// puts that found a task; the key is for some queues only.
-std::vector<TaskId> existing_of(const std::vector<Result<Put>>& puts);
-// Turns the puts that found a task which the key may not see into conflicts. `heads` are those of
-// existing_of().
-void hide_foreign(const Principal& principal, std::vector<Result<Put>>& puts,
-                  const Result<std::vector<Result<Task>>>& heads);
+void append_put(std::string& out, const Result<Put>& put, std::size_t place);
 
 }  // namespace millrace::api

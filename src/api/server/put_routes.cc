@@ -7,6 +7,7 @@
 #include "api/server/put_marks.h"
 #include "api/wire/put.h"
 #include "api/wire/text_writer.h"
+#include "core/check.h"
 #include "core/uuid.h"
 
 namespace millrace::api {
@@ -30,17 +31,15 @@ std::string list_of(const wire::PutBody& body, const std::vector<Result<Put>>& p
     if (i != 0) out += ',';
     if (refused != body.refused.end() && refused->first == i) {
       out += "{\"error\":";
-      wire::append_error(out, refused->second.error, refused->second.field);
+      wire::append_error(out, refused->second.error);
       out += '}';
       ++refused;
     } else {
-      append_put(out, *put++, fmt::format("tasks[{}]", i));
+      append_put(out, *put++, i);
     }
   }
   return out += "]}";
 }
-
-using Heads = std::vector<Result<Task>>;
 
 void answer_puts(Call& call, const wire::PutBody& body, const std::vector<Result<Put>>& puts) {
   if (!body.list) return answer_one(call, puts.front());
@@ -52,17 +51,8 @@ void put_body(CallPtr call, wire::PutBody body) {
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
   std::vector<NewTask> tasks = std::move(body.tasks);
-  auto then = [body = std::move(body)](CallPtr back, std::vector<Result<Put>> puts) mutable {
-    auto existing = back->restricted() ? existing_of(puts) : std::vector<TaskId>();
-    if (existing.empty()) return answer_puts(*back, body, puts);
-    LocalBroker& reader = *back->broker;
-    const Ask again = back->ask();
-    auto seen = [body = std::move(body), puts = std::move(puts)](CallPtr known,
-                                                                 const Heads& heads) mutable {
-      hide_foreign(known->principal, puts, heads);
-      answer_puts(*known, body, puts);
-    };
-    reader.heads(again, std::move(existing), answered<Heads>(std::move(back), std::move(seen)));
+  auto then = [body = std::move(body)](CallPtr back, const std::vector<Result<Put>>& puts) {
+    answer_puts(*back, body, puts);
   };
   broker.put(ask, std::move(tasks),
              answered<std::vector<Result<Put>>>(std::move(call), std::move(then)));
@@ -88,30 +78,6 @@ std::vector<QueueRef> queues_of(const std::vector<NewTask>& tasks) {
     if (std::ranges::find(queues, task.queue) == queues.end()) queues.push_back(task.queue);
   }
   return queues;
-}
-
-std::vector<TaskId> existing_of(const std::vector<Result<Put>>& puts) {
-  std::vector<TaskId> ids;
-  for (const Result<Put>& put : puts) {
-    if (put && put->existing) ids.push_back(put->id);
-  }
-  return ids;
-}
-
-void hide_foreign(const Principal& principal, std::vector<Result<Put>>& puts,
-                  const Result<std::vector<Result<Task>>>& heads) {
-  std::size_t at = 0;
-  for (Result<Put>& put : puts) {
-    if (!put || !put->existing) continue;
-    if (!heads) {
-      put = std::unexpected(heads.error());
-      continue;
-    }
-    const Result<Task>& head = (*heads)[at++];
-    // One that is gone, while its unique key is still held, was in the queue of the put.
-    if (!head || principal.may_touch(head->queue)) continue;
-    put = fail(ErrorCode::conflict, "a task has this id already; give the task another id");
-  }
 }
 
 void mark_request(const Call& call, NewTask& task) {
@@ -157,10 +123,10 @@ std::optional<Problem> mark(const Call& call, wire::PutBody& body) {
   return std::nullopt;
 }
 
-void append_put(std::string& out, const Result<Put>& put, std::string_view field) {
+void append_put(std::string& out, const Result<Put>& put, std::size_t place) {
   if (put) return wire::append(out, *put);
   out += "{\"error\":";
-  wire::append_error(out, put.error(), field);
+  wire::append_error(out, inside(fmt::format("tasks[{}]", place), put.error()));
   out += '}';
 }
 

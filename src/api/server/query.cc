@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/ascii.h"
 #include "core/limits.h"
 #include "core/quote.h"
 #include "core/time_text.h"
@@ -14,15 +15,8 @@
 namespace millrace::api {
 namespace {
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, ascii::is_digit);
 }
 
 std::optional<std::uint64_t> whole(std::string_view text) {
@@ -53,8 +47,8 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
     if (c == '+' && plus_is_space) c = ' ';
     if (c == '%') {
       if (text.size() - i < 3) return std::nullopt;
-      const int high = hex_digit(text[i + 1]);
-      const int low = hex_digit(text[i + 2]);
+      const int high = ascii::hex_digit(text[i + 1]);
+      const int low = ascii::hex_digit(text[i + 2]);
       if (high < 0 || low < 0) return std::nullopt;
       c = static_cast<char>(high * 16 + low);
       i += 2;
@@ -122,7 +116,8 @@ Query::Query(std::string_view text) {
 void Query::refuse(std::string_view name, std::string why) {
   if (error_) return;
   error_ = wire::Refusal{
-      .error = {ErrorCode::invalid, std::move(why)}, .field = std::string(name), .malformed = true};
+      .error = {.code = ErrorCode::invalid, .message = std::move(why), .field = std::string(name)},
+      .malformed = true};
 }
 
 std::optional<std::string> Query::text(std::string_view name) {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <memory>
 #include <utility>
 
 #include "api/server/handlers.h"
@@ -86,7 +85,7 @@ void store_queue(CallPtr call, QueueSettings settings, PutQueue mode, unsigned s
 
 // Changes the queue of the path in one step and shows what became of it.
 template <class Change>
-void change(CallPtr call, Change change) {
+void change_settings(CallPtr call, Change change) {
   with_queue(std::move(call), [change = std::move(change)](CallPtr back, QueueRef queue) mutable {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
@@ -153,33 +152,17 @@ void replace_queue(CallPtr call) {
 }
 
 void change_queue(CallPtr call) {
-  // The broker makes the change, and its errors name no field, so the refusal is kept beside them.
-  auto refused = std::make_shared<std::optional<wire::Refusal>>();
   if (auto wrong = wire::merged("{}", call->request.body, {}); !wrong) {
     return call->refuse(wrong.error());
   }
-  with_queue(std::move(call), [refused](CallPtr back, QueueRef queue) {
-    Broker& broker = *back->broker;
-    const Ask ask = back->ask();
-    QueueChange change = [refused,
-                          patch = back->request.body](QueueSettings& settings) -> Result<void> {
-      auto patched = wire::patched(settings, patch);
-      if (!patched) {
-        *refused = patched.error();
-        return std::unexpected(patched.error().error);
-      }
-      settings = std::move(*patched);
-      return {};
-    };
-    broker.change_queue(ask, std::move(queue), std::move(change),
-                        [refused, call = std::move(back)](Result<Queue> result) mutable {
-                          if (result) {
-                            return show_stored(std::move(call), std::move(*result), 200);
-                          }
-                          if (*refused) return call->refuse(**refused);
-                          call->refuse(result.error());
-                        });
-  });
+  std::string patch = call->request.body;
+  change_settings(std::move(call),
+                  [patch = std::move(patch)](QueueSettings& settings) -> Result<void> {
+                    auto patched = wire::patched(settings, patch);
+                    if (!patched) return std::unexpected(std::move(patched.error().error));
+                    settings = std::move(*patched);
+                    return {};
+                  });
 }
 
 void remove_queue(CallPtr call) {
@@ -209,14 +192,14 @@ void remove_queue(CallPtr call) {
 void pause_queue(CallPtr call) {
   auto until = call->good(wire::read_pause(call->request.body, call->broker->now()));
   if (!until) return;
-  change(std::move(call), [until = *until](QueueSettings& settings) -> Result<void> {
+  change_settings(std::move(call), [until = *until](QueueSettings& settings) -> Result<void> {
     settings.paused_until = until;
     return {};
   });
 }
 
 void resume_queue(CallPtr call) {
-  change(std::move(call), [](QueueSettings& settings) -> Result<void> {
+  change_settings(std::move(call), [](QueueSettings& settings) -> Result<void> {
     settings.paused_until = std::nullopt;
     settings.draining = false;
     return {};
@@ -224,7 +207,7 @@ void resume_queue(CallPtr call) {
 }
 
 void drain_queue(CallPtr call) {
-  change(std::move(call), [](QueueSettings& settings) -> Result<void> {
+  change_settings(std::move(call), [](QueueSettings& settings) -> Result<void> {
     settings.draining = true;
     return {};
   });

@@ -20,7 +20,7 @@ namespace http = boost::beast::http;
 using beast::error_code;
 using beast::string_view;
 
-constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
 Method method_of(http::verb verb) {
   switch (verb) {
@@ -59,8 +59,8 @@ class Grammar final : public http::basic_parser<true> {
 
   HttpRequest request;
   std::string* into = nullptr;
-  std::uint64_t most = no_limit;  // body bytes that may come
-  std::uint64_t left = no_limit;  // and how many of them may still
+  std::uint64_t most = unbounded;  // body bytes that may come
+  std::uint64_t left = unbounded;  // and how many of them may still
   bool expects_continue = false;
   bool http11 = true;
   Failure failure;

@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 
+#include "core/ascii.h"
+
 namespace millrace::api {
 
 namespace {
@@ -52,25 +54,13 @@ std::string_view reason_of(unsigned status) {
   return found != reasons.end() && found->first == status ? found->second : "Status";
 }
 
-bool is_token(std::string_view name) {
-  static constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           marks.find(c) != std::string_view::npos;
-  });
-}
-
-bool same(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 // Headers that the listener writes itself; a second one would contradict the first.
 bool is_ours(std::string_view name) {
   static constexpr std::array ours{
       "Connection", "Content-Length", "Content-Type",      "Date",    "Keep-Alive",
       "Server",     "Trailer",        "Transfer-Encoding", "Upgrade", "X-Content-Type-Options"};
-  return std::ranges::any_of(ours, [&](std::string_view own) { return same(own, name); });
+  return std::ranges::any_of(
+      ours, [&](std::string_view own) { return ascii::equal_ignoring_case(own, name); });
 }
 
 void append_value(std::string& out, std::string_view value) {
@@ -113,7 +103,7 @@ void append_head(std::string& out, const HeadText& head) {
   }
   if (head.headers != nullptr) {
     for (const auto& [name, value] : *head.headers) {
-      if (is_token(name) && !is_ours(name)) append_line(out, name, value);
+      if (ascii::is_http_token(name) && !is_ours(name)) append_line(out, name, value);
     }
   }
   out.append("\r\n");
@@ -125,7 +115,8 @@ bool is_bodiless(unsigned status) {
 
 bool asks_to_close(const std::vector<std::pair<std::string, std::string>>& headers) {
   return std::ranges::any_of(headers, [](const auto& header) {
-    return same(header.first, "Connection") && same(header.second, "close");
+    return ascii::equal_ignoring_case(header.first, "Connection") &&
+           ascii::equal_ignoring_case(header.second, "close");
   });
 }
 
@@ -136,7 +127,7 @@ std::string date_text(TimePoint now) {
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const auto day = floor<std::chrono::days>(now);
   const year_month_day date(day);
-  const hh_mm_ss time(floor<seconds>(now - day));
+  const hh_mm_ss time(floor<std::chrono::seconds>(now - day));
   return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", days[weekday(day).c_encoding()],
                      unsigned{date.day()}, months[unsigned{date.month()} - 1], int{date.year()},
                      time.hours().count(), time.minutes().count(), time.seconds().count());

@@ -61,7 +61,7 @@ class Guard {
     const auto* name = std::get_if<std::string>(&queue);
     return name != nullptr && principal_.may_touch(*name);
   }
-  // The broker's errors have no status and no field, so the problem is kept beside them.
+  // The broker's errors have no status, so the problem is kept beside them.
   std::unexpected<Error> refuse(Problem problem) const {
     *refused_ = std::move(problem);
     return fail(ErrorCode::invalid, (*refused_)->detail);
@@ -124,7 +124,7 @@ void store_schedule(CallPtr call, Schedule schedule, PutQueue mode, Guard guard,
 
 // Changes the schedule of the path in one step and shows what became of it.
 template <class Change>
-void change(CallPtr call, Change change) {
+void change_stored(CallPtr call, Change change) {
   with_guard(std::move(call), [change = std::move(change)](CallPtr back, std::string name,
                                                            Guard guard) mutable {
     LocalBroker& broker = *back->broker;
@@ -142,7 +142,7 @@ void change(CallPtr call, Change change) {
 }
 
 void set_paused(CallPtr call, bool paused) {
-  change(std::move(call), [paused](Schedule& schedule, const Guard&) -> Result<void> {
+  change_stored(std::move(call), [paused](Schedule& schedule, const Guard&) -> Result<void> {
     schedule.paused = paused;
     return {};
   });
@@ -270,7 +270,7 @@ void change_schedule(CallPtr call) {
     return call->refuse(wrong.error());
   }
   std::string patch = call->request.body;
-  change(
+  change_stored(
       std::move(call),
       [patch = std::move(patch)](Schedule& schedule, const Guard& guard) -> Result<void> {
         auto patched = wire::patched(schedule, patch);

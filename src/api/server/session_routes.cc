@@ -79,9 +79,9 @@ void open_session(CallPtr call) {
   auto words = call->good(wire::read_text<SessionWords>(call->request.body));
   if (!words || !has_sessions(*call)) return;
   if (!words->path.empty() && !is_cookie_path(words->path)) {
-    return call->refuse(
-        wire::Refusal{.error = {ErrorCode::invalid, "path must be the path of the page, such as /"},
-                      .field = "path"});
+    return call->refuse(Error{.code = ErrorCode::invalid,
+                              .message = "path must be the path of the page, such as /",
+                              .field = "path"});
   }
   const SignIn asked{.key = std::move(words->key),
                      .path = words->path.empty() ? "/" : std::move(words->path),

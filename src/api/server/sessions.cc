@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/ascii.h"
+
 namespace millrace::api {
 namespace {
 
@@ -18,8 +20,8 @@ bool is_secure(const HttpRequest& head) {
 std::string cookie_name(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const std::string_view port = colon == host.npos ? "" : host.substr(colon + 1);
-  const bool is_port = !port.empty() && port.size() <= 5 &&
-                       std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_port =
+      !port.empty() && port.size() <= 5 && std::ranges::all_of(port, ascii::is_digit);
   return is_port ? fmt::format("{}_{}", plain_name, port) : std::string(plain_name);
 }
 

@@ -5,17 +5,11 @@
 #include <chrono>
 #include <utility>
 
+#include "api/server/own_ask.h"
 #include "core/quote.h"
 
 namespace millrace::api {
 namespace {
-
-constexpr Duration patience = std::chrono::seconds(30);
-
-Ask ask_of(LocalBroker& broker) {
-  return {
-      .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
-}
 
 // Who did it, for the log.
 std::string by_whom(const std::string& by) {
@@ -53,12 +47,13 @@ void StoredKeys::create(LocalBroker& broker, std::string by, const access::KeyRe
   if (!request.scopes.allow(Scope::admin) && !book_.has_admin(broker.now())) {
     return done(fail(ErrorCode::invalid,
                      "no key may manage keys yet, and with this one every caller would need a "
-                     "key: make one with the scope admin first"));
+                     "key: make one with the scope admin first",
+                     "scopes"));
   }
   auto made = access::make_key(request, broker.now());
   if (!made) return done(std::unexpected(std::move(made.error())));
   Remember memo = access::to_memo(made->key);
-  broker.remember(ask_of(broker), std::move(memo),
+  broker.remember(own_ask(broker), std::move(memo),
                   [this, by = std::move(by), made = std::move(*made),
                    done = std::move(done)](Result<Memo> stored) mutable {
                     if (!stored) return done(std::unexpected(std::move(stored.error())));
@@ -95,7 +90,7 @@ void StoredKeys::revoke(LocalBroker& broker, std::string by, std::string id, boo
 void StoredKeys::remove(LocalBroker& broker, std::string by, std::string id,
                         Completion<void> done) {
   Remember memo = access::forget_memo(id);
-  broker.remember(ask_of(broker), std::move(memo),
+  broker.remember(own_ask(broker), std::move(memo),
                   [this, by = std::move(by), id = std::move(id),
                    done = std::move(done)](Result<Memo> stored) mutable {
                     if (!stored) return done(std::unexpected(std::move(stored.error())));
@@ -110,7 +105,7 @@ void StoredKeys::reload(LocalBroker& broker, Completion<void> done) {
   access::all_memos(
       access::memo_prefix,
       [&broker](Recall recall, auto answer) {
-        broker.recall(ask_of(broker), std::move(recall), std::move(answer));
+        broker.recall(own_ask(broker), std::move(recall), std::move(answer));
       },
       [this, reading, done = std::move(done)](Result<std::vector<Memo>> memos) mutable {
         if (!memos) {

@@ -5,18 +5,13 @@
 #include <utility>
 
 #include "access/key_book.h"
+#include "api/server/own_ask.h"
 #include "core/mutex.h"
 
 namespace millrace::api {
 namespace {
 
-constexpr Duration patience = std::chrono::seconds(30);
 constexpr std::size_t most_addresses = 10'000;
-
-Ask ask_of(LocalBroker& broker) {
-  return {
-      .caller = broker.new_caller(), .deadline = later(broker.now(), patience), .internal = true};
-}
 
 Problem ended() {
   return {.status = 401, .code = "unauthorized", .detail = "the session has ended; sign in again"};
@@ -133,7 +128,7 @@ void StoredSessions::keep(LocalBroker& broker, access::MadeSession made,
                                .expires = made.session.expires},
                      .text = std::move(made.text),
                      .lasts = made.session.expires - made.session.created_at};
-  broker.remember(ask_of(broker), std::move(memo),
+  broker.remember(own_ask(broker), std::move(memo),
                   [this, session = std::move(made.session), signed_in = std::move(signed_in),
                    done = std::move(done)](Result<Memo> stored) mutable {
                     if (!stored) return done(std::unexpected(problem_of(stored.error())));
@@ -146,7 +141,7 @@ void StoredSessions::keep(LocalBroker& broker, access::MadeSession made,
 
 void StoredSessions::forget(LocalBroker& broker, const std::string& id) {
   book_.forget(id);
-  broker.remember(ask_of(broker), access::forget_session(id), [](const Result<Memo>&) {});
+  broker.remember(own_ask(broker), access::forget_session(id), [](const Result<Memo>&) {});
 }
 
 void StoredSessions::sign_out(LocalBroker& broker, const HttpRequest& head,
@@ -154,7 +149,7 @@ void StoredSessions::sign_out(LocalBroker& broker, const HttpRequest& head,
   const auto session = book_.find(session_of(head), clock_.now());
   if (!session) return done(std::string());
   book_.forget(session->id);
-  broker.remember(ask_of(broker), access::forget_session(session->id),
+  broker.remember(own_ask(broker), access::forget_session(session->id),
                   [this, session, done = std::move(done)](const Result<Memo>& stored) mutable {
                     if (!stored) return done(std::unexpected(stored.error()));
                     log_(LogLevel::info, "signed out",
@@ -176,7 +171,7 @@ void StoredSessions::reload(LocalBroker& broker) {
   access::all_memos(
       access::session_prefix,
       [&broker](Recall recall, auto answer) {
-        broker.recall(ask_of(broker), std::move(recall), std::move(answer));
+        broker.recall(own_ask(broker), std::move(recall), std::move(answer));
       },
       [this, reading](const Result<std::vector<Memo>>& memos) {
         if (!memos) {

@@ -28,13 +28,7 @@ void find_task(CallPtr call, bool may_wait, Then then) {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
     back->waits = wait.has_value();
-    // The task may have been moved to another queue meanwhile.
-    auto seen = [then](CallPtr again, const Task& task) {
-      if (again->may_touch(task.queue)) return then(std::move(again), task);
-      const auto ref = task_from_text(again->path[0]);
-      again->refuse(no_such_task(ref ? *ref : TaskRef(task.id)));
-    };
-    broker.await(ask, id, wait.value_or(Duration::zero()), answered<Task>(std::move(back), seen));
+    broker.await(ask, id, wait.value_or(Duration::zero()), answered<Task>(std::move(back), then));
   });
 }
 
@@ -107,29 +101,17 @@ void handle_dead(CallPtr call, DeadAction action) {
                                 .detail = "this key is for some queues only: name one",
                                 .field = "queue"});
   }
-  auto ids = which->ids;
   std::vector<QueueRef> queues;
   if (which->queue) queues.push_back(*which->queue);
-  auto go = [action, which = std::move(*which)](CallPtr back, std::set<TaskId> hidden) mutable {
-    const std::size_t named = which.ids.size();
-    std::erase_if(which.ids, [&](const TaskId& id) { return hidden.contains(id); });
-    const std::size_t left_out = named - which.ids.size();
-    // Without ids it would be about all of them.
-    if (named != 0 && which.ids.empty()) {
-      return back->answer(wire::text_of(Handled{.refused = left_out}));
-    }
-    Broker& broker = *back->broker;
-    const Ask ask = back->ask();
-    auto then = [left_out](CallPtr again, Handled handled) {
-      handled.refused += left_out;
-      again->answer(wire::text_of(handled));
-    };
-    broker.handle_dead(ask, std::move(which), action,
-                       answered<Handled>(std::move(back), std::move(then)));
-  };
   with_queues(std::move(call), std::move(queues),
-              [ids = std::move(ids), go = std::move(go)](CallPtr back) mutable {
-                with_hidden(std::move(back), std::move(ids), std::move(go));
+              [action, which = std::move(*which)](CallPtr back) mutable {
+                Broker& broker = *back->broker;
+                const Ask ask = back->ask();
+                auto then = [](CallPtr again, const Handled& handled) {
+                  again->answer(wire::text_of(handled));
+                };
+                broker.handle_dead(ask, std::move(which), action,
+                                   answered<Handled>(std::move(back), then));
               });
 }
 

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 #include "api/server/handlers.h"
-#include "api/server/put_marks.h"
 #include "api/wire/beat.h"
 #include "api/wire/text_writer.h"
 #include "api/wire/work.h"
-#include "broker/local_parts.h"
 
 namespace millrace::api {
 namespace {
@@ -37,87 +36,35 @@ std::vector<QueueRef> taken_from(const WorkOrder& order) {
 }
 
 std::vector<QueueRef> followed_in(const WorkOrder& order) {
-  std::vector<QueueRef> queues;
+  std::set<QueueRef> queues;
   for (const Report& report : order.reports) {
-    for (const NewTask& task : report.follow_ups) queues.push_back(task.queue);
+    for (const NewTask& task : report.follow_ups) queues.insert(task.queue);
   }
-  return queues;
-}
-
-// A report is refused if the key may not touch the queue of a follow-up; the error's field is
-// `follow_ups`.
-template <class Go>
-void with_follow_ups(CallPtr call, WorkOrder order, Go go) {
-  auto queues = followed_in(order);
-  with_queues(
-      std::move(call), std::move(queues),
-      [go, order = std::move(order)](CallPtr back) mutable {
-        go(std::move(back), std::move(order));
-      },
-      "follow_ups");
-}
-
-// The parts of an order that are about tasks which the key may not see: they are answered as if
-// there were no such tasks. By place; empty: none is.
-struct LeftOut {
-  std::vector<std::optional<Error>> reports = {};
-  std::vector<std::optional<Error>> extensions = {};
-};
-
-template <class T>
-std::vector<std::optional<Error>> leave_out(std::vector<T>& parts, const std::set<TaskId>& hidden) {
-  std::vector<std::optional<Error>> refused;
-  for (const T& part : parts) {
-    refused.push_back(hidden.contains(part.id) ? std::optional(no_such_task(part.id))
-                                               : std::nullopt);
-  }
-  drop_refused(parts, refused);
-  return refused;
-}
-
-LeftOut leave_out(WorkOrder& order, const std::set<TaskId>& hidden) {
-  if (hidden.empty()) return {};
-  return {.reports = leave_out(order.reports, hidden),
-          .extensions = leave_out(order.extensions, hidden)};
+  return {queues.begin(), queues.end()};
 }
 
 template <class Then>
-void work_now(CallPtr call, WorkOrder order, LeftOut left_out, Then then) {
+void work_now(CallPtr call, WorkOrder order, Then then) {
   Broker& broker = *call->broker;
   call->waits = order.wait > Duration::zero() && order.reports.empty();
   const Ask ask = call->ask();
-  auto all = [then, left_out = std::move(left_out)](CallPtr back, WorkResult result) mutable {
-    result.settled = with_refused(std::move(result.settled), std::move(left_out.reports));
-    result.extended = with_refused(std::move(result.extended), std::move(left_out.extensions));
-    then(std::move(back), std::move(result));
-  };
-  broker.work(ask, std::move(order), answered<WorkResult>(std::move(call), std::move(all)));
+  broker.work(ask, std::move(order), answered<WorkResult>(std::move(call), std::move(then)));
 }
 
-// A token may have been seen by a key for other queues, so a restricted key must also be allowed to
-// touch the tasks. The broker remembers the queues of most leases: only the others are read, since
-// reads may have to wait for long lists, and heartbeats must not.
+// The broker knows the queues of the leases, or finds them out: a token may have been seen by a key
+// for other queues. If a key may not touch the queue of a follow-up, the error's field is
+// `follow_ups`.
 template <class Then>
 void order_work(CallPtr call, WorkOrder order, Then then) {
-  if (!call->restricted()) return work_now(std::move(call), std::move(order), {}, then);
-  auto leases = call->broker->queues_of_leases(order);
-  std::set<TaskId> known;
-  for (const auto& [id, queue] : leases.known) {
-    if (!call->may_touch(queue)) known.insert(id);
-  }
-  auto queues = taken_from(order);
-  auto go = [then, known = std::move(known), order = std::move(order)](
-                CallPtr back, std::set<TaskId> hidden) mutable {
-    hidden.merge(known);
-    LeftOut left_out = leave_out(order, hidden);
-    with_follow_ups(std::move(back), std::move(order),
-                    [then, left_out = std::move(left_out)](CallPtr again, WorkOrder ordered) {
-                      work_now(std::move(again), std::move(ordered), left_out, then);
-                    });
+  if (!call->restricted()) return work_now(std::move(call), std::move(order), then);
+  auto taken = taken_from(order);
+  auto followed = followed_in(order);
+  auto go = [then, order = std::move(order)](CallPtr back) mutable {
+    work_now(std::move(back), std::move(order), then);
   };
-  with_queues(std::move(call), std::move(queues),
-              [tasks = std::move(leases.unknown), go = std::move(go)](CallPtr back) mutable {
-                with_hidden(std::move(back), std::move(tasks), std::move(go));
+  with_queues(std::move(call), std::move(taken),
+              [followed = std::move(followed), go = std::move(go)](CallPtr back) mutable {
+                with_queues(std::move(back), std::move(followed), std::move(go), "follow_ups");
               });
 }
 
@@ -129,19 +76,10 @@ void answer_first(Call& call, const std::vector<Result<T>>& results) {
   call.answer(std::move(out));
 }
 
-// Finds the task of the path. order_work() checks what the key may do, so unlike with_task() this
-// does not ask the broker, unless the path has the task's number.
-void with_leased_task(CallPtr call, WithTask next) {
-  const auto task = task_from_text(call->path[0]);
-  const auto* id = task ? std::get_if<TaskId>(&*task) : nullptr;
-  if (id != nullptr) return next(std::move(call), *id);
-  with_task(std::move(call), std::move(next));
-}
-
 template <class Body>
 void extend(CallPtr call) {
   if (!call->query_is_good()) return;
-  with_leased_task(std::move(call), [](CallPtr back, TaskId id) {
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
     auto body = back->good(wire::read_text<Body>(back->request.body));
     if (!body) return;
     WorkOrder order;
@@ -180,7 +118,7 @@ void take_tasks(CallPtr call) {
 
 void settle_task(CallPtr call) {
   if (!call->query_is_good()) return;
-  with_leased_task(std::move(call), [](CallPtr back, TaskId id) {
+  with_task(std::move(call), [](CallPtr back, TaskId id) {
     auto report = back->good(wire::read_settlement(back->request.body, id, back->broker->now()));
     if (!report) return;
     WorkOrder order;

@@ -19,19 +19,19 @@ namespace millrace::wire {
 struct ErrorAnswer {
   std::string code = {};
   std::string message = {};
+  std::string field = {};
   std::optional<Duration> retry_after = std::nullopt;
 };
 void fields(A<ErrorAnswer> auto& of, auto& visit) {
   visit("code", required(of.code)), visit("message", of.message);
-  visit("retry_after_ms", of.retry_after);
+  visit("field", of.field), visit("retry_after_ms", of.retry_after);
 }
 struct ProblemAnswer {
   ErrorAnswer error = {};
-  std::string field = {};
 };
 void fields(A<ProblemAnswer> auto& of, auto& visit) {
   visit("code", required(of.error.code)), visit("detail", of.error.message);
-  visit("field", of.field), visit("retry_after_ms", of.error.retry_after);
+  visit("field", of.error.field), visit("retry_after_ms", of.error.retry_after);
 }
 
 // Each item of a list is the value or an error.
@@ -218,6 +218,7 @@ std::unexpected<Error> no_answer(std::string_view what) {
 
 Error error_of(ErrorAnswer&& answer) {
   Error error{.code = ErrorCode::invalid, .message = std::move(answer.message)};
+  error.field = std::move(answer.field);
   for (int code = 1; code <= static_cast<int>(ErrorCode::internal); ++code) {
     if (answer.code == name_of(ErrorCode(code))) error.code = ErrorCode(code);
   }
@@ -259,10 +260,9 @@ QueueView as_view(Queue&& queue, const StatsAnswer& stats) {
 
 }  // namespace
 
-std::optional<Error> problem_from(std::string_view text, std::string* field) {
+std::optional<Error> problem_from(std::string_view text) {
   auto read = read_text<ProblemAnswer>(text, {}, Source::answer);
   if (!read) return std::nullopt;
-  if (field != nullptr) *field = std::move(read->field);
   return error_of(std::move(read->error));
 }
 

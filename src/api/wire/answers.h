@@ -22,9 +22,8 @@
 
 namespace millrace::wire {
 
-// Reads application/problem+json as an error; nullopt: the text is not one. `field`: the field of
-// the body that the error is about.
-std::optional<Error> problem_from(std::string_view text, std::string* field = nullptr);
+// Reads application/problem+json as an error; nullopt: the text is not one.
+std::optional<Error> problem_from(std::string_view text);
 
 // The answer must have one item per item of the request.
 Result<std::vector<Result<Put>>> puts_from(std::string_view text, std::size_t count);

@@ -43,7 +43,7 @@ TEST(WireBulk, a_request_says_everything_and_comes_back_as_it_was) {
 TEST(WireBulk, a_bad_request_is_refused_by_its_field) {
   const auto field_of = [](std::string_view text) {
     const auto read = read_bulk(text);
-    return read ? "good" : read.error().field;
+    return read ? "good" : read.error().error.field;
   };
   EXPECT_EQ(field_of(R"({"filter":{"queue":"q"}})"), "action");
   EXPECT_EQ(field_of(R"({"action":"remove","filter":{"queue":"q"},"dry_run":null})"), "dry_run");

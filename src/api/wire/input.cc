@@ -183,13 +183,15 @@ void Input::refuse_next(const Path& at, std::string_view allowed) {
 
 void Input::refuse(const Path& at, std::string message) {
   if (!good()) return;
-  error_ = Refusal{.error = {ErrorCode::invalid, std::move(message)}, .field = at.text()};
+  error_ = Refusal{
+      .error = {.code = ErrorCode::invalid, .message = std::move(message), .field = at.text()}};
 }
 
 void Input::refuse(const Path& at, const Error& why) {
   if (!good()) return;
-  error_ = Refusal{.error = {why.code, fmt::format("{}: {}", named(at), why.message)},
-                   .field = at.text()};
+  error_ = Refusal{.error = {.code = why.code,
+                             .message = fmt::format("{}: {}", named(at), why.message),
+                             .field = at.text()}};
 }
 
 void Input::miss(const Path& at) {

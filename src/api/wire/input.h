@@ -9,16 +9,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/wire/path.h"
 
 namespace millrace::wire {
 
-// Why a text could not be read.
+// Why a text could not be read; the error's field is the path of the value that was wrong.
 struct Refusal {
   Error error = {};
-  std::string field = {};  // the path of the value that was wrong, if it was one value
   bool malformed = false;  // it is not JSON at all
 };
 
@@ -92,6 +92,14 @@ class Input {
   Source source_;
   std::optional<Refusal> error_;
 };
+
+// The value, if the text ends here and nothing in it was refused.
+template <class T>
+Read<T> finished(Input& in, T value) {
+  in.finish();
+  if (!in.good()) return std::unexpected(std::move(in.refusal()));
+  return value;
+}
 
 // Resolves the escapes of a string that was skipped before and so is well-formed.
 void unescape(std::string_view text, std::string& to);

@@ -150,11 +150,11 @@ std::string_view code_of(const Error& error) {
   return error.lasting ? "limit_reached" : name_of(error.code);
 }
 
-void append_error(std::string& out, const Error& error, std::string_view field) {
+void append_error(std::string& out, const Error& error) {
   TextWriter writer(out);
   append(writer.key("code"), code_of(error));
   append(writer.key("message"), error.message);
-  writer("field", field), writer("retry_after_ms", error.retry_after);
+  writer("field", error.field), writer("retry_after_ms", error.retry_after);
   writer.close();
 }
 

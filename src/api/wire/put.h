@@ -77,6 +77,6 @@ void append(std::string& out, const Put& put);
 // {"code":…,"message":…,"field":…,"retry_after_ms":…}
 // The code of an error in an answer.
 std::string_view code_of(const Error& error);
-void append_error(std::string& out, const Error& error, std::string_view field = {});
+void append_error(std::string& out, const Error& error);
 
 }  // namespace millrace::wire

@@ -50,7 +50,7 @@ TEST(Put, payload_as_text_or_bytes) {
   EXPECT_EQ(task_of(R"({"payload":null,"payload_text":"a"})").payload, "a");
   EXPECT_THAT(refusal_of(R"({"payload":1,"payload_text":"a"})").error.message,
               HasSubstr("one of payload, payload_text and payload_base64"));
-  EXPECT_THAT(refusal_of(R"({"payload_base64":"?"})").field, "payload_base64");
+  EXPECT_THAT(refusal_of(R"({"payload_base64":"?"})").error.field, "payload_base64");
 }
 
 TEST(Put, every_field) {
@@ -85,10 +85,10 @@ TEST(Put, priorities_in_every_scale) {
   EXPECT_EQ(task_of(R"({"priority":1,"priority_scale":"bullmq"})").priority, 9);
   EXPECT_EQ(task_of(R"({"priority_scale":"mtask","priority":0})").priority, 5);
   EXPECT_EQ(task_of(R"({"priority_scale":"none","priority":3})").priority, 5);
-  EXPECT_EQ(refusal_of(R"({"priority":10})").field, "priority");
-  EXPECT_EQ(refusal_of(R"({"priority":"urgent"})").field, "priority");
-  EXPECT_EQ(refusal_of(R"({"priority":1.5})").field, "priority");
-  EXPECT_EQ(refusal_of(R"({"priority":[1]})").field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":10})").error.field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":"urgent"})").error.field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":1.5})").error.field, "priority");
+  EXPECT_EQ(refusal_of(R"({"priority":[1]})").error.field, "priority");
 }
 
 TEST(Put, one_word_for_the_number_of_retries) {
@@ -101,34 +101,34 @@ TEST(Put, one_word_for_the_number_of_retries) {
         R"({"max_retries":1,"retry":{"max_retries":1}})"}) {
     EXPECT_THAT(refusal_of(text).error.message, HasSubstr("more than once")) << text;
   }
-  EXPECT_EQ(refusal_of(R"({"attempts":0})").field, "attempts");
+  EXPECT_EQ(refusal_of(R"({"attempts":0})").error.field, "attempts");
 }
 
 // S1-024
 TEST(Put, start_and_delay_exclude_each_other) {
   EXPECT_EQ(task_of(R"({"delay_ms":5})").delay, 5ms);
-  EXPECT_EQ(refusal_of(R"({"delay_ms":5,"start":"2030-01-01T00:00:00Z"})").field, "delay_ms");
-  EXPECT_EQ(refusal_of(R"({"delay_ms":-1})").field, "delay_ms");
+  EXPECT_EQ(refusal_of(R"({"delay_ms":5,"start":"2030-01-01T00:00:00Z"})").error.field, "delay_ms");
+  EXPECT_EQ(refusal_of(R"({"delay_ms":-1})").error.field, "delay_ms");
 }
 
 TEST(Put, errors_name_the_place) {
-  EXPECT_EQ(refusal_of(R"([{},{"retry":{"base_ms":"x"}}])").field, "tasks[1].retry.base_ms");
-  EXPECT_EQ(refusal_of(R"({"retry":{"bose_ms":1}})").field, "retry.bose_ms");
-  EXPECT_EQ(refusal_of(R"({"tags":["a",1]})").field, "tags[1]");
-  EXPECT_EQ(refusal_of(R"({"queue":{"id":"x"}})").field, "queue.id");
-  EXPECT_EQ(refusal_of(R"({"unique":{}})").field, "unique.key");
-  EXPECT_EQ(refusal_of(R"({"unique":{"key":"$mine"}})").field, "unique.key");
-  EXPECT_EQ(refusal_of(R"({"callback":{"url":"x","events":["ended"]}})").field,
+  EXPECT_EQ(refusal_of(R"([{},{"retry":{"base_ms":"x"}}])").error.field, "tasks[1].retry.base_ms");
+  EXPECT_EQ(refusal_of(R"({"retry":{"bose_ms":1}})").error.field, "retry.bose_ms");
+  EXPECT_EQ(refusal_of(R"({"tags":["a",1]})").error.field, "tags[1]");
+  EXPECT_EQ(refusal_of(R"({"queue":{"id":"x"}})").error.field, "queue.id");
+  EXPECT_EQ(refusal_of(R"({"unique":{}})").error.field, "unique.key");
+  EXPECT_EQ(refusal_of(R"({"unique":{"key":"$mine"}})").error.field, "unique.key");
+  EXPECT_EQ(refusal_of(R"({"callback":{"url":"x","events":["ended"]}})").error.field,
             "callback.events[0]");
-  EXPECT_EQ(refusal_of(R"({"metadata":"x"})").field, "metadata");
-  EXPECT_EQ(refusal_of(R"({"metadata_text":"x"})").field, "metadata_text");
-  EXPECT_EQ(refusal_of(R"({"held":1})").field, "held");
-  EXPECT_EQ(refusal_of(R"({"type":"a","type":"b"})").field, "type");
-  EXPECT_EQ(refusal_of(R"({"type":null,"type":"b"})").field, "type");
+  EXPECT_EQ(refusal_of(R"({"metadata":"x"})").error.field, "metadata");
+  EXPECT_EQ(refusal_of(R"({"metadata_text":"x"})").error.field, "metadata_text");
+  EXPECT_EQ(refusal_of(R"({"held":1})").error.field, "held");
+  EXPECT_EQ(refusal_of(R"({"type":"a","type":"b"})").error.field, "type");
+  EXPECT_EQ(refusal_of(R"({"type":null,"type":"b"})").error.field, "type");
   EXPECT_EQ(refusal_of("5").error.message, "the body is 5; allowed is an object");
   const auto without_queue = read_task("{}", nullptr);
   ASSERT_FALSE(without_queue);
-  EXPECT_EQ(without_queue.error().field, "queue");
+  EXPECT_EQ(without_queue.error().error.field, "queue");
 }
 
 TEST(Put, what_is_not_json_is_malformed) {
@@ -149,7 +149,7 @@ TEST(Put, a_bad_item_of_a_list_is_refused_alone) {
   ASSERT_EQ(body->refused.size(), 2U);
   EXPECT_EQ(body->refused[0].first, 1U);
   EXPECT_EQ(body->refused[1].first, 2U);
-  EXPECT_EQ(body->refused[1].second.field, "tasks[2].x");
+  EXPECT_EQ(body->refused[1].second.error.field, "tasks[2].x");
   EXPECT_TRUE(read_put("[]", &emails)->tasks.empty());
 }
 
@@ -164,7 +164,7 @@ TEST(Put, a_list_has_its_limit) {
 
 TEST(Put, keys_may_be_escaped) {
   EXPECT_EQ(task_of(R"({"t\u0079pe":"a"})").type, "a");
-  EXPECT_EQ(refusal_of(R"({"type":"a","t\u0079pe":"b"})").field, "type");
+  EXPECT_EQ(refusal_of(R"({"type":"a","t\u0079pe":"b"})").error.field, "type");
 }
 
 }  // namespace

@@ -63,13 +63,6 @@ std::string name_from(std::optional<std::string> given, std::string_view name, I
   return given ? std::move(*given) : std::string(name);
 }
 
-template <class T>
-Read<T> finished(Input& in, T value) {
-  in.finish();
-  if (!in.good()) return std::unexpected(std::move(in.refusal()));
-  return value;
-}
-
 // ---- Merging ----
 
 struct Member {
@@ -206,7 +199,8 @@ Read<std::vector<TypePolicy>> patched_policies(std::vector<TypePolicy> policies,
       if (old != policies.end()) policies.erase(old);
       continue;
     }
-    if (auto ok = validate_name("task type", member.key, true); !ok) in.refuse(here, ok.error());
+    if (auto ok = validate_name({"task type", "type"}, member.key, true); !ok)
+      in.refuse(here, ok.error());
     if (!in.good()) break;
     auto changed = patched_policy(old == policies.end() ? TypePolicy{.type = member.key} : *old,
                                   member.value, here);

@@ -27,8 +27,8 @@ TEST(Settings, a_queue_as_it_is_shown_can_be_sent_back) {
 TEST(Settings, the_name_is_the_path_s) {
   EXPECT_EQ(read_queue("{}", "emails")->name, "emails");
   EXPECT_EQ(read_queue(R"({"name":"emails"})", "")->name, "emails");
-  EXPECT_EQ(read_queue(R"({"name":"other"})", "emails").error().field, "name");
-  EXPECT_EQ(read_queue("{}", "").error().field, "name");
+  EXPECT_EQ(read_queue(R"({"name":"other"})", "emails").error().error.field, "name");
+  EXPECT_EQ(read_queue("{}", "").error().error.field, "name");
 }
 
 TEST(Settings, a_patch_merges_removes_and_replaces) {
@@ -54,10 +54,10 @@ TEST(Settings, a_bad_patch_names_the_place) {
   EXPECT_TRUE(patched(settings, R"({"retry":{"base_ms":}})").error().malformed);
   EXPECT_EQ(patched(settings, "[]").error().error.message,
             "the body is a list; allowed is an object");
-  EXPECT_EQ(patched(settings, R"({"retry":{"base_ms":"x"}})").error().field, "retry.base_ms");
-  EXPECT_EQ(patched(settings, R"({"wight":1})").error().field, "wight");
-  EXPECT_EQ(patched(settings, R"({"name":"other"})").error().field, "name");
-  EXPECT_EQ(patched(settings, R"({"weight":1,"weight":2})").error().field, "weight");
+  EXPECT_EQ(patched(settings, R"({"retry":{"base_ms":"x"}})").error().error.field, "retry.base_ms");
+  EXPECT_EQ(patched(settings, R"({"wight":1})").error().error.field, "wight");
+  EXPECT_EQ(patched(settings, R"({"name":"other"})").error().error.field, "name");
+  EXPECT_EQ(patched(settings, R"({"weight":1,"weight":2})").error().error.field, "weight");
 }
 
 TEST(Settings, a_patch_of_one_type_leaves_the_others_alone) {
@@ -97,7 +97,7 @@ TEST(Settings, a_bad_patch_of_a_type_names_the_place) {
   for (const auto& [patch, field] : wrong) {
     const auto refused = patched(settings, patch);
     ASSERT_FALSE(refused) << patch;
-    EXPECT_EQ(refused.error().field, field);
+    EXPECT_EQ(refused.error().error.field, field);
     EXPECT_FALSE(refused.error().error.message.empty());
   }
   EXPECT_TRUE(patched(settings, R"({"types":{"charge":})").error().malformed);
@@ -137,34 +137,36 @@ TEST(Settings, a_patch_of_a_schedule) {
   EXPECT_EQ(task->task.payload, "hi");
   EXPECT_EQ(task->task.metadata, R"({"c":3})");
   EXPECT_EQ(task->task.priority, 8);
-  EXPECT_EQ(
-      patched(schedule, R"({"task":{"id":"01890a5d-ac96-774b-bcce-b302099a8057"}})").error().field,
-      "task.id");
-  EXPECT_EQ(read_schedule(R"({"name":"a","rule":{"cron":"* * * * *"}})", "").error().field, "task");
+  EXPECT_EQ(patched(schedule, R"({"task":{"id":"01890a5d-ac96-774b-bcce-b302099a8057"}})")
+                .error()
+                .error.field,
+            "task.id");
+  EXPECT_EQ(read_schedule(R"({"name":"a","rule":{"cron":"* * * * *"}})", "").error().error.field,
+            "task");
 }
 
 TEST(Settings, what_operators_say_of_tasks) {
   EXPECT_EQ(*read_cancel(R"({"reason":"why"})"), "why");
   EXPECT_EQ(*read_cancel("{}"), "");
-  EXPECT_EQ(read_cancel(R"({"why":1})").error().field, "why");
+  EXPECT_EQ(read_cancel(R"({"why":1})").error().error.field, "why");
   EXPECT_EQ(read_update(R"({"delay_ms":5000,"priority":"low"})", t0)->start, t0 + 5s);
   EXPECT_EQ(read_update(R"({"priority":"low"})", t0)->priority, 2);
   EXPECT_FALSE(read_update("{}", t0));
-  EXPECT_EQ(read_update(R"({"delay_ms":1,"start":"2030-01-01T00:00:00Z"})", t0).error().field,
+  EXPECT_EQ(read_update(R"({"delay_ms":1,"start":"2030-01-01T00:00:00Z"})", t0).error().error.field,
             "delay_ms");
   EXPECT_EQ(read_dead_letters(R"({"all":true,"queue":"a"})")->queue, QueueRef("a"));
-  EXPECT_EQ(read_dead_letters(R"({"queue":"a"})").error().field, "all");
-  EXPECT_EQ(read_dead_letters("{}").error().field, "all");
+  EXPECT_EQ(read_dead_letters(R"({"queue":"a"})").error().error.field, "all");
+  EXPECT_EQ(read_dead_letters("{}").error().error.field, "all");
   EXPECT_EQ(read_dead_letters(R"({"ids":["01890a5d-ac96-774b-bcce-b302099a8057"],"all":true})")
                 .error()
-                .field,
+                .error.field,
             "ids");
-  EXPECT_EQ(read_dead_letters(R"({"all":true,"queue":null})").error().field, "queue");
-  EXPECT_EQ(read_dead_letters(R"({"all":true,"ids":[]})").error().field, "ids");
-  EXPECT_EQ(read_dead_letters(R"({"ids":[]})").error().field, "all");
+  EXPECT_EQ(read_dead_letters(R"({"all":true,"queue":null})").error().error.field, "queue");
+  EXPECT_EQ(read_dead_letters(R"({"all":true,"ids":[]})").error().error.field, "ids");
+  EXPECT_EQ(read_dead_letters(R"({"ids":[]})").error().error.field, "all");
   EXPECT_EQ(*read_pause("", t0), never);
   EXPECT_EQ(*read_pause(R"({"for_ms":1000})", t0), t0 + 1s);
-  EXPECT_EQ(read_pause(R"({"for_ms":1,"until":"never"})", t0).error().field, "until");
+  EXPECT_EQ(read_pause(R"({"for_ms":1,"until":"never"})", t0).error().error.field, "until");
 }
 
 }  // namespace

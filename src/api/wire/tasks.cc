@@ -63,13 +63,6 @@ void fields(A<PauseWords> auto& of, auto& visit) {
 
 namespace {
 
-template <class T>
-Read<T> finished(Input& in, T value) {
-  in.finish();
-  if (!in.good()) return std::unexpected(std::move(in.refusal()));
-  return value;
-}
-
 // now + delay, within ten years.
 TimePoint after(TimePoint now, Duration delay, std::string_view key, Input& in) {
   if (delay > limits::max_delay) {

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "api/wire/raw.h"
+#include "core/ascii.h"
 #include "core/base64.h"
 #include "core/quote.h"
 #include "core/time_text.h"
@@ -15,7 +16,7 @@ namespace millrace::wire {
 namespace {
 
 bool starts_number(char c) {
-  return c == '-' || (c >= '0' && c <= '9');
+  return c == '-' || ascii::is_digit(c);
 }
 
 // A whole number from `least` to `most`; refused, and 0, otherwise.

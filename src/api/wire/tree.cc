@@ -10,49 +10,49 @@
 namespace millrace::wire {
 namespace {
 
-void append(std::string& out, const boost::json::value& json);
+void append_json(std::string& out, const boost::json::value& json);
 
-void append(std::string& out, std::string_view text) {
+void append_json(std::string& out, std::string_view text) {
   out += boost::json::serialize(boost::json::string_view(text));
 }
 
-void append(std::string& out, const boost::json::object& object) {
+void append_json(std::string& out, const boost::json::object& object) {
   out += '{';
   bool first = true;
   for (const auto& [key, value] : object) {
     if (!first) out += ',';
     first = false;
-    append(out, std::string_view(key));
+    append_json(out, std::string_view(key));
     out += ':';
-    append(out, value);
+    append_json(out, value);
   }
   out += '}';
 }
 
-void append(std::string& out, const boost::json::array& array) {
+void append_json(std::string& out, const boost::json::array& array) {
   out += '[';
   for (std::size_t i = 0; i < array.size(); ++i) {
     if (i != 0) out += ',';
-    append(out, array[i]);
+    append_json(out, array[i]);
   }
   out += ']';
 }
 
 // Boost writes 0.7 as 7E-1, which is correct but hard to read.
-void append(std::string& out, double number) {
+void append_json(std::string& out, double number) {
   out += std::isfinite(number) ? fmt::format("{}", number) : "null";
 }
 
-void append(std::string& out, const boost::json::value& json) {
+void append_json(std::string& out, const boost::json::value& json) {
   switch (json.kind()) {
     case boost::json::kind::object:
-      return append(out, json.get_object());
+      return append_json(out, json.get_object());
     case boost::json::kind::array:
-      return append(out, json.get_array());
+      return append_json(out, json.get_array());
     case boost::json::kind::string:
-      return append(out, std::string_view(json.get_string()));
+      return append_json(out, std::string_view(json.get_string()));
     case boost::json::kind::double_:
-      return append(out, json.get_double());
+      return append_json(out, json.get_double());
     case boost::json::kind::int64:
       out += fmt::format("{}", json.get_int64());
       return;
@@ -72,7 +72,7 @@ void append(std::string& out, const boost::json::value& json) {
 
 std::string to_text(const boost::json::value& json) {
   std::string out;
-  append(out, json);
+  append_json(out, json);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/wire/text_writer.h"
+#include "core/check.h"
 #include "core/limits.h"
 
 namespace millrace::wire {
@@ -126,15 +127,15 @@ TakeRequest as_take(std::string worker, TakeWords&& words, Input& in, const Path
   return take;
 }
 
-template <class T>
-Read<T> finished(Input& in, T value) {
-  in.finish();
-  if (!in.good()) return std::unexpected(std::move(in.refusal()));
-  return value;
+// The field of an error as the body of all work names it.
+void append_error_at(std::string& out, std::string_view place, const Error& error) {
+  const bool beside = error.field == "worker";  // which the body has beside `take`
+  append_error(out, error.field.empty() || beside ? error : inside(place, error));
 }
 
 template <class T>
-void append_results(std::string& out, const std::vector<Result<T>>& results) {
+void append_results(std::string& out, std::string_view list,
+                    const std::vector<Result<T>>& results) {
   out += '[';
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (i != 0) out += ',';
@@ -142,7 +143,7 @@ void append_results(std::string& out, const std::vector<Result<T>>& results) {
       append(out, *results[i]);
     } else {
       out += "{\"error\":";
-      append_error(out, results[i].error());
+      append_error_at(out, fmt::format("{}[{}]", list, i), results[i].error());
       out += '}';
     }
   }
@@ -226,12 +227,14 @@ void append(std::string& out, const Settled& settled) {
 
 void append(std::string& out, const WorkResult& result) {
   TextWriter writer(out);
-  if (!result.settled.empty()) append_results(writer.key("settled"), result.settled);
-  if (!result.extended.empty()) append_results(writer.key("extended"), result.extended);
+  if (!result.settled.empty()) append_results(writer.key("settled"), "settle", result.settled);
+  if (!result.extended.empty()) {
+    append_results(writer.key("extended"), "extend", result.extended);
+  }
   append_taken(writer, result);
   for (const auto& taken : result.taken) {
     if (taken) continue;
-    append_error(writer.key("take_error"), taken.error());
+    append_error_at(writer.key("take_error"), "take", taken.error());
     break;
   }
   writer.close();

@@ -28,7 +28,7 @@ std::string wrong_field(std::string_view rest) {
   const std::string text = R"({"token":"00000001000000ff",)" + std::string(rest) + "}";
   const auto report = read_settlement(text, *task_id_from_text(id), t0);
   EXPECT_FALSE(report) << rest;
-  return report ? "" : report.error().field;
+  return report ? "" : report.error().error.field;
 }
 
 TEST(Work, every_outcome) {
@@ -104,7 +104,7 @@ TEST(Work, bad_takes) {
   const auto field = [](std::string_view text) {
     const auto order = read_take(text);
     EXPECT_FALSE(order) << text;
-    return order ? "" : order.error().field;
+    return order ? "" : order.error().error.field;
   };
   EXPECT_EQ(field("{}"), "queues");
   EXPECT_EQ(field(R"({"queues":[]})"), "queues");
@@ -120,7 +120,7 @@ TEST(Work, bad_work) {
   const auto field = [](std::string_view text) {
     const auto order = read_work(text, t0);
     EXPECT_FALSE(order) << text;
-    return order ? "" : order.error().field;
+    return order ? "" : order.error().error.field;
   };
   EXPECT_EQ(field(R"({"settle":[{"token":"00000001000000ff","outcome":"done"}]})"), "settle[0].id");
   EXPECT_EQ(field(R"({"settle":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","token":"1",
@@ -146,7 +146,7 @@ TEST(Work, long_lists_are_refused_while_they_are_read) {
   const auto too_many = settle(list("{}", 33));
   ASSERT_FALSE(too_many);
   EXPECT_EQ(too_many.error().error.code, ErrorCode::too_large);
-  EXPECT_EQ(too_many.error().field, "follow_ups");
+  EXPECT_EQ(too_many.error().error.field, "follow_ups");
   EXPECT_EQ(
       read_task(R"({"queue":"a","tags":[)" + list(R"("")", 101) + "]}", nullptr).error().error.code,
       ErrorCode::too_large);
@@ -187,13 +187,17 @@ TEST(Work, results_of_each_kind) {
   result.settled.emplace_back(Settled{SettleStatus::already, TaskState::dead});
   result.settled.emplace_back(fail(ErrorCode::lease_lost, "gone"));
   result.extended.emplace_back(Extended{.until = t0, .cancel_requested = true});
-  result.taken.emplace_back(fail(ErrorCode::invalid, "what \"queue\""));
+  result.extended.emplace_back(fail(ErrorCode::invalid, "too short", "lease_ms"));
+  result.taken.emplace_back(fail(ErrorCode::invalid, "what \"queue\"", "queue"));
   std::string out;
   append(out, result);
-  EXPECT_EQ(out, R"({"settled":[{"status":"already","state":"dead"},)"
-                 R"({"error":{"code":"lease_lost","message":"gone"}}],)"
-                 R"("extended":[{"until":"2030-01-01T00:00:00.000Z","cancel_requested":true}],)"
-                 R"("tasks":[],"take_error":{"code":"invalid","message":"what \"queue\""}})");
+  EXPECT_EQ(out,
+            R"({"settled":[{"status":"already","state":"dead"},)"
+            R"({"error":{"code":"lease_lost","message":"gone"}}],)"
+            R"("extended":[{"until":"2030-01-01T00:00:00.000Z","cancel_requested":true},)"
+            R"({"error":{"code":"invalid","message":"too short","field":"extend[1].lease_ms"}}],)"
+            R"("tasks":[],)"
+            R"("take_error":{"code":"invalid","message":"what \"queue\"","field":"take.queue"}})");
 }
 
 TEST(Work, text_that_is_not_utf8_is_made_so) {

@@ -26,11 +26,12 @@ std::uint16_t short_hash(const std::optional<std::string>& name) {
 Result<void> check_list(const ListRequest& request) {
   if (request.limit < 1 || request.limit > limits::max_page) {
     return fail(ErrorCode::invalid,
-                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
+                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page),
+                "limit");
   }
   if (request.priority && *request.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
-                fmt::format("priority is {}; 0 to 9 are allowed", *request.priority));
+                fmt::format("priority is {}; 0 to 9 are allowed", *request.priority), "priority");
   }
   return {};
 }

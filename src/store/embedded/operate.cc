@@ -77,10 +77,11 @@ void count_delivery(State& state, Slot& slot, const std::string& status) {
 Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint now) {
   if (update.priority && *update.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
-                fmt::format("priority is {}; 0 to 9 are allowed, 9 first", *update.priority));
+                fmt::format("priority is {}; 0 to 9 are allowed, 9 first", *update.priority),
+                "priority");
   }
   if (update.start && *update.start > later(now, limits::max_delay)) {
-    return fail(ErrorCode::invalid, "start is more than ten years away");
+    return fail(ErrorCode::invalid, "start is more than ten years away", "start");
   }
   if (update.delivery_attempt && update.delivery_attempt->size() > limits::max_error_text) {
     return fail(ErrorCode::too_large,

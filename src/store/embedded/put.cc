@@ -101,7 +101,11 @@ std::optional<Put> find_id(const State& state, const TaskId& id) {
   const auto at = state.find(id);
   if (at == no_slot) return std::nullopt;
   const Slot& slot = state.slot(at);
-  return Put{.id = id, .number = {slot.number}, .state = slot.state, .existing = true};
+  return Put{.id = id,
+             .number = {slot.number},
+             .state = slot.state,
+             .existing = true,
+             .queue = state.queue_at(slot.queue).settings().name};
 }
 
 std::optional<Put> find_holder(const State& state, const QueueEntry& queue,
@@ -147,7 +151,7 @@ Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& ta
     auto good = check_follow_up(state, tasks[i], now);
     if (good) continue;
     good.error().message = fmt::format("follow-up {}: {}", i + 1, good.error().message);
-    return good;
+    return inside(fmt::format("follow_ups[{}]", i), std::move(good));
   }
   return {};
 }

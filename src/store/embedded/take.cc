@@ -20,9 +20,9 @@ std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration a
 
 namespace {
 
-using Place = std::pair<TimeKey, std::uint32_t>;  // in the order of a priority: key, slot
+using Ready = std::pair<TimeKey, std::uint32_t>;  // in the order of a priority: key, slot
 
-bool is_due(const State& state, const Place& place, TimePoint now) {
+bool is_due(const State& state, const Ready& place, TimePoint now) {
   return place.first.at <= now || state.slot(place.second).state == TaskState::queued;
 }
 
@@ -47,7 +47,7 @@ class InOrder {
   // longest, so ageing never puts another task of the same priority before it.
   std::optional<std::uint32_t> next() {
     const auto ageing = queue_.settings().ageing;
-    std::optional<Place> best;
+    std::optional<Ready> best;
     std::size_t best_effective = 0;
     for (std::size_t priority = priority_count; priority-- > 0;) {
       const auto first = first_of(priority);
@@ -66,11 +66,11 @@ class InOrder {
  private:
   // The first task of a priority that may be taken. What was passed over is not looked at again by
   // the same take.
-  std::optional<Place> first_of(std::size_t priority) {
+  std::optional<Ready> first_of(std::size_t priority) {
     if (!may_have_due(queue_, priority, now_)) return std::nullopt;
     const ByTime& tasks = queue_.order[priority];
     for (auto at = tasks.lower_bound(from_[priority]); at != tasks.end(); ++at) {
-      const Place place((*at).first, (*at).second);
+      const Ready place((*at).first, (*at).second);
       const bool due = is_due(state_, place, now_);
       if (due && !is_late(place.second)) return place;
       from_[priority] = {place.first.at, place.first.number + 1};

@@ -35,11 +35,14 @@ bool has_filter(const ListRequest& request) {
 Result<void> check(const ListRequest& request) {
   if (request.limit < 1 || request.limit > limits::max_page) {
     return fail(ErrorCode::invalid,
-                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page));
+                fmt::format("limit is {}; 1 to {} are allowed", request.limit, limits::max_page),
+                "limit");
   }
   if (request.priority && *request.priority > limits::max_priority) {
-    return fail(ErrorCode::invalid, fmt::format("priority is {}; 0 to {} are allowed",
-                                                *request.priority, limits::max_priority));
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("priority is {}; 0 to {} are allowed", *request.priority, limits::max_priority),
+        "priority");
   }
   return {};
 }

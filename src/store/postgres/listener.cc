@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 // The pause between two notifications: those of all processes wait for each other.
 constexpr auto between_words = milliseconds(20);
 // How long the thread sleeps while there is nothing to send.
-constexpr Duration longest_wait = std::chrono::seconds(5);
+constexpr Duration longest_silence = std::chrono::seconds(5);
 // PostgreSQL refuses payloads of 8,000 bytes.
 constexpr std::size_t longest_words = 7000;
 
@@ -155,7 +155,7 @@ bool Listener::speak() {
 }
 
 bool Listener::hear() {
-  Duration wait = longest_wait;
+  Duration wait = longest_silence;
   {
     const Lock lock(mutex_);
     if (stopping_) return true;

@@ -17,7 +17,7 @@ namespace {
 using postgres::Connection;
 using postgres::Failure;
 
-constexpr Duration long_enough = std::chrono::minutes(10);
+constexpr Duration longest_migration = std::chrono::minutes(10);
 constexpr std::string_view not_allowed = "42501";
 
 // A migration needs a role that owns the schema.
@@ -60,7 +60,7 @@ Result<std::vector<Migration>> missing_after(int version, const Connection& conn
 }
 
 postgres::Answer<void> apply(Connection& connection, const Migration& migration) {
-  if (auto done = connection.run_script(migration.text, long_enough); !done) {
+  if (auto done = connection.run_script(migration.text, longest_migration); !done) {
     done.error().message += fmt::format(" (migration {})", migration.name);
     return done;
   }
@@ -111,7 +111,7 @@ Result<std::vector<Migration>> migrate(Connection& connection) {
   // Most often there is nothing to do, and no other process to wait for.
   auto missing = missing_migrations(connection);
   if (!missing || missing->empty()) return missing;
-  connection.begin({.statement_timeout = long_enough});
+  connection.begin({.statement_timeout = longest_migration});
   auto locked = connection.send(sql::lock_migrations);
   if (!locked) return std::unexpected(cannot(locked.error(), connection));
   const auto version = version_of(connection);

@@ -284,8 +284,10 @@ Result<std::vector<Result<Put>>> PostgresStore::put_plain(std::span<const NewTas
     }
   }
   for (const auto& [place, first] : answer->twins) {
-    answer->results[place] = answer->results[first];
-    if (answer->results[place]) answer->results[place]->existing = true;
+    Result<Put>& twin = answer->results[place] = answer->results[first];
+    if (!twin) continue;
+    twin->existing = true;
+    if (twin->queue.empty()) twin->queue = state().queue(tasks[first].queue)->settings().name;
   }
   return std::move(answer->results);
 }

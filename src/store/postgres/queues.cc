@@ -21,7 +21,7 @@ using embedded::QueueEntry;
 using embedded::Thing;
 using postgres::Rows;
 
-using At = sql::QueuesColumns;
+using QueueAt = sql::QueuesColumns;
 
 std::optional<Duration> duration_at(const Rows& rows, std::size_t at, std::size_t column) {
   const auto ms = rows.get<std::optional<std::int64_t>>(at, column);
@@ -50,37 +50,37 @@ postgres::Answer<void> read_policies(std::string_view bytes, QueueSettings& sett
 postgres::Answer<Queue> queue_at(const Rows& rows, std::size_t at) {
   Queue queue;
   QueueSettings& settings = queue.settings;
-  settings.name = rows.get<std::string>(at, At::name);
-  if (const auto number = rows.get<std::optional<std::int64_t>>(at, At::number)) {
+  settings.name = rows.get<std::string>(at, QueueAt::name);
+  if (const auto number = rows.get<std::optional<std::int64_t>>(at, QueueAt::number)) {
     settings.number = QueueNumber{*number};
   }
-  settings.id = rows.get<Uuid>(at, At::id);
-  settings.description = rows.get<std::string>(at, At::description);
-  settings.active = rows.get<bool>(at, At::active);
-  settings.draining = rows.get<bool>(at, At::draining);
-  queue.removing = rows.get<bool>(at, At::removing);
-  settings.paused_until = rows.get<std::optional<TimePoint>>(at, At::paused_until);
-  settings.max_concurrent = number_at(rows, at, At::max_concurrent);
-  if (const auto depth = rows.get<std::optional<std::int64_t>>(at, At::max_depth)) {
+  settings.id = rows.get<Uuid>(at, QueueAt::id);
+  settings.description = rows.get<std::string>(at, QueueAt::description);
+  settings.active = rows.get<bool>(at, QueueAt::active);
+  settings.draining = rows.get<bool>(at, QueueAt::draining);
+  queue.removing = rows.get<bool>(at, QueueAt::removing);
+  settings.paused_until = rows.get<std::optional<TimePoint>>(at, QueueAt::paused_until);
+  settings.max_concurrent = number_at(rows, at, QueueAt::max_concurrent);
+  if (const auto depth = rows.get<std::optional<std::int64_t>>(at, QueueAt::max_depth)) {
     settings.max_depth = static_cast<std::uint64_t>(*depth);
   }
-  settings.put_rate = rate_at(rows, at, At::put_max, At::put_per);
-  settings.process_rate = rate_at(rows, at, At::process_max, At::process_per);
-  settings.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, At::priority));
-  settings.weight = number_at(rows, at, At::weight);
-  settings.ageing = duration_at(rows, at, At::ageing);
-  settings.lease = duration_at(rows, at, At::lease).value_or(settings.lease);
-  settings.timeout = duration_at(rows, at, At::timeout);
-  settings.batch_size = number_at(rows, at, At::batch_size).value_or(settings.batch_size);
-  settings.max_lost = number_at(rows, at, At::max_lost);
-  settings.dead_letters = rows.get<bool>(at, At::dead_letters);
-  settings.keep_completed = {duration_at(rows, at, At::keep_completed_for),
-                             number_at(rows, at, At::keep_completed_last)};
-  settings.keep_dead = {duration_at(rows, at, At::keep_dead_for),
-                        number_at(rows, at, At::keep_dead_last)};
-  queue.created_at = rows.get<TimePoint>(at, At::created_at);
-  queue.updated_at = rows.get<TimePoint>(at, At::updated_at);
-  auto read = read_policies(rows.get<std::string_view>(at, At::policies), settings);
+  settings.put_rate = rate_at(rows, at, QueueAt::put_max, QueueAt::put_per);
+  settings.process_rate = rate_at(rows, at, QueueAt::process_max, QueueAt::process_per);
+  settings.priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(at, QueueAt::priority));
+  settings.weight = number_at(rows, at, QueueAt::weight);
+  settings.ageing = duration_at(rows, at, QueueAt::ageing);
+  settings.lease = duration_at(rows, at, QueueAt::lease).value_or(settings.lease);
+  settings.timeout = duration_at(rows, at, QueueAt::timeout);
+  settings.batch_size = number_at(rows, at, QueueAt::batch_size).value_or(settings.batch_size);
+  settings.max_lost = number_at(rows, at, QueueAt::max_lost);
+  settings.dead_letters = rows.get<bool>(at, QueueAt::dead_letters);
+  settings.keep_completed = {duration_at(rows, at, QueueAt::keep_completed_for),
+                             number_at(rows, at, QueueAt::keep_completed_last)};
+  settings.keep_dead = {duration_at(rows, at, QueueAt::keep_dead_for),
+                        number_at(rows, at, QueueAt::keep_dead_last)};
+  queue.created_at = rows.get<TimePoint>(at, QueueAt::created_at);
+  queue.updated_at = rows.get<TimePoint>(at, QueueAt::updated_at);
+  auto read = read_policies(rows.get<std::string_view>(at, QueueAt::policies), settings);
   if (!read) return std::unexpected(std::move(read.error()));
   return queue;
 }
@@ -184,11 +184,11 @@ PostgresStore::Answer<void> PostgresStore::enter_queues(const Rows& rows) {
   std::vector<std::pair<std::uint16_t, Queue>> there;
   std::int64_t version = version_;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    version = rows.get<std::int64_t>(i, At::version);
-    if (rows.is_null(i, At::queue)) continue;  // there is no queue
+    version = rows.get<std::int64_t>(i, QueueAt::version);
+    if (rows.is_null(i, QueueAt::queue)) continue;  // there is no queue
     auto queue = queue_at(rows, i);
     if (!queue) return std::unexpected(std::move(queue.error()));
-    there.emplace_back(static_cast<std::uint16_t>(rows.get<std::int32_t>(i, At::queue)),
+    there.emplace_back(static_cast<std::uint16_t>(rows.get<std::int32_t>(i, QueueAt::queue)),
                        std::move(*queue));
   }
   version_ = version;

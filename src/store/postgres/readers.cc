@@ -10,7 +10,7 @@ namespace millrace::store_postgres {
 namespace {
 
 // A statement ends after 20 s at the latest.
-constexpr std::chrono::seconds longest_wait{25};
+constexpr std::chrono::seconds longest_queueing{25};
 
 template <class T>
 bool is_unavailable(const Result<T>& answer) {
@@ -43,7 +43,7 @@ Result<StoreWithReaders::Session> StoreWithReaders::borrow() {
   const auto may_have_one = [this]() REQUIRES(mutex_) {
     return !idle_.empty() || borrowed_ < std::max<std::size_t>(options_.readers, 1);
   };
-  if (!given_back_.wait_for(mutex_, longest_wait, may_have_one)) {
+  if (!given_back_.wait_for(mutex_, longest_queueing, may_have_one)) {
     return fail(ErrorCode::unavailable, "all sessions that read are busy; ask again");
   }
   ++borrowed_;

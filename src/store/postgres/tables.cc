@@ -19,7 +19,7 @@ namespace {
 using postgres::Connection;
 using namespace store_postgres;
 
-constexpr Duration long_enough = std::chrono::hours(1);
+constexpr Duration longest_count = std::chrono::hours(1);
 
 Result<std::unique_ptr<Connection>> connect(const PostgresOptions& options) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
@@ -70,7 +70,7 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
   const auto rows =
       (*connection)
           ->transact(statements,
-                     {.statement_timeout = long_enough, .snapshot = true, .read_only = true});
+                     {.statement_timeout = longest_count, .snapshot = true, .read_only = true});
   if (!rows) return std::unexpected(postgres::error_of(rows.error(), "count what is there"));
   const auto number = [](const postgres::Rows& of, std::size_t row, std::size_t column) {
     return static_cast<std::uint64_t>(of.get<std::int64_t>(row, column));

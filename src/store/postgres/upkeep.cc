@@ -18,7 +18,7 @@ namespace {
 using embedded::QueueEntry;
 using postgres::Rows;
 
-constexpr Duration a_day = std::chrono::days(1);
+constexpr Duration one_day = std::chrono::days(1);
 constexpr Duration longest_drop = std::chrono::minutes(5);
 // A step of upkeep that takes this long is left out for a while. Users may see that its work is
 // late.
@@ -236,9 +236,9 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
       if (kept == 0 || left == 0 || !alone) continue;
       const std::uint64_t excess = keep.last && kept > *keep.last ? kept - *keep.last : 0;
       TimePoint until = first_time;
-      if (keep.for_time && *keep.for_time < a_day) until = later(now, -*keep.for_time);
-      if (keep.for_time && *keep.for_time >= a_day && look_back) {
-        until = later(now, -*keep.for_time - a_day);
+      if (keep.for_time && *keep.for_time < one_day) until = later(now, -*keep.for_time);
+      if (keep.for_time && *keep.for_time >= one_day && look_back) {
+        until = later(now, -*keep.for_time - one_day);
       }
       if (excess == 0 && until == first_time) continue;
       TimePoint& mark = pruned_.try_emplace({index, dead}, first_time).first->second;
@@ -331,7 +331,7 @@ PostgresStore::Answer<std::optional<TimePoint>> PostgresStore::next_moment(Conne
     consider(settings.paused_until);
     for (const bool dead : {false, true}) {
       const auto& keep = (dead ? settings.keep_dead : settings.keep_completed).for_time;
-      if (!keep || *keep >= a_day) continue;
+      if (!keep || *keep >= one_day) continue;
       queues.push(index), kinds.push(dead), after.push(later(now, -*keep));
       keeps.push_back(*keep);
     }
@@ -399,7 +399,7 @@ Result<std::size_t> PostgresStore::drop_partitions(TimePoint now) {
       using At = sql::PartitionColumns;
       const auto days = rows.get<std::int32_t>(i, At::class_);
       const auto day = std::chrono::floor<std::chrono::days>(rows.get<TimePoint>(i, At::day));
-      if (later(TimePoint(day), (days + 1) * a_day) <= now) over.emplace_back(days, day);
+      if (later(TimePoint(day), (days + 1) * one_day) <= now) over.emplace_back(days, day);
     }
     return true;
   });

@@ -1,0 +1,107 @@
+// The field of a refusal: the value that was wrong, by the name it has in the request.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/api/api_server.h"
+
+namespace millrace::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Asks, and the field of the refusal.
+std::string refused_field(ApiServer& server, const Request& request) {
+  const Reply reply = server.ask(request);
+  EXPECT_EQ(reply.status, 422U) << request.target << request.body << reply.body;
+  return member(reply.body, "field");
+}
+
+struct Wrong {
+  std::string target;
+  std::string body;
+  std::string field;
+};
+
+void expect_fields(ApiServer& server, const std::string& method, const std::vector<Wrong>& all) {
+  for (const auto& [target, body, field] : all) {
+    EXPECT_EQ(refused_field(server, {.method = method, .target = target, .body = body}), field)
+        << target << body;
+  }
+}
+
+TEST(Refusals, have_the_field_that_is_wrong) {
+  ApiServer server;
+  server.put();
+  expect_fields(
+      server, "POST",
+      {{"/v1/tasks", R"({"queue":"a b"})", "queue"},
+       {"/v1/tasks", R"({"queue":"17"})", "queue"},
+       {"/v1/tasks", R"({"queue":"$bulk"})", "queue"},
+       {"/v1/queues/a%20b/tasks", "{}", "queue"},
+       {"/v1/tasks", R"({"queue":"q","type":"$x"})", "type"},
+       {"/v1/tasks", R"({"queue":"q","retry":{"factor":0.5}})", "retry.factor"},
+       {"/v1/tasks", R"({"queue":"q","callback":{"url":"http://a:0"}})", "callback.url"},
+       {"/v1/tasks", R"({"queue":"q","unique":{"key":""}})", "unique.key"},
+       {"/v1/tasks", R"({"queue":"q","group":"a\u0001"})", "group"},
+       {"/v1/tasks", R"({"queue":"q","tags":["b","a\u0001"]})", "tags[1]"},
+       {"/v1/tasks", R"({"queue":"q","start_by":"9000-01-01T00:00:00Z"})", "start_by"},
+       {"/v1/queues", R"({"name":"q","batch_size":1001})", "batch_size"},
+       {"/v1/queues", R"({"name":"q r"})", "name"},
+       {"/v1/queues", R"({"name":"17"})", "name"},
+       {"/v1/queues", R"({"name":"q","put_rate":{"max":1,"per_ms":0}})", "put_rate.per_ms"},
+       {"/v1/queues", R"({"name":"q","types":[{"type":"a"},{"type":"a"}]})", "types[1].type"},
+       {"/v1/queues", R"({"name":"q","types":[{"type":"a","timeout_ms":0}]})",
+        "types[0].timeout_ms"},
+       {"/v1/schedules", R"({"name":"s","rule":{"cron":"x"},"task":{"queue":"q"}})", "rule.cron"},
+       {"/v1/schedules", R"({"name":"s","rule":{"every_ms":1},"task":{"queue":"q"}})",
+        "rule.every_ms"},
+       {"/v1/schedules", R"({"name":"s","rule":{"cron":"@daily","zone":"X"},"task":{"queue":"q"}})",
+        "rule.zone"},
+       {"/v1/schedules", R"({"name":"s","rule":{"cron":"@daily"},"task":{"queue":"a b"}})",
+        "task.queue"},
+       {"/v1/schedules", R"({"name":"s","rule":{"cron":"@daily"},"task":{"queue":"$bulk"}})",
+        "task.queue"},
+       {"/v1/take", R"({"queue":"q","worker":"$local"})", "worker"},
+       {"/v1/take", R"({"queue":"a b"})", "queue"},
+       {"/v1/take", R"({"queues":[{"queue":"q"},{"queue":"a b"}]})", "queues[1].queue"},
+       {"/v1/take", R"({"queue":"q","lease_ms":1})", "lease_ms"},
+       {"/v1/workers/w/beat", R"({"processors":1,"queues":[{"queue":"a b"}]})", "queues[0].queue"},
+       {"/v1/workers/$w/beat", R"({"processors":1})", "name"},
+       {"/v1/keys", R"({"name":"k","scopes":["put"]})", "scopes"},
+       {"/v1/keys", R"({"name":"k","scopes":["admin"],"queues":["a b"]})", "queues[0]"},
+       {"/v1/bulk", R"({"action":"move","filter":{"queue":"emails"},"to":"a b"})", "to"},
+       {"/v1/bulk", R"({"action":"remove","filter":{"queue":"q"},"dry_run":null})", "dry_run"}});
+  const std::string emails = "/v1/queues/emails";
+  expect_fields(server, "PATCH",
+                {{emails, R"({"weight":0})", "weight"},
+                 {emails, R"({"retry":{"base_ms":"x"}})", "retry.base_ms"},
+                 {emails, R"({"id":null})", "id"},
+                 {emails, "[]", "body"}});
+  expect_fields(server, "PUT", {{"/v1/queues/a%20b", "{}", "name"}});
+}
+
+// Items of a list are named by their place in it.
+TEST(Refusals, in_a_list_have_their_place_in_it) {
+  ApiServer server;
+  const auto fields_in = [&](const std::string& target, const std::string& body) {
+    const Reply reply = server.post(target, body);
+    EXPECT_EQ(reply.status, 200U) << reply.body;
+    return reply.body;
+  };
+  EXPECT_THAT(fields_in("/v1/tasks", R"([{"queue":"q"},{"queue":"a b"}])"),
+              HasSubstr(R"("field":"tasks[1].queue")"));
+  EXPECT_THAT(fields_in("/v1/work", R"({"take":{"queue":"a b"}})"),
+              HasSubstr(R"("field":"take.queue")"));
+  EXPECT_THAT(fields_in("/v1/work", R"({"worker":"a\u0001","take":{"queue":"q"}})"),
+              HasSubstr(R"("field":"worker")"));
+  const std::string id = "01890a5d-ac96-774b-bcce-b302099a8057";
+  EXPECT_THAT(fields_in("/v1/work", R"({"extend":[{"id":")" + id +
+                                        R"(","token":"00000001000000ff","progress":101}]})"),
+              HasSubstr(R"("field":"extend[0].progress")"));
+}
+
+}  // namespace
+}  // namespace millrace::test
