@@ -308,6 +308,7 @@ TEST_P(LocalShared, a_caller_that_waits_for_a_result_goes_on_waiting_through_an_
   auto answer = promise.get_future();
   one_.broker->await(one_.ask(), put.id, 1h,
                      [&](Result<Task> task) { promise.set_value(std::move(task)); });
+  one_.finish_reads();  // from now on it waits
   live(2s);
   server_.go_away();
   live(20s);
