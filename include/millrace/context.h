@@ -12,6 +12,8 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace millrace {
@@ -59,6 +61,30 @@ class Context {
   void progress(double percent);  // 0 to 100
   void log(std::string line);
 
+  // ---- Steps: what a later run of the task need not do again ----
+  //
+  // Runs `call` and stores what it returns, before it returns that. In a later run, after a retry,
+  // a lost worker or a wait, it returns what was stored and does not run `call`. Names are those of
+  // the task's own steps, each used once.
+  //
+  //   const Receipt receipt = context.step("charge", [&] { return charge(order); });
+  //   context.step("mail", [&] { send(receipt); });
+  //
+  // If the result cannot be stored, because the lease is lost or the worker stops, it throws a
+  // TaskFailure, and a later run runs `call` again: a step runs at least once. All results together
+  // may have 64 KiB.
+  template <class Call>
+  auto step(std::string_view name, Call&& call) -> std::invoke_result_t<Call>;
+
+  // The same by hand: any text of up to 64 KiB, in place of what steps store. What was stored last,
+  // by this run or an earlier one; empty: nothing.
+  std::string checkpoint() const;
+  // Returns once it is stored. `lease_lost`: stop, another worker may have the task.
+  Result<void> checkpoint(std::string text);
+  // What the task was released with, after an earlier run has returned Park; nullopt: nothing, or
+  // its time was over.
+  const std::optional<std::string>& answer() const { return task().answer; }
+
   // ---- Follow-ups: put in the same commit as the end of this task, or not at all ----
   // `invalid` if the settlement cannot hold it.
   Result<void> put(NewTask task);
@@ -76,7 +102,34 @@ class Context {
   bool settled() const;
 
  private:
+  // The JSON that a step has stored; nullopt: it has not run.
+  std::optional<std::string> result_of_step(std::string_view name) const;
+  void keep_step(std::string_view name, std::string json);
+
   worker::Run* run_;
 };
+
+template <class Call>
+auto Context::step(std::string_view name, Call&& call) -> std::invoke_result_t<Call> {
+  using T = std::invoke_result_t<Call>;
+  const auto kept = result_of_step(name);
+  if constexpr (std::is_void_v<T>) {
+    if (kept) return;
+    std::forward<Call>(call)();
+    keep_step(name, "null");
+  } else {
+    if (kept) {
+      auto result = decode<T>(*kept);
+      if (result) return *std::move(result);
+      throw TaskFailure({.code = "step_unreadable",
+                         .message = "what step " + std::string(name) +
+                                    " has stored is of another type: " + result.error().message},
+                        false);
+    }
+    T result = std::forward<Call>(call)();
+    keep_step(name, encode(result));
+    return result;
+  }
+}
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ namespace millrace {
 
 // The numbers are stored and sent; do not renumber.
 enum class TaskState : std::uint8_t {
-  created = 0,     // held: waits for a release
+  created = 0,     // held, or parked after a run: waits for a release
   queued = 1,      // may be taken
   delayed = 2,     // starts later
   processing = 3,  // under a lease
@@ -129,7 +129,7 @@ struct Put {
 
 struct Counters {
   std::uint32_t deliveries = 0;  // leases given
-  std::uint32_t attempts = 0;    // returns by retry, snooze or loss
+  std::uint32_t attempts = 0;    // returns by retry, snooze, park or loss
   std::uint32_t retries = 0;     // failures charged to the budget
   std::uint32_t lost = 0;        // leases that ended without a settlement of their holder
 
@@ -151,8 +151,9 @@ enum class Event : std::uint8_t {
   cancel = 10,    // at once when waiting; the end of a run after a cancel request
   expire = 11,    // start_by passed
   revive = 12,    // an operator retries a finished task
+  park = 13,      // waits for an answer: for a release, with data or by its time
 };
-inline constexpr std::size_t event_count = 13;
+inline constexpr std::size_t event_count = 14;
 
 // One entry of a task's history: an attempt that ended, or an outcome that an operator replaced
 // (`revive`: from the old end to the retry). A lease that was given back leaves none.
@@ -197,7 +198,7 @@ struct Task {
 
   TimePoint created_at{};
   TimePoint updated_at{};
-  TimePoint start{};  // the ready moment of this activation
+  TimePoint start{};  // the ready moment of this activation; while parked, when that ends; or never
   std::optional<TimePoint> previous_start =
       std::nullopt;  // of the previous activation; nullopt on the first
   std::optional<TimePoint> started_at = std::nullopt;  // last take
@@ -225,8 +226,16 @@ struct Task {
   std::optional<DeliveryNote> delivery = std::nullopt;
   std::vector<LogLine> log = {};
   std::vector<Attempt> history = {};  // oldest first
+  // Until the task is final:
+  std::string checkpoint = {};  // what its runs have written down to go on from
+  std::optional<std::string> answer = std::nullopt;  // what it was released with
 
   friend bool operator==(const Task&, const Task&) = default;
 };
+
+// A task that has run and waits for a release. A held one has not run yet.
+constexpr bool is_parked(const Task& task) {
+  return task.state == TaskState::created && task.counters.deliveries != 0;
+}
 
 }  // namespace millrace

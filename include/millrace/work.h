@@ -4,6 +4,7 @@
 #include <millrace/ids.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,17 +63,25 @@ struct Lease {
   std::string metadata = {};
   std::vector<std::string> tags = {};
   TaskId parent = {};
+  std::string checkpoint = {};                       // of earlier runs
+  std::optional<std::string> answer = std::nullopt;  // what the task was released with
 
   friend bool operator==(const Lease&, const Lease&) = default;
 };
+
+// How much of the bytes that one take may give out it has.
+inline std::size_t taken_bytes(const Lease& lease) {
+  return lease.payload.size() + lease.checkpoint.size() + (lease.answer ? lease.answer->size() : 0);
+}
 
 // Heartbeat.
 struct Extension {
   TaskId id = {};
   Token token = {};
-  std::optional<Duration> lease = std::nullopt;   // from now; nullopt: the queue's
-  std::optional<double> progress = std::nullopt;  // 0 to 100
-  std::vector<std::string> log = {};              // lines to add
+  std::optional<Duration> lease = std::nullopt;          // from now; nullopt: the queue's
+  std::optional<double> progress = std::nullopt;         // 0 to 100
+  std::vector<std::string> log = {};                     // lines to add
+  std::optional<std::string> checkpoint = std::nullopt;  // replaces that of the task
 
   friend bool operator==(const Extension&, const Extension&) = default;
 };
@@ -108,13 +117,15 @@ struct Settlement {
   // give_back: false if the lease never reached a worker. Then the task has not started, and its
   // start_by still counts.
   bool started = true;
-  TimePoint ready{};  // retry, snooze, lose: when the task may be taken again
-  // retry, snooze, lose, exhaust: attempts, retries and lost from now on. Other events leave the
-  // counters as they are; deliveries are the store's to count.
+  // retry, snooze, lose: when the task may be taken again. park: when it is released at the latest.
+  TimePoint ready{};
+  // retry, snooze, park, lose, exhaust: attempts, retries and lost from now on. Other events leave
+  // the counters as they are; deliveries are the store's to count.
   Counters counters = {};
   std::string result = {};
   std::optional<TaskError> error = std::nullopt;
-  std::vector<NewTask> follow_ups = {};  // stored in the same commit
+  std::vector<NewTask> follow_ups = {};                  // stored in the same commit
+  std::optional<std::string> checkpoint = std::nullopt;  // replaces that of a task that goes on
 
   friend bool operator==(const Settlement&, const Settlement&) = default;
 };
@@ -151,6 +162,9 @@ struct Cancel {
   std::string reason = {};
 };
 struct GiveBack {};
-using Outcome = std::variant<Done, Failed, RetryAt, Snooze, Cancel, GiveBack>;
+struct Park {  // not a failure: waits for a release, at the longest until then
+  TimePoint until = never;
+};
+using Outcome = std::variant<Done, Failed, RetryAt, Snooze, Cancel, GiveBack, Park>;
 
 }  // namespace millrace

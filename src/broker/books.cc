@@ -201,6 +201,12 @@ void log_settled(const Log& log, const std::string& queue, const Settlement& set
     case Event::snooze:
       text = fmt::format("task {} snoozed until {}", task, format_time(settlement.ready));
       break;
+    case Event::park:
+      text = settlement.ready == never
+                 ? fmt::format("task {} parked until it is released", task)
+                 : fmt::format("task {} parked until it is released, at the latest {}", task,
+                               format_time(settlement.ready));
+      break;
     case Event::give_back:
       text = fmt::format("task {} given back", task);
       break;

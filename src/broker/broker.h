@@ -57,7 +57,8 @@ struct Report {
   TaskId id = {};
   Token token = {};
   Outcome outcome = {};
-  std::vector<NewTask> follow_ups = {};  // stored in the same commit
+  std::vector<NewTask> follow_ups = {};                  // stored in the same commit
+  std::optional<std::string> checkpoint = std::nullopt;  // replaces that of a task that goes on
 };
 
 // Settles, extends and takes, in this order and in one commit.
@@ -83,8 +84,9 @@ enum class Gate : std::uint8_t {
   no_worker = 8,    // no worker asks for tasks of its queue
   behind = 9,       // other tasks come before it
   next = 10,        // nothing stands in its way: the next take gets it
+  parked = 11,      // it has run, and waits for an answer
 };
-inline constexpr std::size_t gate_count = 11;
+inline constexpr std::size_t gate_count = 12;
 
 struct Explanation {
   TaskId id = {};

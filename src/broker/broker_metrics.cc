@@ -76,6 +76,7 @@ void Tally::ended(Event event, std::optional<Duration> run, TimePoint now) {
       retries_.add(now, 1);
       break;
     case Event::snooze:
+    case Event::park:
       ++stats_.snoozed;
       break;
     case Event::give_back:

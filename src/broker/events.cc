@@ -14,7 +14,8 @@ namespace {
 constexpr std::array<std::string_view, event_kind_count> names = {
     "put",     "taken",      "completed", "failed",    "dead",    "retrying",
     "snoozed", "given_back", "lost",      "cancelled", "expired", "cancel_requested",
-    "retried", "released",   "changed",   "moved",     "removed", "progress"};
+    "retried", "released",   "changed",   "moved",     "removed", "progress",
+    "parked"};
 
 // Names have at most 255 bytes: core/limits.h. A longer one is cut.
 std::uint8_t length_of(std::string_view name) {

@@ -43,8 +43,9 @@ enum class EventKind : std::uint8_t {
   moved = 15,    // to another queue, which the event names
   removed = 16,
   progress = 17,
+  parked = 18,  // by its handler, until it is released
 };
-inline constexpr std::size_t event_kind_count = 18;
+inline constexpr std::size_t event_kind_count = 19;
 std::string_view name_of(EventKind what);
 // The event of exactly this name; nullopt for any other text.
 std::optional<EventKind> event_kind_from_name(std::string_view name);

@@ -125,7 +125,16 @@ class Gates {
 
   std::optional<Explanation> held() const {
     if (task_.state != TaskState::created) return std::nullopt;
-    return at(Gate::held, "It is held until it is released.");
+    if (!is_parked(task_)) return at(Gate::held, "It is held until it is released.");
+    const std::string since = format_time(task_.updated_at);
+    if (task_.start == never) {
+      return at(Gate::parked,
+                fmt::format("It has been parked since {} until it is released.", since));
+    }
+    return at(Gate::parked,
+              fmt::format("It has been parked since {} until it is released, at the latest {}.",
+                          since, moment_text(task_.start, now_)),
+              task_.start);
   }
 
   std::optional<Explanation> not_due() const {

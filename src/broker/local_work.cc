@@ -45,6 +45,7 @@ std::size_t bytes_of(const std::vector<Report>& reports) {
     bytes += sizeof(Report);
     if (const auto* done = std::get_if<Done>(&report.outcome)) bytes += done->result.size();
     for (const NewTask& task : report.follow_ups) bytes += bytes_of(task);
+    if (report.checkpoint) bytes += report.checkpoint->size();
   }
   return bytes;
 }
@@ -269,6 +270,7 @@ Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
     }
     Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
                                           queue ? queue->settings : unknown_queue, now);
+    settlement.checkpoint = std::move(report.checkpoint);
     if (auto good = check_room(settlement, books_.traits); !good) {
       job.refuse(i, std::move(good.error()));
       continue;

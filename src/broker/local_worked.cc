@@ -99,7 +99,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
                                      settled.error().code == ErrorCode::not_found);
       if (settled || gone) leases.ended(note.token, applied, now);
       if (gone) recorder.late_report();
-      const bool returns = event == Event::retry || event == Event::snooze;
+      const bool returns = event == Event::retry || event == Event::snooze || event == Event::park;
       if (applied && returns) first_ready = std::min(first_ready, gist->ready);
     }
   }

@@ -36,7 +36,7 @@ struct TypeMetrics {
   std::uint64_t failed = 0;   // for good
   std::uint64_t dead = 0;     // every retry used up
   std::uint64_t retried = 0;  // failed, and will be retried
-  std::uint64_t snoozed = 0;
+  std::uint64_t snoozed = 0;  // or parked
   std::uint64_t given_back = 0;
   std::uint64_t lost = 0;  // leases
   std::uint64_t cancelled = 0;

@@ -23,6 +23,8 @@ Meaning meaning_of(Event event) {
       return {EventKind::retrying, Counted::retried};
     case Event::snooze:
       return {EventKind::snoozed, Counted::snoozed};
+    case Event::park:
+      return {EventKind::parked, Counted::snoozed};
     case Event::give_back:
       return {EventKind::given_back, Counted::given_back};
     case Event::cancel:

@@ -20,12 +20,14 @@ std::size_t bytes_of(const Settlement& settlement) {
     bytes += error->message.size() + error->details.size() + error->stack.size();
   }
   for (const NewTask& task : settlement.follow_ups) bytes += bytes_of(task);
+  if (settlement.checkpoint) bytes += settlement.checkpoint->size();
   return bytes;
 }
 
 std::size_t bytes_of(const Extension& extension) {
   std::size_t bytes = sizeof(Extension);
   for (const std::string& line : extension.log) bytes += sizeof(line) + line.size();
+  if (extension.checkpoint) bytes += extension.checkpoint->size();
   return bytes;
 }
 

@@ -58,6 +58,7 @@ class TextSearch {
   static void shorten(Task& task) {
     task.payload.clear(), task.result.clear();
     task.log.clear(), task.history.clear();
+    task.checkpoint.clear(), task.answer.reset();
   }
 
   const TaskSearch& wanted_;

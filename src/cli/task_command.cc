@@ -25,6 +25,7 @@ struct Options {
   std::optional<std::string> priority = std::nullopt;
   std::optional<std::string> at = std::nullopt;
   std::optional<std::string> delay = std::nullopt;
+  std::optional<std::string> data = std::nullopt;
   bool yes = false;
 };
 
@@ -187,8 +188,9 @@ Exit retry(const Options& options, Session& session) {
 
 Exit release(const Options& options, Session& session) {
   return change_each(options, session, nullptr, [&](TaskId id) {
-    return session.ask<States>(&HttpBroker::update,
-                               std::vector<TaskUpdate>{{.id = id, .release = true}});
+    return session.ask<States>(
+        &HttpBroker::update,
+        std::vector<TaskUpdate>{{.id = id, .release = true, .answer = options.data}});
   });
 }
 
@@ -281,8 +283,13 @@ void add_task(Command& millrace) {
       .example(fmt::format("millrace task cancel {}", an_id));
   add(task, options, "retry", "Retry a task that failed or was cancelled", retry)
       .example(fmt::format("millrace task retry {}", an_id));
-  add(task, options, "release", "Release a task that was put with --hold", release)
-      .example(fmt::format("millrace task release {}", an_id));
+  add(task, options, "release", "Release a task that is held or parked", release)
+      .value("--data", options->data, "JSON", "The answer it waits for: JSON, or any text")
+      .explain(
+          "A held task was put with --hold. A parked one has run, and its handler waits for an "
+          "answer, for example an approval; the next run gets the data.")
+      .example(fmt::format("millrace task release {}", an_id))
+      .example(fmt::format("millrace task release {} --data '{{\"approved\":true}}'", an_id));
   add(task, options, "change", "Change the priority or the start of a waiting task", change)
       .value("--priority", options->priority, "0-9|high|medium|low", "9 is taken first")
       .value("--at", options->at, "MOMENT", "Start it at this time")

@@ -26,7 +26,8 @@ constexpr Duration again_after = std::chrono::milliseconds(500);  // while a ser
 std::string remark_on(const Task& task, TimePoint now) {
   switch (task.state) {
     case TaskState::created:
-      return "held";
+      if (!is_parked(task)) return "held";
+      return task.start == never ? "parked" : "parked, released " + age(task.start, now);
     case TaskState::queued:
       return "ready " + age(task.start, now);
     case TaskState::delayed:
@@ -85,7 +86,8 @@ void add_times(Sheet& sheet, const Task& task, TimePoint now) {
     if (at) sheet.add(name, moment_and_age(*at, now));
   };
   moment("put", task.created_at);
-  moment("ready", task.start);
+  if (!is_parked(task)) moment("ready", task.start);
+  if (is_parked(task) && task.start != never) moment("released", task.start);
   moment("start by", task.start_by);
   moment("started", task.started_at);
   moment("lease until", task.lease_until);
@@ -236,6 +238,8 @@ std::string view_of(const Task& task, const std::optional<Explanation>& why, Tim
     out += body_of(task.payload);
   }
   if (!task.result.empty()) out += headline("Result", look) + body_of(task.result);
+  if (!task.checkpoint.empty()) out += headline("Checkpoint", look) + body_of(task.checkpoint);
+  if (task.answer) out += headline("Answer", look) + body_of(*task.answer);
   if (!task.history.empty()) {
     out += headline("History", look) + history_of(task, now).text(look);
   }

@@ -72,6 +72,13 @@ struct Decision {
     return s;
   }
 
+  Settlement operator()(const Park& park) const {
+    Settlement s = settle(Event::park);
+    s.ready = park.until == never ? never : within_reach(park.until, now);
+    s.counters.attempts = one_more(s.counters.attempts);
+    return s;
+  }
+
   Settlement operator()(const Cancel& cancel) const {
     return settle(Event::cancel, {.code = "cancelled", .message = cancel.reason});
   }
@@ -161,7 +168,7 @@ Settlement decide_cancelled(const Settlement& refused, TimePoint now) {
   // The task does not return after all, so the charge for its return is taken back.
   Counters counters = refused.counters;
   const bool returns = refused.event == Event::retry || refused.event == Event::snooze ||
-                       refused.event == Event::lose;
+                       refused.event == Event::park || refused.event == Event::lose;
   if (returns && counters.attempts > 0) --counters.attempts;
   if (refused.event == Event::retry && counters.retries > 0) --counters.retries;
   return {.id = refused.id,

@@ -23,6 +23,7 @@ namespace millrace {
 //             Else retry after the policy's delay, charged; with no budget left: exhaust.
 //   RetryAt   retry at the moment given, charged; with no budget left: exhaust.
 //   Snooze    delayed until the moment given; counts as an attempt, not as a failure.
+//   Park      created until it is released, or until the moment given; counts as Snooze does.
 //   GiveBack  back to its old place, counters as they are.
 //   Cancel    cancelled, with the reason.
 //

@@ -2,6 +2,7 @@
 
 #include "core/limits.h"
 #include "core/retry.h"
+#include "core/time_text.h"
 #include "core/transition.h"
 #include "core/validate.h"
 
@@ -196,6 +197,17 @@ TEST(Decide, a_snooze_is_an_attempt_but_no_failure) {
   EXPECT_EQ(s.error, std::nullopt);
 }
 
+TEST(Decide, parking_is_an_attempt_but_no_failure_and_may_have_no_end) {
+  const Settlement s = decided(Park{.until = now + hours(2)});
+  EXPECT_EQ(s.event, Event::park);
+  EXPECT_EQ(s.ready, now + hours(2));
+  EXPECT_EQ(s.counters, (Counters{.deliveries = 4, .attempts = 4, .retries = 2, .lost = 1}));
+  EXPECT_EQ(decided(Park{}).ready, never);
+  EXPECT_EQ(decided(Park{.until = last_time}).ready, now + limits::max_delay);
+  EXPECT_EQ(decided(Park{.until = TimePoint::min()}).ready, now);
+  EXPECT_EQ(decide_cancelled(s, now).counters, a_lease().counters);
+}
+
 // C-23
 TEST(Decide, giving_back_changes_nothing_and_keeps_the_ready_moment) {
   const Settlement s = decided(GiveBack{});
@@ -351,7 +363,7 @@ TEST(Decide, max_lost_comes_from_the_task_else_its_type_else_the_queue_else_thre
 
 Outcome any_outcome(std::mt19937_64& random) {
   const TimePoint moment = now + seconds(random() % 1000) - seconds(500);
-  switch (random() % 6) {
+  switch (random() % 7) {
     case 0:
       return Done{.result = "r"};
     case 1:
@@ -362,6 +374,8 @@ Outcome any_outcome(std::mt19937_64& random) {
       return Snooze{.until = moment};
     case 4:
       return Cancel{};
+    case 5:
+      return Park{.until = moment};
     default:
       return GiveBack{};
   }

@@ -38,6 +38,7 @@ using StateTable = std::array<std::array<Cell, state_count>, event_count>;
 
 constexpr StateTable make_state_table() {
   constexpr Cell no = Cell::none;
+  constexpr Cell hold = Cell::created;
   constexpr Cell queue = Cell::queued;
   constexpr Cell delay = Cell::delayed;
   constexpr Cell run = Cell::processing;
@@ -62,6 +63,7 @@ constexpr StateTable make_state_table() {
     /*cancel*/     {{cancel, cancel, cancel, cancel,    cancel,  no,       no,    no,    no}},
     /*expire*/     {{cancel, cancel, cancel, no,        cancel,  no,       no,    no,    no}},
     /*revive*/     {{no,     no,     no,     no,        no,      no,       queue, queue, queue}},
+    /*park*/       {{no,     no,     no,     hold,      no,      no,       no,    no,    no}},
   }};
   // clang-format on
 }
@@ -161,6 +163,8 @@ constexpr std::string_view name_of(Event event) {
       return "expire";
     case Event::revive:
       return "revive";
+    case Event::park:
+      return "park";
   }
   return "unknown";
 }

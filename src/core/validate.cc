@@ -193,7 +193,7 @@ bool suits(Event event, const Expectation& expect) {
   };
   if (std::holds_alternative<Held>(expect)) {
     return among({Event::done, Event::retry, Event::fail, Event::exhaust, Event::snooze,
-                  Event::give_back, Event::cancel});
+                  Event::give_back, Event::cancel, Event::park});
   }
   if (std::holds_alternative<Lost>(expect)) {
     return among({Event::lose, Event::exhaust, Event::cancel});
@@ -201,10 +201,15 @@ bool suits(Event event, const Expectation& expect) {
   return event == Event::expire;
 }
 
+Result<void> check_checkpoint(const std::optional<std::string>& checkpoint) {
+  if (!checkpoint) return {};
+  return check::size("checkpoint", checkpoint->size(), limits::max_checkpoint);
+}
+
 std::string_view allowed_for(const Expectation& expect) {
   if (std::holds_alternative<Held>(expect)) {
-    return "the holder of a lease may settle done, retry, fail, exhaust, snooze, give_back and "
-           "cancel";
+    return "the holder of a lease may settle done, retry, fail, exhaust, snooze, give_back, cancel "
+           "and park";
   }
   if (std::holds_alternative<Lost>(expect)) return "a lost lease ends in lose, exhaust or cancel";
   return "a wait ends in expire";
@@ -305,7 +310,7 @@ Result<void> validate(const Extension& extension) {
   for (const std::string& line : extension.log) {
     if (auto ok = check::size({"log line", ""}, line.size(), limits::max_log_line); !ok) return ok;
   }
-  return {};
+  return check_checkpoint(extension.checkpoint);
 }
 
 Result<void> validate(const Settlement& settlement) {
@@ -319,10 +324,12 @@ Result<void> validate(const Settlement& settlement) {
                             allowed_for(settlement.expect)),
                 "outcome");
   }
-  if (settlement.ready > last_time) {
+  const bool without_end = settlement.event == Event::park && settlement.ready == never;
+  if (settlement.ready > last_time && !without_end) {
     return fail(ErrorCode::invalid, "ready is beyond the year 9999", "at");
   }
   if (auto ok = check::size("result", settlement.result.size(), limits::max_result); !ok) return ok;
+  if (auto ok = check_checkpoint(settlement.checkpoint); !ok) return ok;
   if (settlement.error) {
     if (auto ok = check::error(*settlement.error); !ok) return ok;
   }

@@ -23,7 +23,8 @@ Result<void> check_moments(const Task& task) {
   for (const auto& [what, moment] :
        {std::pair<What, std::optional<TimePoint>>{"created_at", task.created_at},
         {"updated_at", task.updated_at},
-        {"start", task.start},
+        {"start",
+         is_parked(task) && task.start == never ? std::nullopt : std::optional(task.start)},
         {"previous_start", task.previous_start},
         {"started_at", task.started_at},
         {"finished_at", task.finished_at},
@@ -71,7 +72,7 @@ Result<void> check_log(const std::vector<LogLine>& log) {
 
 Result<void> check_attempt(const Attempt& attempt) {
   Result<void> ok =
-      check::enumerator({"event of a history line", "event"}, attempt.event, Event::revive);
+      check::enumerator({"event of a history line", "event"}, attempt.event, Event::park);
   if (ok) ok = check::text("worker", attempt.worker, limits::max_label);
   if (ok) {
     ok = check::size({"error code", "error_code"}, attempt.error_code.size(),
@@ -84,6 +85,20 @@ Result<void> check_attempt(const Attempt& attempt) {
   if (ok) ok = check_moment({"started_at of a history line", "started_at"}, attempt.started_at);
   if (ok) ok = check_moment({"ended_at of a history line", "ended_at"}, attempt.ended_at);
   return ok;
+}
+
+Result<void> check_steps(const Task& task) {
+  const bool given = !task.checkpoint.empty() || task.answer;
+  if (given && is_final(task.state)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("a {} task has {}; allowed until it is final", name_of(task.state),
+                            task.answer ? "an answer" : "a checkpoint"),
+                task.answer ? "answer" : "checkpoint");
+  }
+  if (auto ok = check::size("checkpoint", task.checkpoint.size(), limits::max_checkpoint); !ok) {
+    return ok;
+  }
+  return check::size("answer", task.answer ? task.answer->size() : 0, limits::max_answer);
 }
 
 // What happened to the task.
@@ -109,6 +124,7 @@ Result<void> check_notes(const Task& task) {
       return ok;
     }
   }
+  if (auto ok = check_steps(task); !ok) return ok;
   if (auto ok = check_log(task.log); !ok) return ok;
   if (auto ok =
           check::count({"history lines", "history"}, task.history.size(), limits::max_history);

@@ -386,7 +386,7 @@ TEST(ValidateSettlement, each_expectation_has_its_events) {
     return events;
   };
   EXPECT_THAT(allowed(Held{}),
-              testing::ElementsAre(done, retry, fail, exhaust, snooze, give_back, cancel));
+              testing::ElementsAre(done, retry, fail, exhaust, snooze, give_back, cancel, park));
   EXPECT_THAT(allowed(Lost{}), testing::ElementsAre(exhaust, lose, cancel));
   EXPECT_THAT(allowed(Unchanged{}), testing::ElementsAre(expire));
 }
@@ -395,7 +395,7 @@ TEST(ValidateSettlement, the_message_names_the_event_and_the_allowed_ones) {
   EXPECT_EQ(
       settlement_with([](Settlement& s) { s.event = Event::lose; }),
       "invalid: lose is not a way to settle this; the holder of a lease may settle done, retry, "
-      "fail, exhaust, snooze, give_back and cancel");
+      "fail, exhaust, snooze, give_back, cancel and park");
   EXPECT_THAT(settlement_with([](Settlement& s) { s.expect = Lost{}; }),
               HasSubstr("a lost lease ends in lose, exhaust or cancel"));
   EXPECT_THAT(settlement_with([](Settlement& s) { s.expect = Unchanged{}; }),

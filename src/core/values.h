@@ -111,6 +111,7 @@ struct TaskUpdate {
   std::optional<std::uint8_t> priority = std::nullopt;
   std::optional<TimePoint> start = std::nullopt;
   bool release = false;
+  std::optional<std::string> answer = std::nullopt;  // comes with a release
   // The status of one more attempt to deliver the task's webhook; the store counts the attempt.
   std::optional<std::string> delivery_attempt = std::nullopt;
   std::optional<QueueRef> queue = std::nullopt;  // where it moves to

@@ -71,6 +71,12 @@ class Writer {
   // or being removed, refuses the whole settlement. A finished task that its retention does not
   // keep is gone at once.
   //
+  // Park: the task waits in `created` until update() releases it, or advance() does at `ready`,
+  // which may be `never`. An answer that it was released with before is gone.
+  //
+  // A checkpoint, of an extension or a settlement, replaces the one that the task has. Every lease
+  // has the checkpoint, and the answer of the last release; both end with the task.
+  //
   // Extend: prolongs the lease to now + lease, but not past the start of the run + timeout + 30 s
   // where a timeout is set; a lease that already lasts longer stays. Adds progress and log lines
   // (the newest 100 stay). Another token: `lease_lost`.
@@ -81,8 +87,8 @@ class Writer {
   // was ready when it was queued, and the clock has been set back since. Never a task whose
   // start_by is before `now`, whether due() has shown it or not. Nothing from a queue that is
   // inactive, paused or being removed; never above max_concurrent or process_rate. Every lease gets
-  // a new token. A take ends early with the task that brings its payloads to 16 MiB or more, so
-  // that an answer fits into memory.
+  // a new token. A take ends early with the task that brings its payloads, checkpoints and
+  // answers to 16 MiB or more, so that what it gives fits into memory.
   virtual Result<WorkResult> work(std::span<const Settlement> settlements,
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, TimePoint now) = 0;
@@ -102,11 +108,11 @@ class Writer {
   // they are.
   virtual Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) = 0;
 
-  // Promotes due tasks, lifts pauses and drains that ended, ends unique windows and memos, prunes
-  // by retention, empties removed queues: at most `limit` (1 to 10,000) tasks, windows and memos
-  // touched per call. Cancelled tasks are kept as completed ones are; failed and dead ones are the
-  // dead letters. `next` is the first moment after `now` at which this call or due() will find
-  // something new.
+  // Promotes due tasks, releases parked ones whose time has come, lifts pauses and drains that
+  // ended, ends unique windows and memos, prunes by retention, empties removed queues: at most
+  // `limit` (1 to 10,000) tasks, windows and memos touched per call. Cancelled tasks are kept as
+  // completed ones are; failed and dead ones are the dead letters. `next` is the first moment after
+  // `now` at which this call or due() will find something new.
   virtual Result<Advanced> advance(TimePoint now, std::size_t limit) = 0;
 
   // ---- Operate ---------------------------------------------------------------------------------
@@ -129,9 +135,11 @@ class Writer {
 
   // Priority, start time, release: of waiting tasks (`conflict` otherwise); priority keeps the
   // ready moment, a new start re-sorts (a `retrying` task stays so). Release of a task that is not
-  // `created`: `conflict`; it is ready at max(now, its start). A delivery attempt: of any task; it
-  // adds one to the attempts and replaces the last status, so that no attempt is lost when two
-  // deliveries report at the same time. Returns the state after.
+  // `created`: `conflict`. A held task is ready at max(now, its start), a parked one now, or at the
+  // start given with the release. An answer comes with a release (`invalid` without one) and stays
+  // until the task is parked again or final. A delivery attempt: of any task; it adds one to the
+  // attempts and replaces the last status, so that no attempt is lost when two deliveries report at
+  // the same time. Returns the state after.
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
   // a task that is already in it stays there. An unknown target: `not_found`; one that is inactive,

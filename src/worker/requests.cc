@@ -28,6 +28,7 @@ std::size_t bytes_of(const Ending& ending) {
 std::string_view verb_of(const Outcome& outcome) {
   if (std::holds_alternative<Done>(outcome)) return "done task";
   if (std::holds_alternative<Snooze>(outcome)) return "snooze task";
+  if (std::holds_alternative<Park>(outcome)) return "park task";
   if (std::holds_alternative<Cancel>(outcome)) return "cancel task";
   if (std::holds_alternative<GiveBack>(outcome)) return "give back task";
   return "retry task";
@@ -48,14 +49,21 @@ void share_out(std::vector<Wanted>& list) {
   }
 }
 
+}  // namespace
+
 Extension extension_of(const Run& run, Signs signs) {
   return {.id = run.lease.id,
           .token = run.lease.token,
           .progress = signs.progress,
-          .log = std::move(signs.log)};
+          .log = std::move(signs.log),
+          .checkpoint = std::move(signs.checkpoint)};
 }
 
-}  // namespace
+Signs signs_of(Extension extension) {
+  return {.progress = extension.progress,
+          .log = std::move(extension.log),
+          .checkpoint = std::move(extension.checkpoint)};
+}
 
 // ---- Wanting ----
 
@@ -364,7 +372,7 @@ void Dispatcher::failed(Request& request, const Error& error, Moment now) {
   for (std::size_t i = 0; i < request.extended.size(); ++i) {
     Run& run = *request.extended[i];
     run.sending = false;
-    run.return_signs({request.extensions[i].progress, std::move(request.extensions[i].log)});
+    run.return_signs(signs_of(std::move(request.extensions[i])));
   }
   const bool senseless = !request.reports.empty() &&
                          (error.code == ErrorCode::invalid || error.code == ErrorCode::too_large);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/check.h"
 #include "core/clip.h"
 #include "core/limits.h"
 #include "core/mutex.h"
@@ -45,7 +46,8 @@ Run::Run(Lease what, std::size_t of_queue, RunHost& host, std::optional<Duration
       queue_index(of_queue),
       timeout(limit),
       host_(host),
-      acknowledge_(acknowledge) {}
+      acknowledge_(acknowledge),
+      checkpoint_(lease.checkpoint) {}
 
 // ---- Time and stopping ----
 
@@ -134,6 +136,8 @@ void Run::log(std::string text) {
 Signs Run::take_signs() {
   const Lock lock(mutex_);
   signs_waiting_ = false;
+  checkpoint_waiting_ = false;
+  sent_saves_ = saves_;
   return std::exchange(signs_, {});
 }
 
@@ -141,6 +145,7 @@ Signs Run::take_signs() {
 void Run::return_signs(Signs signs) {
   const Lock lock(mutex_);
   if (!signs_.progress) signs_.progress = signs.progress;
+  if (!signs_.checkpoint) signs_.checkpoint = std::move(signs.checkpoint);
   signs.log.insert(signs.log.end(), signs_.log.begin(), signs_.log.end());
   const std::size_t count = signs.log.size();
   if (count > limits::max_log_lines) {
@@ -148,7 +153,54 @@ void Run::return_signs(Signs signs) {
                     signs.log.begin() + static_cast<std::ptrdiff_t>(count - limits::max_log_lines));
   }
   signs_.log = std::move(signs.log);
-  signs_waiting_ = signs_.progress || !signs_.log.empty();
+  checkpoint_waiting_ = signs_.checkpoint.has_value();
+  signs_waiting_ = signs_.progress || signs_.checkpoint || !signs_.log.empty();
+}
+
+// ---- Checkpoints ----
+
+std::string Run::checkpoint() const {
+  const Lock lock(mutex_);
+  return checkpoint_;
+}
+
+Result<void> Run::save(std::string checkpoint) {
+  if (auto good = check::size("checkpoint", checkpoint.size(), limits::max_checkpoint); !good) {
+    return good;
+  }
+  std::uint64_t save = 0;
+  {
+    const Lock lock(mutex_);
+    if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
+    signs_.checkpoint = std::move(checkpoint);
+    save = ++saves_;
+    signs_waiting_ = true;
+    checkpoint_waiting_ = true;
+  }
+  host_.run_has_signs(*this);
+  host_.let_time_pass(*this, Duration::zero());
+  const Lock lock(mutex_);
+  return wait_until_saved(save);
+}
+
+// Until the broker has answered, or the run is to end.
+Result<void> Run::wait_until_saved(std::uint64_t save) {
+  for (;;) {
+    if (answered_saves_ >= save) return save_answer_;
+    if (closed_) return fail(ErrorCode::lease_lost, "the run has ended");
+    if (stop_reason() == StopReason::stopping) {
+      return fail(ErrorCode::unavailable, "the worker stops");
+    }
+    changed_.wait_for(mutex_, longest_look);
+  }
+}
+
+void Run::saved(const std::string& checkpoint, const Result<Extended>& answer) {
+  const Lock lock(mutex_);
+  answered_saves_ = sent_saves_;
+  save_answer_ = answer ? Result<void>() : std::unexpected(answer.error());
+  if (answer) checkpoint_ = checkpoint;
+  changed_.notify_all();
 }
 
 // ---- The end ----

@@ -60,6 +60,7 @@ struct Ending {
 struct Signs {
   std::optional<double> progress = std::nullopt;
   std::vector<std::string> log = {};
+  std::optional<std::string> checkpoint = std::nullopt;
 };
 
 class Run : public std::enable_shared_from_this<Run> {
@@ -79,6 +80,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Moment length{};         // of its lease
   Moment extend_at{};      // when its next heartbeat is due
   Moment sent_at{};        // when its signs were last sent
+  Moment silent_until{};   // after a heartbeat that was not answered
   bool sending = false;    // a heartbeat with its signs is on its way
   bool collected = false;  // its end is known to the dispatcher
   bool reported = false;   // its refusal was reported as a failure
@@ -91,6 +93,9 @@ class Run : public std::enable_shared_from_this<Run> {
   bool wait_for(Duration time);
   void progress(double percent);
   void log(std::string line);
+  std::string checkpoint() const;
+  // Sends a checkpoint and waits until it is stored.
+  Result<void> save(std::string checkpoint);
   Result<void> put(NewTask task);
   Result<TaskState> settle(Outcome outcome);
   bool settled() const;
@@ -124,6 +129,10 @@ class Run : public std::enable_shared_from_this<Run> {
   bool answered(const Result<Settled>& settled);
 
   bool has_signs() const { return signs_waiting_.load(std::memory_order_acquire); }
+  // A handler waits for them to be stored.
+  bool has_urgent_signs() const { return checkpoint_waiting_.load(std::memory_order_acquire); }
+  // A checkpoint was sent, and this is the answer.
+  void saved(const std::string& checkpoint, const Result<Extended>& answer);
   Signs take_signs();
   void return_signs(Signs signs);  // they could not be sent
   bool manual() const { return acknowledge_ == Acknowledge::manual; }
@@ -133,12 +142,14 @@ class Run : public std::enable_shared_from_this<Run> {
   bool too_late(const Outcome& outcome) const;
   Outcome heard(Outcome outcome) const;
   Result<TaskState> wait_until_stored() REQUIRES(mutex_);
+  Result<void> wait_until_saved(std::uint64_t save) REQUIRES(mutex_);
 
   RunHost& host_;
   const Acknowledge acknowledge_;
   std::atomic<Moment> started_ = no_moment;
   std::atomic<StopReason> reason_ = StopReason::none;
   std::atomic<bool> signs_waiting_ = false;
+  std::atomic<bool> checkpoint_waiting_ = false;
 
   mutable Mutex mutex_{LockRank::run};
   Condition changed_;
@@ -149,9 +160,20 @@ class Run : public std::enable_shared_from_this<Run> {
   std::vector<NewTask> follow_ups_ GUARDED_BY(mutex_);
   std::size_t follow_up_bytes_ GUARDED_BY(mutex_) = 0;
   Signs signs_ GUARDED_BY(mutex_);
+  // Checkpoints are counted: a later one replaces one that was not sent yet.
+  std::string checkpoint_ GUARDED_BY(mutex_);   // the last that is stored
+  std::uint64_t saves_ GUARDED_BY(mutex_) = 0;  // asked for
+  std::uint64_t sent_saves_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t answered_saves_ GUARDED_BY(mutex_) = 0;
+  Result<void> save_answer_ GUARDED_BY(mutex_);  // to the last that was answered
 };
 
 using RunPtr = std::shared_ptr<Run>;
+
+// The heartbeat that carries these signs, and what is to be sent again of one that was not
+// answered.
+Extension extension_of(const Run& run, Signs signs);
+Signs signs_of(Extension extension);
 
 // "timed out after 30 s"
 TaskError timeout_error(const Run& run);

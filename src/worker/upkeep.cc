@@ -22,6 +22,13 @@ constexpr Moment between_signs = std::chrono::seconds(1);
 // estimate was wrong.
 constexpr Moment stale = std::chrono::seconds(2);
 
+// When what the run has to tell is due; no_moment: it has nothing.
+Moment tell_at(const Run& run, Moment now) {
+  if (!run.has_signs()) return no_moment;
+  const Moment due = run.has_urgent_signs() ? now : run.sent_at + between_signs;
+  return std::max({now, due, run.silent_until});
+}
+
 }  // namespace
 
 // With jitter, so that tasks taken together are not extended together for ever.
@@ -108,18 +115,14 @@ std::optional<Request> Dispatcher::next_heartbeats(Moment now) {
   Request heartbeats{.sent = now};
   const auto extend = [&](const RunPtr& run) {
     if (heartbeats.extended.size() == limits::max_batch) return;
-    Signs signs = run->take_signs();
     run->sending = true;
     run->sent_at = now;
-    heartbeats.extensions.push_back({.id = run->lease.id,
-                                     .token = run->lease.token,
-                                     .progress = signs.progress,
-                                     .log = std::move(signs.log)});
+    heartbeats.extensions.push_back(extension_of(*run, run->take_signs()));
     heartbeats.extended.push_back(run);
   };
   const auto add = [&](const RunPtr& run) {
     if (!run || run->sending || run->collected || run->settled()) return;
-    const bool tells = run->has_signs() && run->sent_at + between_signs <= now;
+    const bool tells = tell_at(*run, now) <= now;
     if (run->extend_at <= now || tells) extend(run);
   };
   for (const WorkerQueue& queue : queues_) std::ranges::for_each(queue.waiting, add);
@@ -141,8 +144,9 @@ void Dispatcher::heartbeats_answered(Request& heartbeats, Result<WorkResult>& re
   for (std::size_t i = 0; i < heartbeats.extended.size(); ++i) {
     Run& run = *heartbeats.extended[i];
     run.sending = false;
-    run.return_signs({heartbeats.extensions[i].progress, std::move(heartbeats.extensions[i].log)});
+    run.return_signs(signs_of(std::move(heartbeats.extensions[i])));
     run.extend_at = now + std::max<Moment>(run.length / 12, between_signs / 4);
+    run.silent_until = now + between_signs / 4;
   }
 }
 
@@ -154,6 +158,7 @@ void Dispatcher::extended(Request& request, Result<WorkResult>& result, Moment n
     const auto& answer = result->extended[i];
     run->sending = false;
     run->extend_at = now + heartbeat_of(*run);
+    if (const auto& checkpoint = request.extensions[i].checkpoint) run->saved(*checkpoint, answer);
     if (answer && answer->cancel_requested) {
       if (run->started() == no_moment) {
         auto& waiting = queues_[run->queue_index].waiting;
@@ -197,7 +202,7 @@ Moment Dispatcher::next_upkeep(Moment now) const {
     if (!run || run->collected) return;
     if (!heartbeats_out_ && !run->sending && !run->settled()) {
       next = std::min(next, run->extend_at);
-      if (run->has_signs()) next = std::min(next, std::max(now, run->sent_at + between_signs));
+      next = std::min(next, tell_at(*run, now));
     }
     if (run->timeout && run->started() == no_moment) next = std::min(next, now + *run->timeout);
   };

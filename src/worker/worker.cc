@@ -102,8 +102,10 @@ bool Worker::Parts::let_time_pass(Run& run, Duration time) {
   return true;
 }
 
-void Worker::Parts::run_has_signs(Run&) {
-  if (started) wake_keeper_by(steady_time() + std::chrono::seconds(1));
+void Worker::Parts::run_has_signs(Run& run) {
+  if (!started) return;
+  const Moment now = steady_time();
+  wake_keeper_by(run.has_urgent_signs() ? now : now + std::chrono::seconds(1));
 }
 
 Result<void> Worker::Parts::send_ended() {

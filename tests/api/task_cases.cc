@@ -202,6 +202,7 @@ void add_changing(std::vector<Case>& cases) {
   on("redeliverWebhook", 409, done, posted("/redeliver"));
   on("redeliverWebhook", 409, waiting, posted("/redeliver"));
   on("releaseTask", 200, held, posted("/release"));
+  on("releaseTask", 200, held, posted("/release", R"({"data":{"approved":true}})"));
   on("releaseTask", 409, waiting, posted("/release"));
   on("changeTask", 200, waiting,
      {.method = "PATCH", .body = R"({"priority":"high","delay_ms":1000})"});

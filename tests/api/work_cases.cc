@@ -76,7 +76,7 @@ std::vector<Case> work_cases() {
         R"("outcome":"failed","error":{{"code":"c","message":"m","details":{{"a":1}}}})",
         R"("outcome":"retry","delay_ms":10,"error":{{"message":"m"}})",
         R"("outcome":"snooze","at":"2030-01-02T00:00:00Z")", R"("outcome":"cancel","reason":"r")",
-        R"("outcome":"give_back")",
+        R"("outcome":"give_back")", R"("outcome":"park","delay_ms":5000,"checkpoint":{{"a":1}})",
         R"("outcome":"done","follow_ups":[{{"queue":"next","payload":1}}])"}) {
     add_lease_cases(cases, "settleTask", "settle",
                     std::string(R"({{"token":"{}",)") + outcome + "}}");

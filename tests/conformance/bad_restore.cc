@@ -59,8 +59,8 @@ std::vector<BadOldTask> badly_kept() {
       {"101 log lines", [](Task& t) { t.log.resize(101); }, too_large, "100"},
       {"long log line", [](Task& t) { t.log = {{t0, text(2049)}}; }, too_large, "2048"},
       {"21 history lines", [](Task& t) { t.history.resize(21); }, too_large, "20"},
-      {"unknown event", [](Task& t) { t.history = {{.event = static_cast<Event>(13)}}; }, invalid,
-       "0 to 12"},
+      {"unknown event", [](Task& t) { t.history = {{.event = static_cast<Event>(14)}}; }, invalid,
+       "0 to 13"},
       {"long delivery status", [](Task& t) { t.delivery = DeliveryNote{1, text(8193)}; }, too_large,
        "8192"},
   };

@@ -71,6 +71,13 @@ void make_store(const std::string& path) {
   must(store->work({}, std::vector<Extension>{{lease.id, lease.token, {}, 50.0, {"a line"}}}, {},
                    driver.now));
   driver.settle(with(retry_at(lease, t0 + 10min), {task("plain", {.payload = "follow-up"})}));
+  const TaskId answered = driver.put(task("rich")).id;
+  Settlement half = parked(driver.take_one("rich"), t0 + 24h);
+  half.checkpoint = "half";
+  driver.settle(half);
+  driver.update({.id = answered, .release = true, .answer = "yes"});
+  driver.put(task("rich", {.priority = 9}));
+  driver.settle(parked(driver.take_one("rich"), t0 + 30min));
   must(store->put_schedule({.name = "nightly",
                             .rule = {.cron = "0 2 * * *", .zone = "Europe/Moscow"},
                             .task = {.queue = "plain", .payload = "tick"},

@@ -80,6 +80,7 @@ std::string show(const SettlePart& part) {
   if (!settlement.started) text += " not started";
   text += fmt::format(" ready {} {}", show(settlement.ready), show(settlement.counters));
   if (!settlement.result.empty()) text += " result " + show(settlement.result);
+  if (settlement.checkpoint) text += " checkpoint " + show(*settlement.checkpoint);
   if (settlement.error) text += " " + show(*settlement.error);
   for (const auto& task : settlement.follow_ups) text += " then " + show(task);
   return text;
@@ -91,6 +92,7 @@ std::string show(const ExtendPart& part) {
   if (extension.lease) text += " by " + show(*extension.lease);
   if (extension.progress) text += fmt::format(" progress {}", *extension.progress);
   if (!extension.log.empty()) text += " log " + show(extension.log);
+  if (extension.checkpoint) text += " checkpoint " + show(*extension.checkpoint);
   return text;
 }
 
@@ -115,6 +117,7 @@ std::string show(const TaskUpdate& update) {
   if (update.priority) text += fmt::format(" priority {}", *update.priority);
   if (update.start) text += " start " + show(*update.start);
   if (update.release) text += " release";
+  if (update.answer) text += " with " + show(*update.answer);
   if (update.delivery_attempt) text += " delivery attempt " + show(*update.delivery_attempt);
   if (update.queue) text += " to " + show(*update.queue);
   return text;

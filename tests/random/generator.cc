@@ -199,10 +199,13 @@ TaskUpdate Generator::update() {
   }
   if (dice_.percent(25)) {
     update.release = true;
+    if (dice_.percent(50)) update.answer = dice_.percent(10) ? "" : dice_.word("answer", 5);
+    if (dice_.percent(2)) update.answer = std::string(limits::max_answer + 1, 'a');
     if (dice_.percent(80)) {
       update.id = task_in([](TaskState state) { return state == TaskState::created; });
     }
   }
+  if (dice_.percent(1)) update.answer = "without a release";
   if (dice_.percent(25)) {
     update.queue = some_queue();
     if (dice_.percent(30)) update.id = task_in(is_revivable);

@@ -41,6 +41,7 @@ class Generator {
   void add_policy(NewTask& task);
   void add_labels(NewTask& task);
   std::string odd_text();
+  std::string checkpoint();
   std::string bytes();
   std::vector<NewTask> follow_ups(std::uint32_t percent);
   PutStep put();

@@ -168,6 +168,7 @@ SettlePart Generator::held_part(const TaskId& id) {
     const auto queue = settings_of(lease->queue);
     part.settlement = decide(*lease, outcome(), queue, server, now_, dice_.share());
     if (part.settlement.event == Event::give_back) part.settlement.started = dice_.percent(50);
+    if (dice_.percent(25)) part.settlement.checkpoint = checkpoint();
     const auto task = std::ranges::find(tasks_, id, &Task::id);
     if (task != tasks_.end() && task->cancel_requested && dice_.percent(60)) {
       part.settlement = decide_cancelled(part.settlement, now_);
@@ -193,8 +194,9 @@ Outcome Generator::outcome() {
                   .retryable = dice_.percent(60) ? std::nullopt : std::optional(dice_.percent(50))};
   }
   if (roll < 75) return RetryAt{.at = now_ + soon(), .error = error};
-  if (roll < 84) return Snooze{.until = now_ + soon()};
-  if (roll < 90) return Cancel{.reason = error.message};
+  if (roll < 80) return Snooze{.until = now_ + soon()};
+  if (roll < 87) return Park{.until = dice_.percent(30) ? never : now_ + soon()};
+  if (roll < 92) return Cancel{.reason = error.message};
   return GiveBack{};
 }
 
@@ -219,6 +221,13 @@ SettlePart Generator::expired_part() {
   return part;
 }
 
+// Sometimes an empty one, which is none.
+std::string Generator::checkpoint() {
+  if (dice_.percent(10)) return "";
+  if (dice_.percent(2)) return std::string(limits::max_checkpoint + dice_.below(2), 'c');
+  return dice_.percent(10) ? bytes() : dice_.word("checkpoint", 9);
+}
+
 ExtendPart Generator::extend_part() {
   ExtendPart part{.token = token_pick()};
   auto& extension = part.extension;
@@ -231,6 +240,7 @@ ExtendPart Generator::extend_part() {
       extension.log.push_back(dice_.word("log", 9));
     if (dice_.percent(15)) extension.log.assign(limits::max_log_lines - 1 + dice_.below(3), "many");
   }
+  if (dice_.percent(30)) extension.checkpoint = checkpoint();
   return part;
 }
 

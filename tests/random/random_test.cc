@@ -97,7 +97,7 @@ class RandomDefect : public ::testing::TestWithParam<Defect> {};
 
 TEST_P(RandomDefect, IsFoundAndShrunk) {
   const Duel duel{open_model, GetParam().make};
-  constexpr std::uint64_t most_seeds = 20;
+  constexpr std::uint64_t most_seeds = 60;
   constexpr std::size_t most_steps = 10;
   for (std::uint64_t seed = 1; seed <= most_seeds; ++seed) {
     const auto account = try_seed(duel, seed, sequence_length);

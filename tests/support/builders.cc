@@ -89,6 +89,13 @@ Settlement snoozed(const Lease& lease, TimePoint until) {
   return settlement;
 }
 
+Settlement parked(const Lease& lease, TimePoint until) {
+  Settlement settlement = ending(lease, Event::park);
+  settlement.ready = until;
+  ++settlement.counters.attempts;
+  return settlement;
+}
+
 Settlement given_back(const Lease& lease) {
   return ending(lease, Event::give_back);
 }

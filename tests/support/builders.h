@@ -45,6 +45,7 @@ Settlement retry_at(const Lease& lease, TimePoint ready, TaskError why = error("
 Settlement failed(const Lease& lease, TaskError why = error("hopeless"));
 Settlement exhausted(const Lease& lease, TaskError why = error("once too often"));
 Settlement snoozed(const Lease& lease, TimePoint until);
+Settlement parked(const Lease& lease, TimePoint until = never);
 Settlement given_back(const Lease& lease);
 // By the broker, because the lease reached no worker.
 Settlement given_back_unseen(const Lease& lease);

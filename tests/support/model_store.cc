@@ -101,6 +101,8 @@ void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
   task.state = state;
   task.finished_at = now;
   task.cancel_requested = false;
+  task.checkpoint.clear();
+  task.answer.reset();
   if (task.unique && task.unique->scope != UniqueScope::window) record.holds_key = false;
   const auto& keep = keep_of(state, line_of(record).queue.settings);
   const bool at_once = task.keep_for ? *task.keep_for == Duration::zero()
@@ -236,6 +238,7 @@ Result<std::vector<Result<Task>>> ModelStore::find(std::span<const TaskRef> task
     if (!parts.payload) task.payload.clear();
     if (!parts.notes) {
       task.result.clear(), task.log.clear(), task.history.clear();
+      task.checkpoint.clear(), task.answer.reset();
       task.error.reset(), task.delivery.reset(), task.progress = 0;
     }
     found.emplace_back(std::move(task));
@@ -289,6 +292,8 @@ Result<TaskPage> ModelStore::list(const ListRequest& request) {
     copy.result.clear();
     copy.log.clear();
     copy.history.clear();
+    copy.checkpoint.clear();
+    copy.answer.reset();
   }
   return page;
 }

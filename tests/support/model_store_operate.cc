@@ -136,6 +136,10 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   if (update.release && task.state != TaskState::created) {
     return fail(ErrorCode::conflict, "the task is not held");
   }
+  if (update.answer && !update.release) return fail(ErrorCode::invalid, "data and no release");
+  if (update.answer && update.answer->size() > limits::max_answer) {
+    return fail(ErrorCode::too_large, "the data");
+  }
   if (update.queue) {
     if (auto moved = move(*record, *update.queue, now); !moved) {
       return std::unexpected(moved.error());
@@ -149,7 +153,8 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
     }
   }
   if (update.release) {
-    task.start = std::max(now, task.start);
+    task.start = is_parked(task) && !update.start ? now : std::max(now, task.start);
+    if (update.answer) task.answer = update.answer;
     task.state = waiting_state(task.start, now);
   }
   if (update.delivery_attempt) {

@@ -40,10 +40,11 @@ Result<Advanced> ModelStore::advance(TimePoint now, std::size_t limit) {
 void ModelStore::promote(TimePoint now, std::size_t limit, Advanced& result) {
   for (auto& [number, record] : records_) {
     auto& task = record.task;
-    if (task.state == TaskState::queued || !is_ready(task, now)) continue;
+    const bool released = is_parked(task) && task.start <= now;
+    if (!released && (task.state == TaskState::queued || !is_ready(task, now))) continue;
     if (line_of(record).queue.removing) continue;
     if (result.promoted + result.removed == limit) return;
-    task.state = *next_state(task.state, Event::become_due);
+    task.state = *next_state(task.state, released ? Event::release : Event::become_due);
     touch(record, now);
     ++result.promoted;
   }
@@ -137,7 +138,9 @@ std::optional<TimePoint> ModelStore::next_moment(TimePoint now) const {
   };
   for (const auto& [number, record] : records_) {
     const auto& task = record.task;
-    if (task.state == TaskState::delayed || task.state == TaskState::retrying) consider(task.start);
+    if (task.state == TaskState::delayed || task.state == TaskState::retrying || is_parked(task)) {
+      consider(task.start);
+    }
     if (record.holds_key && task.unique->scope == UniqueScope::window) {
       consider(later(task.created_at, task.unique->window));
     }

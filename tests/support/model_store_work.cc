@@ -47,7 +47,9 @@ Lease lease_of(const Task& task, Token token) {
           .group = task.group,
           .metadata = task.metadata,
           .tags = task.tags,
-          .parent = task.parent};
+          .parent = task.parent,
+          .checkpoint = task.checkpoint,
+          .answer = task.answer};
 }
 
 }  // namespace
@@ -125,7 +127,8 @@ void ModelStore::apply(const Settlement& settlement, Record& record, TimePoint n
     keep_newest(task.history, limits::max_history);
   }
   if (settlement.event == Event::retry || settlement.event == Event::snooze ||
-      settlement.event == Event::lose || settlement.event == Event::exhaust) {
+      settlement.event == Event::park || settlement.event == Event::lose ||
+      settlement.event == Event::exhaust) {
     task.counters.attempts = settlement.counters.attempts;
     task.counters.retries = settlement.counters.retries;
     task.counters.lost = settlement.counters.lost;
@@ -142,10 +145,12 @@ void ModelStore::apply(const Settlement& settlement, Record& record, TimePoint n
 
   const auto state = *next_state(task.state, settlement.event);
   if (settlement.event == Event::retry || settlement.event == Event::snooze ||
-      settlement.event == Event::lose) {
+      settlement.event == Event::park || settlement.event == Event::lose) {
     task.previous_start = task.start;
     task.start = settlement.ready;
   }
+  if (settlement.checkpoint) task.checkpoint = *settlement.checkpoint;
+  if (settlement.event == Event::park) task.answer.reset();
   if (!is_final(state) && settlement.started) task.start_by.reset();
   task.state = state;
   if (is_final(state)) finish(record, state, now);
@@ -169,6 +174,7 @@ Result<Extended> ModelStore::extend(const Extension& extension, TimePoint now) {
   }
   task.lease_until = std::max(*task.lease_until, until);
   if (extension.progress) task.progress = *extension.progress;
+  if (extension.checkpoint) task.checkpoint = *extension.checkpoint;
   for (const auto& line : extension.log) task.log.push_back({.at = now, .text = line});
   keep_newest(task.log, limits::max_log_lines);
   touch(*record, now);

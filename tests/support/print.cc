@@ -58,6 +58,7 @@ void common_fields(Record& record, const T& task) {
   record("unique", task.unique)("callback", task.callback)("keep_for", task.keep_for);
   record("client_id", task.client_id)("request_id", task.request_id)("group", task.group);
   record("metadata", task.metadata)("tags", task.tags)("parent", task.parent);
+  record("checkpoint", task.checkpoint)("answer", task.answer);
 }
 
 template <class Enum, std::size_t n>

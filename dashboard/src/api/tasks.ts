@@ -1,14 +1,14 @@
 import type { BulkAction, BulkTarget } from './bulk';
 import { ask, ask_text, get, part, patch, post, remove, type Query } from './client';
 import type { Attempt, LogLine, Moment, Task, TaskPage, TaskState } from './types';
-import { member_of } from '../format/json';
+import { json_problem, member_of, object_of } from '../format/json';
 
 const at = (id: string) => `v1/tasks/${part(id)}`;
 
 export interface Explanation {
   id: string;
   state: TaskState;
-  gate: 'final' | 'running' | 'held' | 'not_due' | 'inactive' | 'paused' | 'concurrency' | 'rate' | 'no_worker' | 'behind' | 'next';
+  gate: 'final' | 'running' | 'held' | 'not_due' | 'inactive' | 'paused' | 'concurrency' | 'rate' | 'no_worker' | 'behind' | 'next' | 'parked';
   sentence: string;
   until?: Moment;
   ahead?: number;
@@ -21,6 +21,8 @@ export interface WholeTask {
   payload: string | null;
   result: string | null;
   metadata: string | null;
+  checkpoint: string | null;
+  answer: string | null;
 }
 
 export interface Relative {
@@ -68,6 +70,8 @@ export async function task(id: string, signal?: AbortSignal): Promise<WholeTask>
     payload: member_of(text, 'payload'),
     result: member_of(text, 'result'),
     metadata: member_of(text, 'metadata'),
+    checkpoint: member_of(text, 'checkpoint'),
+    answer: member_of(text, 'answer'),
   };
 }
 
@@ -78,7 +82,13 @@ export const log_of = (id: string, after: Moment | undefined, signal?: AbortSign
 
 export const cancel_task = (id: string, reason = '') => post<{ state: TaskState }>(`${at(id)}/cancel`, reason ? { reason } : {});
 export const retry_task = (id: string) => post<{ state: TaskState }>(`${at(id)}/retry`);
-export const release_task = (id: string) => post<{ state: TaskState }>(`${at(id)}/release`);
+// `data` is what a parked task waits for: JSON, which is sent as it is, to the digit, or any other text.
+export function release_task(id: string, data?: string): Promise<{ state: TaskState }> {
+  const path = `${at(id)}/release`;
+  if (data === undefined) return post(path);
+  const members = json_problem(data) === '' ? { data } : { data_text: JSON.stringify(data) };
+  return ask('POST', path, { text: object_of(members) });
+}
 export const redeliver_task = (id: string) => post<{ id: string }>(`${at(id)}/redeliver`);
 export const remove_task = (id: string) => remove(at(id));
 export const change_task = (id: string, changes: { priority?: number; delay_ms?: number; queue?: string }) =>

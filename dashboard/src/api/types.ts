@@ -155,13 +155,20 @@ export interface Task {
   result?: unknown;
   result_text?: string;
   result_base64?: string;
+  // On the page of a task, until it is final: what its runs have written down, and what it was released with.
+  checkpoint?: unknown;
+  checkpoint_text?: string;
+  checkpoint_base64?: string;
+  answer?: unknown;
+  answer_text?: string;
+  answer_base64?: string;
   error?: TaskError;
   progress?: number;
   cancel_requested?: boolean;
   counters?: { deliveries?: number; attempts?: number; retries?: number; lost?: number };
   created_at: Moment;
   updated_at: Moment;
-  start: Moment;
+  start: Moment; // while it is parked: when it is released at the latest
   previous_start?: Moment;
   started_at?: Moment;
   finished_at?: Moment;
@@ -182,6 +189,10 @@ export interface Task {
   log?: LogLine[];
   history?: Attempt[];
 }
+
+// It has run and waits for a release. A held task has not run yet.
+export const is_parked = (task: Pick<Task, 'state' | 'counters'>): boolean =>
+  task.state === 'created' && (task.counters?.deliveries ?? 0) > 0;
 
 export interface TaskPage {
   tasks: Task[];

@@ -19,8 +19,8 @@ export interface Watched {
 type Hear = (event: TaskEvent) => void;
 
 const kinds = [
-  ...['put', 'taken', 'completed', 'failed', 'dead', 'retrying', 'snoozed', 'given_back', 'lost', 'cancelled'],
-  ...['expired', 'cancel_requested', 'retried', 'released', 'changed', 'moved', 'removed', 'progress'],
+  ...['put', 'taken', 'completed', 'failed', 'dead', 'retrying', 'snoozed', 'parked', 'given_back', 'lost'],
+  ...['cancelled', 'expired', 'cancel_requested', 'retried', 'released', 'changed', 'moved', 'removed', 'progress'],
 ];
 const longest = 30_000;
 const hidden_for = 60_000; // a hidden page needs no events after that

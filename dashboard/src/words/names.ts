@@ -4,8 +4,11 @@ import { dictionary } from './dictionary';
 
 export const names = dictionary({
   en: {
+    // A created task, where it is known which of the two it is.
+    held: 'held',
+    parked: 'parked',
     state: {
-      created: 'held',
+      created: 'held or parked',
       queued: 'queued',
       delayed: 'delayed',
       processing: 'running',
@@ -23,6 +26,7 @@ export const names = dictionary({
       dead: 'dead',
       retrying: 'will retry',
       snoozed: 'snoozed',
+      parked: 'parked',
       given_back: 'given back',
       lost: 'lease lost',
       cancelled: 'cancelled',
@@ -37,8 +41,10 @@ export const names = dictionary({
     },
   },
   ru: {
+    held: 'удержана',
+    parked: 'ждёт ответа',
     state: {
-      created: 'удержана',
+      created: 'удержана или ждёт ответа',
       queued: 'в очереди',
       delayed: 'отложена',
       processing: 'выполняется',
@@ -56,6 +62,7 @@ export const names = dictionary({
       dead: 'попытки исчерпаны',
       retrying: 'будет повтор',
       snoozed: 'отложена обработчиком',
+      parked: 'ждёт ответа',
       given_back: 'возвращена',
       lost: 'аренда потеряна',
       cancelled: 'отменена',

@@ -168,7 +168,9 @@ void HttpBroker::update_one(const Ask& ask, const TaskUpdate& update, Completion
         ErrorCode::invalid,
         "delivery attempts are counted inside a server only and are not part of the HTTP API"));
   }
-  Request release{.method = "POST", .target = task_target(update.id, "/release")};
+  Request release{.method = "POST",
+                  .target = task_target(update.id, "/release"),
+                  .body = wire::release_text(update)};
   if (update.release && !update.priority && !update.start && !update.queue) {
     return state_of(ask, std::move(release), std::move(done));
   }

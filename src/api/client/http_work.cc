@@ -35,12 +35,14 @@ std::size_t bytes_of(const Report& report) {
   if (const auto* retry = std::get_if<RetryAt>(&report.outcome)) bytes += bytes_of(retry->error);
   if (const auto* cancel = std::get_if<Cancel>(&report.outcome)) bytes += cancel->reason.size();
   for (const NewTask& task : report.follow_ups) bytes += bytes_of(task);
+  if (report.checkpoint) bytes += report.checkpoint->size();
   return bytes;
 }
 
 std::size_t bytes_of(const Extension& extension) {
   std::size_t bytes = 128;
   for (const std::string& line : extension.log) bytes += line.size();
+  if (extension.checkpoint) bytes += extension.checkpoint->size();
   return bytes;
 }
 

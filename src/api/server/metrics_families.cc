@@ -206,7 +206,8 @@ void add_task_families(Families& to, const Shown& shown) {
   count("millrace_tasks_failed_total", "Tasks failed for good.", &TypeMetrics::failed);
   count("millrace_tasks_dead_total", "Tasks dead: every retry used up.", &TypeMetrics::dead);
   count("millrace_tasks_retried_total", "Failures that are tried again.", &TypeMetrics::retried);
-  count("millrace_tasks_snoozed_total", "Tasks snoozed by their handler.", &TypeMetrics::snoozed);
+  count("millrace_tasks_snoozed_total", "Tasks snoozed or parked by their handler.",
+        &TypeMetrics::snoozed);
   count("millrace_tasks_given_back_total", "Tasks given back unfinished.",
         &TypeMetrics::given_back);
   count("millrace_tasks_lost_total", "Leases lost: their worker was not heard of in time.",

@@ -33,7 +33,7 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/tasks/{id}/cancel", Scope::put, "cancelTask", cancel_task, Body::optional},
     {post, "/v1/tasks/{id}/retry", Scope::admin, "retryTask", retry_task},
     {post, "/v1/tasks/{id}/redeliver", Scope::admin, "redeliverWebhook", redeliver_webhook},
-    {post, "/v1/tasks/{id}/release", Scope::put, "releaseTask", release_task},
+    {post, "/v1/tasks/{id}/release", Scope::put, "releaseTask", release_task, Body::optional},
     {patch, "/v1/tasks/{id}", Scope::put, "changeTask", change_task, Body::json, true},
     {remove, "/v1/tasks/{id}", Scope::admin, "removeTask", remove_task},
 

@@ -210,10 +210,12 @@ void redeliver_webhook(CallPtr call) {
 
 void release_task(CallPtr call) {
   if (!call->query_is_good()) return;
-  with_task(std::move(call), [](CallPtr back, TaskId id) {
+  auto data = call->good(wire::read_release(call->request.body));
+  if (!data) return;
+  with_task(std::move(call), [data = std::move(*data)](CallPtr back, TaskId id) mutable {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
-    std::vector<TaskUpdate> updates{{.id = id, .release = true}};
+    std::vector<TaskUpdate> updates{{.id = id, .release = true, .answer = std::move(data)}};
     broker.update(ask, std::move(updates),
                   answered<Broker::States>(std::move(back), one_state(id)));
   });

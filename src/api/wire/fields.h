@@ -77,6 +77,16 @@ Embedded<T> embedded_object(T& bytes) {
   return {bytes, nullptr, true};
 }
 
+// The same for a value that may be empty and yet given.
+template <class T>
+struct EmbeddedIfGiven {
+  T& bytes;  // optional
+};
+template <class T>
+EmbeddedIfGiven<T> embedded_if_given(T& bytes) {
+  return {bytes};
+}
+
 template <class T, class Value>
 concept A = std::same_as<std::remove_const_t<T>, Value>;
 
@@ -178,6 +188,7 @@ void fields(A<Task> auto& of, auto& visit) {
   visit("lease_until", of.lease_until), visit("worker", of.worker);
   visit("result", embedded(of.result)), visit("error", of.error), visit("progress", of.progress);
   visit("delivery", of.delivery), visit("log", of.log), visit("history", of.history);
+  visit("checkpoint", embedded(of.checkpoint)), visit("answer", embedded_if_given(of.answer));
 }
 // What a worker is given.
 void fields(A<Lease> auto& of, auto& visit) {
@@ -186,6 +197,7 @@ void fields(A<Lease> auto& of, auto& visit) {
   fields_given(of, visit);
   visit("counters", of.counters), visit("created_at", of.created_at), visit("start", of.start);
   visit("previous_start", of.previous_start), visit("started_at", of.started_at);
+  visit("checkpoint", embedded(of.checkpoint)), visit("answer", embedded_if_given(of.answer));
 }
 void fields(A<Want> auto& of, auto& visit) {
   visit("queue", required(of.queue)), visit("most", always(of.most));
@@ -193,6 +205,7 @@ void fields(A<Want> auto& of, auto& visit) {
 void fields(A<Extension> auto& of, auto& visit) {
   visit("id", required(of.id)), visit("token", required(of.token));
   visit("lease_ms", of.lease), visit("progress", of.progress), visit("log", of.log);
+  visit("checkpoint", embedded_if_given(of.checkpoint));
 }
 void fields(A<Extended> auto& of, auto& visit) {
   visit("until", required(of.until)), visit("cancel_requested", always(of.cancel_requested));

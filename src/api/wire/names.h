@@ -57,7 +57,7 @@ constexpr auto names(EventKind) {
   return std::to_array<std::string_view>({"put", "taken", "completed", "failed", "dead", "retrying",
                                           "snoozed", "given_back", "lost", "cancelled", "expired",
                                           "cancel_requested", "retried", "released", "changed",
-                                          "moved", "removed", "progress"});
+                                          "moved", "removed", "progress", "parked"});
 }
 constexpr auto names(PriorityScale) {
   return std::to_array<std::string_view>({"named", "zero_to_nine", "mtask", "bullmq", "none"});
@@ -68,7 +68,7 @@ constexpr auto names(SettleStatus) {
 constexpr auto names(Gate) {
   return std::to_array<std::string_view>({"final", "running", "held", "not_due", "inactive",
                                           "paused", "concurrency", "rate", "no_worker", "behind",
-                                          "next"});
+                                          "next", "parked"});
 }
 constexpr auto names(BulkAction) {
   return names_by_number<BulkAction>(std::make_index_sequence<bulk_action_count>());

@@ -39,6 +39,12 @@ class RequestWriter : public TextWriter {
     // The server would fill in a content type that is left out.
     if (field.type != nullptr && field.type->empty()) key("content_type") += "\"\"";
   }
+  template <class T>
+  void operator()(std::string_view name, const EmbeddedIfGiven<T>& field) {
+    if (!field.bytes) return;
+    if (field.bytes->empty()) return empty(name);
+    (*this)(name, Embedded<const std::string>{*field.bytes});
+  }
   void operator()(std::string_view name, const Required<const NewTask>& task);
 };
 
@@ -93,6 +99,10 @@ struct OutcomeWriter {
     name(OutcomeName::snooze);
     append(writer.key("at"), snooze.until);
   }
+  void operator()(const Park& park) const {
+    name(OutcomeName::park);
+    if (park.until != never) append(writer.key("at"), park.until);
+  }
   void operator()(const Cancel& cancel) const {
     name(OutcomeName::cancel);
     writer("reason", cancel.reason);
@@ -105,6 +115,13 @@ void append_report(std::string& out, const Report& report) {
   append(writer.key("id"), report.id), append(writer.key("token"), report.token);
   std::visit(OutcomeWriter{writer}, report.outcome);
   if (!report.follow_ups.empty()) append_tasks(writer.key("follow_ups"), report.follow_ups);
+  writer("checkpoint", embedded_if_given(report.checkpoint));
+  writer.close();
+}
+
+void append_extension(std::string& out, const Extension& extension) {
+  RequestWriter writer(out);
+  fields(extension, writer);
   writer.close();
 }
 
@@ -137,7 +154,7 @@ std::string work_text(std::span<const Report> reports, std::span<const Extension
     writer.key("extend") += '[';
     for (const Extension& extension : extensions) {
       if (&extension != extensions.data()) out += ',';
-      append(out, extension);
+      append_extension(out, extension);
     }
     out += ']';
   }
@@ -164,6 +181,15 @@ std::string update_text(const TaskUpdate& update) {
   TextWriter writer(out);
   writer("priority", update.priority), writer("start", update.start);
   writer("queue", update.queue);
+  writer.close();
+  return out;
+}
+
+std::string release_text(const TaskUpdate& update) {
+  if (!update.answer) return {};
+  std::string out;
+  RequestWriter writer(out);
+  writer("data", embedded_if_given(update.answer));
   writer.close();
   return out;
 }

@@ -12,6 +12,12 @@
 
 namespace millrace::wire {
 
+struct ReleaseWords {
+  std::optional<std::string> data = std::nullopt;
+};
+void fields(A<ReleaseWords> auto& of, auto& visit) {
+  visit("data", embedded_if_given(of.data));
+}
 struct CancelWords {
   std::string reason = {};
 };
@@ -78,6 +84,13 @@ Read<std::string> read_cancel(std::string_view text) {
   auto words = read_text<CancelWords>(text);
   if (!words) return std::unexpected(std::move(words.error()));
   return std::move(words->reason);
+}
+
+Read<std::optional<std::string>> read_release(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  auto words = read_text<ReleaseWords>(text);
+  if (!words) return std::unexpected(std::move(words.error()));
+  return std::move(words->data);
 }
 
 Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {

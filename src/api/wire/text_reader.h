@@ -145,6 +145,16 @@ class KeyReader {
     if (place < from_ || !key_.starts_with(name)) return;
     found_embedded(place, name, field);
   }
+  template <class T>
+  [[gnu::always_inline]] void operator()(std::string_view name, EmbeddedIfGiven<T>&& field) {
+    const unsigned place = place_++;
+    if (place < from_ || !key_.starts_with(name)) return;
+    std::string bytes;
+    Embedded<std::string> as_bytes{bytes};
+    const std::uint64_t given = seen_.given;
+    found_embedded(place, name, as_bytes);
+    if (seen_.given != given) field.bytes = std::move(bytes);
+  }
 
  private:
   static constexpr unsigned done = std::numeric_limits<unsigned>::max();

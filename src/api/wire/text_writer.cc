@@ -89,6 +89,10 @@ void TextWriter::embed(std::string_view name, std::string_view bytes, std::strin
   append(out_, bytes);
 }
 
+void TextWriter::empty(std::string_view name) {
+  append(key(style_ == Style::archive ? std::string(name) : fmt::format("{}_text", name)), "");
+}
+
 void TextWriter::bytes(std::string_view name, std::string_view bytes) {
   if (!is_utf8(bytes)) return base64(name, bytes);
   append(key(name), bytes);

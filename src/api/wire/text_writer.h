@@ -136,8 +136,17 @@ class TextWriter {
     embed(name, field.bytes, field.type == nullptr ? std::string_view() : *field.type,
           field.object);
   }
+  template <class T>
+  void operator()(std::string_view name, const EmbeddedIfGiven<T>& field) {
+    if (!field.bytes) return;
+    if (field.bytes->empty()) return empty(name);
+    (*this)(name, Embedded<const std::string>{*field.bytes});
+  }
   // JSON as it is, text under <name>_text, other bytes under <name>_base64.
   void embed(std::string_view name, std::string_view bytes, std::string_view type, bool object);
+
+ protected:
+  void empty(std::string_view name);
 
  private:
   template <class T>

@@ -112,6 +112,7 @@ void append_previewed(std::string& out, Task& task, bool full) {
   if (!full) {
     task.payload.clear(), task.result.clear();
     task.log.clear(), task.history.clear();
+    task.checkpoint.clear(), task.answer.reset();
   }
   TextWriter writer(out);
   fields(std::as_const(task), writer);

@@ -35,8 +35,10 @@ bool suits(const SettleWords& words, Input& in, const Path& at) {
   return only(!words.result.empty(), is == done, "result", "done") &&
          only(words.error.has_value(), is == failed || is == retry, "error", "failed or retry") &&
          only(words.retryable.has_value(), is == failed, "retryable", "failed") &&
-         only(later, is == retry || is == snooze, words.at ? "at" : "delay_ms",
-              "retry or snooze") &&
+         only(later, is == retry || is == snooze || is == park, words.at ? "at" : "delay_ms",
+              "retry, snooze or park") &&
+         only(words.checkpoint.has_value(), is != done && is != cancel, "checkpoint",
+              "failed, retry, snooze, park or give_back") &&
          only(words.reason.has_value(), is == cancel, "reason", "cancel");
 }
 
@@ -78,6 +80,8 @@ Outcome outcome_of(SettleWords& words, TimePoint now, Input& in, const Path& at)
                      .error = as_error(std::move(*words.error))};
     case OutcomeName::snooze:
       return Snooze{.until = moment_of(words, now, in, at)};
+    case OutcomeName::park:
+      return Park{.until = words.at || words.delay ? moment_of(words, now, in, at) : never};
     case OutcomeName::cancel:
       return Cancel{.reason = std::move(words.reason).value_or("")};
     case OutcomeName::give_back:
@@ -90,6 +94,7 @@ Report as_report(SettleWords&& words, TimePoint now, Input& in, const Path& at) 
   Report report{.id = words.id, .token = words.token};
   if (!in.good() || !suits(words, in, at)) return report;
   report.outcome = outcome_of(words, now, in, at);
+  report.checkpoint = std::move(words.checkpoint);
   const Path list{.above = &at, .key = "follow_ups"};
   for (std::size_t i = 0; i < words.follow_ups.size(); ++i) {
     const Path here{.above = &list, .index = i};

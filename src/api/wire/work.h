@@ -21,10 +21,10 @@ namespace millrace::wire {
 // How long a take may wait for tasks.
 inline constexpr Duration max_wait = std::chrono::seconds(60);
 
-enum class OutcomeName : std::uint8_t { done, failed, retry, snooze, cancel, give_back };
+enum class OutcomeName : std::uint8_t { done, failed, retry, snooze, cancel, give_back, park };
 constexpr auto names(OutcomeName) {
   return std::to_array<std::string_view>(
-      {"done", "failed", "retry", "snooze", "cancel", "give_back"});
+      {"done", "failed", "retry", "snooze", "cancel", "give_back", "park"});
 }
 
 // A string, or any other JSON value, which is kept as text.
@@ -57,12 +57,14 @@ struct SettleWords {
   std::optional<Duration> delay = std::nullopt;
   std::optional<std::string> reason = std::nullopt;
   std::vector<PutWords> follow_ups = {};
+  std::optional<std::string> checkpoint = std::nullopt;
 };
 void fields(A<SettleWords> auto& of, auto& visit) {
   visit("id", of.id), visit("token", required(of.token)), visit("outcome", required(of.outcome));
   visit("result", embedded(of.result)), visit("error", of.error);
   visit("retryable", of.retryable), visit("at", of.at), visit("delay_ms", of.delay);
   visit("reason", of.reason), visit("follow_ups", of.follow_ups);
+  visit("checkpoint", embedded_if_given(of.checkpoint));
 }
 
 struct TakeWords {
@@ -104,6 +106,7 @@ struct ExtendBody {
 void fields(A<ExtendBody> auto& of, auto& visit) {
   visit("token", required(of.extension.token)), visit("lease_ms", of.extension.lease);
   visit("progress", of.extension.progress), visit("log", of.extension.log);
+  visit("checkpoint", embedded_if_given(of.extension.checkpoint));
 }
 struct ProgressBody {
   Extension extension = {};

@@ -51,6 +51,8 @@ TEST(Work, every_outcome) {
             t0 + 1min);
   EXPECT_EQ(std::get<Cancel>(settled(R"("outcome":"cancel","reason":"r")")).reason, "r");
   EXPECT_TRUE(std::holds_alternative<GiveBack>(settled(R"("outcome":"give_back")")));
+  EXPECT_EQ(std::get<Park>(settled(R"("outcome":"park")")).until, never);
+  EXPECT_EQ(std::get<Park>(settled(R"("outcome":"park","delay_ms":5000)")).until, t0 + 5s);
 }
 
 TEST(Work, fields_must_suit_the_outcome) {
@@ -65,6 +67,9 @@ TEST(Work, fields_must_suit_the_outcome) {
   EXPECT_EQ(wrong_field(R"("outcome":"done","delay_ms":1)"), "delay_ms");
   EXPECT_EQ(wrong_field(R"("outcome":"done","retryable":true)"), "retryable");
   EXPECT_EQ(wrong_field(R"("outcome":"done","reason":"r")"), "reason");
+  EXPECT_EQ(wrong_field(R"("outcome":"done","checkpoint":1)"), "checkpoint");
+  EXPECT_EQ(wrong_field(R"("outcome":"cancel","checkpoint_text":"")"), "checkpoint");
+  EXPECT_EQ(wrong_field(R"("outcome":"park","error":{"message":"m"})"), "error");
   EXPECT_EQ(wrong_field(R"("outcome":"finished")"), "outcome");
   EXPECT_EQ(wrong_field(R"("result":1)"), "outcome");
   EXPECT_EQ(wrong_field(R"("outcome":"done","id":"01890a5d-ac96-774b-bcce-b302099a8058")"), "id");

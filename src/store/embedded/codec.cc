@@ -107,6 +107,22 @@ void note_fields(T& of, const auto& visit) {
   visit(of.log), visit(of.history);
 }
 
+// Behind them, and only where there are some: since format 2.
+template <class T>
+void step_fields(T& of, const auto& visit) {
+  visit(of.checkpoint), visit(of.answer);
+}
+
+void write_notes(auto& out, const Notes& notes) {
+  note_fields(notes, [&](const auto& field) { write(out, field); });
+  if (notes.has_steps()) step_fields(notes, [&](const auto& field) { write(out, field); });
+}
+
+void read_notes(ByteReader& in, Notes& notes) {
+  note_fields(notes, [&](auto& field) { read(in, field); });
+  if (in.left() != 0) step_fields(notes, [&](auto& field) { read(in, field); });
+}
+
 }  // namespace
 
 Blob encode_body(Blobs& blobs, const NewTask& task, TimePoint created_at) {
@@ -130,10 +146,10 @@ bool decode_body(std::string_view body, Task& task, bool with_payload) {
 Blob encode_notes(Blobs& blobs, const Notes& notes) {
   if (notes == Notes{}) return {};
   Sizer size;
-  note_fields(notes, [&](const auto& field) { write(size, field); });
+  write_notes(size, notes);
   const Blob blob = blobs.add(size.size());
   Filler out(Blobs::data(blob));
-  note_fields(notes, [&](const auto& field) { write(out, field); });
+  write_notes(out, notes);
   return blob;
 }
 
@@ -141,7 +157,7 @@ Notes decode_notes(std::string_view bytes) {
   Notes notes;
   if (bytes.empty()) return notes;
   ByteReader in(bytes);
-  note_fields(notes, [&](auto& field) { read(in, field); });
+  read_notes(in, notes);
   return notes;
 }
 
@@ -253,7 +269,7 @@ bool notes_are_sound(std::string_view bytes) {
   if (bytes.empty()) return true;
   Notes notes;
   ByteReader in(bytes);
-  note_fields(notes, [&](auto& field) { read(in, field); });
+  read_notes(in, notes);
   return in.good() && in.left() == 0;
 }
 

@@ -26,6 +26,10 @@ struct Notes {
   std::optional<DeliveryNote> delivery;
   std::vector<LogLine> log;
   std::vector<Attempt> history;
+  std::string checkpoint;
+  std::optional<std::string> answer;
+
+  bool has_steps() const { return !checkpoint.empty() || answer; }
 
   friend bool operator==(const Notes&, const Notes&) = default;
 };

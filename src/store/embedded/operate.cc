@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/check.h"
 #include "core/limits.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -74,6 +75,12 @@ void count_delivery(State& state, Slot& slot, const std::string& status) {
   state.set_notes(slot, notes);
 }
 
+void keep_answer(State& state, Slot& slot, const std::string& answer) {
+  Notes notes = state.notes(slot);
+  notes.answer = answer;
+  state.set_notes(slot, notes);
+}
+
 Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint now) {
   if (update.priority && *update.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
@@ -93,14 +100,19 @@ Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint 
     return wrong_state(slot, "changed", "only waiting tasks can");
   }
   if (update.release && slot.state != TaskState::created) {
-    return wrong_state(slot, "released", "only held tasks can");
+    return wrong_state(slot, "released", "only held and parked tasks can");
   }
-  return {};
+  if (update.answer && !update.release) {
+    return fail(ErrorCode::invalid, "data is given without a release", "data");
+  }
+  return check::size("data", update.answer ? update.answer->size() : 0, limits::max_answer);
 }
 
 void move_start(Slot& slot, const TaskUpdate& update, TimePoint now) {
+  const bool parked = is_parked(slot);
   if (update.start) slot.start = std::max(now, *update.start);
-  if (update.release) slot.start = std::max(now, slot.start);
+  // The start of a parked task is when it would have been released without an answer.
+  if (update.release) slot.start = parked && !update.start ? now : std::max(now, slot.start);
   if (update.release) {
     slot.state = waiting_state(slot.start, now);
   } else if (update.start && slot.state != TaskState::created &&
@@ -192,6 +204,7 @@ Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now) 
   if (update.priority) slot.priority = *update.priority;
   move_start(slot, update, now);
   if (update.delivery_attempt) count_delivery(state, slot, *update.delivery_attempt);
+  if (update.answer) keep_answer(state, slot, *update.answer);
   state.store(at, now);
   return slot.state;
 }

@@ -42,6 +42,7 @@ std::uint16_t bits_of(const Slot& slot) {
   if (slot.notes) bits |= has_notes;
   if (slot.cancel_requested) bits |= cancel_requested;
   if (slot.has_start_by) bits |= has_start_by;
+  if (slot.has_steps) bits |= has_steps;
   return static_cast<std::uint16_t>(bits);
 }
 

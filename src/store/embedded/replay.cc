@@ -15,6 +15,7 @@ void reset_mutable(Slot& slot) {
   optional_mutables(slot, [](auto& field, const auto& usual) { field = usual; });
   slot.cancel_requested = false;
   slot.has_start_by = false;
+  slot.has_steps = false;
 }
 
 }  // namespace
@@ -142,6 +143,7 @@ bool Replay::read_mutable(ByteReader& in, Slot& slot) {
   if (!good) return false;
   slot.cancel_requested = (bits & cancel_requested) != 0;
   slot.has_start_by = (bits & has_start_by) != 0;
+  slot.has_steps = (bits & has_steps) != 0;
   const auto held = state_.workers.hold(worker);
   state_.workers.release(slot.worker);
   slot.worker = held;

@@ -65,7 +65,9 @@ Put add_restored(State& state, QueueEntry& queue, const Task& task, TimePoint no
                          .progress = task.progress,
                          .delivery = task.delivery,
                          .log = task.log,
-                         .history = task.history});
+                         .history = task.history,
+                         .checkpoint = task.checkpoint,
+                         .answer = task.answer});
   if (task.unique && task.unique->scope == UniqueScope::window && will_hold_key(task, now)) {
     state.holders.set(queue.index, task.unique->key, {slot.id, {slot.number}, window_end(task)});
     state.changes.note({Thing::window, queue.index, task.unique->key});

@@ -55,6 +55,17 @@ void set_return(Slot& slot, const Settlement& settlement) {
   slot.start = settlement.ready;
 }
 
+// What is kept until the task is final.
+void keep_steps(Notes& notes, const Settlement& settlement, TaskState next) {
+  if (is_final(next)) {
+    notes.checkpoint.clear();
+    notes.answer.reset();
+    return;
+  }
+  if (settlement.checkpoint) notes.checkpoint = *settlement.checkpoint;
+  if (settlement.event == Event::park) notes.answer.reset();  // it waits for the next one
+}
+
 void count(Slot& slot, const Counters& decided) {
   slot.counters.attempts = decided.attempts;
   slot.counters.retries = decided.retries;
@@ -73,24 +84,13 @@ void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now
   state.store(at, now);
 }
 
-TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
-  Slot& slot = state.slot(at);
-  ensure(slot.state == TaskState::processing && slot.token != 0,
-         "a settlement was applied to a task that no worker holds");
-  const TaskState next = state_after(slot.state, settlement.event);
+// What is written down of a run that ended. One that was given back leaves no line.
+void note_end(State& state, Slot& slot, const Settlement& settlement, TaskState next,
+              TimePoint now) {
   const Event event = settlement.event;
-  state.unindex(at);
-  if (std::holds_alternative<Lost>(settlement.expect)) slot.token = 0;  // its holder lost it
-  if (event == Event::retry || event == Event::snooze || event == Event::lose ||
-      event == Event::exhaust) {
-    count(slot, settlement.counters);
-  }
-  if (is_final(next) && !state.is_kept(slot, next)) {
-    finish(state, at, next, now);
-    return next;
-  }
+  if (event == Event::give_back && !settlement.checkpoint) return;
+  Notes notes = state.notes(slot);
   if (event != Event::give_back) {
-    Notes notes = state.notes(slot);
     add_to_history(notes,
                    {.started_at = slot.started_at,
                     .ended_at = now,
@@ -99,8 +99,28 @@ TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, Ti
                    settlement.error);
     if (settlement.error || event == Event::done) notes.error = settlement.error;
     if (event == Event::done) notes.result = settlement.result;
-    state.set_notes(slot, notes);
   }
+  keep_steps(notes, settlement, next);
+  state.set_notes(slot, notes);
+}
+
+TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
+  Slot& slot = state.slot(at);
+  ensure(slot.state == TaskState::processing && slot.token != 0,
+         "a settlement was applied to a task that no worker holds");
+  const TaskState next = state_after(slot.state, settlement.event);
+  const Event event = settlement.event;
+  state.unindex(at);
+  if (std::holds_alternative<Lost>(settlement.expect)) slot.token = 0;  // its holder lost it
+  if (event == Event::retry || event == Event::snooze || event == Event::park ||
+      event == Event::lose || event == Event::exhaust) {
+    count(slot, settlement.counters);
+  }
+  if (is_final(next) && !state.is_kept(slot, next)) {
+    finish(state, at, next, now);
+    return next;
+  }
+  note_end(state, slot, settlement, next, now);
   if (is_final(next)) {
     finish(state, at, next, now);
     return next;
@@ -137,8 +157,9 @@ TimePoint extended_until(const State& state, const Slot& slot, const Extension& 
 }
 
 void add_notes(State& state, Slot& slot, const Extension& extension, TimePoint now) {
-  if (!extension.progress && extension.log.empty()) return;
+  if (!extension.progress && extension.log.empty() && !extension.checkpoint) return;
   Notes notes = state.notes(slot);
+  if (extension.checkpoint) notes.checkpoint = *extension.checkpoint;
   if (extension.progress) notes.progress = *extension.progress;
   for (const std::string& line : extension.log) notes.log.push_back({now, line});
   if (notes.log.size() > limits::max_log_lines) {
@@ -190,9 +211,11 @@ TaskState end_waiting(State& state, std::uint32_t at, Event event,
   Slot& slot = state.slot(at);
   const TaskState next = state_after(slot.state, event);
   state.unindex(at);
-  if (error) {
+  if (error || slot.has_steps) {
     Notes notes = state.notes(slot);
-    notes.error = error;
+    if (error) notes.error = error;
+    notes.checkpoint.clear();
+    notes.answer.reset();
     state.set_notes(slot, notes);
   }
   finish(state, at, next, now);

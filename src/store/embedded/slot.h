@@ -62,6 +62,7 @@ struct Slot {
   bool keeps_itself : 1 = false;
   bool has_start_by : 1 = false;  // the body's start_by counts; false after the first run
   bool cancel_requested : 1 = false;
+  bool has_steps : 1 = false;  // the notes have a checkpoint or an answer
   bool recorded : 1 = false;   // already in the list of changes of this round
   bool moved : 1 = false;      // to another queue: its next record must be a whole one
   bool unindexed : 1 = false;  // in a replay: enters the indexes at its end
@@ -81,6 +82,17 @@ struct Slot {
   }
 };
 static_assert(sizeof(Slot) == 136);
+
+// A task that has run and waits for a release; `start` is when it is released at the latest.
+inline bool is_parked(const Slot& slot) {
+  return slot.state == TaskState::created && slot.counters.deliveries != 0;
+}
+
+// Whether the task enters the order of its queue by itself, at its start.
+inline bool awaits_its_start(const Slot& slot) {
+  if (is_parked(slot)) return slot.start != never;
+  return slot.state == TaskState::delayed || slot.state == TaskState::retrying;
+}
 
 // Slots by number, in blocks that never move; freed ones are used again, the latest first, while
 // they are still in the processor's cache.

@@ -77,17 +77,17 @@ std::uint32_t State::adopt(const Slot& slot) {
 void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at) {
   if (queue.waiting++ == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.insert({start_by(slot), slot.number}, at);
+  if (awaits_its_start(slot)) promotions.insert({slot.start, slot.number}, at);
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].insert({slot.start, slot.number}, at);
-  if (slot.state != TaskState::queued) promotions.insert({slot.start, slot.number}, at);
 }
 
 void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
   if (--queue.waiting == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.erase({start_by(slot), slot.number});
+  if (awaits_its_start(slot)) promotions.erase({slot.start, slot.number});
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].erase({slot.start, slot.number});
-  if (slot.state != TaskState::queued) promotions.erase({slot.start, slot.number});
 }
 
 // A body that the indexes have to look into is loaded into memory, once for all of them.
@@ -182,6 +182,7 @@ void State::erase(std::uint32_t at) {
 void State::set_notes(Slot& slot, const Notes& notes) {
   const Blob old = slot.notes;
   slot.notes = encode_notes(blobs, notes);
+  slot.has_steps = notes.has_steps();
   blobs.remove(old);
 }
 
@@ -275,6 +276,10 @@ void State::fill_lease(const Slot& slot, Lease& lease) const {
   if (slot.started_at != no_moment) lease.started_at = slot.started_at;
   decode_body(body(slot), lease);
   if (!slot.has_start_by) lease.start_by.reset();
+  if (!slot.has_steps) return;
+  Notes steps = notes(slot);
+  lease.checkpoint = std::move(steps.checkpoint);
+  lease.answer = std::move(steps.answer);
 }
 
 Lease State::lease(const Slot& slot) const {

@@ -200,7 +200,7 @@ class State {
 
   ByTime leases;      // processing, by lease end
   ByTime expiries;    // waiting with a start_by
-  ByTime promotions;  // delayed and retrying, by ready moment
+  ByTime promotions;  // delayed, retrying and parked with an end, by ready moment
   ByTime removals;    // final with a retention of their own
 
   // ---- The rest -------------------------------------------------------------------------------

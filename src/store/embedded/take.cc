@@ -122,7 +122,7 @@ void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration le
   state.store(at, now);
 }
 
-// `bytes`: how many bytes of payloads the take may still give out.
+// `bytes`: how many bytes the take may still give out.
 void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std::uint32_t most,
                std::uint32_t worker, TimePoint now, std::vector<Lease>& leases,
                std::size_t& bytes) {
@@ -136,7 +136,7 @@ void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std:
     take_task(state, *at, worker, lease, now);
     Lease& given = leases.emplace_back();
     state.fill_lease(state.slot(*at), given);
-    bytes -= std::min(bytes, given.payload.size());
+    bytes -= std::min(bytes, taken_bytes(given));
     ++taken;
   }
   if (taken != 0 && queue.settings().process_rate) {

@@ -82,6 +82,8 @@ std::optional<Task> task_of(TaskCopy&& copy) {
   task.result = std::move(notes.result);
   task.log = std::move(notes.log);
   task.history = std::move(notes.history);
+  task.checkpoint = std::move(notes.checkpoint);
+  task.answer = std::move(notes.answer);
   return task;
 }
 

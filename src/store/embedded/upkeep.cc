@@ -36,7 +36,7 @@ class Round {
       const auto at = state_.promotions.front().second;
       state_.unindex(at);
       Slot& slot = state_.slot(at);
-      slot.state = state_after(slot.state, Event::become_due);
+      slot.state = state_after(slot.state, is_parked(slot) ? Event::release : Event::become_due);
       state_.store(at, now_);
       ++done_.promoted;
       --left_;

@@ -21,6 +21,7 @@ void leave_out(Task& task, Parts parts) {
   if (!parts.payload) task.payload.clear();
   if (parts.notes) return;
   task.result.clear(), task.log.clear(), task.history.clear();
+  task.checkpoint.clear(), task.answer.reset();
   task.error.reset(), task.delivery.reset(), task.progress = 0;
 }
 

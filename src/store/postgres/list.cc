@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds quick{500};
 constexpr std::chrono::seconds longest_page{5};
 
 // The columns of list.sql beside those of a task.
-constexpr std::size_t walked_column = sql::RowColumns::result + 1;
+constexpr std::size_t walked_column = sql::RowColumns::answer + 1;
 constexpr std::size_t next_column = walked_column + 1;
 constexpr std::size_t bytes_column = next_column + 1;
 
@@ -55,6 +55,7 @@ std::optional<postgres::Bytes> bytes_of(const std::optional<std::string>& text) 
 // Leaves out what a list that is not full does not have.
 void leave_out(Task& task) {
   task.payload.clear(), task.result.clear(), task.log.clear(), task.history.clear();
+  task.checkpoint.clear(), task.answer.reset();
 }
 
 bool is_stopped(const postgres::Failure& failure) {

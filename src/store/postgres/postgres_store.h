@@ -200,6 +200,8 @@ class PostgresStore final : public Store {
                                    const DueRequest& request);
   Answer<Advanced> advance(Connection& connection, TimePoint now, std::size_t limit,
                            std::vector<std::uint16_t>& to_lift);
+  Answer<void> release_parked(Connection& connection, TimePoint now, std::size_t& left,
+                              std::size_t& promoted);
   Answer<void> prune(Connection& connection, TimePoint now, std::size_t& left, std::size_t& removed,
                      std::vector<std::uint16_t>& to_lift);
   Answer<void> empty_removed(Connection& connection, std::size_t& left, std::size_t& removed,

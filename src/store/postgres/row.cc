@@ -65,6 +65,7 @@ struct StoredNotes {
   bool whole = false;
 };
 
+// Checkpoint and answer have columns of their own.
 void note_fields(auto& of, const auto& visit) {
   visit(of.progress), visit(of.delivery), visit(of.log), visit(of.history);
 }
@@ -141,6 +142,14 @@ Counters read_counters(const Rows& rows, std::size_t at) {
           .lost = count_at(rows, at, Columns::lost)};
 }
 
+template <class Columns>
+void read_steps(const Rows& rows, std::size_t at, Row& row) {
+  using Text = std::optional<std::string>;
+  row.notes.checkpoint = rows.get<Text>(at, Columns::checkpoint).value_or("");
+  row.notes.answer = rows.get<Text>(at, Columns::answer);
+  row.slot.has_steps = row.notes.has_steps();
+}
+
 TimePoint moment_at(const Rows& rows, std::size_t at, std::size_t column) {
   return rows.get<std::optional<TimePoint>>(at, column).value_or(no_moment);
 }
@@ -191,6 +200,7 @@ Row read_row(const Rows& rows, std::size_t at) {
     return row;
   }
   row.notes = std::move(stored->notes);
+  read_steps<At>(rows, at, row);
   if (is_final(slot.state)) {
     row.notes.result = rows.get<std::optional<std::string>>(at, At::result).value_or("");
   }
@@ -221,6 +231,7 @@ Row read_taken(const Rows& rows, std::size_t at) {
   if (auto given = read_given<At>(rows, at, slot.id, row.given); !given) {
     row.unreadable = std::move(given.error().message);
   }
+  read_steps<At>(rows, at, row);
   slot.priority = row.given.priority;
   return row;
 }
@@ -315,7 +326,9 @@ Task task_of(const Row& row, const std::string& queue) {
             .progress = row.notes.progress,
             .delivery = row.notes.delivery,
             .log = row.notes.log,
-            .history = row.notes.history};
+            .history = row.notes.history,
+            .checkpoint = row.notes.checkpoint,
+            .answer = row.notes.answer};
   if (is_final(slot.state)) task.finished_at = slot.moment;
   if (slot.state == TaskState::processing) task.lease_until = slot.moment;
   return task;
@@ -347,7 +360,9 @@ Lease lease_of(Row row, const std::string& queue) {
               .group = std::move(given.group),
               .metadata = std::move(given.metadata),
               .tags = std::move(given.tags),
-              .parent = given.parent};
+              .parent = given.parent,
+              .checkpoint = std::move(row.notes.checkpoint),
+              .answer = std::move(row.notes.answer)};
   if (slot.started_at != no_moment) lease.started_at = slot.started_at;
   if (slot.state == TaskState::processing) {
     lease.token = {slot.token};
@@ -391,6 +406,9 @@ void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping
   } else {
     to.notes.push(Bytes{write_notes(notes, is_final(slot.state))});
   }
+  to.checkpoint.push(notes.checkpoint.empty() ? std::nullopt
+                                              : std::optional(Bytes{notes.checkpoint}));
+  push_bytes(to.answer, notes.answer);
   to.result.push(notes.result.empty() ? std::nullopt : std::optional(Bytes{notes.result}));
   to.class_.push(keeping.task_class);
   to.goes_at.push(keeping.goes_at);

@@ -162,8 +162,8 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
       take.unreadable = unreadable_task(row, "take a task").error();
       continue;
     }
-    take.bytes += row.given.payload.size();
-    take.result->push_back(lease_of(std::move(row), settings.name));
+    const Lease& lease = take.result->emplace_back(lease_of(std::move(row), settings.name));
+    take.bytes += taken_bytes(lease);
   }
   if (take.bytes >= limits::max_taken_bytes) return;
   for (const auto& [queue, count] : take.missing) {

@@ -118,6 +118,31 @@ PostgresStore::Answer<std::size_t> PostgresStore::count_of(Connection& connectio
   return static_cast<std::size_t>(answer->front().value<std::int64_t>());
 }
 
+// A released task comes among those that may be taken at a place that takes may have left behind.
+PostgresStore::Answer<void> PostgresStore::release_parked(Connection& connection, TimePoint now,
+                                                          std::size_t& left,
+                                                          std::size_t& promoted) {
+  using At = sql::ReleasedColumns;
+  if (left == 0) return {};
+  const Batch release =
+      batch_of(sql::ReleaseParked{.now = now, .most = static_cast<std::int64_t>(left)});
+  auto answer = connection.send(release.statements());
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  const Rows& rows = answer->front();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto queue = static_cast<std::uint16_t>(rows.get<std::int32_t>(i, At::queue));
+    const auto priority = static_cast<std::uint8_t>(rows.get<std::int16_t>(i, At::priority));
+    const auto start = rows.get<TimePoint>(i, At::start);
+    const auto count = static_cast<std::size_t>(rows.get<std::int64_t>(i, At::count));
+    cursors_.lower(queue, priority, {start, 0});
+    cursors_.queued(queue, start);
+    if (listener_) listener_->tell_work(queue_name(queue));
+    left -= std::min(left, count);
+    promoted += count;
+  }
+  return {};
+}
+
 Result<Advanced> PostgresStore::advance(TimePoint now, std::size_t limit) {
   if (auto good = check_limit(limit, limits::max_advance); !good) {
     return std::unexpected(std::move(good.error()));
@@ -162,6 +187,9 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
     return {};
   };
   if (auto ok = step(sql::Promote{.now = now, .most = most()}, &done.promoted); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = release_parked(connection, now, left, done.promoted); !ok) {
     return std::unexpected(ok.error());
   }
   if (auto ok = step(sql::RemoveByOwnRule{.now = now, .most = most()}, &done.removed); !ok) {

@@ -2,8 +2,8 @@
 import type { TaskState } from '../../api/types';
 
 export const kinds = [
-  ...['put', 'taken', 'progress', 'completed', 'retrying', 'failed', 'dead', 'lost', 'snoozed', 'given_back', 'expired'],
-  ...['cancel_requested', 'cancelled', 'retried', 'released', 'changed', 'moved', 'removed'],
+  ...['put', 'taken', 'progress', 'completed', 'retrying', 'failed', 'dead', 'lost', 'snoozed', 'parked', 'given_back'],
+  ...['expired', 'cancel_requested', 'cancelled', 'retried', 'released', 'changed', 'moved', 'removed'],
 ] as const;
 
 export const trouble: readonly string[] = ['retrying', 'failed', 'dead', 'lost', 'expired'];

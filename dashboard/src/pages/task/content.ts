@@ -1,4 +1,4 @@
-// A payload or a result: JSON, a text, or bytes.
+// A payload, a result, a checkpoint or an answer: JSON, a text, or bytes.
 import type { Task } from '../../api/types';
 import { indented } from '../../format/json';
 
@@ -16,7 +16,7 @@ function bytes_of(base64: string): Uint8Array<ArrayBuffer> {
 }
 
 // `json` is the value as it came.
-export function content_of(task: Task, what: 'payload' | 'result', json: string | null): Content {
+export function content_of(task: Task, what: 'payload' | 'result' | 'checkpoint' | 'answer', json: string | null): Content {
   if (json !== null) return { kind: 'json', text: json };
   const text = task[`${what}_text`];
   if (text !== undefined) return { kind: 'text', text };

@@ -1,8 +1,8 @@
 // What a task has gone through, as spans of time one after another: made of its history and its moments.
-import type { Attempt, Task } from '../../api/types';
+import { is_parked, type Attempt, type Task } from '../../api/types';
 import { moment } from '../../format/time';
 
-export type Kind = 'held' | 'delayed' | 'waiting' | 'running' | 'retrying' | 'snoozed' | 'ended';
+export type Kind = 'held' | 'delayed' | 'waiting' | 'running' | 'retrying' | 'snoozed' | 'parked' | 'ended';
 
 export interface Span {
   kind: Kind;
@@ -20,6 +20,7 @@ const kept = 20; // attempts that a task remembers
 function wait_after(event: string | undefined): Kind {
   if (event === 'retry') return 'retrying';
   if (event === 'snooze') return 'snoozed';
+  if (event === 'park') return 'parked';
   return 'waiting';
 }
 
@@ -74,8 +75,9 @@ class Maker {
   // What lasts, or how it ended without another attempt.
   now(): void {
     const { task } = this;
-    const due = moment(task.start);
-    if (task.state === 'created') return this.#wait('held', null);
+    // A task that was cancelled while it was parked may keep `never`.
+    const due = task.start === 'never' ? Infinity : moment(task.start);
+    if (task.state === 'created') return this.#wait(is_parked(task) ? 'parked' : 'held', null);
     const waited = wait_after(this.#last);
     if (task.state === 'processing' && task.started_at) {
       const from = moment(task.started_at);

@@ -14,7 +14,8 @@
 
 namespace millrace::embedded {
 
-inline constexpr std::uint32_t journal_format = 1;
+inline constexpr std::uint32_t journal_format = 2;
+inline constexpr std::uint32_t oldest_journal_format = 1;  // that is still read
 inline constexpr std::size_t segment_head_size = 16;
 inline constexpr std::size_t group_head_size = 36;
 

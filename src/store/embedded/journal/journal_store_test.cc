@@ -404,7 +404,7 @@ TEST_F(JournalTest, a_newer_format_is_refused_with_its_number) {
   open().make_queue("q");
   store_.reset();
   std::string head = segment_head();
-  head[8] = 2;
+  head[8] = 3;
   const std::uint32_t checksum = crc32c(0, std::string_view(head).substr(0, 12));
   std::memcpy(head.data() + 12, &checksum, sizeof(checksum));
   std::fstream(file(1), std::ios::in | std::ios::out | std::ios::binary) << head;
@@ -412,7 +412,7 @@ TEST_F(JournalTest, a_newer_format_is_refused_with_its_number) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(
       refused.error().message,
-      HasSubstr("has format 2, and this program reads format 1: it was written by a newer"));
+      HasSubstr("has format 3, and this program reads formats 1 to 2: it was written by a newer"));
 }
 
 // ---- Restarts ---------------------------------------------------------------------------------

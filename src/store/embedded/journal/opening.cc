@@ -152,12 +152,12 @@ Result<std::optional<SegmentFile>> Opening::read_begin_of(std::uint64_t number,
   const auto bytes = load(number, std::min(size, enough));
   if (!bytes) return std::unexpected(bytes.error());
   const auto format = format_of(*bytes);
-  if (format && *format != journal_format) {
+  if (format && (*format < oldest_journal_format || *format > journal_format)) {
     return fail(ErrorCode::unavailable,
-                fmt::format("{}/{} has format {}, and this program reads format {}: it was written "
-                            "by a {} version of Millrace",
-                            disk_.path(), segment_name(number), *format, journal_format,
-                            *format > journal_format ? "newer" : "much older"));
+                fmt::format("{}/{} has format {}, and this program reads formats {} to {}: it was "
+                            "written by a {} version of Millrace",
+                            disk_.path(), segment_name(number), *format, oldest_journal_format,
+                            journal_format, *format > journal_format ? "newer" : "much older"));
   }
   const auto group =
       !format ? std::nullopt

@@ -11,7 +11,8 @@ namespace millrace::embedded {
 namespace {
 
 constexpr std::string_view magic = "MILLSNAP";
-constexpr std::uint32_t format_number = 1;
+constexpr std::uint32_t format_number = 2;
+constexpr std::uint32_t oldest_format = 1;  // that is still read
 constexpr std::size_t sum_at = 8 + 4 + 4 + 8;
 constexpr std::size_t head_size = sum_at + 4;
 
@@ -67,10 +68,11 @@ Result<Snapshot> snapshot_from(std::string_view bytes) {
                 "is not a snapshot of Millrace. Bring in a queue-state.json or an export with "
                 "`millrace import`");
   }
-  if (in.good() && format != format_number) {
-    return fail(ErrorCode::corrupt, fmt::format("has format {}, and this Millrace knows format {}; "
-                                                "open it with the version that wrote it",
-                                                format, format_number));
+  if (in.good() && (format < oldest_format || format > format_number)) {
+    return fail(ErrorCode::corrupt,
+                fmt::format("has format {}, and this Millrace knows formats {} to {}; open it with "
+                            "the version that wrote it",
+                            format, oldest_format, format_number));
   }
   if (!in.good() || in.left() != size) {
     return fail(ErrorCode::corrupt,

@@ -283,9 +283,9 @@ TEST_F(SnapshotTest, a_file_of_another_kind_is_distinguished_from_a_damaged_one)
   write_file("");
   EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("cut off")));
   std::string newer = snapshot_bytes(1, "");
-  newer[8] = 2;
+  newer[8] = 3;
   write_file(newer);
-  EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("format 2")));
+  EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("format 3")));
   write_file(snapshot_bytes(1, "nonsense"));
   EXPECT_THAT(try_open(), FailsWith(ErrorCode::corrupt, HasSubstr("report")));
 }

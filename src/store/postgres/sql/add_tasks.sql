@@ -3,5 +3,5 @@ with new as (
   select * from unnest({{changed[]}}, {{given[]}}, :tags::text[])
     as c({{changed}}, {{given}}, tags)
 )
-insert into millrace.tasks (id, {{mutable}}, {{given}}, tags, lease_until)
-select id, {{mutable}}, {{given}}, tags::text[], moment from new
+insert into millrace.tasks (id, {{mutable}}, {{given}}, tags, lease_until, checkpoint, answer)
+select id, {{mutable}}, {{given}}, tags::text[], moment, checkpoint, answer from new

@@ -4,7 +4,7 @@
 --   :type and so on, the filters ({{fits}}): null where any will do; text as bytes, which may be anything
 --   :wanted, how many tasks at most   :bytes, no further task once they have as many
 -- The numbers alone, which indexes have, say how far the walk reaches. Then the filters are applied
--- where rows are read, so that rows of 34 columns are not handed on from one part of the plan to the
+-- where rows are read, so that rows of 36 columns are not handed on from one part of the plan to the
 -- next only to be left out. Large values stay where they are until the last line: octet_length()
 -- needs only the pointer to a value.
 -- Answers one row at least; the columns after those of the task are the same in all of them: how
@@ -60,7 +60,8 @@ with walks as (
   select {{row}},
          500 + octet_length(payload) + coalesce(octet_length(more), 0)
          + coalesce(octet_length(error_message), 0) + coalesce(octet_length(notes), 0)
-         + coalesce(octet_length(result), 0) as bytes
+         + coalesce(octet_length(result), 0) + coalesce(octet_length(checkpoint), 0)
+         + coalesce(octet_length(answer), 0) as bytes
     from found order by number desc limit :wanted + 1
 ), summed as (
   select {{row}}, bytes, row_number() over newest_first as place,

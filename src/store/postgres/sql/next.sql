@@ -3,6 +3,10 @@ select least(
   (select min(start) from (select start from millrace.tasks
                             where state in ({{later_states}}) and start > :now
                             order by start, number limit 1) t),
+  (select min(start) from (select start from millrace.tasks
+                            where state = {{created}} and deliveries > 0 and start < 'infinity'
+                              and start > :now
+                            order by start, number limit 1) t),
   (select min(lease_until) from (select lease_until from millrace.tasks
                                   where state = {{processing}} and lease_until > :now
                                   order by lease_until, number limit 1) t),

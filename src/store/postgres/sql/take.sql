@@ -2,7 +2,7 @@
 -- variants: take, take_ageing. The second is for takes where one of the queues raises the priority
 -- of waiting tasks: it looks at the first of each priority, and locks the best of them. It is a
 -- statement of its own since a plan with both would cost a take of one task a quarter more.
---   :version of settings, see put.sql   :now   :worker   :bytes of payload that it ends with
+--   :version of settings, see put.sql   :now   :worker   :bytes that it ends with
 --   :queues, :mosts how many of each at most, :leases in ms, :ageings in ms, null where nothing ages
 --   :seens, by when what is queued there was ready: after :now where the clock may have been set back.
 --   Nothing is given out whose start_by has passed.
@@ -30,7 +30,7 @@ with wants as (
      select y.*
        from cursors c
       cross join lateral (
-        select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size
+        select t.ctid as at, t.queue, t.state, t.priority, {{taken_bytes}} as size
           from millrace.tasks t
          where t.queue = w.queue and t.priority = c.priority and t.state in ({{ready_states}})
            and (t.start <= :now or t.state = {{queued}}) and t.start <= w.seen
@@ -48,7 +48,7 @@ with wants as (
   select x.*
     from wants w
    cross join lateral (
-     select t.ctid as at, t.queue, t.state, t.priority, octet_length(t.payload) as size,
+     select t.ctid as at, t.queue, t.state, t.priority, {{taken_bytes}} as size,
             w.place, z.effective, z.start, z.number
        from (select y.*
                from cursors c

@@ -50,6 +50,9 @@ number(pruning -5)
 # The token of a lease: 63 bits that cannot be guessed, since workers that know other tokens must not settle it.
 set(word_new_token "uuid_hash_extended(gen_random_uuid(), 0) & 9223372036854775807")
 
+# How much of the bytes that one take may give out a task has.
+set(word_taken_bytes "octet_length(t.payload) + coalesce(octet_length(t.checkpoint), 0) + coalesce(octet_length(t.answer), 0)")
+
 # The first bytes that only newer programs can read are not less than this one.
 set(word_newer_formats "set_byte('\\x00', 0, ${word_newest_format} + 1)")
 
@@ -59,7 +62,7 @@ set(word_newer_formats "set_byte('\\x00', 0, ${word_newest_format} + 1)")
 columns(row
   number id queue state priority cancel_requested version deliveries attempts retries lost start created_at updated_at
   previous_start started_at start_by moment token keep_for unique_window unique_scope worker type client_id group tags
-  unique_key payload more error_code error_message notes result)
+  unique_key payload more error_code error_message notes result checkpoint answer)
 
 # The first of them: those before what may be large, which find.sql reads only where it is wanted.
 columns(head
@@ -80,7 +83,7 @@ set(word_fits "(:type::bytea is null or convert_to(type, 'UTF8') = :type)
 # What take.sql answers.
 columns(taken
   number id queue priority deliveries attempts retries lost start created_at previous_start start_by token keep_for
-  unique_window unique_scope type client_id group tags unique_key payload more)
+  unique_window unique_scope type client_id group tags unique_key payload more checkpoint answer)
 
 # What put.sql is given, without tags, which come as text from which PostgreSQL makes an array.
 columns(plain
@@ -97,7 +100,7 @@ columns(changed
   id:uuid queue:integer state:smallint priority:smallint cancel_requested:boolean version:integer deliveries:integer
   attempts:integer retries:integer lost:integer start:timestamptz updated_at:timestamptz previous_start:timestamptz
   started_at:timestamptz start_by:timestamptz moment:timestamptz token:bigint worker:text error_code:bytea
-  error_message:bytea notes:bytea result:bytea class:smallint goes_at:timestamptz)
+  error_message:bytea notes:bytea result:bytea checkpoint:bytea answer:bytea class:smallint goes_at:timestamptz)
 
 # Those of them that have the same name in tasks and finished, without the id.
 columns(mutable
@@ -133,6 +136,7 @@ columns(used queue waiting running puts takes)
 columns(counts queue state priority count)
 columns(oldest queue start)
 columns(removable id number)
+columns(released queue priority start count)
 columns(pruned count last)
 columns(end place finished_at)
 columns(partition class day)

@@ -1,0 +1,163 @@
+// A task that is parked and gets its answer on its page.
+import type { Page } from '@playwright/test';
+import { expect, expect_accessible, test, themes, use_language, use_theme } from './fixtures.ts';
+import type { Server } from './server.ts';
+
+const card = (page: Page, title: string) => page.locator('section').filter({ has: page.getByRole('heading', { name: title, exact: true }) });
+const state = (page: Page) => page.getByRole('main').locator('header [data-state]');
+const answer = (page: Page) => page.getByRole('textbox', { name: 'Answer' });
+const with_answer = (page: Page) => page.getByRole('button', { name: 'Release with answer' });
+
+// Its id.
+async function park(server: Server, more: Record<string, unknown> = {}): Promise<string> {
+  const id = await server.put('refunds', { type: 'refund', payload: { order: 17 } });
+  const [task] = await server.take('refunds');
+  if (!task) throw new Error('nothing was taken');
+  await server.settle(task, { outcome: 'park', ...more });
+  return id;
+}
+
+// What the next worker is given.
+async function next_lease(server: Server): Promise<Record<string, unknown>> {
+  const { tasks } = await server.must('POST', '/v1/take', { worker: 'tester', queue: 'refunds', most: 1 });
+  return tasks[0];
+}
+
+test('a parked task shows what it waits for, and gets an answer', async ({ page, server }) => {
+  const id = await park(server, { delay_ms: 72 * 3_600_000, checkpoint: { asked: 'ann', mails: [1.5] } });
+  await page.goto(`${server.url}/tasks/${id}`);
+  await expect(state(page)).toHaveText('parked');
+  await expect(page.locator('[data-gate=parked]')).toHaveText(/^It is parked and waits for an answer, until .+ at the latest: for another (3\sd|2\sd\s23\sh)/);
+  await expect(card(page, 'About this task')).toContainText(/Parked until\s*in [23] days/);
+  await expect(card(page, 'Checkpoint')).toContainText('"asked": "ann"');
+  await expect(card(page, 'Checkpoint')).toContainText('1.5');
+  await expect(card(page, 'Answer')).toHaveCount(0);
+  const spans = card(page, 'What happened').locator('[data-span]');
+  await expect(spans.last()).toHaveAttribute('data-span', 'parked');
+  await expect(spans.last()).toContainText('so far');
+  await expect(card(page, 'What happened').locator('[data-span=running]')).toContainText('parked');
+  await expect(page.getByRole('button', { name: 'Release', exact: true })).toHaveCount(0);
+
+  await answer(page).fill('{"approved":true,"amount":12345678901234567890}');
+  await expect(page.getByText('This is sent as JSON.')).toBeVisible();
+  await with_answer(page).click();
+  await expect(page.getByText('The task is released')).toBeVisible();
+  await expect(state(page)).toHaveAttribute('data-state', 'queued');
+  await expect(card(page, 'Answer')).toContainText('12345678901234567890');
+  await expect(answer(page)).toHaveCount(0);
+  await expect(page.getByText('Parked until')).toHaveCount(0);
+  const lease = await next_lease(server);
+  expect(lease).toMatchObject({ id, answer: { approved: true }, checkpoint: { asked: 'ann', mails: [1.5] } });
+  await expect(state(page)).toHaveAttribute('data-state', 'processing');
+  await expect(spans.last()).toContainText('Attempt 2');
+  await expect(card(page, 'What happened').locator('[data-span=parked]')).not.toContainText('so far');
+
+  await server.settle(lease as { id: string; token: string }, { outcome: 'done' });
+  await expect(state(page)).toHaveAttribute('data-state', 'completed');
+  for (const title of ['Checkpoint', 'Answer']) await expect(card(page, title)).toHaveCount(0);
+});
+
+test('the form says what is sent while one types', async ({ page, server }) => {
+  const id = await park(server);
+  await page.goto(`${server.url}/tasks/${id}`);
+  await expect(page.locator('[data-gate=parked]')).toHaveText('It is parked and waits for an answer.');
+  await expect(card(page, 'About this task')).not.toContainText('Parked until');
+  const told = card(page, 'Give an answer').getByRole('status');
+  await expect(told).toContainText('or any text');
+  await expect(with_answer(page)).toBeDisabled();
+  await answer(page).fill('{"approved":tru');
+  await expect(told).toHaveText(/^This is not JSON and is sent as text: .+/);
+  await answer(page).fill('null');
+  await expect(page.getByRole('alert')).toHaveText(/^null is no answer/);
+  await expect(answer(page)).toHaveAttribute('aria-invalid', 'true');
+  await expect(with_answer(page)).toBeDisabled();
+  await answer(page).fill('x'.repeat(64 * 1024 + 1));
+  await expect(page.getByRole('alert')).toHaveText('The answer is too long: 64 KiB at most.');
+  // By keyboard, as text.
+  await answer(page).fill('');
+  await answer(page).pressSequentially('yes, "do" it');
+  await expect(told).toHaveText('This is not JSON and is sent as text.');
+  await page.keyboard.press('Tab');
+  await expect(with_answer(page)).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(card(page, 'Answer').locator('pre')).toHaveText('yes, "do" it');
+  expect(await next_lease(server)).toMatchObject({ id, answer_text: 'yes, "do" it' });
+});
+
+test('it is released without an answer, which is asked if one was typed', async ({ page, server }) => {
+  const id = await park(server);
+  await page.goto(`${server.url}/tasks/${id}`);
+  await answer(page).fill('{"approved":false}');
+  await page.getByRole('button', { name: 'Release without an answer' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await expect(answer(page)).toHaveValue('{"approved":false}');
+  await answer(page).fill('');
+  await page.getByRole('button', { name: 'Release without an answer' }).click();
+  await expect(state(page)).toHaveAttribute('data-state', 'queued');
+  const lease = await next_lease(server);
+  expect(lease).toMatchObject({ id });
+  expect(Object.keys(lease).filter((name) => name.startsWith('answer'))).toEqual([]);
+});
+
+test('one that is cancelled has waited until then', async ({ page, server }) => {
+  const id = await park(server, { checkpoint: 1 });
+  await page.goto(`${server.url}/tasks/${id}`);
+  await page.getByRole('button', { name: 'Cancel task' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
+  await expect(state(page)).toHaveAttribute('data-state', 'cancelled');
+  const parked = card(page, 'What happened').locator('[data-span=parked]');
+  await expect(parked).toHaveCount(1);
+  await expect(parked.locator('.long')).toHaveText(/^[\d.]+\s(ms|s)$/);
+  await expect(answer(page)).toHaveCount(0);
+});
+
+test('lists and the tail of events tell parked tasks from held ones', async ({ page, server }) => {
+  await page.goto(`${server.url}/events`);
+  await expect(page.locator('[data-live=live]')).toBeAttached();
+  const parked = await park(server);
+  const later = await park(server, { delay_ms: 3_600_000 });
+  const held = await server.put('refunds', { held: true });
+  await expect(page.locator('[data-event=parked]')).toHaveCount(2);
+  await page.goto(`${server.url}/tasks?queue=refunds&state=created`);
+  const row = (id: string) => page.locator(`tr[data-task="${id}"]`);
+  await expect(row(held).locator('[data-state]')).toHaveText('held');
+  for (const id of [parked, later]) await expect(row(id).locator('[data-state]')).toHaveText('parked');
+  await expect(row(later)).toContainText(/for (1\sh|59\sm.*) at most/);
+  await expect(page.locator('[data-chip=created]')).toContainText('held or parked');
+});
+
+test('a key that only reads sees no form', async ({ page, server }) => {
+  const admin = await server.make_key('ops', ['admin']);
+  server.key = admin.secret;
+  const reader = await server.make_key('wall', ['read']);
+  const id = await park(server, { checkpoint: { asked: 'ann' } });
+  await page.goto(`${server.url}/tasks/${id}`);
+  await page.getByLabel('API key').fill(reader.secret);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(card(page, 'Checkpoint')).toContainText('ann');
+  await expect(state(page)).toHaveText('parked');
+  await expect(answer(page)).toHaveCount(0);
+  await expect(page.getByRole('button', { name: /^Release/ })).toHaveCount(0);
+});
+
+for (const theme of themes) {
+  test(`accessible in ${theme}, on a wide and on a narrow screen, in Russian`, async ({ page, server }) => {
+    const id = await park(server, { delay_ms: 3_600_000, checkpoint: { asked: 'ann' } });
+    await use_theme(page, theme);
+    await use_language(page, 'ru');
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(`${server.url}/tasks/${id}`);
+      await expect(state(page)).toHaveText('ждёт ответа');
+      await expect(page.locator('[data-gate=parked]')).toContainText('Она ждёт ответа');
+      const field = page.getByRole('textbox', { name: 'Ответ' });
+      for (const text of ['', 'null', '{"approved":true}', '{"a']) {
+        await field.fill(text);
+        await expect_accessible(page);
+      }
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    }
+    await page.getByRole('button', { name: 'Отпустить с ответом' }).click();
+    await expect(page.getByText('Задача отпущена')).toBeVisible();
+  });
+}
