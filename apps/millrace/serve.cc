@@ -1,7 +1,6 @@
 #include "apps/millrace/serve.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,17 +12,15 @@
 #include "access/key_book.h"
 #include "api/server/action_log.h"
 #include "api/server/api.h"
-#include "api/server/listener.h"
-#include "api/server/metrics_port.h"
 #include "api/server/stored_keys.h"
 #include "api/server/stored_sessions.h"
 #include "app/stores.h"
+#include "apps/millrace/listeners.h"
 #include "apps/millrace/serve_options.h"
 #include "apps/millrace/work.h"
 #include "apps/millrace/worker_processes.h"
 #include "broker/local_broker.h"
 #include "cli/first_steps.h"
-#include "cli/output_file.h"
 #include "cli/serve_advice.h"
 #include "core/seed.h"
 #include "core/store_url.h"
@@ -46,8 +43,6 @@ using namespace std::chrono_literals;
 constexpr Duration tick = 500ms;     // how often it checks whether the store has failed
 constexpr Duration keys_every = 5s;  // how often the keys of a shared store are read again
 constexpr Duration without_end = std::chrono::days(365);
-constexpr std::uint64_t worth_giving_back = std::uint64_t{32} << 20U;  // bytes
-constexpr std::uint64_t few_unread = std::uint64_t{8} << 20U;          // bytes
 constexpr Duration last_words = 5s;           // for answers after the store has failed
 constexpr Duration deliveries_patience = 2s;  // they are sent again after the next start
 constexpr Duration bulk_patience =
@@ -100,14 +95,14 @@ class Server {
         sessions_(keys_, clock_, log_, {.lasts = settings_.dashboard_session}),
         actions_(log_),
         dashboard_(pages_options(settings_, context.version)),
-        api_(api_options()) {}
+        api_(api_options()),
+        listeners_(settings_, clock_, log_) {}
 
   Exit run() {
     auto deliverer = deliverer_options(settings_, context_.version, log_);
     if (!deliverer) return fail(deliverer.error(), "");
     deliverer_options_ = std::move(*deliverer);
     if (auto failed = listen()) return *failed;
-    if (auto failed = listen_for_metrics()) return *failed;
     if (auto failed = open()) return *failed;
     if (auto failed = guard()) return *failed;
     begin();
@@ -128,7 +123,7 @@ class Server {
             .base_path = settings_.http_base_path,
             .streams = {.most = settings_.events_max_streams},
             .metrics_compat = settings_.metrics_compat,
-            .traffic = [this] { return listener_ ? listener_->counts() : api::ListenerCounts{}; },
+            .traffic = [this] { return listeners_.counts(); },
             .clock = &clock_,
             .log = log_};
   }
@@ -147,60 +142,22 @@ class Server {
   // The role `scheduler`: a process supervisor can check its health, and nothing else is served.
   bool only_upkeep() const { return settings_.role == "scheduler"; }
 
-  config::Address address() const { return {settings_.listen.host, listener_->port()}; }
-
+  // From the start, so that metrics and /ready show how the store is opened.
   std::optional<Exit> listen() {
-    if (const auto raised = api::raise_open_files(); !raised) {
-      log_(LogLevel::warning, raised.error().message);
-    }
-    const std::uint64_t files = api::most_open_files();
-    api::ListenerOptions options = listener_options(settings_, files);
-    connections_ = options.limits.connections;
-    if (connections_ < settings_.http_max_connections) {
-      log_(LogLevel::warning,
-           "the limit of open files allows fewer connections than http.max_connections",
-           {{"connections", static_cast<std::int64_t>(connections_)},
-            {"open_files", static_cast<std::int64_t>(files)}});
-    }
-    api::HttpHandler& handler = only_upkeep() ? api_.metrics_port() : api_;
-    auto started = api::Listener::start(std::move(options), handler, clock_, log_);
-    if (!started) return fail(started.error(), cli::listen_advice(started.error(), settings_));
-    listener_ = std::move(*started);
-    if (settings_.address_file.empty()) return std::nullopt;
-    cli::OutputFile file(settings_.address_file);
-    auto written = file.open(true, cli::OutputFile::Readers::all);
-    if (written) {
-      file.stream() << config::to_text(address()) << '\n';
-      written = file.finish();
-    }
-    if (!written) return fail(written.error(), "address_file must name a writable file.");
-    return std::nullopt;
-  }
-
-  // From the start, so that metrics show how the store is opened.
-  std::optional<Exit> listen_for_metrics() {
-    if (settings_.metrics_listen.empty()) return std::nullopt;
-    const auto where = *config::parse_address(settings_.metrics_listen);
-    auto started = api::Listener::start(
-        {.address = where.host, .port = where.port, .threads = 1, .limits = api::metrics_limits()},
-        api_.metrics_port(), clock_, log_);
-    if (!started) {
-      return fail(started.error(), "metrics.listen must be a free address.");
-    }
-    metrics_ = std::move(*started);
-    log_(LogLevel::info, "metrics can be read",
-         {{"address", config::to_text({where.host, metrics_->port()})}});
-    return std::nullopt;
+    auto refused = only_upkeep() ? listeners_.start(api_.metrics_port()) : listeners_.start(api_);
+    if (!refused) refused = listeners_.start_metrics(api_.metrics_port());
+    if (!refused) return std::nullopt;
+    return fail(refused->error, refused->advice);
   }
 
   // On another thread, so that signals are handled and /ready shows the progress.
   std::optional<Exit> open() {
     log_(LogLevel::info, "starting",
          {{"version", context_.version},
-          {"address", config::to_text(address())},
+          {"address", config::to_text(listeners_.address())},
           {"tls", !settings_.tls_key.empty()},
           {"store", without_password(settings_.store)},
-          {"connections", static_cast<std::int64_t>(connections_)},
+          {"connections", static_cast<std::int64_t>(listeners_.most_connections())},
           {"process", std::int64_t{getpid()}}});
     const auto began = clock_.steady();
     Result<std::unique_ptr<Store>> opened = millrace::fail(ErrorCode::internal, "not opened");
@@ -275,7 +232,7 @@ class Server {
     broker_ = std::make_unique<LocalBroker>(clock_, *store_, options);
     if (!only_upkeep()) begin_inner_workers(traits);
     api_.start(*broker_);
-    const cli::Place place{.address = address(),
+    const cli::Place place{.address = listeners_.address(),
                            .tls = !settings_.tls_key.empty(),
                            .needs_key = book_.guarded(),
                            .dashboard = settings_.dashboard_enabled && !pages::files().empty()};
@@ -301,20 +258,9 @@ class Server {
                                                  bulk_options(traits, log_));
   }
 
-  // Worker processes connect from this machine, without TLS.
-  Result<std::string> inner_address() {
-    if (!needs_inner_listener(settings_)) return config::to_text(address());
-    auto started = api::Listener::start(
-        {.address = "127.0.0.1", .port = 0, .threads = 1, .limits = inner_limits(settings_)}, api_,
-        clock_, log_);
-    if (!started) return std::unexpected(std::move(started.error()));
-    inner_ = std::move(*started);
-    return config::to_text({"127.0.0.1", inner_->port()});
-  }
-
   std::optional<Exit> begin_workers() {
     if (settings_.role != "all" || config_.handlers.empty()) return std::nullopt;
-    const auto inner = inner_address();
+    const auto inner = listeners_.start_inner(api_);
     if (!inner) return fail(inner.error(), "");
     workers_.emplace(clock_, worker_processes(config_, "http://" + *inner, own_key_.text, log_));
     workers_->set_count(processes_of(settings_));
@@ -352,10 +298,10 @@ class Server {
     while (true) {
       const SignalKind signal = signals_.wait(tick);
       if (signal == SignalKind::stop) return true;
-      if (signal == SignalKind::reload) reload();
+      if (signal == SignalKind::reload) listeners_.reload_tls();
       if (signal == SignalKind::more || signal == SignalKind::fewer) change_workers(signal);
       if (workers_) workers_->tend();
-      give_memory_back();
+      listeners_.give_memory_back();
       const auto failure = broker_->failure();
       if (failure && !recovers) {
         log_(LogLevel::error, failure->message);
@@ -369,44 +315,18 @@ class Server {
     }
   }
 
-  // The allocator keeps what large answers took; it goes back to the system once few wait.
-  void give_memory_back() {
-    api::ListenerCounts now = listener_->counts();
-    if (inner_) {
-      const api::ListenerCounts inner = inner_->counts();
-      now.kept += inner.kept;
-      now.unread += inner.unread;
-    }
-    if (now.kept - given_back_ < worth_giving_back || now.unread > few_unread) return;
-    given_back_ = now.kept;
-#ifdef __GLIBC__
-    ::malloc_trim(0);
-#endif
-  }
-
-  void reload() {
-    if (settings_.tls_key.empty()) {
-      log_(LogLevel::info, "there are no TLS files to read again");
-    } else if (const auto read = listener_->reload_tls(); !read) {
-      log_(LogLevel::error, "the new TLS files cannot be used; the old ones stay in use",
-           {{"error", read.error().message}});
-    } else {
-      log_(LogLevel::info, "TLS files read again");
-    }
-  }
-
   // Answers the calls under way; waiting takes are told that there will be no tasks.
   bool drain(Duration most) {
     const auto began = clock_.steady();
     const auto left = [&] { return most - std::chrono::floor<Duration>(clock_.steady() - began); };
     constexpr Duration step = 20ms;
     while (left() > Duration::zero()) {
-      if (listener_->drain(std::min(step, left()))) return true;
+      if (listeners_.drain(std::min(step, left()))) return true;
       const RoundsStats now = broker_->stats().rounds;
       if (now.waiting == 0 && now.held == 0) break;
     }
     broker_->stop();
-    return listener_->drain(std::max(left(), Duration::zero()));
+    return listeners_.drain(std::max(left(), Duration::zero()));
   }
 
   // A handler that was abandoned while it waited for the broker has its answer by now, and may be
@@ -430,12 +350,12 @@ class Server {
   Exit end(bool healthy) {
     signals_.exit_on_the_next();
     log_(LogLevel::info, "shutting down",
-         {{"connections", static_cast<std::int64_t>(listener_->counts().open)}});
+         {{"connections", static_cast<std::int64_t>(listeners_.counts().open)}});
     const auto began = clock_.steady();
     const bool workers_in_time = end_workers(healthy ? settings_.shutdown_timeout : last_words);
     api_.stop();
-    if (inner_) inner_->stop();
-    listener_->drain(0ms);  // connections without a request do not wait for what follows
+    listeners_.stop_inner();
+    listeners_.drain(0ms);  // connections without a request do not wait for what follows
     if (bulk_) bulk_->stop(bulk_patience);
     if (deliverer_) deliverer_->stop(healthy ? deliveries_patience : 1ms);
     const bool unlimited_time = settings_.shutdown_timeout == Duration::zero();
@@ -444,8 +364,7 @@ class Server {
         drain(!healthy         ? last_words
               : unlimited_time ? without_end
                                : std::max(settings_.shutdown_timeout - spent, tick));
-    listener_->stop();
-    if (metrics_) metrics_->stop();
+    listeners_.stop();
     broker_->stop();
     if (healthy) {
       if (const auto saved = save(*store_, clock_.now()); !saved) {
@@ -481,15 +400,9 @@ class Server {
   worker::DelivererOptions deliverer_options_;
   std::unique_ptr<worker::Deliverer> deliverer_;
   std::unique_ptr<worker::BulkWorker> bulk_;
-  std::unique_ptr<api::Listener> listener_;
-  std::unique_ptr<api::Listener> metrics_;
-  std::unique_ptr<api::Listener>
-      inner_;  // for worker processes, if the other listener cannot serve them
+  Listeners listeners_;
   std::optional<Supervisor> workers_;  // last, so that it is destroyed first
   std::chrono::nanoseconds opened_in_{};
-  std::size_t connections_ = 0;   // how many there may be
-  std::uint64_t given_back_ = 0;  // of the bytes of answers that had to wait, those of which the
-                                  // memory was given back
 };
 
 }  // namespace

@@ -89,9 +89,9 @@ Result<void> check_attempt(const Attempt& attempt) {
 
 Result<void> check_steps(const Task& task) {
   const bool given = !task.checkpoint.empty() || task.answer;
-  if (given && is_final(task.state)) {
+  if (given && task.state == TaskState::completed) {
     return fail(ErrorCode::invalid,
-                fmt::format("a {} task has {}; allowed until it is final", name_of(task.state),
+                fmt::format("a completed task has {}; tasks of every other state may have one",
                             task.answer ? "an answer" : "a checkpoint"),
                 task.answer ? "answer" : "checkpoint");
   }

@@ -3,11 +3,12 @@
 // A store joins with one file that has a factory and INSTANTIATE_TEST_SUITE_P; see memory_store.cc.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "core/values.h"
 #include "store/store.h"
@@ -23,6 +24,9 @@ struct StoreFactory {
   // Closes a store that make() made and opens it again on what is left of it. Only for stores that
   // keep something.
   std::function<std::unique_ptr<Store>(std::unique_ptr<Store>)> reopen = nullptr;
+  // What is wrong with the store's indexes and counters after a test, for stores that can be looked
+  // into.
+  std::function<std::vector<std::string>(Store&)> differences = nullptr;
 };
 
 inline void PrintTo(const StoreFactory& factory, std::ostream* os) {
@@ -38,6 +42,11 @@ inline std::string store_name(const ::testing::TestParamInfo<StoreFactory>& info
 class StoreConformance : public ::testing::TestWithParam<StoreFactory>, protected StoreDriver {
  protected:
   StoreConformance() : StoreConformance(GetParam().make()) {}
+
+  void TearDown() override {
+    if (!GetParam().differences) return;
+    EXPECT_THAT(GetParam().differences(*owned_), ::testing::IsEmpty());
+  }
 
   bool can_reopen() const { return GetParam().reopen != nullptr; }
   void reopen() {

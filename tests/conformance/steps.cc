@@ -66,27 +66,57 @@ TEST_P(StoreConformance, an_empty_checkpoint_takes_the_old_one_away) {
   EXPECT_EQ(find(id).checkpoint, "");
 }
 
-TEST_P(StoreConformance, a_final_task_has_no_checkpoint_and_no_answer) {
-  const auto end = [&](auto how) {
+TEST_P(StoreConformance, a_completed_task_has_no_checkpoint_and_no_answer) {
+  const TaskId id = put(task("q")).id;
+  settle(with_checkpoint(parked(take_one("q")), "half"));
+  update({.id = id, .release = true, .answer = "yes"});
+  settle(with_checkpoint(done(take_one("q")), "whole"));
+  EXPECT_EQ(find(id).checkpoint, "");
+  EXPECT_EQ(find(id).answer, std::nullopt);
+}
+
+TEST_P(StoreConformance, a_retry_of_what_failed_goes_on_from_the_checkpoint) {
+  const auto end = [&](auto how, const std::string& expected) {
     const TaskId id = put(task("q")).id;
     settle(with_checkpoint(parked(take_one("q")), "half"));
     update({.id = id, .release = true, .answer = "yes"});
     settle(how(take_one("q")));
-    const Task found = find(id);
-    EXPECT_EQ(found.checkpoint, "");
-    EXPECT_EQ(found.answer, std::nullopt);
+    EXPECT_EQ(find(id).checkpoint, expected);
+    EXPECT_EQ(find(id).answer, "yes");
+    revive(id);
+    const Lease lease = take_one("q");
+    EXPECT_EQ(lease.checkpoint, expected);
+    EXPECT_EQ(lease.answer, "yes");
+    settle(done(lease));
   };
-  end([](const Lease& lease) { return with_checkpoint(done(lease), "whole"); });
-  end([](const Lease& lease) { return failed(lease); });
-  end([](const Lease& lease) { return exhausted(lease); });
-  end([](const Lease& lease) { return cancelled(lease); });
+  end([](const Lease& lease) { return failed(lease); }, "half");
+  end([](const Lease& lease) { return exhausted(lease); }, "half");
+  end([](const Lease& lease) { return cancelled(lease); }, "half");
+  end([](const Lease& lease) { return with_checkpoint(failed(lease), "more"); }, "more");
+}
 
-  const TaskId waiting = put(task("q")).id;
+TEST_P(StoreConformance, a_retry_of_a_parked_task_that_was_cancelled_goes_on_from_the_checkpoint) {
+  const TaskId id = put(task("q")).id;
   settle(with_checkpoint(parked(take_one("q")), "half"));
-  cancel(waiting);
-  EXPECT_EQ(find(waiting).checkpoint, "");
-  revive(waiting);
-  EXPECT_EQ(take_one("q").checkpoint, "");
+  cancel(id);
+  EXPECT_EQ(find(id).checkpoint, "half");
+  revive(id);
+  EXPECT_EQ(take_one("q").checkpoint, "half");
+}
+
+TEST_P(StoreConformance, a_parked_task_that_was_cancelled_can_be_restored) {
+  const TaskId id = put(task("q")).id;
+  settle(with_checkpoint(parked(take_one("q")), "half"));
+  pass(1s);
+  cancel(id);
+  const Task cancelled = find(id);
+  EXPECT_EQ(cancelled.start, now);
+  remove(id);
+  restore(cancelled);
+  EXPECT_EQ(find(id).start, cancelled.start);
+  EXPECT_EQ(find(id).checkpoint, "half");
+  revive(id);
+  EXPECT_EQ(take_one("q").checkpoint, "half");
 }
 
 TEST_P(StoreConformance, a_checkpoint_is_fenced_by_the_token) {
@@ -369,11 +399,11 @@ TEST_P(StoreConformance, a_parked_task_is_restored_as_it_was) {
   EXPECT_EQ(update({.id = other, .release = true}), TaskState::queued);
 }
 
-TEST_P(StoreConformance, steps_of_a_finished_task_are_not_restored) {
+TEST_P(StoreConformance, steps_of_a_completed_task_are_not_restored) {
   expect_unchanged([&] {
-    Task old = old_task("q", {.state = TaskState::dead, .checkpoint = "half"});
+    Task old = old_task("q", {.state = TaskState::completed, .checkpoint = "half"});
     EXPECT_THAT(try_restore(old), FailsWith(ErrorCode::invalid));
-    old = old_task("q", {.state = TaskState::dead, .answer = "yes"});
+    old = old_task("q", {.state = TaskState::completed, .answer = "yes"});
     EXPECT_THAT(try_restore(old), FailsWith(ErrorCode::invalid));
     old = old_task("q", {.checkpoint = std::string(limits::max_checkpoint + 1, 'c')});
     EXPECT_THAT(try_restore(old), FailsWith(ErrorCode::too_large));

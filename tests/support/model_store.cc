@@ -101,8 +101,8 @@ void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
   task.state = state;
   task.finished_at = now;
   task.cancel_requested = false;
-  task.checkpoint.clear();
-  task.answer.reset();
+  if (task.start == never) task.start = now;
+  if (state == TaskState::completed) task.checkpoint.clear(), task.answer.reset();
   if (task.unique && task.unique->scope != UniqueScope::window) record.holds_key = false;
   const auto& keep = keep_of(state, line_of(record).queue.settings);
   const bool at_once = task.keep_for ? *task.keep_for == Duration::zero()

@@ -90,13 +90,14 @@ class Recount {
     const Slot& slot = state_.slot(at);
     ++tally.waiting;
     if (slot.has_start_by) ++expiries_;
-    if (slot.state == TaskState::created) return;
     const TimeKey key{slot.start, slot.number};
+    if (awaits_its_start(slot)) {
+      ++promotions_;
+      expect_in(state_.promotions, key, at, "tasks to be promoted");
+    }
+    if (slot.state == TaskState::created) return;
     ++tally.order[slot.priority];
     expect_in(queue.order[slot.priority], key, at, "tasks in order");
-    if (slot.state == TaskState::queued) return;
-    ++promotions_;
-    expect_in(state_.promotions, key, at, "tasks to be promoted");
   }
 
   void compare(const QueueEntry& queue) {

@@ -55,9 +55,10 @@ void set_return(Slot& slot, const Settlement& settlement) {
   slot.start = settlement.ready;
 }
 
-// What is kept until the task is final.
+// What is kept until the task is completed: an operator may retry one that is dead or cancelled,
+// and what it has done is not to be done again.
 void keep_steps(Notes& notes, const Settlement& settlement, TaskState next) {
-  if (is_final(next)) {
+  if (next == TaskState::completed) {
     notes.checkpoint.clear();
     notes.answer.reset();
     return;
@@ -211,13 +212,12 @@ TaskState end_waiting(State& state, std::uint32_t at, Event event,
   Slot& slot = state.slot(at);
   const TaskState next = state_after(slot.state, event);
   state.unindex(at);
-  if (error || slot.has_steps) {
+  if (error) {
     Notes notes = state.notes(slot);
-    if (error) notes.error = error;
-    notes.checkpoint.clear();
-    notes.answer.reset();
+    notes.error = error;
     state.set_notes(slot, notes);
   }
+  if (slot.start == never) slot.start = now;  // only a parked task waits for ever
   finish(state, at, next, now);
   return next;
 }

@@ -5,6 +5,7 @@ with changed as (
   delete from millrace.tasks t using changed c where t.id = any(array[c.id])
   returning t.id, {{t.given}}, t.tags
 )
-insert into millrace.finished (id, {{given}}, tags, {{mutable}}, finished_at, result, class, goes_at)
-select e.id, {{e.given}}, e.tags, {{c.mutable}}, c.moment, c.result, c.class, c.goes_at
+insert into millrace.finished
+  (id, {{given}}, tags, {{mutable}}, finished_at, result, checkpoint, answer, class, goes_at)
+select e.id, {{e.given}}, e.tags, {{c.mutable}}, c.moment, c.result, c.checkpoint, c.answer, c.class, c.goes_at
   from ended e join changed c on c.id = e.id

@@ -1,10 +1,10 @@
--- Finished tasks that begin a new life.
+-- Finished tasks that begin a new life, with what they had done.
 with changed as (
   select * from unnest({{changed[]}}) as c({{changed}})
 ), gone as (
   delete from millrace.finished t using changed c where t.id = any(array[c.id])
-  returning t.id, {{t.given}}, t.tags
+  returning t.id, {{t.given}}, t.tags, t.checkpoint, t.answer
 )
-insert into millrace.tasks (id, {{given}}, tags, {{mutable}}, lease_until)
-select g.id, {{g.given}}, g.tags, {{c.mutable}}, c.moment
+insert into millrace.tasks (id, {{given}}, tags, {{mutable}}, lease_until, checkpoint, answer)
+select g.id, {{g.given}}, g.tags, {{c.mutable}}, c.moment, g.checkpoint, g.answer
   from gone g join changed c on c.id = g.id
