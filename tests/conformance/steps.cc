@@ -11,6 +11,8 @@
 namespace millrace::test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -352,6 +354,22 @@ TEST_P(StoreConformance, what_is_not_held_or_parked_cannot_be_released_with_data
                   FailsWith(ErrorCode::conflict));
     }
   });
+}
+
+TEST_P(StoreConformance, a_release_that_comes_too_early_is_told_to_come_again) {
+  const TaskId id = put(task("q")).id;
+  const Lease lease = take_one("q");
+  expect_unchanged([&] {
+    EXPECT_THAT(try_update({.id = id, .release = true, .answer = "yes"}),
+                FailsWith(ErrorCode::conflict,
+                          AllOf(HasSubstr("has not been parked yet"), HasSubstr("release it again"),
+                                HasSubstr("is processing"))));
+  });
+  settle(parked(lease));
+  update({.id = id, .release = true, .answer = "yes"});
+  EXPECT_EQ(take_one("q").answer, "yes");
+  EXPECT_THAT(try_update({.id = put(task("q")).id, .release = true}),
+              FailsWith(ErrorCode::conflict, HasSubstr("only held and parked tasks can")));
 }
 
 TEST_P(StoreConformance, an_answer_is_refused_without_a_release_and_beyond_its_size) {

@@ -81,6 +81,23 @@ void keep_answer(State& state, Slot& slot, const std::string& answer) {
   state.set_notes(slot, notes);
 }
 
+// Whether the state allows it. What a release waits for is told before what other changes need.
+Result<void> check_waits(const Slot& slot, const TaskUpdate& update) {
+  if (update.release && slot.state == TaskState::processing) {
+    return fail(ErrorCode::conflict,
+                fmt::format("task {} is processing and has not been parked yet; release it again "
+                            "when it is parked",
+                            to_text(slot.id.value)));
+  }
+  if (update.release && slot.state != TaskState::created) {
+    return wrong_state(slot, "released", "only held and parked tasks can");
+  }
+  if ((update.priority || update.start) && !is_waiting(slot.state)) {
+    return wrong_state(slot, "changed", "only waiting tasks can");
+  }
+  return {};
+}
+
 Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint now) {
   if (update.priority && *update.priority > limits::max_priority) {
     return fail(ErrorCode::invalid,
@@ -95,13 +112,7 @@ Result<void> check_update(const Slot& slot, const TaskUpdate& update, TimePoint 
                 fmt::format("delivery status has {} bytes; at most {}",
                             update.delivery_attempt->size(), limits::max_error_text));
   }
-  const bool waits = update.priority || update.start || update.release;
-  if (waits && !is_waiting(slot.state)) {
-    return wrong_state(slot, "changed", "only waiting tasks can");
-  }
-  if (update.release && slot.state != TaskState::created) {
-    return wrong_state(slot, "released", "only held and parked tasks can");
-  }
+  if (auto good = check_waits(slot, update); !good) return good;
   if (update.answer && !update.release) {
     return fail(ErrorCode::invalid, "data is given without a release", "data");
   }
