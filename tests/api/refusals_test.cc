@@ -83,6 +83,42 @@ TEST(Refusals, have_the_field_that_is_wrong) {
   expect_fields(server, "PUT", {{"/v1/queues/a%20b", "{}", "name"}});
 }
 
+TEST(Refusals, of_null_where_a_value_is_meant_name_it) {
+  ApiServer server;
+  server.put();
+  const auto [id, token] = server.taken();
+  const std::string task = "/v1/tasks/" + id;
+  const std::string held = "{\"token\":\"" + token + "\",";
+  expect_fields(server, "POST",
+                {{task + "/extend", held + R"("checkpoint":null})", "checkpoint"},
+                 {task + "/settle", held + R"("outcome":"snooze","delay_ms":1,"checkpoint":null})",
+                  "checkpoint"},
+                 {"/v1/work",
+                  R"({"extend":[{"id":")" + id + "\"," + held.substr(1) + R"("checkpoint":null}]})",
+                  "extend[0].checkpoint"},
+                 {task + "/release", R"({"data":null})", "data"},
+                 {task + "/release", R"({"data":null,"data_text":"x"})", "data"}});
+  EXPECT_THAT(server.post(task + "/release", R"({"data":null})").body,
+              HasSubstr("data is null; allowed is any JSON value but null"));
+  // The other forms are strings, for which null means nothing, as everywhere.
+  EXPECT_EQ(server.post(task + "/extend", held + R"("checkpoint_text":null})").status, 200U);
+}
+
+TEST(Refusals, of_values_in_several_forms_name_them_all) {
+  ApiServer server;
+  const auto said = [&](const std::string& body) {
+    return server.post("/v1/tasks/01890a5d-ac96-774b-bcce-b302099a8057/release", body).body;
+  };
+  EXPECT_THAT(said(R"({"dat":1})"), HasSubstr("known here are data, data_text, data_base64\""));
+  EXPECT_THAT(said(R"({"data":1,"data_text":"x"})"),
+              HasSubstr("data_text is one too many; only one of data, data_text and data_base64 "
+                        "may be given"));
+  EXPECT_THAT(server.post("/v1/tasks", R"({"queue":"q","metadat":{}})").body,
+              HasSubstr("payload, payload_text, payload_base64, content_type"));
+  EXPECT_THAT(server.post("/v1/tasks", R"({"queue":"q","metadata":{},"metadata":{}})").body,
+              HasSubstr("metadata is given twice; give it once"));
+}
+
 // Items of a list are named by their place in it.
 TEST(Refusals, in_a_list_have_their_place_in_it) {
   ApiServer server;

@@ -82,7 +82,7 @@ std::vector<Case> work_cases() {
                     std::string(R"({{"token":"{}",)") + outcome + "}}");
   }
   add_lease_cases(cases, "extendTask", "extend",
-                  R"({{"token":"{}","lease_ms":5000,"progress":10,"log":["a"]}})");
+                  R"({{"token":"{}","lease_ms":5000,"progress":10,"log":["a"],"checkpoint":1}})");
   add_lease_cases(cases, "reportProgress", "progress", R"({{"token":"{}","progress":55.5}})");
   add_lease_cases(cases, "addLogLines", "log", R"({{"token":"{}","lines":["a","b"]}})");
 

@@ -204,12 +204,11 @@ void Input::too_long(const Path& at, std::size_t most) {
   error_->error.code = ErrorCode::too_large;
 }
 
-void Input::twice(const Path& at, std::string_view advice) {
-  refuse(at, advice.empty() ? fmt::format("{} is given twice; give it once", named(at))
-                            : fmt::format("{} is given twice; {}", named(at), advice));
+void Input::twice(const Path& at) {
+  refuse(at, fmt::format("{} is given twice; give it once", named(at)));
 }
 
-void Input::not_known(const Path& at, std::span<const std::string_view> known) {
+void Input::not_known(const Path& at, std::span<const std::string> known) {
   const std::string front = at.above == nullptr ? "" : at.above->text();
   refuse(at, fmt::format("{}{}{} is not known; known here are {}", front, front.empty() ? "" : ".",
                          in_quotes(at.key), fmt::join(known, ", ")));

@@ -36,6 +36,7 @@ class Input {
       : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()), source_(source) {}
 
   bool good() const { return !error_; }
+  bool is_request() const { return source_ == Source::request; }
   bool is_answer() const { return source_ == Source::answer; }
   bool is_archive() const { return source_ >= Source::archive; }
   bool skips_unknown() const { return is_answer() || source_ == Source::newer_archive; }
@@ -80,8 +81,8 @@ class Input {
   void refuse(const Path& at, const Error& why);
   void miss(const Path& at);
   void too_long(const Path& at, std::size_t most);
-  void twice(const Path& at, std::string_view advice = {});
-  void not_known(const Path& at, std::span<const std::string_view> known);
+  void twice(const Path& at);
+  void not_known(const Path& at, std::span<const std::string> known);
 
  private:
   void broken(const char* where);

@@ -114,7 +114,7 @@ void read(Input& in, QueueRef& to, const Path& at) {
   bool found = false;
   while (const auto key = in.key(scratch, first)) {
     const Path here{.above = &at, .key = *key};
-    if (*key != "id") return in.not_known(here, std::array<std::string_view, 1>{"id"});
+    if (*key != "id") return in.not_known(here, std::array<std::string, 1>{"id"});
     if (found) return in.twice(here);
     found = true;
     read(in, to.emplace<Uuid>(), here);
@@ -229,7 +229,9 @@ bool read_embedded(Input& in, Form form, std::string& bytes, bool object, const 
 }
 
 void KeyReader::again(std::string_view name) {
-  in_.twice(at_, fmt::format("allowed is one of {0}, {0}_text and {0}_base64", name));
+  in_.refuse(
+      at_, fmt::format("{0} is one too many; only one of {1}, {1}_text and {1}_base64 may be given",
+                       at_.text(), name));
 }
 
 }  // namespace millrace::wire

@@ -149,11 +149,7 @@ class KeyReader {
   [[gnu::always_inline]] void operator()(std::string_view name, EmbeddedIfGiven<T>&& field) {
     const unsigned place = place_++;
     if (place < from_ || !key_.starts_with(name)) return;
-    std::string bytes;
-    Embedded<std::string> as_bytes{bytes};
-    const std::uint64_t given = seen_.given;
-    found_embedded(place, name, as_bytes);
-    if (seen_.given != given) field.bytes = std::move(bytes);
+    found_if_given(place, name, field);
   }
 
  private:
@@ -185,11 +181,24 @@ class KeyReader {
     match(place);
     const std::uint64_t bit = std::uint64_t{1} << place;
     if (!read_embedded(in_, form, field.bytes, field.object, at_)) return;
-    if ((seen_.given & bit) != 0) return again(name);
+    if ((seen_.given & bit) != 0) return field.object ? in_.twice(at_) : again(name);
     seen_.given |= bit;
     // An answer and an archive name the type themselves, if there is one.
     if (field.type == nullptr || in_.is_answer() || in_.is_archive()) return;
     if (field.type->empty()) *field.type = type_of(form);
+  }
+  template <class T>
+  void found_if_given(unsigned place, std::string_view name, EmbeddedIfGiven<T>& field) {
+    // Who sends null means a value, and would learn late that it was taken for none.
+    if (key_ == name && in_.is_request() && in_.peek() == 'n') {
+      match(place);
+      return in_.refuse_next(at_, "any JSON value but null");
+    }
+    std::string bytes;
+    Embedded<std::string> as_bytes{bytes};
+    const std::uint64_t given = seen_.given;
+    found_embedded(place, name, as_bytes);
+    if (seen_.given != given) field.bytes = std::move(bytes);
   }
   void match(unsigned place) {
     from_ = done;
@@ -262,17 +271,24 @@ class MissingFields {
 
 // The names of a list, for an error.
 struct FieldNames {
-  std::vector<std::string_view> names = {};  // each once
-  std::size_t count = 0;                     // of fields
+  std::vector<std::string> names = {};  // each once
+  std::size_t count = 0;                // of fields
 
-  void operator()(std::string_view name, auto&&) { add(name); }
+  void operator()(std::string_view name, auto&&) { add(std::string(name)); }
   template <class T>
-  void operator()(std::string_view name, Embedded<T>&&) {
-    add(name);
+  void operator()(std::string_view name, Embedded<T>&& field) {
+    field.object ? add(std::string(name)) : add_forms(name);
   }
-  void add(std::string_view name) {
+  template <class T>
+  void operator()(std::string_view name, EmbeddedIfGiven<T>&&) {
+    add_forms(name);
+  }
+  void add_forms(std::string_view name) {
+    for (const char* ending : {"", "_text", "_base64"}) add(std::string(name) + ending);
+  }
+  void add(std::string name) {
     ++count;
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   }
 };
 
