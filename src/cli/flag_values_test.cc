@@ -7,7 +7,9 @@
 #include "cli/queue_flags.h"
 #include "core/time_text.h"
 #include "core/uuid.h"
+#include "tests/support/temporary_directory.h"
 
+#include <fstream>
 #include <sstream>
 
 namespace millrace::cli {
@@ -175,6 +177,23 @@ TEST(NewTaskTest, payloads_come_from_the_argument_a_file_or_the_input) {
   EXPECT_EQ(payload_bytes("-", in), "[1,2]\n");
   EXPECT_EQ(payload_bytes("{}", in), "{}");
   EXPECT_THAT(refusal(payload_bytes("@/nowhere/at/all", in)), HasSubstr("/nowhere/at/all"));
+  std::istringstream again("[3]");
+  EXPECT_EQ(payload_bytes("@-", again), "[3]");
+}
+
+TEST(NewTaskTest, answers_come_from_there_too_and_may_be_any_text) {
+  std::istringstream in("{\"approved\": true}\n");
+  EXPECT_EQ(answer_from("@-", in), "{\"approved\": true}");
+  EXPECT_EQ(answer_from("yes, do", in), "yes, do");
+  EXPECT_EQ(answer_from("\"null\"", in), "\"null\"");
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "text") << "yes\n";
+  EXPECT_EQ(answer_from("@" + (directory / "text"), in), "yes\n");
+  std::ofstream(directory / "null") << "null\n";
+  EXPECT_THAT(refusal(answer_from("@" + (directory / "null"), in)), HasSubstr("--data is null"));
+  EXPECT_THAT(refusal(answer_from("@/nowhere/at/all", in)), HasSubstr("/nowhere/at/all"));
+  EXPECT_EQ(answer_from(std::string(64 << 10, 'x'), in)->size(), 64U << 10);
+  EXPECT_THAT(refusal(answer_from(std::string((64 << 10) + 1, 'x'), in)), HasSubstr("65536"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "api/wire/input.h"
 #include "api/wire/names.h"
+#include "api/wire/raw.h"
 #include "api/wire/text_writer.h"
 #include "cli/display.h"
 #include "cli/flag_values.h"
@@ -253,8 +254,9 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePo
 }
 
 Result<std::string> payload_bytes(const std::string& argument, std::istream& in) {
-  const bool from_file = argument.starts_with('@');
-  if (argument != "-" && !from_file) return argument;
+  const bool from_input = argument == "-" || argument == "@-";
+  const bool from_file = !from_input && argument.starts_with('@');
+  if (!from_input && !from_file) return argument;
   std::ifstream file;
   if (from_file) {
     file.open(argument.substr(1), std::ios::binary);
@@ -269,6 +271,22 @@ Result<std::string> payload_bytes(const std::string& argument, std::istream& in)
   from.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(from.gcount()));
   return bytes;
+}
+
+Result<std::string> answer_from(const std::string& argument, std::istream& in) {
+  auto bytes = payload_bytes(argument, in);
+  if (!bytes) return bytes;
+  // The line end that echo adds is not part of JSON.
+  const std::string json = bytes->substr(0, bytes->find_last_not_of(" \t\r\n") + 1);
+  if (json == "null") {
+    return fail(ErrorCode::invalid,
+                "--data is null; write any other JSON value, or leave --data out to release the "
+                "task without an answer");
+  }
+  if (wire::is_json(json)) *bytes = json;
+  if (bytes->size() <= limits::max_answer) return bytes;
+  return fail(ErrorCode::too_large, fmt::format("--data has {} bytes or more; allowed are {}",
+                                                bytes->size(), limits::max_answer));
 }
 
 Result<std::string> payload_from(std::string bytes, const TaskFlags& flags) {

@@ -55,8 +55,10 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePo
 // Warns of a --callback to an address that servers do not call unless they are told to.
 void warn_of_private(const TaskFlags& flags, Console& console);
 
-// The bytes of a payload argument: the argument itself, - for `in`, @FILE.
+// The bytes of a payload argument: the argument itself, @FILE, - or @- for `in`.
 Result<std::string> payload_bytes(const std::string& argument, std::istream& in);
+// The answer of a release, from an argument of the same form: JSON but null, or any text.
+Result<std::string> answer_from(const std::string& argument, std::istream& in);
 // By the flags; JSON is checked, and the error shows the position.
 Result<std::string> payload_from(std::string bytes, const TaskFlags& flags);
 

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/display.h"
 #include "cli/flag_values.h"
+#include "cli/new_task.h"
 #include "cli/session.h"
 #include "cli/task_view.h"
 #include "core/time_text.h"
@@ -187,10 +188,15 @@ Exit retry(const Options& options, Session& session) {
 }
 
 Exit release(const Options& options, Session& session) {
+  TaskUpdate update{.release = true};
+  if (options.data) {
+    auto answer = answer_from(*options.data, session.with().in);
+    if (!answer) return misused(answer.error(), session.console(), "task release");
+    update.answer = std::move(*answer);
+  }
   return change_each(options, session, nullptr, [&](TaskId id) {
-    return session.ask<States>(
-        &HttpBroker::update,
-        std::vector<TaskUpdate>{{.id = id, .release = true, .answer = options.data}});
+    update.id = id;
+    return session.ask<States>(&HttpBroker::update, std::vector<TaskUpdate>{update});
   });
 }
 
@@ -284,12 +290,15 @@ void add_task(Command& millrace) {
   add(task, options, "retry", "Retry a task that failed or was cancelled", retry)
       .example(fmt::format("millrace task retry {}", an_id));
   add(task, options, "release", "Release a task that is held or parked", release)
-      .value("--data", options->data, "JSON", "The answer it waits for: JSON, or any text")
+      .value(
+          "--data", options->data, "DATA",
+          "The answer it waits for, up to 64 KiB: JSON, any text, @FILE, or - for standard input")
       .explain(
           "A held task was put with --hold. A parked one has run, and its handler waits for an "
           "answer, for example an approval; the next run gets the data.")
       .example(fmt::format("millrace task release {}", an_id))
-      .example(fmt::format("millrace task release {} --data '{{\"approved\":true}}'", an_id));
+      .example(fmt::format("millrace task release {} --data '{{\"approved\":true}}'", an_id))
+      .example(fmt::format("millrace task release {} --data @answer.json", an_id));
   add(task, options, "change", "Change the priority or the start of a waiting task", change)
       .value("--priority", options->priority, "0-9|high|medium|low", "9 is taken first")
       .value("--at", options->at, "MOMENT", "Start it at this time")

@@ -155,6 +155,22 @@ TEST_F(ConsoleTest, tasks_are_found_by_filter_and_changed_by_id) {
   EXPECT_EQ(run({"task", "show", later}).exit, 5);
 }
 
+TEST_F(ConsoleTest, a_release_brings_the_content_of_a_file_or_of_the_input) {
+  const auto put = [&] { return out_of({"put", "answers", "{}", "--hold"}); };
+  const auto answer = [&](const std::string& id) { return out_of({"task", id, "--json"}); };
+  const std::string one = put();
+  EXPECT_EQ(run({"task", "release", one, "--data", "@" + file("a", "{\"ok\":1}\n")}).exit, 0);
+  EXPECT_THAT(answer(one), HasSubstr(R"("answer":{"ok":1})"));
+  const std::string two = put();
+  EXPECT_EQ(run({"task", "release", two, "--data", "@-"}, file("b", "[2]")).exit, 0);
+  EXPECT_THAT(answer(two), HasSubstr(R"("answer":[2])"));
+  const std::string three = put();
+  const Ran refused = run({"task", "release", three, "--data", "null"});
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--data is null"));
+  EXPECT_THAT(answer(three), HasSubstr(R"("state":"created")"));
+}
+
 TEST_F(ConsoleTest, a_task_that_ran_has_a_result_a_log_and_a_history) {
   const std::string id = out_of({"put", "echo", "\"hi\""});
   EXPECT_EQ(run({"task", "result", id}).exit, 1) << "it has none yet";
