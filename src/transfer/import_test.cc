@@ -281,6 +281,13 @@ TEST_F(DamagedImport, lines_after_the_end_are_refused_and_empty_ones_are_nothing
   EXPECT_THAT(error_of(run()), HasSubstr("line 10: there are lines after the closing line"));
 }
 
+TEST_F(DamagedImport, a_file_of_the_first_minor_is_read_as_strictly_as_one_of_this) {
+  lines_[0] = R"({"millrace_export":{"format":1,"minor":0}})";
+  EXPECT_EQ(error_of(run()), "");
+  lines_[4].insert(lines_[4].size() - 2, R"(,"colour":"red")");
+  EXPECT_THAT(error_of(run()), HasSubstr(R"(line 5: task."colour" is not known)"));
+}
+
 TEST_F(DamagedImport, another_format_is_refused_and_a_newer_minor_one_may_have_more) {
   const std::string header = lines_[0];
   lines_[0] = R"({"millrace_export":{"format":2}})";
@@ -289,7 +296,7 @@ TEST_F(DamagedImport, another_format_is_refused_and_a_newer_minor_one_may_have_m
   lines_[4].insert(lines_[4].size() - 2, R"(,"colour":"red")");
   lines_[0] = header;
   EXPECT_THAT(error_of(run()), HasSubstr(R"(line 5: task."colour" is not known)"));
-  lines_[0] = R"({"millrace_export":{"format":1,"minor":1}})";
+  lines_[0] = R"({"millrace_export":{"format":1,"minor":2}})";
   lines_.insert(lines_.begin() + 1, R"({"colour":{"name":"red"}})");
   EXPECT_EQ(error_of(run()), "");
   EXPECT_EQ(tasks(), 5U);
