@@ -131,6 +131,13 @@ class Gates {
       return at(Gate::parked,
                 fmt::format("It has been parked since {} until it is released.", since));
     }
+    if (task_.start <= now_) {
+      return at(Gate::parked,
+                fmt::format("It has been parked since {} until {}. That time has come, and the "
+                            "next upkeep of a server with the role all or scheduler releases it.",
+                            since, format_time(task_.start)),
+                task_.start);
+    }
     return at(Gate::parked,
               fmt::format("It has been parked since {} until it is released, at the latest {}.",
                           since, moment_text(task_.start, now_)),

@@ -63,6 +63,23 @@ TEST_F(ExplainTest, held_tasks) {
   expect(put({.held = true}).id, Gate::held, "It is held until it is released.");
 }
 
+TEST_F(ExplainTest, parked_tasks) {
+  const Put one = put();
+  d.settle(d.take_one("emails"), Park{.until = t0 + 1h});
+  expect(one.id, Gate::parked,
+         "It has been parked since 2030-01-01T00:00:00.000Z until it is released, at the latest "
+         "2030-01-01T01:00:00.000Z (in 60 min).");
+  d.pass(2h);  // without upkeep, as where only servers with the role api run
+  expect(one.id, Gate::parked,
+         "It has been parked since 2030-01-01T00:00:00.000Z until 2030-01-01T01:00:00.000Z. That "
+         "time has come, and the next upkeep of a server with the role all or scheduler releases "
+         "it.");
+  const Put for_ever = put();
+  d.settle(d.take_one("emails"), Park{});
+  expect(for_ever.id, Gate::parked,
+         "It has been parked since 2030-01-01T02:00:00.000Z until it is released.");
+}
+
 TEST_F(ExplainTest, tasks_that_are_not_due) {
   const Put later = put({.delay = 5min});
   expect(later.id, Gate::not_due, "It is not due until 2030-01-01T00:05:00.000Z (in 5 min).");
