@@ -194,6 +194,15 @@ TEST_F(LocalEvents, a_webhook_of_a_cancelled_task_is_told_only_if_it_is_cancelle
   EXPECT_THAT(news(webhooks), ElementsAre("put queued $webhooks webhook"));
 }
 
+TEST_F(LocalEvents, a_task_that_is_released_by_its_time_is_not_told_of_as_a_delayed_one_is_not) {
+  const TaskId id = put_and_forget();
+  d.settle(take_and_forget(), Park{d.now() + 1s});
+  EXPECT_THAT(news(), ElementsAre("parked created q"));
+  d.live(2s);
+  EXPECT_EQ(d.find(id).state, TaskState::queued);
+  EXPECT_THAT(news(), IsEmpty());
+}
+
 TEST_F(LocalEvents, what_an_operator_does_is_told) {
   const TaskId id = put_and_forget({.type = "t", .held = true, .client_id = "shop"});
   const auto change = [&](TaskUpdate update) {
