@@ -1,6 +1,7 @@
 // `millrace task ID`: one task, or a few by their ids.
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
 
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
@@ -27,6 +28,7 @@ struct Options {
   std::optional<std::string> at = std::nullopt;
   std::optional<std::string> delay = std::nullopt;
   std::optional<std::string> data = std::nullopt;
+  std::optional<std::string> version = std::nullopt;
   bool yes = false;
 };
 
@@ -194,6 +196,12 @@ Exit release(const Options& options, Session& session) {
     if (!answer) return misused(answer.error(), session.console(), "task release");
     update.answer = std::move(*answer);
   }
+  if (options.version) {
+    const auto version = number_of("--expect-version", *options.version, 0,
+                                   std::numeric_limits<std::uint32_t>::max());
+    if (!version) return misused(version.error(), session.console(), "task release");
+    update.expect_version = Version{static_cast<std::uint32_t>(*version)};
+  }
   return change_each(options, session, nullptr, [&](TaskId id) {
     update.id = id;
     return session.ask<States>(&HttpBroker::update, std::vector<TaskUpdate>{update});
@@ -293,6 +301,8 @@ void add_task(Command& millrace) {
       .value(
           "--data", options->data, "DATA",
           "The answer it waits for, up to 64 KiB: JSON, any text, @FILE, or - for standard input")
+      .value("--expect-version", options->version, "N",
+             "Refuse it if the task has another version, which `task show --json` prints")
       .explain(
           "A held task was put with --hold. A parked one has run, and its handler waits for an "
           "answer, for example an approval; the next run gets the data.")

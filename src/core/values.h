@@ -114,7 +114,8 @@ struct TaskUpdate {
   std::optional<std::string> answer = std::nullopt;  // comes with a release
   // The status of one more attempt to deliver the task's webhook; the store counts the attempt.
   std::optional<std::string> delivery_attempt = std::nullopt;
-  std::optional<QueueRef> queue = std::nullopt;  // where it moves to
+  std::optional<QueueRef> queue = std::nullopt;          // where it moves to
+  std::optional<Version> expect_version = std::nullopt;  // another one: `conflict`
 };
 
 // The version of a queue: every write moves `updated_at` on, see Writer::put_queue().

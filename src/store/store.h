@@ -139,7 +139,7 @@ class Writer {
   // start given with the release. An answer comes with a release (`invalid` without one) and stays
   // until the task is parked again or final. A delivery attempt: of any task; it adds one to the
   // attempts and replaces the last status, so that no attempt is lost when two deliveries report at
-  // the same time. Returns the state after.
+  // the same time. A task with another version than expected: `conflict`. Returns the state after.
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
   // a task that is already in it stays there. An unknown target: `not_found`; one that is inactive,

@@ -56,6 +56,16 @@ TEST_F(HttpSteps, a_task_may_be_parked_for_ever_and_released_without_an_answer) 
   EXPECT_EQ(take().at(0).answer, std::nullopt);
 }
 
+TEST_F(HttpSteps, a_release_may_expect_a_version) {
+  const TaskId id = put_one();
+  must(settle(take().at(0), Park{}));
+  const Version seen = must(find(id)).version;
+  const TaskUpdate other{.id = id, .release = true, .expect_version = Version{seen.value + 1}};
+  EXPECT_THAT(update(other), FailsWith(ErrorCode::conflict, HasSubstr("has the version")));
+  must(update({.id = id, .release = true, .answer = "yes", .expect_version = seen}));
+  EXPECT_EQ(take().at(0).answer, "yes");
+}
+
 TEST_F(HttpSteps, explain_says_since_when_and_until_when_a_task_is_parked) {
   const auto why = [&](TaskId id) {
     return must(both<Explanation>(

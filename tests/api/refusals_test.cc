@@ -97,9 +97,12 @@ TEST(Refusals, of_null_where_a_value_is_meant_name_it) {
                   R"({"extend":[{"id":")" + id + "\"," + held.substr(1) + R"("checkpoint":null}]})",
                   "extend[0].checkpoint"},
                  {task + "/release", R"({"data":null})", "data"},
-                 {task + "/release", R"({"data":null,"data_text":"x"})", "data"}});
+                 {task + "/release", R"({"data":null,"data_text":"x"})", "data"},
+                 {task + "/release", R"({"expect_version":-1})", "expect_version"}});
   EXPECT_THAT(server.post(task + "/release", R"({"data":null})").body,
               HasSubstr("data is null; allowed is any JSON value but null"));
+  EXPECT_THAT(server.post(task + "/release", R"({"expect_version":null})").body,
+              HasSubstr("expect_version is null; allowed is a value, or to leave it out"));
   // The other forms are strings, for which null means nothing, as everywhere.
   EXPECT_EQ(server.post(task + "/extend", held + R"("checkpoint_text":null})").status, 200U);
 }

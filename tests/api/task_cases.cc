@@ -203,6 +203,8 @@ void add_changing(std::vector<Case>& cases) {
   on("redeliverWebhook", 409, waiting, posted("/redeliver"));
   on("releaseTask", 200, held, posted("/release"));
   on("releaseTask", 200, held, posted("/release", R"({"data":{"approved":true}})"));
+  on("releaseTask", 200, held, posted("/release", R"({"data":1,"expect_version":1})"));
+  on("releaseTask", 409, held, posted("/release", R"({"expect_version":7})"));
   on("releaseTask", 409, waiting, posted("/release"));
   on("changeTask", 200, waiting,
      {.method = "PATCH", .body = R"({"priority":"high","delay_ms":1000})"});

@@ -372,6 +372,21 @@ TEST_P(StoreConformance, a_release_that_comes_too_early_is_told_to_come_again) {
               FailsWith(ErrorCode::conflict, HasSubstr("only held and parked tasks can")));
 }
 
+TEST_P(StoreConformance, a_release_that_expects_a_version_does_not_answer_the_next_wait) {
+  const TaskId id = put(task("q")).id;
+  settle(parked(take_one("q")));
+  const Version seen = find(id).version;
+  const TaskUpdate release{.id = id, .release = true, .answer = "first", .expect_version = seen};
+  update(release);
+  expect_unchanged([&] { EXPECT_THAT(try_update(release), FailsWith(ErrorCode::conflict)); });
+  settle(parked(take_one("q")));
+  expect_unchanged([&] {
+    EXPECT_THAT(try_update(release), FailsWith(ErrorCode::conflict, HasSubstr("has changed")));
+  });
+  update({.id = id, .release = true, .answer = "second", .expect_version = find(id).version});
+  EXPECT_EQ(take_one("q").answer, "second");
+}
+
 TEST_P(StoreConformance, an_answer_is_refused_without_a_release_and_beyond_its_size) {
   const TaskId id = put(task("q")).id;
   settle(parked(take_one("q")));

@@ -168,7 +168,9 @@ TEST_F(ConsoleTest, a_release_brings_the_content_of_a_file_or_of_the_input) {
   const Ran refused = run({"task", "release", three, "--data", "null"});
   EXPECT_EQ(refused.exit, 2);
   EXPECT_THAT(refused.err, HasSubstr("--data is null"));
+  EXPECT_EQ(run({"task", "release", three, "--expect-version", "9"}).exit, 1);
   EXPECT_THAT(answer(three), HasSubstr(R"("state":"created")"));
+  EXPECT_EQ(run({"task", "release", three, "--expect-version", "1"}).exit, 0);
 }
 
 TEST_F(ConsoleTest, a_task_that_ran_has_a_result_a_log_and_a_history) {

@@ -130,6 +130,9 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
     return fail(ErrorCode::too_large, "the delivery status");
   }
   auto& task = record->task;
+  if (update.expect_version && update.expect_version != task.version) {
+    return fail(ErrorCode::conflict, "the task has changed");
+  }
   if ((update.priority || update.start) && !is_waiting(task.state)) {
     return fail(ErrorCode::conflict, "the task does not wait");
   }

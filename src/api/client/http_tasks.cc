@@ -168,12 +168,15 @@ void HttpBroker::update_one(const Ask& ask, const TaskUpdate& update, Completion
         ErrorCode::invalid,
         "delivery attempts are counted inside a server only and are not part of the HTTP API"));
   }
+  const bool only_releases = update.release && !update.priority && !update.start && !update.queue;
+  if (update.expect_version && !only_releases) {
+    return done(
+        fail(ErrorCode::invalid, "a version is expected of a release alone", "expect_version"));
+  }
   Request release{.method = "POST",
                   .target = task_target(update.id, "/release"),
                   .body = wire::release_text(update)};
-  if (update.release && !update.priority && !update.start && !update.queue) {
-    return state_of(ask, std::move(release), std::move(done));
-  }
+  if (only_releases) return state_of(ask, std::move(release), std::move(done));
   Request change{
       .method = "PATCH", .target = task_target(update.id), .body = wire::update_text(update)};
   if (!update.release) return state_of(ask, std::move(change), std::move(done));

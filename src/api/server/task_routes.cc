@@ -210,13 +210,13 @@ void redeliver_webhook(CallPtr call) {
 
 void release_task(CallPtr call) {
   if (!call->query_is_good()) return;
-  auto data = call->good(wire::read_release(call->request.body));
-  if (!data) return;
-  with_task(std::move(call), [data = std::move(*data)](CallPtr back, TaskId id) mutable {
+  auto update = call->good(wire::read_release(call->request.body));
+  if (!update) return;
+  with_task(std::move(call), [update = std::move(*update)](CallPtr back, TaskId id) mutable {
     Broker& broker = *back->broker;
     const Ask ask = back->ask();
-    std::vector<TaskUpdate> updates{{.id = id, .release = true, .answer = std::move(data)}};
-    broker.update(ask, std::move(updates),
+    update.id = id;
+    broker.update(ask, {std::move(update)},
                   answered<Broker::States>(std::move(back), one_state(id)));
   });
 }

@@ -186,10 +186,11 @@ std::string update_text(const TaskUpdate& update) {
 }
 
 std::string release_text(const TaskUpdate& update) {
-  if (!update.answer) return {};
+  if (!update.answer && !update.expect_version) return {};
   std::string out;
   RequestWriter writer(out);
   writer("data", embedded_if_given(update.answer));
+  writer("expect_version", update.expect_version);
   writer.close();
   return out;
 }

@@ -27,7 +27,7 @@ std::string work_text(std::span<const Report> reports, std::span<const Extension
 std::string cancel_text(std::string_view reason);
 // Priority, start and queue; releases and delivery notes have no place in this request.
 std::string update_text(const TaskUpdate& update);
-// The answer that a release brings; empty: none.
+// What a release brings and expects; empty: nothing.
 std::string release_text(const TaskUpdate& update);
 std::string dead_letters_text(const DeadLetters& which);
 std::string queue_text(const QueueSettings& settings);

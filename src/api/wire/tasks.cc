@@ -13,10 +13,11 @@
 namespace millrace::wire {
 
 struct ReleaseWords {
-  std::optional<std::string> data = std::nullopt;
+  TaskUpdate update = {};
 };
 void fields(A<ReleaseWords> auto& of, auto& visit) {
-  visit("data", embedded_if_given(of.data));
+  visit("data", embedded_if_given(of.update.answer));
+  visit("expect_version", not_null(of.update.expect_version));
 }
 struct CancelWords {
   std::string reason = {};
@@ -86,11 +87,15 @@ Read<std::string> read_cancel(std::string_view text) {
   return std::move(words->reason);
 }
 
-Read<std::optional<std::string>> read_release(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  auto words = read_text<ReleaseWords>(text);
-  if (!words) return std::unexpected(std::move(words.error()));
-  return std::move(words->data);
+Read<TaskUpdate> read_release(std::string_view text) {
+  ReleaseWords words;
+  if (!text.empty()) {
+    auto given = read_text<ReleaseWords>(text);
+    if (!given) return std::unexpected(std::move(given.error()));
+    words = std::move(*given);
+  }
+  words.update.release = true;
+  return std::move(words.update);
 }
 
 Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {

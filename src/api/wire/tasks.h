@@ -17,8 +17,8 @@ namespace millrace::wire {
 
 // {"reason":…}
 Read<std::string> read_cancel(std::string_view text);
-// What the task is released with, if anything.
-Read<std::optional<std::string>> read_release(std::string_view text);
+// {"data":…,"expect_version":…}, or nothing. The id is in the path.
+Read<TaskUpdate> read_release(std::string_view text);
 // {"priority":…,"start":… | "delay_ms":…,"queue":…}: at least one of them. The id is in the path.
 Read<TaskUpdate> read_update(std::string_view text, TimePoint now);
 // {"ids":[…]} or {"queue":…,"type":…} or {"all":true}

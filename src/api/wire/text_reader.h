@@ -164,7 +164,7 @@ class KeyReader {
   void found(unsigned place, NotNull<T>& field) {
     if (in_.peek() != 'n') return found(place, field.field);
     match(place);
-    in_.refuse_next(at_, "true or false");
+    in_.refuse_next(at_, std::is_same_v<T, bool> ? "true or false" : "a value, or to leave it out");
   }
   template <class T>
   void found_bytes(unsigned place, T& field) {

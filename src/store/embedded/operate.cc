@@ -83,6 +83,13 @@ void keep_answer(State& state, Slot& slot, const std::string& answer) {
 
 // Whether the state allows it. What a release waits for is told before what other changes need.
 Result<void> check_waits(const Slot& slot, const TaskUpdate& update) {
+  if (update.expect_version && update.expect_version->value != slot.version) {
+    return fail(ErrorCode::conflict,
+                fmt::format("task {} has the version {}, not {}: it has changed since; it is {}",
+                            to_text(slot.id.value), slot.version, update.expect_version->value,
+                            name_of(slot.state)),
+                "expect_version");
+  }
   if (update.release && slot.state == TaskState::processing) {
     return fail(ErrorCode::conflict,
                 fmt::format("task {} is processing and has not been parked yet; release it again "
