@@ -137,7 +137,7 @@ class Writer {
   // ready moment, a new start re-sorts (a `retrying` task stays so). Release of a task that is not
   // `created`: `conflict`. A held task is ready at max(now, its start), a parked one now, or at the
   // start given with the release. An answer comes with a release (`invalid` without one) and stays
-  // until the task is parked again or final. A delivery attempt: of any task; it adds one to the
+  // until the task is parked again or completed. A delivery attempt: of any task; it adds one to the
   // attempts and replaces the last status, so that no attempt is lost when two deliveries report at
   // the same time. A task with another version than expected: `conflict`. Returns the state after.
   //
