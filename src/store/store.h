@@ -137,9 +137,10 @@ class Writer {
   // ready moment, a new start re-sorts (a `retrying` task stays so). Release of a task that is not
   // `created`: `conflict`. A held task is ready at max(now, its start), a parked one now, or at the
   // start given with the release. An answer comes with a release (`invalid` without one) and stays
-  // until the task is parked again or completed. A delivery attempt: of any task; it adds one to the
-  // attempts and replaces the last status, so that no attempt is lost when two deliveries report at
-  // the same time. A task with another version than expected: `conflict`. Returns the state after.
+  // until the task is parked again or completed. A delivery attempt: of any task; it adds one to
+  // the attempts and replaces the last status, so that no attempt is lost when two deliveries
+  // report at the same time. A task with another version than expected: `conflict`. Returns the
+  // state after.
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
   // a task that is already in it stays there. An unknown target: `not_found`; one that is inactive,

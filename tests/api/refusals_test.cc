@@ -112,7 +112,8 @@ TEST(Refusals, of_values_in_several_forms_name_them_all) {
   const auto said = [&](const std::string& body) {
     return server.post("/v1/tasks/01890a5d-ac96-774b-bcce-b302099a8057/release", body).body;
   };
-  EXPECT_THAT(said(R"({"dat":1})"), HasSubstr("known here are data, data_text, data_base64\""));
+  EXPECT_THAT(said(R"({"dat":1})"),
+              HasSubstr("known here are data, data_text, data_base64, expect_version"));
   EXPECT_THAT(said(R"({"data":1,"data_text":"x"})"),
               HasSubstr("data_text is one too many; only one of data, data_text and data_base64 "
                         "may be given"));
