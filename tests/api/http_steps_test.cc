@@ -1,5 +1,6 @@
 // Checkpoints, parked tasks and answers over HTTP, beside the same verbs of a LocalBroker.
 #include "tests/api/http_twins.h"
+#include "tests/support/matchers.h"
 
 namespace millrace::test {
 namespace {
