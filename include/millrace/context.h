@@ -65,14 +65,16 @@ class Context {
   //
   // Runs `call` and stores what it returns, before it returns that. In a later run, after a retry,
   // a lost worker or a wait, it returns what was stored and does not run `call`. Names are those of
-  // the task's own steps, each used once.
+  // the task's own steps: a run that uses one twice fails with `step_invalid`. Steps may run in
+  // several threads at the same time. One that throws may be tried again in the same run.
   //
   //   const Receipt receipt = context.step("charge", [&] { return charge(order); });
   //   context.step("mail", [&] { send(receipt); });
   //
   // If the result cannot be stored, because the lease is lost or the worker stops, it throws a
   // TaskFailure, and a later run runs `call` again: a step runs at least once. All results together
-  // may have 64 KiB.
+  // may have 64 KiB; a result that takes them over that fails the task for good, because `call`
+  // would run again each time. Store large results elsewhere and return their name.
   template <class Call>
   auto step(std::string_view name, Call&& call) -> std::invoke_result_t<Call>;
 
@@ -102,9 +104,11 @@ class Context {
   bool settled() const;
 
  private:
-  // The JSON that a step has stored; nullopt: it has not run.
-  std::optional<std::string> result_of_step(std::string_view name) const;
-  void keep_step(std::string_view name, std::string json);
+  // The JSON that a step has stored in an earlier run; nullopt: none.
+  std::optional<std::string> begin_step(std::string_view name);
+  void keep_step(std::string_view name, std::string_view json);
+  // It threw, and may begin again.
+  void forget_step(std::string_view name);
 
   worker::Run* run_;
 };
@@ -112,23 +116,28 @@ class Context {
 template <class Call>
 auto Context::step(std::string_view name, Call&& call) -> std::invoke_result_t<Call> {
   using T = std::invoke_result_t<Call>;
-  const auto kept = result_of_step(name);
-  if constexpr (std::is_void_v<T>) {
-    if (kept) return;
-    std::forward<Call>(call)();
-    keep_step(name, "null");
-  } else {
-    if (kept) {
-      auto result = decode<T>(*kept);
-      if (result) return *std::move(result);
-      throw TaskFailure({.code = "step_unreadable",
-                         .message = "what step " + std::string(name) +
-                                    " has stored is of another type: " + result.error().message},
-                        false);
+  const auto kept = begin_step(name);
+  try {
+    if constexpr (std::is_void_v<T>) {
+      if (kept) return;
+      std::forward<Call>(call)();
+      keep_step(name, "null");
+    } else {
+      if (kept) {
+        auto result = decode<T>(*kept);
+        if (result) return *std::move(result);
+        throw TaskFailure({.code = "step_unreadable",
+                           .message = "what step " + std::string(name) +
+                                      " has stored is of another type: " + result.error().message},
+                          false);
+      }
+      T result = std::forward<Call>(call)();
+      keep_step(name, encode(result));
+      return result;
     }
-    T result = std::forward<Call>(call)();
-    keep_step(name, encode(result));
-    return result;
+  } catch (...) {
+    forget_step(name);
+    throw;
   }
 }
 

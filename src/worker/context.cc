@@ -2,8 +2,8 @@
 #include <millrace/context.h>
 #include <utility>
 
+#include "core/limits.h"
 #include "worker/run.h"
-#include "worker/steps.h"
 
 namespace millrace {
 
@@ -37,15 +37,27 @@ std::string Context::checkpoint() const {
 Result<void> Context::checkpoint(std::string text) {
   return run_->save(std::move(text));
 }
-std::optional<std::string> Context::result_of_step(std::string_view name) const {
-  return worker::result_of(run_->checkpoint(), name);
+std::optional<std::string> Context::begin_step(std::string_view name) {
+  return run_->begin_step(name);
 }
-void Context::keep_step(std::string_view name, std::string json) {
-  const auto kept = run_->save(worker::with_step(run_->checkpoint(), name, json));
+// A result that is too large would be so in every run, and its call would run in each.
+void Context::keep_step(std::string_view name, std::string_view json) {
+  const auto kept = run_->save_step(name, json);
   if (kept) return;
-  throw TaskFailure({.code = "step_not_stored",
-                     .message = fmt::format("what step {} returned could not be stored: {}", name,
-                                            kept.error().message)});
+  const Error& error = kept.error();
+  std::string message =
+      fmt::format("what step {} returned could not be stored: {}", name, error.message);
+  if (error.code != ErrorCode::too_large) {
+    throw TaskFailure({.code = "step_not_stored", .message = std::move(message)});
+  }
+  message += fmt::format(
+      "; the results of all steps of a task may have {} KiB together, so return the name of a file "
+      "or a key rather than the content",
+      limits::max_checkpoint / limits::kib);
+  throw TaskFailure({.code = "step_not_stored", .message = std::move(message)}, false);
+}
+void Context::forget_step(std::string_view name) {
+  run_->forget_step(name);
 }
 Result<void> Context::put(NewTask task) {
   return run_->put(std::move(task));

@@ -12,6 +12,7 @@
 #include "core/mutex.h"
 #include "core/utf8.h"
 #include "core/validate.h"
+#include "worker/steps.h"
 
 namespace millrace::worker {
 namespace {
@@ -47,7 +48,8 @@ Run::Run(Lease what, std::size_t of_queue, RunHost& host, std::optional<Duration
       timeout(limit),
       host_(host),
       acknowledge_(acknowledge),
-      checkpoint_(lease.checkpoint) {}
+      checkpoint_(lease.checkpoint),
+      wanted_(lease.checkpoint) {}
 
 // ---- Time and stopping ----
 
@@ -165,34 +167,61 @@ std::string Run::checkpoint() const {
 }
 
 Result<void> Run::save(std::string checkpoint) {
-  if (auto good = check::size("checkpoint", checkpoint.size(), limits::max_checkpoint); !good) {
-    return good;
-  }
-  std::uint64_t save = 0;
-  {
-    const Lock lock(mutex_);
-    if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
-    signs_.checkpoint = std::move(checkpoint);
-    save = ++saves_;
-    signs_waiting_ = true;
-    checkpoint_waiting_ = true;
-  }
-  host_.run_has_signs(*this);
-  host_.let_time_pass(*this, Duration::zero());
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  const auto save = ask_to_save(std::move(checkpoint));
+  lock.unlock();
   return wait_until_saved(save);
 }
 
+Result<std::uint64_t> Run::ask_to_save(std::string checkpoint) {
+  if (auto good = check::size("checkpoint", checkpoint.size(), limits::max_checkpoint); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  if (closed_) return fail(ErrorCode::conflict, "the task is settled already");
+  wanted_ = checkpoint;
+  signs_.checkpoint = std::move(checkpoint);
+  signs_waiting_ = true;
+  checkpoint_waiting_ = true;
+  return ++saves_;
+}
+
 // Until the broker has answered, or the run is to end.
-Result<void> Run::wait_until_saved(std::uint64_t save) {
+Result<void> Run::wait_until_saved(const Result<std::uint64_t>& save) {
+  if (!save) return std::unexpected(save.error());
+  host_.run_has_signs(*this);
   for (;;) {
-    if (answered_saves_ >= save) return save_answer_;
+    // In step() each thread that waits sends: another one may have sent before this one asked.
+    host_.let_time_pass(*this, Duration::zero());
+    const Lock lock(mutex_);
+    if (answered_saves_ >= *save) return save_answer_;
     if (closed_) return fail(ErrorCode::lease_lost, "the run has ended");
     if (stop_reason() == StopReason::stopping) {
       return fail(ErrorCode::unavailable, "the worker stops");
     }
     changed_.wait_for(mutex_, longest_look);
   }
+}
+
+std::optional<std::string> Run::begin_step(std::string_view step) {
+  const Lock lock(mutex_);
+  auto kept = result_of(checkpoint_, step);
+  if (std::ranges::find(steps_, step) != steps_.end()) refuse_repeated(step);
+  steps_.emplace_back(step);
+  return kept;
+}
+
+// Added to the last checkpoint that was asked for, which may be on its way with the result of
+// another thread: so each has all results before it.
+Result<void> Run::save_step(std::string_view step, std::string_view json) {
+  Lock lock(mutex_);
+  const auto save = ask_to_save(with_step(wanted_, step, json));
+  lock.unlock();
+  return wait_until_saved(save);
+}
+
+void Run::forget_step(std::string_view step) {
+  const Lock lock(mutex_);
+  std::erase(steps_, step);
 }
 
 void Run::saved(const std::string& checkpoint, const Result<Extended>& answer) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/mutex.h"
@@ -96,6 +97,14 @@ class Run : public std::enable_shared_from_this<Run> {
   std::string checkpoint() const;
   // Sends a checkpoint and waits until it is stored.
   Result<void> save(std::string checkpoint);
+  // Steps, as steps.h keeps them in the checkpoint. Each throws a TaskFailure where steps.h does.
+  //
+  // What the step has stored in an earlier run; nullopt: nothing yet. Refuses a name that the run
+  // has used already.
+  std::optional<std::string> begin_step(std::string_view step);
+  // Adds a result to the checkpoint and waits until it is stored.
+  Result<void> save_step(std::string_view step, std::string_view json);
+  void forget_step(std::string_view step);  // it threw, and may begin again
   Result<void> put(NewTask task);
   Result<TaskState> settle(Outcome outcome);
   bool settled() const;
@@ -142,7 +151,9 @@ class Run : public std::enable_shared_from_this<Run> {
   bool too_late(const Outcome& outcome) const;
   Outcome heard(Outcome outcome) const;
   Result<TaskState> wait_until_stored() REQUIRES(mutex_);
-  Result<void> wait_until_saved(std::uint64_t save) REQUIRES(mutex_);
+  // The number of the save.
+  Result<std::uint64_t> ask_to_save(std::string checkpoint) REQUIRES(mutex_);
+  Result<void> wait_until_saved(const Result<std::uint64_t>& save);
 
   RunHost& host_;
   const Acknowledge acknowledge_;
@@ -162,10 +173,12 @@ class Run : public std::enable_shared_from_this<Run> {
   Signs signs_ GUARDED_BY(mutex_);
   // Checkpoints are counted: a later one replaces one that was not sent yet.
   std::string checkpoint_ GUARDED_BY(mutex_);   // the last that is stored
+  std::string wanted_ GUARDED_BY(mutex_);       // the last that was asked for
   std::uint64_t saves_ GUARDED_BY(mutex_) = 0;  // asked for
   std::uint64_t sent_saves_ GUARDED_BY(mutex_) = 0;
   std::uint64_t answered_saves_ GUARDED_BY(mutex_) = 0;
-  Result<void> save_answer_ GUARDED_BY(mutex_);  // to the last that was answered
+  Result<void> save_answer_ GUARDED_BY(mutex_);        // to the last that was answered
+  std::vector<std::string> steps_ GUARDED_BY(mutex_);  // of this run
 };
 
 using RunPtr = std::shared_ptr<Run>;

@@ -4,6 +4,8 @@
 #include <millrace/handler.h>
 #include <millrace/value.h>
 
+#include <algorithm>
+
 #include "core/validate.h"
 
 namespace millrace::worker {
@@ -46,8 +48,20 @@ std::string with_step(const std::string& checkpoint, std::string_view step, std:
   Object steps = steps_of(checkpoint);
   auto value = parse_json(json);
   if (!value) refuse(fmt::format("step {} returned what is no JSON", step));
-  steps.push_back({.name = std::string(step), .value = std::move(*value)});
+  const auto kept = std::ranges::find(steps, step, &Member::name);
+  if (kept == steps.end()) {
+    steps.push_back({.name = std::string(step), .value = std::move(*value)});
+  } else {
+    kept->value = std::move(*value);
+  }
   return to_json({.any = Object{{.name = "steps", .value = {.any = std::move(steps)}}}});
+}
+
+void refuse_repeated(std::string_view step) {
+  refuse(
+      fmt::format("the name of step {} is used twice in one run; give each step of a task a name "
+                  "of its own, such as {}-2",
+                  step, step));
 }
 
 }  // namespace millrace::worker

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,8 +26,33 @@ namespace millrace::worker {
 namespace {
 
 using namespace millrace::test;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// Two threads of one run whose steps return at the same moment, twenty times.
+Outcome two_threads_of_steps(Context& task) {
+  constexpr int rounds = 20;
+  std::barrier both(2);
+  const auto work = [&](const std::string& name) {
+    for (int i = 0; i < rounds; ++i) {
+      task.step(name + std::to_string(i), [&] {
+        both.arrive_and_wait();
+        return i;
+      });
+    }
+  };
+  std::thread other(work, "a");
+  work("b");
+  other.join();
+  const std::string checkpoint = task.checkpoint();
+  for (int i = 0; i < rounds; ++i) {
+    EXPECT_EQ(result_of(checkpoint, "a" + std::to_string(i)), std::to_string(i));
+    EXPECT_EQ(result_of(checkpoint, "b" + std::to_string(i)), std::to_string(i));
+  }
+  const bool all = !::testing::Test::HasFailure();
+  return Done{.result = all ? "40 steps, none of them lost" : "some are lost"};
+}
 
 class Steps : public ::testing::Test {
  protected:
@@ -143,18 +170,77 @@ TEST_F(Steps, a_checkpoint_by_hand_replaces_the_last_one) {
   EXPECT_THAT(seen, ElementsAre("", "page 1", "page 2"));
 }
 
-TEST_F(Steps, what_cannot_be_stored_ends_the_run) {
+TEST_F(Steps, a_step_that_throws_may_be_tried_again_in_the_same_run) {
+  int calls = 0;
+  handle([&](Context& task) -> Outcome {
+    const auto shaky = [&] {
+      if (++calls == 1) throw std::runtime_error("not yet");
+      return calls;
+    };
+    EXPECT_THROW(task.step("shaky", shaky), std::runtime_error);
+    return Done{.result = std::to_string(task.step("shaky", shaky))};
+  });
+  const TaskId id = put();
+  run();
+  EXPECT_EQ(d_.find(id).result, "2");
+}
+
+TEST_F(Steps, a_name_that_is_used_twice_in_one_run_is_refused) {
+  int second = 0;
+  handle([&](Context& task) -> Outcome {
+    task.step("charge", [] { return 1; });
+    if (task.attempt() == 1) throw std::runtime_error("later");
+    task.step("charge", [&] { return ++second; });
+    ADD_FAILURE() << "the second step got the result of the first";
+    return Done{};
+  });
+  const TaskId id = put();
+  run();
+  run();
+  EXPECT_EQ(second, 0);
+  EXPECT_EQ(d_.find(id).state, TaskState::failed);
+  EXPECT_EQ(d_.find(id).error->code, "step_invalid");
+  EXPECT_THAT(d_.find(id).error->message, HasSubstr("step charge is used twice in one run"));
+}
+
+TEST_F(Steps, of_several_threads_are_all_stored) {
+  handle(&two_threads_of_steps);
+  const TaskId id = put();
+  run();
+  EXPECT_EQ(d_.find(id).result, "40 steps, none of them lost");
+}
+
+TEST_F(Steps, a_checkpoint_by_hand_that_is_too_large_is_refused) {
   handle([&](Context& task) -> Outcome {
     EXPECT_THAT(task.checkpoint(std::string(limits::max_checkpoint + 1, 'c')),
                 FailsWith(ErrorCode::too_large));
-    task.step("large", [] { return std::string(limits::max_checkpoint, 'c'); });
+    return Done{.result = task.checkpoint()};
+  });
+  const TaskId id = put();
+  run();
+  EXPECT_EQ(d_.find(id).result, "");
+}
+
+// Its call would run again each time, and be as large.
+TEST_F(Steps, a_result_that_is_too_large_fails_the_task_for_good) {
+  int calls = 0;
+  handle([&](Context& task) -> Outcome {
+    task.step("small", [] { return 1; });
+    task.step("large", [&] {
+      ++calls;
+      return std::string(limits::max_checkpoint, 'c');
+    });
     ADD_FAILURE() << "the step returned";
     return Done{};
   });
   const TaskId id = put();
   run();
+  EXPECT_EQ(d_.find(id).state, TaskState::failed);
+  EXPECT_EQ(calls, 1);
   EXPECT_EQ(d_.find(id).error->code, "step_not_stored");
-  EXPECT_THAT(d_.find(id).error->message, HasSubstr("what step large returned"));
+  EXPECT_THAT(d_.find(id).error->message,
+              AllOf(HasSubstr("what step large returned"), HasSubstr("64 KiB together"),
+                    HasSubstr("return the name of a file or a key rather than the content")));
 }
 
 TEST_F(Steps, a_step_of_another_type_or_name_fails_for_good) {
@@ -192,6 +278,27 @@ TEST_F(Steps, steps_and_checkpoints_by_hand_do_not_mix) {
   EXPECT_THAT(d_.find(id).error->message, HasSubstr("that no step has written"));
 }
 
+// A later run may be able to.
+TEST_F(Steps, a_step_of_a_lost_lease_is_not_stored_and_may_be_retried) {
+  std::string code;
+  std::optional<bool> retryable = false;
+  handle([&](Context& task) -> Outcome {
+    d_.live(5min);  // the lease counts as lost
+    try {
+      task.step("late", [] {});
+    } catch (const TaskFailure& failure) {
+      code = failure.error.code;
+      retryable = failure.retryable;
+    }
+    return Done{};
+  });
+  d_.live(1h);
+  put();
+  ASSERT_EQ(must(worker_->step()), 1U);
+  EXPECT_EQ(code, "step_not_stored");
+  EXPECT_EQ(retryable, std::nullopt);
+}
+
 TEST_F(Steps, a_lost_lease_stores_nothing) {
   TaskId id{};
   handle([&](Context& task) -> Outcome {
@@ -225,11 +332,22 @@ TEST_F(Steps, handlers_on_threads_wait_for_their_checkpoints_only) {
   worker_->graceful_stop(10s);
 }
 
+TEST_F(Steps, of_several_threads_are_all_stored_by_a_worker_with_threads) {
+  handle(&two_threads_of_steps);
+  const TaskId id = put();
+  worker_->start();
+  while (d_.find(id).state != TaskState::completed) std::this_thread::yield();
+  EXPECT_EQ(d_.find(id).result, "40 steps, none of them lost");
+  worker_->graceful_stop(10s);
+}
+
 TEST(StepsText, a_checkpoint_of_steps_keeps_whole_numbers_and_order) {
   std::string checkpoint = with_step("", "b", "9007199254740993");
   checkpoint = with_step(checkpoint, "a", R"({"x":[1,2.5,"y"]})");
   EXPECT_EQ(checkpoint, R"({"steps":{"b":9007199254740993,"a":{"x":[1,2.5,"y"]}}})");
   EXPECT_EQ(result_of(checkpoint, "b"), "9007199254740993");
+  checkpoint = with_step(checkpoint, "b", "7");  // tried again
+  EXPECT_EQ(checkpoint, R"({"steps":{"b":7,"a":{"x":[1,2.5,"y"]}}})");
   EXPECT_EQ(result_of(checkpoint, "c"), std::nullopt);
   EXPECT_THROW(static_cast<void>(result_of("[]", "a")), TaskFailure);
   EXPECT_THROW(static_cast<void>(result_of(R"({"steps":7})", "a")), TaskFailure);
