@@ -21,6 +21,9 @@ export class CannotSucceed extends Error {}
 // lost or the worker ends; pass it on to fetch() and the like. A task may run more than once, so
 // this must be safe to repeat. It must not compute for seconds without an await: heartbeats share
 // its thread. Such work belongs into a worker thread or a child process.
+//
+// task.checkpoint is what an earlier run wrote down, task.answer what the task was released with.
+// What is no JSON has another name: checkpoint_text or checkpoint_base64.
 async function handle(task, stop) {
   stop.throwIfAborted();
   const { to } = task.payload;

@@ -36,6 +36,9 @@ def handle(task, stop):
     `stop` is a threading.Event. It is set when the task is cancelled, its time is up, its lease is
     lost or the worker ends; a long handler looks at it and raises. stop.wait(1) is a sleep that
     ends early. A task may run more than once, so this must be safe to repeat.
+
+    task.get("checkpoint") is what an earlier run wrote down, task.get("answer") what the task was
+    released with. What is no JSON has another name: checkpoint_text or checkpoint_base64.
     """
     to = task["payload"]["to"]
     if "@" not in to:

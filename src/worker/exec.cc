@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/ascii.h"
+#include "core/base64.h"
 #include "core/clip.h"
 #include "core/time_text.h"
 #include "core/utf8.h"
@@ -264,6 +265,16 @@ std::string last_line(std::string_view errors) {
   return clip(std::string(errors), most_in_message);
 }
 
+// Text as it is. Other bytes, which a variable cannot hold or a program cannot read, are base64,
+// under a name that says so.
+void add_bytes(Variables& variables, const std::string& name, const std::string& bytes) {
+  if (is_utf8(bytes) && !bytes.contains('\0')) {
+    variables.emplace_back(name, bytes);
+  } else {
+    variables.emplace_back(name + "_BASE64", base64_encode(bytes));
+  }
+}
+
 }  // namespace
 
 std::string find_program(const std::string& name, const std::vector<std::string>& environment) {
@@ -357,6 +368,8 @@ Variables variables_of(const Lease& task, std::uint32_t attempt,
   if (deadline) variables.emplace_back("MILLRACE_DEADLINE", format_time(*deadline));
   if (!task.client_id.empty()) variables.emplace_back("MILLRACE_CLIENT_ID", task.client_id);
   if (!task.request_id.empty()) variables.emplace_back("MILLRACE_REQUEST_ID", task.request_id);
+  if (!task.checkpoint.empty()) add_bytes(variables, "MILLRACE_CHECKPOINT", task.checkpoint);
+  if (task.answer) add_bytes(variables, "MILLRACE_ANSWER", *task.answer);
   return variables;
 }
 

@@ -74,7 +74,8 @@ std::string find_program(const std::string& name, const std::vector<std::string>
 // the retry policy. Not for `stopped`.
 Outcome outcome_of(ExecEnd end, const ExecOptions& options);
 
-// MILLRACE_TASK_ID, …_QUEUE, …_TYPE, …_ATTEMPT, …_DEADLINE, …
+// MILLRACE_TASK_ID, …_QUEUE, …_TYPE, …_ATTEMPT, …_DEADLINE, … Each of them has at most 88 KiB;
+// Linux allows 128.
 Variables variables_of(const Lease& task, std::uint32_t attempt, std::optional<TimePoint> deadline);
 
 // The part of this process's environment that a command inherits, plus its own variables.

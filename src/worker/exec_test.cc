@@ -224,6 +224,31 @@ TEST_F(ExecTest, it_gets_the_environment_but_nothing_of_the_servers_settings) {
                     HasSubstr("MILLRACE_TASK_ID=0000")));
 }
 
+TEST_F(ExecTest, it_gets_the_checkpoint_and_the_answer_of_its_task) {
+  variables = variables_of({}, 1, std::nullopt);
+  EXPECT_THAT(run("env").output,
+              AllOf(Not(HasSubstr("MILLRACE_CHECKPOINT")), Not(HasSubstr("MILLRACE_ANSWER"))));
+  variables = variables_of({.checkpoint = R"({"page":17})", .answer = ""}, 1, std::nullopt);
+  EXPECT_EQ(run(R"(echo "$MILLRACE_CHECKPOINT ${MILLRACE_ANSWER-none}.")").output,
+            R"({"page":17} .)");
+}
+
+TEST_F(ExecTest, it_gets_bytes_that_a_variable_cannot_hold_as_base64) {
+  const std::string bytes("a\0b", 3);
+  variables = variables_of({.checkpoint = bytes, .answer = "\xff"}, 1, std::nullopt);
+  EXPECT_EQ(run("echo $MILLRACE_CHECKPOINT_BASE64 $MILLRACE_ANSWER_BASE64").output, "YQBi /w==");
+  EXPECT_EQ(run("echo ${MILLRACE_CHECKPOINT-none} ${MILLRACE_ANSWER-none}").output, "none none");
+  variables = variables_of({.checkpoint = std::string(limits::max_checkpoint, '\0'),
+                            .answer = std::string(limits::max_answer, '\xff')},
+                           1, std::nullopt);
+  EXPECT_EQ(run("echo ${#MILLRACE_CHECKPOINT_BASE64} ${#MILLRACE_ANSWER_BASE64}").output,
+            "87384 87384");
+  variables = variables_of({.checkpoint = std::string(limits::max_checkpoint, 'c'),
+                            .answer = std::string(limits::max_answer, 'a')},
+                           1, std::nullopt);
+  EXPECT_EQ(run("echo ${#MILLRACE_CHECKPOINT} ${#MILLRACE_ANSWER}").output, "65536 65536");
+}
+
 TEST_F(ExecTest, it_starts_with_usual_signals_no_foreign_files_and_where_it_should) {
   TemporaryDirectory directory;
   options.directory = directory.path();

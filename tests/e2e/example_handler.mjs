@@ -14,7 +14,11 @@ function note(what, { id, token }) {
 
 await main(async (task, stop) => {
   note('began', task);
-  const { seconds, fail, hopeless, deaf, result_bytes = 1 } = task.payload;
+  const { seconds, fail, hopeless, deaf, show_steps, result_bytes = 1 } = task.payload;
+  if (show_steps) {
+    const { checkpoint = null, answer = null, checkpoint_text = null } = task;
+    return { checkpoint, answer, checkpoint_text };
+  }
   if (fail) throw new Error(fail);
   if (hopeless) throw new CannotSucceed(hopeless);
   try {

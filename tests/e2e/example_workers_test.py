@@ -147,6 +147,25 @@ class Workers:
         self.assertEqual((failed["state"], failed["error"]["message"]), ("failed", "no address"))
         self.assertEqual(len(self.notes("began", hopeless)), 1)
 
+    def test_a_handler_gets_the_checkpoint_and_the_answer(self):
+        self.make_queue()
+        steps = self.put({"show_steps": True}, {"show_steps": True}, {"show_steps": True})
+        written = [{"checkpoint": {"page": 17}}, {"checkpoint_text": "page 17"}, {}]
+        taken = self.server.ask("/v1/take", {"worker": "before", "queue": self.queue, "most": 3})
+        for lease in taken["tasks"]:
+            outcome = {"token": lease["token"], "outcome": "park"}
+            outcome.update(written[steps.index(lease["id"])])
+            self.server.ask(f"/v1/tasks/{lease['id']}/settle", outcome)
+        self.server.ask(f"/v1/tasks/{steps[0]}/release", {"data": {"approved": True}})
+        self.server.ask(f"/v1/tasks/{steps[1]}/release", {"data": 0})
+        self.server.ask(f"/v1/tasks/{steps[2]}/release", {})
+        self.begin()
+        nothing = dict.fromkeys(("checkpoint", "answer", "checkpoint_text"))
+        seen = [self.ended(task)["result"] for task in steps]
+        self.assertEqual(seen[0], {**nothing, "checkpoint": {"page": 17}, "answer": {"approved": True}})
+        self.assertEqual(seen[1], {**nothing, "checkpoint_text": "page 17", "answer": 0})
+        self.assertEqual(seen[2], nothing)
+
     def test_a_timeout_stops_the_handler(self):
         self.make_queue()
         [task] = self.put({"seconds": 50}, timeout_ms=1000, max_retries=0)
