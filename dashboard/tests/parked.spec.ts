@@ -99,6 +99,20 @@ test('it is released without an answer, which is asked if one was typed', async 
   expect(Object.keys(lease).filter((name) => name.startsWith('answer'))).toEqual([]);
 });
 
+test('an answer to a wait that is over is not given to the next one', async ({ page, server }) => {
+  const id = await park(server);
+  const first = await server.must('GET', `/v1/tasks/${id}`);
+  // The page still shows the first wait.
+  await page.route(`**/v1/tasks/${id}`, (route) => (route.request().method() === 'GET' ? route.fulfill({ json: first }) : route.continue()));
+  await page.goto(`${server.url}/tasks/${id}`);
+  await answer(page).fill('{"approved":true}');
+  await server.must('POST', `/v1/tasks/${id}/release`, {});
+  await server.settle((await next_lease(server)) as { id: string; token: string }, { outcome: 'park' });
+  await with_answer(page).click();
+  await expect(page.getByText(/has the version \d+, not \d+/)).toBeVisible();
+  expect(await server.must('GET', `/v1/tasks/${id}`)).toMatchObject({ state: 'created' });
+});
+
 test('one that is cancelled has waited until then', async ({ page, server }) => {
   const id = await park(server, { checkpoint: 1 });
   await page.goto(`${server.url}/tasks/${id}`);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <millrace/app.h>
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/server.h"
 
@@ -146,10 +146,11 @@ class Recipes : public ::testing::Test {
       const Task task = must(app_->client().find(id));
       return task.state == TaskState::created && task.history.size() == runs;
     };
-    const auto until = std::chrono::steady_clock::now() + 30s;
+    SystemClock clock;
+    const auto until = clock.steady() + 30s;
     while (!parked()) {
-      if (std::chrono::steady_clock::now() > until) throw std::runtime_error("it is not parked");
-      std::this_thread::sleep_for(5ms);
+      if (clock.steady() > until) throw std::runtime_error("it is not parked");
+      std::this_thread::yield();
     }
   }
   void release(const TaskId& id, const std::string& answer) const {

@@ -82,12 +82,15 @@ export const log_of = (id: string, after: Moment | undefined, signal?: AbortSign
 
 export const cancel_task = (id: string, reason = '') => post<{ state: TaskState }>(`${at(id)}/cancel`, reason ? { reason } : {});
 export const retry_task = (id: string) => post<{ state: TaskState }>(`${at(id)}/retry`);
-// `data` is what a parked task waits for: JSON, which is sent as it is, to the digit, or any other text.
-export function release_task(id: string, data?: string): Promise<{ state: TaskState }> {
-  const path = `${at(id)}/release`;
-  if (data === undefined) return post(path);
-  const members = json_problem(data) === '' ? { data } : { data_text: JSON.stringify(data) };
-  return ask('POST', path, { text: object_of(members) });
+export const release_task = (id: string) => post<{ state: TaskState }>(`${at(id)}/release`);
+// `data` is what the parked task waits for: JSON, which is sent as it is, to the digit, or any other text. If the
+// task has changed since, it may wait for something else, and the release is refused.
+export function answer_task(task: Pick<Task, 'id' | 'version'>, data?: string): Promise<{ state: TaskState }> {
+  const members: Record<string, string> = {};
+  if (task.version !== undefined) members['expect_version'] = String(task.version);
+  if (data !== undefined && json_problem(data) === '') members['data'] = data;
+  else if (data !== undefined) members['data_text'] = JSON.stringify(data);
+  return ask('POST', `${at(task.id)}/release`, { text: object_of(members) });
 }
 export const redeliver_task = (id: string) => post<{ id: string }>(`${at(id)}/redeliver`);
 export const remove_task = (id: string) => remove(at(id));
