@@ -27,8 +27,45 @@ struct TypePolicy {
   RetryRules retry = {};
   std::optional<Duration> timeout = std::nullopt;
   std::optional<std::uint32_t> max_lost = std::nullopt;
+  std::optional<Keep> keep_completed = std::nullopt;
+  std::optional<Keep> keep_dead = std::nullopt;
 
   friend bool operator==(const TypePolicy&, const TypePolicy&) = default;
+};
+
+// What a rate of processing counts: the tasks that are taken, or their cost.
+enum class RateOf : std::uint8_t { tasks = 0, cost = 1 };
+
+// Which group of a queue is next.
+enum class GroupOrder : std::uint8_t {
+  arrival = 0,  // that of the task that is next in the queue
+  fair = 1,     // groups have turns, as many as their weights say
+  serial = 2,   // as arrival, but one task of a group at a time, none before the one put earlier
+};
+
+// Limits and order of each group: of the tasks of a queue with the same `group`.
+struct GroupRules {
+  GroupOrder order = GroupOrder::arrival;
+  std::optional<std::uint32_t> max_concurrent = std::nullopt;
+  std::optional<Rate> process_rate = std::nullopt;
+  RateOf rate_of = RateOf::tasks;
+  std::optional<std::uint64_t> max_depth = std::nullopt;
+  std::uint32_t weight = 1;
+  bool retry_holds = true;  // serial: a task that has begun and not ended holds up its group
+
+  friend bool operator==(const GroupRules&, const GroupRules&) = default;
+};
+
+// What one group does differently.
+struct GroupOverride {
+  std::optional<std::uint32_t> max_concurrent = std::nullopt;
+  std::optional<Rate> process_rate = std::nullopt;
+  std::optional<std::uint64_t> max_depth = std::nullopt;
+  std::optional<std::uint32_t> weight = std::nullopt;
+  std::optional<TimePoint> paused_until = std::nullopt;  // `never`: for ever
+  std::optional<TimePoint> until = std::nullopt;         // when all of this ends; nullopt: never
+
+  friend bool operator==(const GroupOverride&, const GroupOverride&) = default;
 };
 
 struct QueueSettings {
@@ -46,6 +83,9 @@ struct QueueSettings {
   std::optional<std::uint64_t> max_depth = std::nullopt;
   std::optional<Rate> put_rate = std::nullopt;
   std::optional<Rate> process_rate = std::nullopt;
+  RateOf rate_of = RateOf::tasks;                             // what process_rate counts
+  std::optional<std::uint32_t> max_task_size = std::nullopt;  // bytes; nullopt: 1 MiB
+  std::optional<GroupRules> groups = std::nullopt;
 
   // Order.
   std::uint8_t priority = default_priority;            // among queues
@@ -63,6 +103,8 @@ struct QueueSettings {
   RetryRules retry = {};
   std::vector<TypePolicy> types = {};
   bool dead_letters = true;  // false: a task is retried until its handler ends it
+  // Where a task that ends failed or dead puts another one, with what became of it; empty: nowhere.
+  std::string dead_letter_queue = {};
 
   // Retention.
   Keep keep_completed = {.for_time = std::chrono::hours(24), .last = 100'000};

@@ -47,11 +47,20 @@ enum class UniqueScope : std::uint8_t {
   window = 2,          // held for `window` from the put, whatever becomes of the task
 };
 
+// What a put does when a task that waits holds its unique key.
+enum class OnConflict : std::uint8_t {
+  keep = 0,      // nothing: the holder stays as it is
+  replace = 1,   // the holder gets what was put
+  postpone = 2,  // and starts after the delay that was put, at most max_delay after its first put
+};
+
 // At most one holder per key and queue; a second put returns the holder.
 struct UniqueKey {
   std::string key = {};
   UniqueScope scope = UniqueScope::until_finished;
   Duration window{};
+  OnConflict on_conflict = OnConflict::keep;         // of this put, whatever that of the holder was
+  std::optional<Duration> max_delay = std::nullopt;  // postpone
 
   friend bool operator==(const UniqueKey&, const UniqueKey&) = default;
 };
@@ -83,6 +92,28 @@ struct Keep {
   friend bool operator==(const Keep&, const Keep&) = default;
 };
 
+// When a task that waits for others goes on.
+enum class AfterWhen : std::uint8_t {
+  completed = 0,  // all of them are completed
+  ended = 1,      // all of them are final, whatever became of them
+};
+
+// What becomes of it once one of them has ended in another way.
+enum class Otherwise : std::uint8_t {
+  cancel = 0,  // it is cancelled
+  hold = 1,    // it waits for a release by hand
+  run = 2,     // it runs once the others have ended
+};
+
+// The tasks that a task waits for: its parents in a graph. It is `created` until then.
+struct After {
+  std::vector<TaskId> tasks = {};
+  AfterWhen when = AfterWhen::completed;
+  Otherwise otherwise = Otherwise::cancel;
+
+  friend bool operator==(const After&, const After&) = default;
+};
+
 // A task to be put. Limits and their errors: core/validate.h.
 struct NewTask {
   TaskId id = {};  // nil: the broker makes one; a store refuses nil
@@ -108,7 +139,12 @@ struct NewTask {
   std::string group = {};
   std::string metadata = {};  // a JSON object, opaque to stores
   std::vector<std::string> tags = {};
-  TaskId parent = {};  // nil: none
+  TaskId parent = {};      // nil: none
+  std::uint32_t cost = 1;  // what a rate of cost is charged when it is taken
+  std::optional<After> after = std::nullopt;
+  // Own retention by how the task ends, instead of the queue's and its type's.
+  std::optional<Keep> keep_completed = std::nullopt;
+  std::optional<Keep> keep_dead = std::nullopt;
 
   friend bool operator==(const NewTask&, const NewTask&) = default;
 };
@@ -120,6 +156,7 @@ struct Put {
   // nullopt: the existing task is removed, but its unique window has not ended.
   std::optional<TaskState> state = TaskState::queued;
   bool existing = false;  // same id, or its unique key was held: nothing was added
+  bool replaced = false;  // what the existing task was put with is now what this put gave
   // Of a task that had the same id, which may be another than that of the put. Only stores say so;
   // empty otherwise.
   std::string queue = {};
@@ -219,6 +256,11 @@ struct Task {
   std::string metadata = {};
   std::vector<std::string> tags = {};
   TaskId parent = {};
+  std::uint32_t cost = 1;
+  std::optional<After> after = std::nullopt;
+  std::uint32_t waits_for = 0;  // so many of `after` have not ended
+  std::optional<Keep> keep_completed = std::nullopt;
+  std::optional<Keep> keep_dead = std::nullopt;
 
   std::string result = {};
   std::optional<TaskError> error = std::nullopt;

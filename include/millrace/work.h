@@ -63,6 +63,10 @@ struct Lease {
   std::string metadata = {};
   std::vector<std::string> tags = {};
   TaskId parent = {};
+  std::uint32_t cost = 1;
+  std::optional<After> after = std::nullopt;
+  std::optional<Keep> keep_completed = std::nullopt;
+  std::optional<Keep> keep_dead = std::nullopt;
   std::string checkpoint = {};                       // of earlier runs
   std::optional<std::string> answer = std::nullopt;  // what the task was released with
 
@@ -126,6 +130,7 @@ struct Settlement {
   std::optional<TaskError> error = std::nullopt;
   std::vector<NewTask> follow_ups = {};                  // stored in the same commit
   std::optional<std::string> checkpoint = std::nullopt;  // replaces that of a task that goes on
+  std::optional<std::uint32_t> cost = std::nullopt;      // what the run has really cost
 
   friend bool operator==(const Settlement&, const Settlement&) = default;
 };

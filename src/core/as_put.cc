@@ -20,7 +20,11 @@ NewTask as_put(const Task& task) {
           .group = task.group,
           .metadata = task.metadata,
           .tags = task.tags,
-          .parent = task.parent};
+          .parent = task.parent,
+          .cost = task.cost,
+          .after = task.after,
+          .keep_completed = task.keep_completed,
+          .keep_dead = task.keep_dead};
 }
 
 }  // namespace millrace

@@ -18,6 +18,19 @@
 
 namespace millrace {
 
+// A group of a queue, as it is now.
+struct Group {
+  std::string queue = {};
+  std::string name = {};
+  std::uint64_t waiting = 0;  // created, queued, delayed and retrying
+  std::uint64_t ready = 0;    // queued among them
+  std::uint64_t running = 0;
+  std::optional<TimePoint> oldest = std::nullopt;  // ready moment of the first that may be taken
+  std::optional<GroupOverride> override = std::nullopt;
+
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
 struct WorkResult {
   std::vector<Result<Settled>> settled = {};
   std::vector<Result<Extended>> extended = {};
@@ -234,6 +247,7 @@ struct Traits {
   // that are ready later. Among what one process puts, the order is as `exact_order` says.
   Duration order_step{};
   bool global_events = false;
+  bool groups = false;      // queues may have rules for groups
   std::size_t readers = 1;  // reads that run at once; more wait for each other
 
   friend bool operator==(const Traits&, const Traits&) = default;

@@ -60,6 +60,9 @@ bool is_given(const std::optional<T>& value) {
   return value.has_value();
 }
 
+// The bit after those of optional_fields(): behind them are late_fields().
+constexpr std::uint16_t has_late_fields = 1U << 14U;
+
 std::uint16_t given_fields(const NewTask& task) {
   std::uint16_t given = 0;
   std::uint16_t bit = 1;
@@ -67,6 +70,7 @@ std::uint16_t given_fields(const NewTask& task) {
     if (is_given(field)) given = static_cast<std::uint16_t>(given | bit);
     bit = static_cast<std::uint16_t>(bit << 1);
   });
+  if (late_bits(task) != 0) given |= has_late_fields;
   return given;
 }
 
@@ -74,6 +78,7 @@ void write_given(auto& out, const NewTask& task) {
   optional_fields(task, [&](const auto& field) {
     if (is_given(field)) write(out, field);
   });
+  if (late_bits(task) != 0) write_late(out, task);
 }
 
 // Reads into a Task or a Lease; their fields have the same names. False: the bytes are not a body.
@@ -89,6 +94,8 @@ bool decode_into(std::string_view body, auto& into, bool with_payload) {
     if ((given & 1U) != 0) read(in, field);
     given >>= 1;
   });
+  if ((view.given & has_late_fields) != 0) read_late(in, into);
+  given >>= 1;
   return view.good && in.good() && in.left() == 0 && given == 0;
 }
 

@@ -7,7 +7,11 @@
 #include <millrace/queue.h>
 #include <millrace/schedule.h>
 #include <millrace/task.h>
+#include <millrace/work.h>
+#include <algorithm>
 #include <concepts>
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "store/embedded/bytes.h"
@@ -58,6 +62,17 @@ void fields(A<QueueSettings> auto& of, const auto& visit) {
   visit(of.max_lost), visit(of.retry), visit(of.types), visit(of.dead_letters);
   visit(of.keep_completed), visit(of.keep_dead);
 }
+void fields(A<After> auto& of, const auto& visit) {
+  visit(of.tasks), visit(of.when), visit(of.otherwise);
+}
+void fields(A<GroupRules> auto& of, const auto& visit) {
+  visit(of.order), visit(of.max_concurrent), visit(of.process_rate), visit(of.rate_of);
+  visit(of.max_depth), visit(of.weight), visit(of.retry_holds);
+}
+void fields(A<GroupOverride> auto& of, const auto& visit) {
+  visit(of.max_concurrent), visit(of.process_rate), visit(of.max_depth), visit(of.weight);
+  visit(of.paused_until), visit(of.until);
+}
 void fields(A<Queue> auto& of, const auto& visit) {
   visit(of.settings), visit(of.created_at), visit(of.updated_at), visit(of.removing);
 }
@@ -88,6 +103,89 @@ void write(Out& out, const T& value) {
 template <HasFields T>
 void read(ByteReader& in, T& value) {
   fields(value, [&](auto& field) { read(in, field); });
+}
+
+// Fields that came with format 2 stand behind all others, and only those that are not as usual: a
+// value that has none of them has the bytes that it had in format 1. The order numbers the bits and
+// must not change.
+template <class T>
+concept Given = A<T, NewTask> || A<T, Task> || A<T, Lease>;
+void late_fields(Given auto& of, const auto& visit) {
+  visit(of.cost, 1U), visit(of.after, std::nullopt);
+  visit(of.keep_completed, std::nullopt), visit(of.keep_dead, std::nullopt);
+}
+void late_fields(A<UniqueKey> auto& of, const auto& visit) {
+  visit(of.on_conflict, OnConflict::keep), visit(of.max_delay, std::nullopt);
+}
+void late_fields(A<TypePolicy> auto& of, const auto& visit) {
+  visit(of.keep_completed, std::nullopt), visit(of.keep_dead, std::nullopt);
+}
+void late_fields(A<QueueSettings> auto& of, const auto& visit) {
+  visit(of.dead_letter_queue, std::string_view()), visit(of.max_task_size, std::nullopt);
+  visit(of.groups, std::nullopt), visit(of.rate_of, RateOf::tasks);
+}
+
+template <class T>
+concept HasLateFields = requires(T& value) { late_fields(value, [](const auto&, const auto&) {}); };
+
+std::uint16_t late_bits(const HasLateFields auto& value) {
+  unsigned bits = 0;
+  unsigned bit = 1;
+  late_fields(value, [&](const auto& field, const auto& usual) {
+    if (field != usual) bits |= bit;
+    bit <<= 1U;
+  });
+  return static_cast<std::uint16_t>(bits);
+}
+template <class Out>
+void write_late(Out& out, const HasLateFields auto& value) {
+  write(out, late_bits(value));
+  late_fields(value, [&](const auto& field, const auto& usual) {
+    if (field != usual) write(out, field);
+  });
+}
+void read_late(ByteReader& in, HasLateFields auto& value) {
+  std::uint16_t bits = 0;
+  read(in, bits);
+  unsigned left = bits;
+  late_fields(value, [&](auto& field, const auto&) {
+    if ((left & 1U) != 0) read(in, field);
+    left >>= 1U;
+  });
+  if (left != 0) in.spoil();
+}
+
+// The late fields of a queue's settings and of a schedule's task, where there are any.
+inline bool has_late(const QueueSettings& settings) {
+  return late_bits(settings) != 0 || std::ranges::any_of(settings.types, [](const auto& policy) {
+           return late_bits(policy) != 0;
+         });
+}
+template <class Out>
+void write_all_late(Out& out, const QueueSettings& settings) {
+  if (!has_late(settings)) return;
+  write_late(out, settings);
+  for (const TypePolicy& policy : settings.types) write_late(out, policy);
+}
+inline void read_all_late(ByteReader& in, QueueSettings& settings) {
+  if (in.left() == 0) return;
+  read_late(in, settings);
+  for (TypePolicy& policy : settings.types) read_late(in, policy);
+}
+inline bool has_late(const Schedule& schedule) {
+  const NewTask& task = schedule.task;
+  return late_bits(task) != 0 || (task.unique && late_bits(*task.unique) != 0);
+}
+template <class Out>
+void write_all_late(Out& out, const Schedule& schedule) {
+  if (!has_late(schedule)) return;
+  write_late(out, schedule.task);
+  if (schedule.task.unique) write_late(out, *schedule.task.unique);
+}
+inline void read_all_late(ByteReader& in, Schedule& schedule) {
+  if (in.left() == 0) return;
+  read_late(in, schedule.task);
+  if (schedule.task.unique) read_late(in, *schedule.task.unique);
 }
 
 // A queue by name, number or UUID.

@@ -91,6 +91,7 @@ void write_gone(std::string& out, const TaskChange& change) {
 void write_queue(std::string& out, const QueueEntry& queue) {
   write_record(out, RecordKind::queue, [&](Appender& to) {
     write(to, queue.index), write(to, queue.queue), write(to, queue.puts), write(to, queue.takes);
+    write_all_late(to, queue.settings());
   });
 }
 
@@ -98,6 +99,13 @@ void write_window(std::string& out, std::uint16_t queue, const std::string& key,
                   const Holder& holder) {
   write_record(out, RecordKind::window,
                [&](Appender& to) { write(to, queue), write(to, key), write(to, holder); });
+}
+
+void write_schedule(std::string& out, const Schedule& schedule) {
+  write_record(out, RecordKind::schedule, [&](Appender& to) {
+    write(to, schedule);
+    write_all_late(to, schedule);
+  });
 }
 
 void write_whole(std::string& out, RecordKind kind, const auto& value) {
@@ -145,7 +153,7 @@ bool write_thing(const State& state, const SmallChange& change, std::string& out
     case Thing::schedule: {
       const auto found = state.schedules.find(change.key);
       if (found == state.schedules.end()) return false;
-      write_whole(out, RecordKind::schedule, found->second);
+      write_schedule(out, found->second);
       return true;
     }
     case Thing::memo: {
@@ -201,7 +209,7 @@ void write_state(const State& state, std::string& out) {
   write_numbers(state, out);
   for (const auto& [name, index] : state.queue_names()) write_queue(out, state.queue_at(index));
   for (const auto& [name, schedule] : state.schedules) {
-    write_whole(out, RecordKind::schedule, schedule);
+    write_schedule(out, schedule);
   }
   for (const auto& [key, memo] : state.memos.all()) write_whole(out, RecordKind::memo, memo);
   for (const auto& [key, holder] : state.holders.all()) {

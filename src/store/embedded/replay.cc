@@ -226,6 +226,7 @@ bool Replay::apply_queue(std::string_view payload) {
   RateWindow puts;
   RateWindow takes;
   read(in, index), read(in, queue), read(in, puts), read(in, takes);
+  read_all_late(in, queue.settings);
   if (!in.good() || in.left() != 0) return false;
   const QueueEntry* of_this_name = state_.queue(queue.settings.name);
   if (of_this_name != nullptr && of_this_name->index != index) return false;
@@ -242,6 +243,7 @@ bool Replay::apply_thing(const RecordView& record) {
     case RecordKind::schedule: {
       Schedule schedule;
       read(in, schedule);
+      read_all_late(in, schedule);
       if (complete()) state_.schedules.insert_or_assign(schedule.name, schedule);
       return complete();
     }

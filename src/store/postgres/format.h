@@ -14,7 +14,10 @@
 
 namespace millrace::store_postgres {
 
-inline constexpr std::uint8_t newest_format = 1;
+// Values are written in the first format that has a place for what they hold, so that servers of
+// several versions can share a database.
+inline constexpr std::uint8_t first_format = 1;
+inline constexpr std::uint8_t newest_format = 2;
 
 // Stored data that cannot be read, and never will be by trying again: `corrupt`.
 postgres::Failure unreadable(std::string message);

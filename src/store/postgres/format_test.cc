@@ -24,7 +24,7 @@ using ::testing::UnorderedElementsAre;
 class NewerFormat : public SqlSession {
  protected:
   static void make_newer(const std::string& table, const std::string& column) {
-    sql(fmt::format("update millrace.{0} set {1} = set_byte({1}, 0, 2) where {1} is not null",
+    sql(fmt::format("update millrace.{0} set {1} = set_byte({1}, 0, 3) where {1} is not null",
                     table, column));
   }
 
@@ -32,7 +32,7 @@ class NewerFormat : public SqlSession {
   static void expect_refused(const Result<T>& result, const std::string& what) {
     ASSERT_THAT(result, FailsWith(ErrorCode::corrupt));
     EXPECT_THAT(result.error().message,
-                AllOf(HasSubstr(what), HasSubstr("have format 2"), HasSubstr("up to 1"),
+                AllOf(HasSubstr(what), HasSubstr("have format 3"), HasSubstr("up to 2"),
                       HasSubstr("upgrade this server")));
   }
 };

@@ -44,6 +44,7 @@ postgres::Answer<void> read_policies(std::string_view bytes, QueueSettings& sett
   const auto name = [&] { return fmt::format("policies of queue \"{}\"", settings.name); };
   return read_value(bytes, name, [&](embedded::ByteReader& in) {
     embedded::read(in, settings.retry), embedded::read(in, settings.types);
+    embedded::read_all_late(in, settings);  // since format 2
   });
 }
 
@@ -110,8 +111,9 @@ postgres::Array<std::int16_t> states_where(bool (*wanted)(TaskState)) {
 std::string policies_of(const QueueSettings& settings) {
   std::string bytes;
   embedded::Appender out(bytes);
-  embedded::write(out, newest_format);
+  embedded::write(out, embedded::has_late(settings) ? newest_format : first_format);
   embedded::write(out, settings.retry), embedded::write(out, settings.types);
+  embedded::write_all_late(out, settings);
   return bytes;
 }
 

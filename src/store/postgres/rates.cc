@@ -21,7 +21,7 @@ std::string bytes_of(const RateWindow& window, bool with_format) {
   std::string bytes;
   embedded::Appender out(bytes);
   embedded::write(out, window);
-  if (with_format) embedded::write(out, newest_format);
+  if (with_format) embedded::write(out, first_format);
   return bytes;
 }
 
@@ -32,11 +32,11 @@ std::string read_window(postgres::Field bytes, RateWindow& window) {
   if (!bytes) return {};
   const std::uint8_t format =
       bytes->size() == size || bytes->empty() ? 1 : static_cast<std::uint8_t>(bytes->back());
-  if (format > newest_format) {
+  if (format > first_format) {
     return fmt::format(
         "have format {}, and this program reads formats up to {}: a newer version "
         "of Millrace has written them; upgrade this server",
-        format, newest_format);
+        format, first_format);
   }
   if (format == 0 || (bytes->size() != size && bytes->size() != size + 1)) return "are damaged";
   embedded::ByteReader in(*bytes);

@@ -52,6 +52,7 @@ Answer<void> read_more(std::string_view bytes, const TaskId& id, NewTask& task) 
       if ((bits & 1U) != 0) embedded::read(in, field);
       bits >>= 1U;
     });
+    if (in.left() != 0) embedded::read_late(in, task);  // since format 2
   });
 }
 
@@ -73,7 +74,7 @@ void note_fields(auto& of, const auto& visit) {
 std::string write_notes(const Notes& notes, bool whole) {
   std::string bytes;
   Appender out(bytes);
-  embedded::write(out, newest_format), embedded::write(out, whole);
+  embedded::write(out, first_format), embedded::write(out, whole);
   note_fields(notes, [&](const auto& field) { embedded::write(out, field); });
   if (!whole) embedded::write(out, notes.result);
   if (notes.error) {
@@ -247,13 +248,15 @@ std::optional<std::string> more_of(const NewTask& task) {
     if (is_given(field)) given = static_cast<std::uint8_t>(given | bit);
     bit = static_cast<std::uint8_t>(bit << 1U);
   });
-  if (given == 0) return std::nullopt;
+  const bool late = embedded::late_bits(task) != 0;
+  if (given == 0 && !late) return std::nullopt;
   std::string bytes;
   Appender out(bytes);
-  embedded::write(out, newest_format), embedded::write(out, given);
+  embedded::write(out, late ? newest_format : first_format), embedded::write(out, given);
   rare_fields(task, [&](const auto& field) {
     if (is_given(field)) embedded::write(out, field);
   });
+  if (late) embedded::write_late(out, task);
   return bytes;
 }
 
@@ -321,6 +324,10 @@ Task task_of(const Row& row, const std::string& queue) {
             .metadata = given.metadata,
             .tags = given.tags,
             .parent = given.parent,
+            .cost = given.cost,
+            .after = given.after,
+            .keep_completed = given.keep_completed,
+            .keep_dead = given.keep_dead,
             .result = row.notes.result,
             .error = row.notes.error,
             .progress = row.notes.progress,
@@ -361,6 +368,10 @@ Lease lease_of(Row row, const std::string& queue) {
               .metadata = std::move(given.metadata),
               .tags = std::move(given.tags),
               .parent = given.parent,
+              .cost = given.cost,
+              .after = std::move(given.after),
+              .keep_completed = given.keep_completed,
+              .keep_dead = given.keep_dead,
               .checkpoint = std::move(row.notes.checkpoint),
               .answer = std::move(row.notes.answer)};
   if (slot.started_at != no_moment) lease.started_at = slot.started_at;

@@ -30,7 +30,10 @@ postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
                        rows.get<std::string>(at, sql::ScheduleColumns::name));
   };
   auto read = read_value(rows.get<std::string_view>(at, sql::ScheduleColumns::schedule), name,
-                         [&](embedded::ByteReader& in) { embedded::read(in, schedule); });
+                         [&](embedded::ByteReader& in) {
+                           embedded::read(in, schedule);
+                           embedded::read_all_late(in, schedule);  // since format 2
+                         });
   if (!read) return std::unexpected(std::move(read.error()));
   return schedule;
 }
@@ -38,7 +41,8 @@ postgres::Answer<Schedule> schedule_at(const Rows& rows, std::size_t at) {
 void write_schedule(const postgres::Sql& how, const Schedule& schedule, Batch& batch) {
   std::string bytes;
   embedded::Appender out(bytes);
-  embedded::write(out, newest_format), embedded::write(out, schedule);
+  embedded::write(out, embedded::has_late(schedule) ? newest_format : first_format);
+  embedded::write(out, schedule), embedded::write_all_late(out, schedule);
   batch.add(sql::AddSchedule{.name = schedule.name,
                              .next = schedule.next,
                              .paused = schedule.paused,

@@ -31,7 +31,7 @@ number(highest_priority 9)
 number(until_started 0)  # a scope of unique keys
 number(put_rate 0)       # kinds of rates
 number(process_rate 1)
-number(newest_format 1)  # of the columns `more` and `notes` that this program can read
+number(newest_format 2)  # of the columns `more` and `notes` that this program can read
 number(most_lines 20000)  # of counters that are summed up at once
 number(most_miscounts 100)  # that are shown
 
