@@ -135,7 +135,11 @@ Result<std::vector<Result<Put>>> ModelStore::put(std::span<const NewTask> tasks,
 Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
   if (auto valid = validate(task, now); !valid) return std::unexpected(valid.error());
   if (const auto* record = record_of(task.id)) {
-    return Put{task.id, record->task.number, record->task.state, true, record->task.queue};
+    return Put{.id = task.id,
+               .number = record->task.number,
+               .state = record->task.state,
+               .existing = true,
+               .queue = record->task.queue};
   }
   auto* line = line_of(task.queue);
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
@@ -160,7 +164,11 @@ Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
 // The task with the same id, or the holder of the unique key.
 std::optional<Put> ModelStore::in_the_way(const NewTask& task, const Line& line, TimePoint now) {
   if (const auto* record = record_of(task.id)) {
-    return Put{task.id, record->task.number, record->task.state, true, record->task.queue};
+    return Put{.id = task.id,
+               .number = record->task.number,
+               .state = record->task.state,
+               .existing = true,
+               .queue = record->task.queue};
   }
   if (!task.unique) return std::nullopt;
   return holder(line.queue.settings.name, task.unique->key, now);

@@ -15,7 +15,11 @@ Result<std::vector<Result<Put>>> ModelStore::restore(std::span<const Task> tasks
 Result<Put> ModelStore::restore_one(const Task& from, TimePoint now) {
   if (auto valid = validate(from); !valid) return std::unexpected(valid.error());
   if (const auto* record = record_of(from.id)) {
-    return Put{from.id, record->task.number, record->task.state, true, record->task.queue};
+    return Put{.id = from.id,
+               .number = record->task.number,
+               .state = record->task.state,
+               .existing = true,
+               .queue = record->task.queue};
   }
   const auto* line = line_of(from.queue);
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
