@@ -39,7 +39,7 @@ enum class EventKind : std::uint8_t {
   cancel_requested = 11,
   retried = 12,  // by an operator
   released = 13,
-  changed = 14,  // priority or start
+  changed = 14,  // priority or start; or all of it, by a put that replaced it
   moved = 15,    // to another queue, which the event names
   removed = 16,
   progress = 17,

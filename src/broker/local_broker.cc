@@ -340,6 +340,10 @@ void record_put(Books& books, const std::vector<Result<Put>>& results, PutJob& j
           if (result.error().code == ErrorCode::not_found) gone.push_back(run.queue);
         } else if (result->existing) {
           recorder.existing(run.queue, run.type);
+          if (result->replaced) {
+            recorder.happened({result->id, run.queue, run.type, run.client_id}, EventKind::changed,
+                              result->state.value_or(TaskState::queued));
+          }
         } else {
           recorder.put({result->id, run.queue, run.type, run.client_id},
                        result->state.value_or(TaskState::queued));

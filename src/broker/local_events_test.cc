@@ -203,6 +203,17 @@ TEST_F(LocalEvents, a_task_that_is_released_by_its_time_is_not_told_of_as_a_dela
   EXPECT_THAT(news(), IsEmpty());
 }
 
+TEST_F(LocalEvents, a_put_that_replaces_is_told_as_a_change_of_the_task) {
+  const UniqueKey key{.key = "k", .on_conflict = OnConflict::replace};
+  const NewTask first{.queue = "q", .type = "old", .held = true, .unique = key};
+  const TaskId id = d.put(first).id;
+  EXPECT_THAT(news(), ElementsAre("put created q old"));
+  EXPECT_EQ(d.put({.queue = "q", .type = "new", .unique = key, .client_id = "shop"}).id, id);
+  EXPECT_THAT(news(), ElementsAre("changed queued q new by shop"));
+  d.put({.queue = "q", .type = "kept", .unique = UniqueKey{.key = "k"}});
+  EXPECT_THAT(news(), IsEmpty());
+}
+
 TEST_F(LocalEvents, what_an_operator_does_is_told) {
   const TaskId id = put_and_forget({.type = "t", .held = true, .client_id = "shop"});
   const auto change = [&](TaskUpdate update) {

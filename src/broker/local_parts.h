@@ -38,6 +38,10 @@ struct LocalBroker::Problems {
 inline std::optional<TimePoint> first_start_of(const NewTask& task, TimePoint now) {
   auto start = task.start;
   if (task.delay) start = later(now, *task.delay);
+  // A task that is postponed again starts at most so long after its first put.
+  if (start && task.unique && task.unique->max_delay) {
+    start = std::min(*start, later(now, *task.unique->max_delay));
+  }
   return start && *start > now ? start : std::nullopt;
 }
 

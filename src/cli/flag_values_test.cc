@@ -118,6 +118,22 @@ TEST(NewTaskTest, flags_become_a_task) {
   EXPECT_EQ(task->content_type, "text/plain");
 }
 
+TEST(NewTaskTest, a_unique_key_may_replace_or_postpone) {
+  EXPECT_EQ(task_from({.unique = "k", .on_conflict = "replace"}, "q", now)->unique,
+            (UniqueKey{.key = "k", .on_conflict = OnConflict::replace}));
+  EXPECT_EQ(task_from({.delay = "10s",
+                       .unique = "k",
+                       .unique_scope = "until_started",
+                       .on_conflict = "postpone",
+                       .max_delay = "2m"},
+                      "q", now)
+                ->unique,
+            (UniqueKey{.key = "k",
+                       .scope = UniqueScope::until_started,
+                       .on_conflict = OnConflict::postpone,
+                       .max_delay = 2min}));
+}
+
 TEST(NewTaskTest, a_callback_has_events_and_attempts) {
   const auto task = task_from({.request = "r-1",
                                .parent = "task-01920000-0000-7000-8000-000000000000",
@@ -149,6 +165,18 @@ TEST(NewTaskTest, what_contradicts_itself_is_refused) {
               HasSubstr("go together"));
   EXPECT_THAT(refusal(task_from({.unique = "k", .unique_scope = "ever"}, "q", now)),
               HasSubstr("until_started"));
+  EXPECT_THAT(refusal(task_from({.on_conflict = "replace"}, "q", now)), HasSubstr("--unique KEY"));
+  EXPECT_THAT(refusal(task_from({.unique = "k", .on_conflict = "merge"}, "q", now)),
+              HasSubstr("postpone"));
+  EXPECT_THAT(refusal(task_from({.unique = "k", .on_conflict = "postpone"}, "q", now)),
+              HasSubstr("needs --delay"));
+  EXPECT_THAT(
+      refusal(task_from({.unique = "k", .on_conflict = "replace", .max_delay = "1m"}, "q", now)),
+      HasSubstr("is for --on-conflict postpone"));
+  EXPECT_THAT(refusal(task_from(
+                  {.delay = "1s", .unique = "k", .on_conflict = "postpone", .max_delay = "long"},
+                  "q", now)),
+              HasSubstr("--max-delay"));
   EXPECT_THAT(refusal(task_from({.meta = {"x"}}, "q", now)), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(refusal(task_from({.id = "17"}, "q", now)), HasSubstr("UUID"));
   EXPECT_THAT(refusal(payload_from("x", {.text = true, .base64 = true})), HasSubstr("give one"));

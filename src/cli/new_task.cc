@@ -55,6 +55,30 @@ Result<void> check_json(std::string_view text) {
                                               position == 0 ? "" : pointed_at(text, position)));
 }
 
+// What the put does if a task that waits holds its key.
+Result<void> add_conflict(const TaskFlags& flags, UniqueKey& unique) {
+  if (flags.on_conflict) {
+    const auto names = wire::names(OnConflict{});
+    const auto chosen =
+        choice_of("--on-conflict", *flags.on_conflict, {names.begin(), names.end()});
+    if (!chosen) return std::unexpected(chosen.error());
+    unique.on_conflict = OnConflict(*chosen);
+  }
+  const bool postpones = unique.on_conflict == OnConflict::postpone;
+  if (postpones && !flags.delay && !flags.at) {
+    return fail(ErrorCode::invalid,
+                "--on-conflict postpone needs --delay, which each put begins again");
+  }
+  if (!flags.max_delay) return {};
+  if (!postpones) {
+    return fail(ErrorCode::invalid, "--max-delay is for --on-conflict postpone");
+  }
+  const auto most = duration_of("--max-delay", *flags.max_delay);
+  if (!most) return std::unexpected(most.error());
+  unique.max_delay = *most;
+  return {};
+}
+
 Result<UniqueKey> unique_from(const TaskFlags& flags) {
   UniqueKey unique{.key = *flags.unique};
   if (flags.unique_for) {
@@ -62,6 +86,9 @@ Result<UniqueKey> unique_from(const TaskFlags& flags) {
     if (!window) return std::unexpected(window.error());
     unique.scope = UniqueScope::window;
     unique.window = *window;
+  }
+  if (auto good = add_conflict(flags, unique); !good) {
+    return std::unexpected(std::move(good.error()));
   }
   if (!flags.unique_scope) return unique;
   const auto names = wire::names(UniqueScope{});
@@ -165,9 +192,9 @@ void warn_of_private(const TaskFlags& flags, Console& console) {
 
 bool TaskFlags::any() const {
   return type || priority || delay || at || start_by || id || unique || unique_scope ||
-         unique_for || !tags.empty() || group || client || request || parent || timeout ||
-         retries || max_lost || callback || !callback_events.empty() || callback_attempts ||
-         keep_for || !meta.empty() || held;
+         unique_for || on_conflict || max_delay || !tags.empty() || group || client || request ||
+         parent || timeout || retries || max_lost || callback || !callback_events.empty() ||
+         callback_attempts || keep_for || !meta.empty() || held;
 }
 
 void takes_payload_form(Command& command, TaskFlags& flags) {
@@ -206,6 +233,10 @@ void takes_moment(Command& command, TaskFlags& flags) {
       .value("--unique-scope", flags.unique_scope, "until_started|until_finished|window",
              "How long it holds the key [until_finished]")
       .value("--unique-for", flags.unique_for, "DURATION", "... or for this long after the put")
+      .value("--on-conflict", flags.on_conflict, "keep|replace|postpone",
+             "What to do to a task that holds the key and has not begun [keep]")
+      .value("--max-delay", flags.max_delay, "DURATION",
+             "Postpone it at most until this long after its first put")
       .flag("--hold", flags.held, "Wait for `millrace task release`");
 }
 
@@ -237,6 +268,9 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePo
   }
   if (!flags.unique && (flags.unique_scope || flags.unique_for)) {
     read.refuse({ErrorCode::invalid, "--unique-scope and --unique-for need --unique KEY"});
+  }
+  if (!flags.unique && (flags.on_conflict || flags.max_delay)) {
+    read.refuse({ErrorCode::invalid, "--on-conflict and --max-delay need --unique KEY"});
   }
   if (flags.unique) {
     auto unique = unique_from(flags);

@@ -23,6 +23,8 @@ struct TaskFlags {
   std::optional<std::string> unique = std::nullopt;
   std::optional<std::string> unique_scope = std::nullopt;
   std::optional<std::string> unique_for = std::nullopt;
+  std::optional<std::string> on_conflict = std::nullopt;
+  std::optional<std::string> max_delay = std::nullopt;
   std::vector<std::string> tags = {};
   std::optional<std::string> group = std::nullopt;
   std::optional<std::string> client = std::nullopt;

@@ -37,6 +37,10 @@ constexpr Duration longest_pause = std::chrono::seconds(2);
 
 // The message for a put that added nothing.
 std::string there_already(const Put& put) {
+  if (put.replaced) {
+    return fmt::format("replaced {}, which had not begun ({})", to_text(put.id.value),
+                       put.state ? name_of(*put.state) : "removed");
+  }
   return fmt::format("nothing was added: {} exists already ({})", to_text(put.id.value),
                      put.state ? name_of(*put.state) : "removed, but its unique key is still held");
 }
@@ -205,6 +209,10 @@ void add_put(Command& millrace) {
       .example("ID=$(millrace put emails @mail.json --priority high --tag newsletter)")
       .example("millrace put reports '{}' --at 2027-01-31T09:00:00Z --retries 5")
       .example("millrace put sync '{\"shop\":7}' --unique shop-7", "only one at a time")
+      .example(
+          "millrace put index '{\"doc\":5}' --unique doc-5 --unique-scope until_started "
+          "--on-conflict postpone --delay 10s --max-delay 2m",
+          "10s after the last change")
       .example("millrace put add '[1,2]' --wait 30s", "prints what the worker answers")
       .example("echo hello | millrace put words - --text")
       .example("millrace put import --lines < payloads.jsonl", "thousands per second")

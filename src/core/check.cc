@@ -149,6 +149,36 @@ Result<void> rules(const RetryRules& rules) {
   return ok;
 }
 
+namespace {
+
+Result<void> on_conflict(const UniqueKey& unique) {
+  if (auto ok = enumerator({"unique on_conflict", "unique.on_conflict"}, unique.on_conflict,
+                           OnConflict::postpone);
+      !ok)
+    return ok;
+  const bool postpones = unique.on_conflict == OnConflict::postpone;
+  if (unique.on_conflict != OnConflict::keep && unique.scope == UniqueScope::window) {
+    return fail(ErrorCode::invalid,
+                fmt::format("unique on_conflict is {} with the scope `window`, in which the first "
+                            "put counts; allowed are the scopes `until_started` and "
+                            "`until_finished`",
+                            postpones ? "postpone" : "replace"),
+                "unique.on_conflict");
+  }
+  if (!unique.max_delay) return {};
+  if (!postpones) {
+    return fail(ErrorCode::invalid,
+                fmt::format("unique max_delay is {} without the on_conflict `postpone`; leave it "
+                            "out, or choose that",
+                            format_duration(*unique.max_delay)),
+                "unique.max_delay_ms");
+  }
+  return duration({"unique max_delay", "unique.max_delay_ms"}, *unique.max_delay, Duration(1),
+                  limits::max_delay);
+}
+
+}  // namespace
+
 Result<void> unique(const UniqueKey& unique) {
   if (unique.key.empty()) {
     return fail(ErrorCode::invalid, "unique key is empty; allowed are 1 to 255 bytes",
@@ -159,6 +189,7 @@ Result<void> unique(const UniqueKey& unique) {
   if (auto ok = enumerator({"unique scope", "unique.scope"}, unique.scope, UniqueScope::window);
       !ok)
     return ok;
+  if (auto ok = on_conflict(unique); !ok) return ok;
   if (unique.scope == UniqueScope::window) {
     return duration({"unique window", "unique.window_ms"}, unique.window, Duration(1),
                     limits::max_delay);

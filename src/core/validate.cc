@@ -100,13 +100,32 @@ Result<void> check_labels(const NewTask& task) {
   return {};
 }
 
+// What a put with a unique key may ask for besides.
+Result<void> check_unique(const NewTask& task) {
+  const UniqueKey& unique = *task.unique;
+  if (auto ok = check::unique(unique); !ok) return ok;
+  if (unique.on_conflict == OnConflict::postpone && !task.delay && !task.start) {
+    return fail(ErrorCode::invalid,
+                "unique on_conflict is postpone, and the put has no delay; give one, which each "
+                "put of the key begins again",
+                "delay_ms");
+  }
+  if (unique.on_conflict != OnConflict::keep && task.after) {
+    return fail(ErrorCode::invalid,
+                "a task that waits for others cannot replace another one; leave out `after` or "
+                "unique on_conflict",
+                "unique.on_conflict");
+  }
+  return {};
+}
+
 Result<void> check_policy(const NewTask& task) {
   if (auto ok = check::timeout(task.timeout); !ok) return ok;
   if (task.retry) {
     if (auto ok = check::rules(*task.retry); !ok) return ok;
   }
   if (task.unique) {
-    if (auto ok = check::unique(*task.unique); !ok) return ok;
+    if (auto ok = check_unique(task); !ok) return ok;
   }
   if (task.callback) {
     if (auto ok = check::callback(*task.callback); !ok) return ok;

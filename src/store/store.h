@@ -53,6 +53,14 @@ class Writer {
   // active, not draining and not being removed (`conflict`), max_depth, put_rate (`limited` with
   // retry_after). Existing tasks cost no depth and no rate. A task is `created` if held, `delayed`
   // if it starts after now, else `queued` with the ready moment max(now, start).
+  //
+  // With the unique key's on_conflict replace or postpone, the holder gets all that the put gives
+  // and keeps its id, number and created_at (`replaced`): if it waits and has never run, in an
+  // earlier life neither, if it waits for no other task and its key is not held by a window.
+  // Otherwise the holder stays as it is. The queue must be open, depth and rate do not count. Its
+  // state is that of a new task; its start, with `postpone`, is at most created_at + max_delay and
+  // not before now. A holder that was ready and still is keeps its ready moment. Follow-ups and
+  // ticks replace in the same way; restore() never does.
   virtual Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) = 0;
 
   // Settles, extends, then takes, in this order and in one commit.

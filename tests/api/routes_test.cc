@@ -84,6 +84,48 @@ TEST(Routes, an_idempotency_key_puts_once) {
   EXPECT_EQ(server.ask(request).status, 400U);
 }
 
+TEST(Routes, a_put_that_replaces_says_so_alone_in_a_list_and_in_lines) {
+  ApiServer server;
+  const auto body = [](int revision) {
+    return fmt::format(
+        R"({{"queue":"emails","payload":{},"unique":{{"key":"k","on_conflict":"replace"}}}})",
+        revision);
+  };
+  const Reply first = server.post("/v1/tasks", body(1));
+  EXPECT_EQ(first.status, 201U);
+  EXPECT_THAT(first.body, ::testing::Not(HasSubstr("replaced")));
+  const Reply second = server.post("/v1/tasks", body(2));
+  EXPECT_EQ(second.status, 200U);
+  EXPECT_THAT(second.body, HasSubstr(R"("existing":true,"replaced":true)"));
+  const Reply list = server.post("/v1/tasks", fmt::format("[{},{}]", body(3), body(4)));
+  EXPECT_THAT(list.body, MatchesRegex(".*\"replaced\":true.*\"replaced\":true.*"));
+  const Reply lines = server.ask({.method = "POST",
+                                  .target = "/v1/tasks",
+                                  .body = body(5) + "\n" + body(6) + "\n",
+                                  .content_type = "application/x-ndjson"});
+  EXPECT_THAT(lines.body, HasSubstr(R"({"done":{"put":0,"existing":2,"failed":0,"replaced":2}})"));
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 1U);
+  EXPECT_THAT(server.must_post("/v1/take", R"({"queue":"emails"})"), HasSubstr("\"payload\":6,"));
+}
+
+TEST(Routes, a_bad_on_conflict_is_told_with_its_field) {
+  ApiServer server;
+  server.must_post("/v1/tasks", R"({"queue":"emails","unique":{"key":"k"}})");
+  const auto refused = [&](const std::string& rest, const std::string& field) {
+    const Reply reply = server.post("/v1/tasks", R"({"queue":"emails",)" + rest + "}");
+    EXPECT_EQ(reply.status, 422U) << reply.body;
+    EXPECT_THAT(reply.body, HasSubstr("\"field\":\"" + field + "\"")) << rest;
+  };
+  refused(R"("unique":{"key":"k","on_conflict":"merge"})", "unique.on_conflict");
+  refused(R"("unique":{"key":"k","on_conflict":"postpone"})", "delay_ms");
+  refused(R"("unique":{"key":"k","max_delay_ms":5})", "unique.max_delay_ms");
+  refused(R"("delay_ms":1,"unique":{"key":"k","on_conflict":"postpone","max_delay_ms":0})",
+          "unique.max_delay_ms");
+  refused(R"("unique":{"key":"k","scope":"window","window_ms":9,"on_conflict":"replace"})",
+          "unique.on_conflict");
+  EXPECT_EQ(server.driver.queue("emails").counts.total(), 1U);
+}
+
 TEST(Routes, the_type_of_lines_may_be_in_capitals) {
   ApiServer server;
   const Reply reply = server.ask({.method = "POST",

@@ -163,6 +163,9 @@ def url_like(text):
     return ("https://a/" + text)[:len(text)]
 
 
+# What a field of a unique key needs beside it.
+BESIDE = {"window_ms": {"scope": "window"}, "max_delay_ms": {"on_conflict": "postpone"}}
+
 # How to send one field of a schema: the request for (field, value).
 SEND = {
     "QueueSettings": lambda f, v: ("POST", "/v1/queues", {"name": v}) if f == "name" else queue(None)({f: v}),
@@ -171,7 +174,7 @@ SEND = {
     "TypePolicy": lambda f, v: queue("types")([{"type": "t"} | {f: v}]),
     "RetryRules": lambda f, v: queue("retry")({f: v}),
     "NewTask": lambda f, v: task({f: v}),
-    "UniqueKey": lambda f, v: task({"unique": {"key": "k"} | ({"scope": "window"} if f == "window_ms" else {}) | {f: v}}),
+    "UniqueKey": lambda f, v: task({"delay_ms": 1, "unique": {"key": "k"} | BESIDE.get(f, {}) | {f: v}}),
     "Callback": lambda f, v: task({"callback": {"url": "https://a"} | {f: url_like(v) if f == "url" else v}}),
     "NewSchedule": lambda f, v: ("POST", "/v1/schedules", MINIMAL_SCHEDULE | {"name": v}) if f == "name" else schedule({f: v}),
     "TickRule": lambda f, v: schedule({"rule": {"every_ms": v} if f == "every_ms" else {"cron": "0 3 * * *"} | {f: v}}),

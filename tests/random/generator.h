@@ -37,6 +37,7 @@ class Generator {
 
   // Tasks.
   NewTask new_task();
+  void add_conflict(NewTask& task);
   void add_moments(NewTask& task);
   void add_policy(NewTask& task);
   void add_labels(NewTask& task);

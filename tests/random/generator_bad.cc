@@ -70,6 +70,11 @@ UniqueKey Generator::bad_key() {
       {.key = "k", .scope = UniqueScope::until_finished, .window = 1s},
       {.key = "k", .scope = UniqueScope::window},
       {.key = "k", .scope = UniqueScope::window, .window = limits::max_delay + 1ms},
+      {.key = "k", .on_conflict = no_such<OnConflict>()},
+      {.key = "k", .on_conflict = OnConflict::replace, .max_delay = 1s},
+      {.key = "k", .on_conflict = OnConflict::postpone, .max_delay = 0ms},
+      {.key = "k", .on_conflict = OnConflict::postpone, .max_delay = limits::max_delay + 1ms},
+      {.key = "k", .scope = UniqueScope::window, .window = 1s, .on_conflict = OnConflict::replace},
   };
   return dice_.pick(all);
 }

@@ -43,12 +43,24 @@ NewTask Generator::new_task() {
   if (dice_.percent(30)) {
     task.unique =
         UniqueKey{.key = dice_.word("key", 4), .scope = static_cast<UniqueScope>(dice_.below(3))};
-    if (task.unique->scope == UniqueScope::window) task.unique->window = 1ms + soon();
+    if (task.unique->scope == UniqueScope::window) {
+      task.unique->window = 1ms + soon();
+    } else if (dice_.percent(50)) {
+      add_conflict(task);
+    }
   }
   if (dice_.percent(25)) add_policy(task);
   if (dice_.percent(30)) add_labels(task);
   if (dice_.percent(2)) spoil(task);
   return task;
+}
+
+void Generator::add_conflict(NewTask& task) {
+  const bool can_postpone = task.delay || task.start;
+  task.unique->on_conflict =
+      can_postpone && dice_.percent(60) ? OnConflict::postpone : OnConflict::replace;
+  const bool postpones = task.unique->on_conflict == OnConflict::postpone;
+  if (postpones && dice_.percent(70)) task.unique->max_delay = 1ms + soon();
 }
 
 void Generator::add_moments(NewTask& task) {

@@ -144,10 +144,13 @@ Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
   auto* line = line_of(task.queue);
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
   const auto& settings = line->queue.settings;
-  if (auto existing = in_the_way(task, *line, now)) return *existing;
+  const auto existing = in_the_way(task, *line, now);
+  const bool replaces = existing && may_replace(task, *existing);
+  if (existing && !replaces) return *existing;
   if (!settings.active || settings.draining || line->queue.removing) {
     return fail(ErrorCode::conflict, "the queue accepts no tasks");
   }
+  if (replaces) return replace(task, *existing, now);
   if (settings.max_depth && count(settings.name, is_waiting) >= *settings.max_depth) {
     return std::unexpected(Error{ErrorCode::limited, "the queue is full", Duration(1000)});
   }
@@ -174,27 +177,55 @@ std::optional<Put> ModelStore::in_the_way(const NewTask& task, const Line& line,
   return holder(line.queue.settings.name, task.unique->key, now);
 }
 
-Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
-  const auto& queue = line.queue.settings.name;
-  Record record;
+bool ModelStore::may_replace(const NewTask& from, const Put& existing) {
+  if (existing.id == from.id || !from.unique || from.unique->on_conflict == OnConflict::keep) {
+    return false;
+  }
+  const auto* record = record_of(existing.id);
+  if (record == nullptr || record->task.number != existing.number) return false;
+  const auto& task = record->task;
+  const bool unmarked = task.history.empty() && task.log.empty() && task.result.empty() &&
+                        task.checkpoint.empty() && task.progress == 0 && !task.error &&
+                        !task.delivery && !task.answer;
+  return is_waiting(task.state) && task.counters.deliveries == 0 && unmarked &&
+         task.unique->scope != UniqueScope::window;
+}
+
+Put ModelStore::replace(const NewTask& from, const Put& existing, TimePoint now) {
+  auto& record = *record_of(existing.id);
   auto& task = record.task;
-  task.id = from.id;
-  task.number = TaskNumber{++last_number_};
-  task.version = Version{1};
-  task.queue = queue;
+  const bool was_ready =
+      task.state == TaskState::queued || (task.state == TaskState::delayed && task.start <= now);
+  const TimePoint was = task.start;
+  give(from, task, now);
+  if (from.unique->on_conflict == OnConflict::postpone && from.unique->max_delay) {
+    const TimePoint latest = later(task.created_at, *from.unique->max_delay);
+    task.start = std::max(now, std::min(task.start, latest));
+  }
+  task.state = from.held ? TaskState::created : waiting_state(task.start, now);
+  if (was_ready && task.state == TaskState::queued) task.start = was;
+  touch(record, now);
+  return {.id = task.id,
+          .number = task.number,
+          .state = task.state,
+          .existing = true,
+          .replaced = true};
+}
+
+// All that a put says about its task.
+void ModelStore::give(const NewTask& from, Task& task, TimePoint now) {
   task.type = from.type;
   task.payload = from.payload;
   task.content_type = from.content_type;
   task.priority = from.priority;
-  task.created_at = now;
-  task.updated_at = now;
   task.start = std::max(now, from.start.value_or(from.delay ? later(now, *from.delay) : now));
-  task.state = from.held ? TaskState::created : waiting_state(task.start, now);
   task.start_by = from.start_by;
   task.timeout = from.timeout;
   task.max_lost = from.max_lost;
   task.retry = from.retry;
   task.unique = from.unique;
+  // That is about the put alone.
+  if (task.unique) task.unique->on_conflict = OnConflict::keep, task.unique->max_delay.reset();
   task.callback = from.callback;
   task.keep_for = from.keep_for;
   task.client_id = from.client_id;
@@ -203,6 +234,19 @@ Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
   task.metadata = from.metadata;
   task.tags = from.tags;
   task.parent = from.parent;
+}
+
+Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
+  Record record;
+  auto& task = record.task;
+  task.id = from.id;
+  task.number = TaskNumber{++last_number_};
+  task.version = Version{1};
+  task.queue = line.queue.settings.name;
+  task.created_at = now;
+  task.updated_at = now;
+  give(from, task, now);
+  task.state = from.held ? TaskState::created : waiting_state(task.start, now);
   if (task.unique) hold_key(record);
   const Put result{task.id, task.number, task.state, false};
   records_.emplace(result.number.value, std::move(record));
@@ -227,7 +271,9 @@ Result<void> ModelStore::check_follow_ups(const std::vector<NewTask>& tasks, Tim
 
 Put ModelStore::put_unlimited(const NewTask& task, TimePoint now) {
   auto& line = *line_of(task.queue);
-  if (auto existing = in_the_way(task, line, now)) return *existing;
+  if (auto existing = in_the_way(task, line, now)) {
+    return may_replace(task, *existing) ? replace(task, *existing, now) : *existing;
+  }
   return add(task, line, now);
 }
 

@@ -113,6 +113,9 @@ class ModelStore : public Store {
   // Putting.
   Result<Put> put_one(const NewTask& task, TimePoint now);
   Put add(const NewTask& task, Line& line, TimePoint now);
+  static void give(const NewTask& from, Task& task, TimePoint now);
+  bool may_replace(const NewTask& task, const Put& existing);
+  Put replace(const NewTask& task, const Put& existing, TimePoint now);
   Result<void> check_queue(const QueueRef& queue);
   Result<void> check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now);
   std::optional<Put> in_the_way(const NewTask& task, const Line& line, TimePoint now);

@@ -30,6 +30,7 @@ Result<Put> ModelStore::restore_one(const Task& from, TimePoint now) {
     task.start_by.reset();
   }
   task.lease_until.reset();
+  if (task.unique) task.unique->on_conflict = OnConflict::keep, task.unique->max_delay.reset();
   bool holds = false;
   if (task.unique && task.unique->scope == UniqueScope::until_started) {
     holds = is_waiting(task.state) && task.counters.deliveries == 0;

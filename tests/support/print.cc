@@ -138,6 +138,9 @@ void PrintTo(const UniqueKey& unique, std::ostream* os) {
   *os << unique.key << ' ';
   PrintTo(unique.scope, os);
   if (unique.scope == UniqueScope::window) *os << ' ' << test::to_text(unique.window);
+  if (unique.on_conflict == OnConflict::replace) *os << " replace";
+  if (unique.on_conflict == OnConflict::postpone) *os << " postpone";
+  if (unique.max_delay) *os << " at most " << test::to_text(*unique.max_delay);
 }
 
 void PrintTo(const Callback& callback, std::ostream* os) {
@@ -257,7 +260,7 @@ void PrintTo(const Schedule& schedule, std::ostream* os) {
 void PrintTo(const Put& put, std::ostream* os) {
   Record(os, "Put")("id", put.id)("number", put.number)(
       "state", put.state ? std::string(name_of(*put.state)) : "gone")("existing", put.existing)(
-      "queue", put.queue);
+      "replaced", put.replaced)("queue", put.queue);
 }
 
 void PrintTo(const Settled& settled, std::ostream* os) {

@@ -48,6 +48,7 @@ void PutLines::go_on() {
     wire::TextWriter writer(out_);
     wire::append(writer.key("put"), put_), wire::append(writer.key("existing"), existing_);
     wire::append(writer.key("failed"), failed_);
+    if (replaced_ != 0) wire::append(writer.key("replaced"), replaced_);
     writer.close();
     out_ += "}\n";
   }
@@ -129,6 +130,7 @@ void PutLines::answer_batch(const Result<std::vector<Result<Put>>>& puts) {
     } else if (puts && (*puts)[next]) {
       const Put& put = *(*puts)[next++];
       ++(put.existing ? existing_ : put_);
+      if (put.replaced) ++replaced_;
       wire::append(out_, put);
     } else {
       ++failed_;

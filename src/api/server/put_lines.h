@@ -54,6 +54,7 @@ class PutLines : public std::enable_shared_from_this<PutLines> {
   Done done_;
   std::uint64_t put_ = 0;
   std::uint64_t existing_ = 0;
+  std::uint64_t replaced_ = 0;  // of those
   std::uint64_t failed_ = 0;
 };
 

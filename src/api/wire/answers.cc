@@ -40,11 +40,12 @@ struct PutAnswer {
   TaskNumber number = {};
   std::optional<TaskState> state = std::nullopt;
   bool existing = false;
+  bool replaced = false;
   std::optional<ErrorAnswer> error = std::nullopt;
 };
 void fields(A<PutAnswer> auto& of, auto& visit) {
   visit("id", of.id), visit("number", of.number), visit("state", of.state);
-  visit("existing", of.existing), visit("error", of.error);
+  visit("existing", of.existing), visit("replaced", of.replaced), visit("error", of.error);
 }
 struct PutsAnswer {
   std::vector<PutAnswer> tasks = {};
@@ -234,8 +235,11 @@ Error error_of(ErrorAnswer&& answer) {
 Result<Put> as_put(PutAnswer&& answer) {
   if (answer.error) return std::unexpected(error_of(std::move(*answer.error)));
   if (answer.id.value.is_nil()) return no_answer("a put has no id");
-  return Put{
-      .id = answer.id, .number = answer.number, .state = answer.state, .existing = answer.existing};
+  return Put{.id = answer.id,
+             .number = answer.number,
+             .state = answer.state,
+             .existing = answer.existing,
+             .replaced = answer.replaced};
 }
 
 QueueView as_view(Queue&& queue, const StatsAnswer& stats) {

@@ -98,6 +98,7 @@ void fields(A<RetryRules> auto& of, auto& visit) {
 }
 void fields(A<UniqueKey> auto& of, auto& visit) {
   visit("key", required(of.key)), visit("scope", of.scope), visit("window_ms", of.window);
+  visit("on_conflict", of.on_conflict), visit("max_delay_ms", of.max_delay);
 }
 void fields(A<Callback> auto& of, auto& visit) {
   visit("url", required(of.url)), visit("events", event_names(of.events));
@@ -237,6 +238,8 @@ bool is_empty(const T& value) {
   } else if constexpr (std::is_same_v<T, Duration> || std::is_same_v<T, Uuid> ||
                        std::is_same_v<T, TaskId>) {
     return value == T{};
+  } else if constexpr (std::is_same_v<T, OnConflict>) {
+    return value == OnConflict::keep;
   } else if constexpr (requires { value.empty(); }) {
     return value.empty();
   } else if constexpr (HasFields<T>) {

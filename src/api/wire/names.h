@@ -43,6 +43,9 @@ constexpr auto names(Retryable) {
 constexpr auto names(UniqueScope) {
   return std::to_array<std::string_view>({"until_started", "until_finished", "window"});
 }
+constexpr auto names(OnConflict) {
+  return std::to_array<std::string_view>({"keep", "replace", "postpone"});
+}
 constexpr auto names(Overlap) {
   return std::to_array<std::string_view>({"skip", "queue", "allow"});
 }

@@ -142,6 +142,7 @@ void append(std::string& out, const Put& put) {
   TextWriter writer(out);
   writer("id", put.id), writer("number", put.number), writer("state", put.state);
   append(writer.key("existing"), put.existing);
+  writer("replaced", put.replaced);
   writer.close();
 }
 

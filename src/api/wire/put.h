@@ -71,7 +71,7 @@ struct PutBody {
 };
 Read<PutBody> read_put(std::string_view text, const QueueRef* queue);
 
-// {"id":…,"number":…,"state":…,"existing":…}
+// {"id":…,"number":…,"state":…,"existing":…}, and "replaced":true if it is.
 void append(std::string& out, const Put& put);
 
 // {"code":…,"message":…,"field":…,"retry_after_ms":…}

@@ -104,6 +104,29 @@ TEST(Put, one_word_for_the_number_of_retries) {
   EXPECT_EQ(refusal_of(R"({"attempts":0})").error.field, "attempts");
 }
 
+TEST(Put, a_unique_key_says_what_a_conflict_does) {
+  const NewTask task = task_of(R"({"delay_ms":5,
+      "unique":{"key":"k","on_conflict":"postpone","max_delay_ms":60000}})");
+  EXPECT_EQ(task.unique,
+            (UniqueKey{.key = "k", .on_conflict = OnConflict::postpone, .max_delay = 60s}));
+  EXPECT_EQ(task_of(text_of(task)), task);
+  EXPECT_EQ(task_of(R"({"unique":{"key":"k"}})").unique->on_conflict, OnConflict::keep);
+  EXPECT_THAT(text_of(task_of(R"({"unique":{"key":"k"}})")),
+              ::testing::Not(HasSubstr("on_conflict")));
+  const auto refusal = refusal_of(R"({"unique":{"key":"k","on_conflict":"merge"}})");
+  EXPECT_EQ(refusal.error.field, "unique.on_conflict");
+  EXPECT_THAT(refusal.error.message, HasSubstr("keep, replace"));
+}
+
+TEST(Put, only_an_answer_to_a_replacing_put_says_so) {
+  std::string text;
+  append(text, Put{.id = test::fresh_id(), .existing = true, .replaced = true});
+  EXPECT_THAT(text, HasSubstr(R"("existing":true,"replaced":true})"));
+  text.clear();
+  append(text, Put{.id = test::fresh_id(), .existing = true});
+  EXPECT_THAT(text, HasSubstr(R"("existing":true})"));
+}
+
 // S1-024
 TEST(Put, start_and_delay_exclude_each_other) {
   EXPECT_EQ(task_of(R"({"delay_ms":5})").delay, 5ms);

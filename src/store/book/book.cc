@@ -23,6 +23,7 @@ void Book::enter(const Row& row) {
   slot.notes = embedded::encode_notes(state_.blobs, row.notes);
   slot.set_facts(embedded::facts_of(row.given, row.created_at));
   slot.worker = state_.workers.hold(row.worker);
+  slot.fixed = !row.unreadable.empty();
   before_.insert({slot.number,
                   {.id = slot.id,
                    .queue = slot.queue,
@@ -75,6 +76,7 @@ void Book::add_task_changes(Changes& changes) const {
     if (change.kind != RecordKind::gone) {
       task.now = &state_.slot(change.slot);
       if (task.now->number != change.number) continue;  // it is gone since
+      task.rewritten = task.now->rewritten;
       ensure(!unreadable_.contains(task.now->id), "a task is changed that could not be read");
     } else if (!task.before) {
       continue;  // it came and went
@@ -125,7 +127,7 @@ Row Book::row_of(const Slot& slot, bool with_payload) const {
   // Fields that mean something to this state machine only.
   row.slot.body = {}, row.slot.notes = {};
   row.slot.worker = 0;
-  row.slot.recorded = row.slot.moved = false;
+  row.slot.recorded = row.slot.moved = row.slot.rewritten = row.slot.fixed = false;
   if (slot.has_start_by) row.given.start_by = body.start_by;
   return row;
 }

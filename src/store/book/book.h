@@ -34,6 +34,7 @@ struct Before {
 struct TaskChange {
   std::optional<Before> before;         // nullopt: it is new
   const embedded::Slot* now = nullptr;  // null: it is gone; good until the book is closed
+  bool rewritten = false;               // a put has replaced what was put before
 };
 
 struct KeyChange {

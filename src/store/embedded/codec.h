@@ -1,8 +1,8 @@
 // The bytes of a task's two blobs.
 //
-// The body is what was put and never changes: a fixed head, type, payload, then only the fields
-// that were given. The notes are what came of it. Both go into the journal as they are, so their
-// layout is part of its format (docs/journal-format.md).
+// The body is what was put, and stays as it is unless another put replaces it: a fixed head, type,
+// payload, then only the fields that were given. The notes are what came of it. Both go into the
+// journal as they are, so their layout is part of its format (docs/journal-format.md).
 #pragma once
 
 #include <millrace/task.h>

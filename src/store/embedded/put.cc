@@ -56,6 +56,50 @@ Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now
   return {.id = slot.id, .number = {slot.number}, .state = slot.state};
 }
 
+// Whether the put takes the place of the holder of its key: of a task that waits for its first run,
+// unless the key is held by a window, in which the first put counts, or the task waits for others.
+bool may_replace(const State& state, const NewTask& task, const Put& holder) {
+  if (task.unique->on_conflict == OnConflict::keep) return false;
+  if (!holder.state || !is_waiting(*holder.state)) return false;
+  const Slot& slot = state.slot(state.find(holder.id));
+  // One that was retried by an operator has run in an earlier life, and has notes of that.
+  if (slot.counters.deliveries != 0 || slot.notes || slot.fixed) return false;
+  const Task given = state.given(slot);
+  return given.unique && given.unique->scope != UniqueScope::window && !given.after;
+}
+
+// When a task that is replaced may be taken. One that is ready, and stays so, keeps its place.
+void set_start(Slot& slot, const NewTask& task, TimePoint now) {
+  TimePoint start = ready_moment(task, now);
+  if (task.unique->on_conflict == OnConflict::postpone && task.unique->max_delay) {
+    start = std::max(now, std::min(start, later(slot.created_at(), *task.unique->max_delay)));
+  }
+  const bool was_ready =
+      slot.state == TaskState::queued || (slot.state == TaskState::delayed && slot.start <= now);
+  if (task.held) {
+    slot.state = TaskState::created;
+    slot.start = start;
+  } else if (was_ready && start <= now) {
+    slot.state = TaskState::queued;
+  } else {
+    slot.state = waiting_state(start, now);
+    slot.start = start;
+  }
+}
+
+Put replace(State& state, const NewTask& task, const Put& holder, TimePoint now) {
+  const auto at = state.find(holder.id);
+  Slot& slot = state.slot(at);
+  state.unindex(at);
+  state.rewrite(at, task);
+  set_start(slot, task, now);
+  state.store(at, now);
+  Put put = holder;
+  put.state = slot.state;
+  put.replaced = true;
+  return put;
+}
+
 }  // namespace
 
 TimePoint ready_moment(const NewTask& task, TimePoint now) {
@@ -127,8 +171,11 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
   if (auto existing = find_id(state, task.id)) return *existing;
   QueueEntry* queue = queues.find(task.queue);
   if (queue == nullptr) return unknown_queue(task.queue);
-  if (auto holder = find_holder(state, *queue, task.unique, now)) return *holder;
+  const auto holder = find_holder(state, *queue, task.unique, now);
+  const bool replaces = holder && may_replace(state, task, *holder);
+  if (holder && !replaces) return *holder;
   if (auto open = check_open(*queue); !open) return std::unexpected(std::move(open.error()));
+  if (replaces) return replace(state, task, *holder, now);
   if (auto room = check_room(*queue, now); !room) return std::unexpected(std::move(room.error()));
   if (queue->settings().put_rate) {
     queue->puts.add(*queue->settings().put_rate, now, 1);
@@ -159,7 +206,9 @@ Result<void> check_follow_ups(const State& state, const std::vector<NewTask>& ta
 Put add_follow_up(State& state, const NewTask& task, TimePoint now) {
   if (auto existing = find_id(state, task.id)) return *existing;
   QueueEntry& queue = *state.queue(task.queue);
-  if (auto holder = find_holder(state, queue, task.unique, now)) return *holder;
+  if (auto holder = find_holder(state, queue, task.unique, now)) {
+    return may_replace(state, task, *holder) ? replace(state, task, *holder, now) : *holder;
+  }
   return add_task(state, queue, task, now);
 }
 

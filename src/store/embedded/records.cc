@@ -130,9 +130,9 @@ void write_task_change(Records& out, State& state, const TaskChange& change) {
   Slot& slot = state.slot(change.slot);
   if (slot.number != change.number) return;  // gone since
   slot.recorded = false;
-  // Only a whole record names the queue.
-  const bool whole = change.kind == RecordKind::task || slot.moved;
-  slot.moved = false;
+  // Only a whole record has the queue and the body.
+  const bool whole = change.kind == RecordKind::task || slot.moved || slot.rewritten;
+  slot.moved = slot.rewritten = false;
   if (whole) {
     out.written.push_back(write_task_record(out.bytes, state, change.slot));
     return;

@@ -42,7 +42,7 @@ struct Slot {
   TimePoint updated_at{};
   TimePoint moment = no_moment;  // processing: the lease's end; final: finished at
   std::uint64_t token = 0;       // of the lease; after a settlement, the token that settled
-  Blob body;                     // what was put, never changes (codec.h)
+  Blob body;                     // what was put (codec.h)
   Blob notes;                    // result, error, progress, log, history (codec.h)
   Counters counters;
   std::uint32_t version = 0;
@@ -66,6 +66,8 @@ struct Slot {
   bool recorded : 1 = false;   // already in the list of changes of this round
   bool moved : 1 = false;      // to another queue: its next record must be a whole one
   bool unindexed : 1 = false;  // in a replay: enters the indexes at its end
+  bool rewritten : 1 = false;  // a put has replaced its body: its next record must be a whole one
+  bool fixed : 1 = false;      // in a book: a part of it cannot be read, nor be written over
 
   TimePoint created_at() const {
     return TimePoint(Duration((std::int64_t{created_high} << 16) | created_low));

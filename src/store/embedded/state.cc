@@ -55,15 +55,27 @@ std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) 
   slot.id = task.id;
   slot.number = options_.next_number ? options_.next_number() : ++number_;
   slot.queue = queue.index;
-  slot.priority = task.priority;
-  slot.body = encode_body(blobs, task, now);
-  slot.has_unique = task.unique.has_value();
-  slot.has_start_by = task.start_by.has_value();
-  slot.keeps_itself = task.keep_for.has_value();
-  slot.set_facts(facts_of(task, now));
+  set_body(slot, task, now);
   ids_.insert(hash(slot.id), at);
   ++tasks_;
   return at;
+}
+
+void State::set_body(Slot& slot, const NewTask& task, TimePoint created_at) {
+  slot.priority = task.priority;
+  slot.body = encode_body(blobs, task, created_at);
+  slot.has_unique = task.unique.has_value();
+  slot.has_start_by = task.start_by.has_value();
+  slot.keeps_itself = task.keep_for.has_value();
+  slot.set_facts(facts_of(task, created_at));
+}
+
+void State::rewrite(std::uint32_t at, const NewTask& task) {
+  Slot& slot = slots_[at];
+  const Blob old = slot.body;
+  set_body(slot, task, slot.created_at());
+  blobs.remove(old);
+  slot.rewritten = changes.on;
 }
 
 std::uint32_t State::adopt(const Slot& slot) {

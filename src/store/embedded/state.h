@@ -120,6 +120,10 @@ class State {
   void index(std::uint32_t at);
   void unindex(std::uint32_t at);
 
+  // What was put becomes what this put gives; the id, the number and the creation stay. The caller
+  // sets state and start. REQUIRES: not indexed.
+  void rewrite(std::uint32_t at, const NewTask& task);
+
   // Gives the task to another queue, with the unique window that it holds. REQUIRES: not indexed.
   void move(std::uint32_t at, const QueueEntry& to, TimePoint now);
 
@@ -234,6 +238,7 @@ class State {
 
  private:
   std::uint64_t hash(const TaskId& id) const { return UuidHash{options_.hash_seed}(id); }
+  void set_body(Slot& slot, const NewTask& task, TimePoint created_at);
   void warm(Slot& slot, std::uint32_t at);
   void index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
   void unindex_waiting(QueueEntry& queue, const Slot& slot);

@@ -14,7 +14,7 @@ using postgres::Array;
 // One member per kind of change, as there is one statement for each.
 struct Kinds {
   sql::ChangedArrays changed, finished, revived, noted;
-  NewRows added, added_finished;
+  NewRows added, added_finished, rewritten;
   Array<Uuid> removed, removed_finished;
 };
 
@@ -26,11 +26,15 @@ void add_task(const book::Book& book, const book::TaskChange& change, Kinds& kin
   const bool is_new = !change.before;
   const bool ends = is_final(change.now->state);
   const bool ended = change.before && is_final(change.before->state);
-  const book::Row row = book.row_of(*change.now, is_new);
+  const book::Row row = book.row_of(*change.now, is_new || change.rewritten);
   const QueueSettings& settings = book.state().queue_at(row.slot.queue).settings();
   const Keeping keeping = keeping_of(row.slot, row.given, settings, !is_new && !ended);
+  // It moves to the finished tasks with what it is put with by then.
+  if (change.rewritten && !is_new && ends) kinds.rewritten.push(row, keeping);
   if (is_new) {
     (ends ? kinds.added_finished : kinds.added).push(row, keeping);
+  } else if (change.rewritten && !ends) {
+    kinds.rewritten.push(row, keeping);
   } else if (ends) {
     push_changed(ended ? kinds.noted : kinds.finished, row, keeping);
   } else {
@@ -53,6 +57,9 @@ void write_tasks(const book::Book& book, const book::Changes& changes, Batch& ba
     batch.add(sql::RemoveFinished{.ids = kinds.removed_finished});
   }
   if (any(kinds.changed)) batch.add(sql::ChangeTasks{.changed = kinds.changed});
+  if (const NewRows& rows = kinds.rewritten; any(rows.changed)) {
+    batch.add(sql::RewriteTasks{.changed = rows.changed, .given = rows.given, .tags = rows.tags});
+  }
   if (any(kinds.finished)) batch.add(sql::FinishTasks{.changed = kinds.finished});
   if (any(kinds.revived)) batch.add(sql::ReviveTasks{.changed = kinds.revived});
   if (any(kinds.noted)) batch.add(sql::ChangeFinished{.changed = kinds.noted});
