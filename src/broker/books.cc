@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broker/batches.h"
+#include "broker/dead_letter.h"
 #include "core/decide.h"
 #include "core/seed.h"
 #include "core/time_text.h"
@@ -128,7 +129,7 @@ Result<void> Books::need_queue(Store& store, const QueueRef& queue, const Ask& a
 }
 
 Settlement Books::decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
-                         const QueueSettings& queue, TimePoint now) {
+                         const QueueSettings& queue, const Task* task, TimePoint now) {
   Settlement settlement;
   if (auto* done = std::get_if<Done>(&outcome)) {
     // As core/decide does it, without a copy of the result.
@@ -139,8 +140,22 @@ Settlement Books::decide(const LeaseNote& note, Outcome& outcome, std::vector<Ne
     settlement = millrace::decide(lease_of(note), outcome, queue, options.retry, now, random());
   }
   settlement.follow_ups = std::move(follow_ups);
+  if (task != nullptr && makes_dead_letter(settlement.event, queue)) {
+    add_dead_letter(settlement, dead_task(*task), queue, ids, now);
+  }
   deliveries.add_to(settlement, subject_of(note), now);
   return settlement;
+}
+
+bool Books::will_make_dead_letter(const LeaseNote& note, const Outcome& outcome,
+                                  const QueueSettings& queue, TimePoint now) const {
+  if (queue.dead_letter_queue.empty()) return false;
+  if (!std::holds_alternative<Failed>(outcome) && !std::holds_alternative<RetryAt>(outcome)) {
+    return false;
+  }
+  const Settlement settlement =
+      millrace::decide(lease_of(note), outcome, queue, options.retry, now, 0);
+  return makes_dead_letter(settlement.event, queue);
 }
 
 Settlement Books::decide_cancelled(const LeaseNote& note, const Settlement& refused,

@@ -92,9 +92,13 @@ struct Books {
   Result<void> check_room_for_queue(std::uint64_t key = 0);
 
   // What becomes of the task, with the webhooks and alerts that go out because of it. Moves the
-  // outcome's result and the follow-ups into the settlement.
+  // outcome's result and the follow-ups into the settlement. `task` is the whole task, for its dead
+  // letter; null: it makes none.
   Settlement decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
-                    const QueueSettings& queue, TimePoint now);
+                    const QueueSettings& queue, const Task* task, TimePoint now);
+  // Whether this outcome makes a dead letter for another queue.
+  bool will_make_dead_letter(const LeaseNote& note, const Outcome& outcome,
+                             const QueueSettings& queue, TimePoint now) const;
   // The same, where the store answered `cancel_requested`.
   Settlement decide_cancelled(const LeaseNote& note, const Settlement& refused, TimePoint now);
 

@@ -223,7 +223,10 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                             TimePoint now);
   bool look_up_notes(Job& job);
   bool knows_queues(const Job& job) const;
+  // Whether some of the reports end a task whose dead letter needs what the task was put with.
+  bool makes_dead_letters(Job& job, TimePoint now) const;
   Result<void> find_notes(Store& store, Job& job);
+  Result<void> find_dead(Store& store, Job& job, TimePoint now);
   Result<void> refuse_taken_ids(Store& store, Job& job);
   // With a `store`, settings that are not known are read from it.
   Result<void> decide_all(Job& job, Store* store, TimePoint now);

@@ -44,6 +44,7 @@ struct LocalBroker::Job {
   Completion<WorkResult> done;
   std::vector<Report> reports = {};
   std::vector<std::optional<LeaseNote>> notes = {};           // by report
+  std::vector<std::optional<Task>> dead = {};                 // by report; empty: none makes one
   std::vector<std::optional<Error>> refused = {};             // by report; empty: none is
   std::vector<std::optional<Error>> refused_takes = {};       // by take; empty: none is
   std::vector<std::string> workers = {};                      // by take that is not refused

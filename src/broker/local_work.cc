@@ -34,9 +34,11 @@ Result<void> check_room(const Settlement& settlement, const Traits& traits) {
   const std::size_t count = settlement.follow_ups.size();
   const std::size_t most = std::min(limits::max_follow_ups, traits.follow_ups);
   if (count <= most) return {};
-  return fail(ErrorCode::too_large,
-              fmt::format("{} follow-ups, with the webhook and the alert; at most {}", count, most),
-              "follow_ups");
+  return fail(
+      ErrorCode::too_large,
+      fmt::format("{} follow-ups, with the webhook, the alert and the dead letter; at most {}",
+                  count, most),
+      "follow_ups");
 }
 
 std::size_t bytes_of(const std::vector<Report>& reports) {
@@ -229,7 +231,8 @@ void LocalBroker::work(Ask ask, WorkOrder order, Completion<WorkResult> done) {
     }
   }
   if (!unknown.empty()) job->note_new_queues(unknown);
-  const bool known = look_up_notes(*job) && job->given_ids.empty();
+  const bool known =
+      look_up_notes(*job) && job->given_ids.empty() && !makes_dead_letters(*job, now);
   job->problems = need_queues(ask, std::move(unknown), std::move(looked_for));
   if (known) {
     job->drop_refused_extensions();
@@ -268,8 +271,9 @@ Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
         queue = found.value_or(nullptr);
       }
     }
+    const Task* dead = job.dead.empty() || !job.dead[i] ? nullptr : &*job.dead[i];
     Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
-                                          queue ? queue->settings : unknown_queue, now);
+                                          queue ? queue->settings : unknown_queue, dead, now);
     settlement.checkpoint = std::move(report.checkpoint);
     if (auto good = check_room(settlement, books_.traits); !good) {
       job.refuse(i, std::move(good.error()));
@@ -324,8 +328,51 @@ Result<void> LocalBroker::find_notes(Store& store, Job& job) {
   return {};
 }
 
+bool LocalBroker::makes_dead_letters(Job& job, TimePoint now) const {
+  const QueueBook::Reading book(books_.queues);
+  for (std::size_t i = 0; i < job.reports.size(); ++i) {
+    if (job.is_refused(i) || !job.notes[i]) continue;
+    const Queue* queue = book.find(std::string_view(job.notes[i]->queue));
+    if (queue != nullptr &&
+        books_.will_make_dead_letter(*job.notes[i], job.reports[i].outcome, queue->settings, now)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Reads the tasks that make a dead letter for another queue. One that cannot be read makes one
+// without its payload.
+Result<void> LocalBroker::find_dead(Store& store, Job& job, TimePoint now) {
+  std::vector<TaskId> ids;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < job.reports.size(); ++i) {
+    if (job.is_refused(i) || !job.notes[i]) continue;
+    const LeaseNote& note = *job.notes[i];
+    const auto settings = books_.settings_of(store, note.queue);
+    if (!settings) return std::unexpected(settings.error());
+    if (!books_.will_make_dead_letter(note, job.reports[i].outcome, *settings, now)) continue;
+    ids.push_back(note.id);
+    places.push_back(i);
+  }
+  if (ids.empty()) return {};
+  auto tasks = find_all(store, ids, {.notes = false}, books_.traits.batch);
+  if (!tasks) return std::unexpected(std::move(tasks.error()));
+  job.dead.resize(job.reports.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    auto& task = (*tasks)[i];
+    const LeaseNote& note = *job.notes[places[i]];
+    job.dead[places[i]] =
+        task ? std::move(*task) : Task{.id = note.id, .queue = note.queue, .type = note.type};
+  }
+  return {};
+}
+
 Result<WorkResult> LocalBroker::work_in_a_call(Store& store, Job& job, TimePoint now) {
   if (auto good = find_notes(store, job); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = find_dead(store, job, now); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
   if (auto good = refuse_taken_ids(store, job); !good) {
     return std::unexpected(std::move(good.error()));
   }

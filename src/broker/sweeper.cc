@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/dead_letter.h"
 #include "core/decide.h"
 #include "core/time_text.h"
 #include "core/transition.h"
@@ -75,6 +76,9 @@ Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoi
     if (!settings) return std::unexpected(settings.error());
     settlement = decide_lost(overdue.lease, lost->until, overdue.cancel_requested, *settings,
                              books_.options.retry, now);
+    if (makes_dead_letter(settlement.event, *settings)) {
+      add_dead_letter(settlement, dead_task(overdue.lease), *settings, books_.ids, now);
+    }
   } else {
     settlement = decide_expired(overdue.lease.id, std::get<Unchanged>(overdue.expect).version, now,
                                 overdue.lease.counters);

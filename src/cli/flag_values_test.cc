@@ -82,13 +82,17 @@ TEST(QueueFlagsTest, flags_become_settings) {
                          .cap_after_jitter = true,
                          .retryable = Retryable::listed};
   EXPECT_EQ(settings.retry, rules);
+  ASSERT_TRUE(apply({.dead_letter_queue = "bin"}, settings));
+  EXPECT_EQ(settings.dead_letter_queue, "bin");
+  ASSERT_TRUE(apply({.dead_letter_queue = "none"}, settings));
+  EXPECT_EQ(settings.dead_letter_queue, "");
   EXPECT_THAT(refusal(apply({.jitter_share = "much"}, settings)), HasSubstr("such as 0.2"));
   EXPECT_THAT(refusal(apply({.retry_factor = "x"}, settings)), HasSubstr("such as 2 or 1.5"));
 }
 
 TEST(QueueFlagsTest, each_flag_alone_is_a_change) {
-  for (const auto flag :
-       {&QueueFlags::retryable, &QueueFlags::jitter_share, &QueueFlags::cap_after_jitter}) {
+  for (const auto flag : {&QueueFlags::retryable, &QueueFlags::jitter_share,
+                          &QueueFlags::cap_after_jitter, &QueueFlags::dead_letter_queue}) {
     QueueFlags flags;
     flags.*flag = "x";
     EXPECT_TRUE(flags.any());

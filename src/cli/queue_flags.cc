@@ -59,7 +59,8 @@ bool QueueFlags::any() const {
   return description || number || active || max_concurrent || max_depth || rate || put_rate ||
          priority || weight || ageing || lease || timeout || batch_size || retries || backoff ||
          retry_base || retry_factor || retry_cap || retryable || jitter || jitter_share ||
-         cap_after_jitter || max_lost || dead_letters || keep_completed || keep_dead;
+         cap_after_jitter || max_lost || dead_letters || dead_letter_queue || keep_completed ||
+         keep_dead;
 }
 
 void takes_queue_settings(Command& command, QueueFlags& flags) {
@@ -98,6 +99,8 @@ void takes_queue_settings(Command& command, QueueFlags& flags) {
       .value("--max-lost", flags.max_lost, "N|unlimited", "How many lost workers a task survives")
       .value("--dead-letters", flags.dead_letters, "true|false",
              "Whether a task may end as a dead letter")
+      .value("--dead-letter-queue", flags.dead_letter_queue, "QUEUE|none",
+             "Put a task into this queue for each that ends failed or dead")
       .group("Settings: retention (24h, 1000, 24h,1000, forever, none)")
       .value("--keep-completed", flags.keep_completed, "KEEP", "Completed and cancelled tasks")
       .value("--keep-dead", flags.keep_dead, "KEEP", "Dead letters")
@@ -137,6 +140,10 @@ Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
   read("--retryable", flags.retryable, settings.retry.retryable, name_in<Retryable>);
   read("--max-lost", flags.max_lost, settings.max_lost, count_of);
   read("--dead-letters", flags.dead_letters, settings.dead_letters, bool_of);
+  read("--dead-letter-queue", flags.dead_letter_queue, settings.dead_letter_queue,
+       [](std::string_view, std::string_view text) -> Result<std::string> {
+         return text == "none" ? std::string() : std::string(text);
+       });
   read("--keep-completed", flags.keep_completed, settings.keep_completed, keep_of);
   read("--keep-dead", flags.keep_dead, settings.keep_dead, keep_of);
   if (read.error()) return std::unexpected(*read.error());

@@ -21,6 +21,7 @@ struct QueueFlags {
   Text retry_factor = std::nullopt, retry_cap = std::nullopt, retryable = std::nullopt;
   Text jitter = std::nullopt, jitter_share = std::nullopt, cap_after_jitter = std::nullopt;
   Text max_lost = std::nullopt, dead_letters = std::nullopt;
+  Text dead_letter_queue = std::nullopt;
   Text keep_completed = std::nullopt, keep_dead = std::nullopt;
 
   bool any() const;

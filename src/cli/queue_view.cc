@@ -116,6 +116,9 @@ void add_settings(Sheet& sheet, const QueueSettings& settings) {
   sheet.add("retries", text_of(settings.retry));
   if (settings.max_lost) sheet.add("max lost", count_text(*settings.max_lost));
   if (!settings.dead_letters) sheet.add("dead letters", "never");
+  if (!settings.dead_letter_queue.empty()) {
+    sheet.add("dead letter queue", settings.dead_letter_queue);
+  }
   sheet.add("keep completed", text_of(settings.keep_completed));
   sheet.add("keep dead", text_of(settings.keep_dead));
   for (const TypePolicy& each : settings.types) {

@@ -93,6 +93,31 @@ Result<void> check_types(const QueueSettings& queue) {
   return {};
 }
 
+Result<void> check_dead_letters(const QueueSettings& queue) {
+  const std::string& to = queue.dead_letter_queue;
+  constexpr const char* field = "dead_letter_queue";
+  if (to.empty()) return {};
+  if (to.starts_with('$')) {
+    return fail(ErrorCode::invalid,
+                fmt::format("dead letter queue {} is internal; allowed is a queue of your own",
+                            in_quotes(to)),
+                field);
+  }
+  if (auto ok = validate_name({"dead letter queue", field}, to, false); !ok) return ok;
+  if (to == queue.name) {
+    return fail(ErrorCode::invalid,
+                fmt::format("queue {} cannot be its own dead letter queue; choose another one",
+                            in_quotes(to)),
+                field);
+  }
+  if (queue.dead_letters) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("dead letter queue {} is given, and dead_letters is false: no task of "
+                          "this queue ends as a dead letter; leave one of the two out",
+                          in_quotes(to)),
+              field);
+}
+
 Result<void> check_keep(std::string_view what, const Keep& keep) {
   if (!keep.for_time) return {};
   return inside(what, check::duration({what, "for_ms"}, *keep.for_time, {}, limits::max_delay));
@@ -119,6 +144,7 @@ Result<void> validate(const QueueSettings& queue) {
   if (auto ok = check::number("batch_size", queue.batch_size, 1, limits::max_batch); !ok) return ok;
   if (auto ok = check::rules(queue.retry); !ok) return ok;
   if (auto ok = check_types(queue); !ok) return ok;
+  if (auto ok = check_dead_letters(queue); !ok) return ok;
   if (auto ok = check_keep("keep_completed", queue.keep_completed); !ok) return ok;
   return check_keep("keep_dead", queue.keep_dead);
 }

@@ -178,10 +178,15 @@ class Writer {
   // it was seen, or gone: `conflict`. So that this is noticed, every write of a queue, by upkeep
   // and by a removal too, sets `updated_at` to `now`, or to 1 ms after what it was if that is
   // later.
+  //
+  // Its dead_letter_queue must exist (`not_found`), not be being removed, and must not lead back to
+  // it by those of other queues (`conflict`, with the path). It is the broker that puts dead
+  // letters there, as follow-ups.
   virtual Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) = 0;
 
   // Removes an empty queue; with tasks in it `conflict`, unless forced: then it is marked and
-  // advance() empties and removes it in bounded rounds.
+  // advance() empties and removes it in bounded rounds. One that is the dead_letter_queue of
+  // another: `conflict`, forced or not.
   virtual Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) = 0;
 
   // Removes up to `limit` (1 to 10,000) waiting tasks, oldest first; returns how many. Call until

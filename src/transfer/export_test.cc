@@ -58,6 +58,21 @@ TEST(Export, begins_with_its_format_and_ends_with_its_counts) {
                   R"({"end":{"queues":1,"schedules":1,"memos":1,"tasks":1}})"));
 }
 
+TEST(Export, writes_queues_after_those_that_their_dead_letters_go_to) {
+  const auto store = open_model();
+  StoreDriver driver(*store);
+  driver.make_queue("z");
+  driver.make_queue(test::queue("m", {.dead_letter_queue = "z"}));
+  driver.make_queue(test::queue("a", {.dead_letter_queue = "m"}));
+  driver.make_queue("b");
+  std::vector<std::string> names;
+  for (const auto& line : lines_of(*store, driver.now)) {
+    constexpr std::string_view begin = R"({"queue":{"name":")";
+    if (line.starts_with(begin)) names.push_back(line.substr(begin.size(), 1));
+  }
+  EXPECT_THAT(names, ElementsAre("b", "z", "m", "a"));
+}
+
 TEST(Export, writes_tasks_in_the_order_of_their_arrival_whatever_their_number) {
   const auto store = open_model();
   StoreDriver driver(*store);

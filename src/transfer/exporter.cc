@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +28,21 @@ void write_all(std::string& out, std::string_view kind, std::vector<T>& values,
   for (const T& value : values) wire::append_line(out, kind, value);
   written += values.size();
   values.clear();
+}
+
+// A queue can only be created when the one that its dead letters go to is there.
+void put_targets_first(std::vector<Queue>& queues) {
+  std::map<std::string, std::string> targets;
+  for (const Queue& queue : queues) {
+    targets.emplace(queue.settings.name, queue.settings.dead_letter_queue);
+  }
+  const auto depth = [&](const Queue& queue) {
+    std::size_t steps = 0;
+    auto at = targets.find(queue.settings.dead_letter_queue);
+    for (; at != targets.end() && steps < queues.size(); at = targets.find(at->second)) ++steps;
+    return steps;
+  };
+  std::ranges::stable_sort(queues, {}, depth);
 }
 
 }  // namespace
@@ -82,6 +99,7 @@ Result<void> Exporter::begin(Reader& reader, TimePoint now) {
   for (const QueueCounts& each : *counts) total_ += each.total();
   auto queues = reader.queues(std::nullopt);
   if (!queues) return std::unexpected(std::move(queues.error()));
+  put_targets_first(*queues);
   for (Queue& queue : *queues) {
     if (queue.settings.name == operations) {
       note_names(leaving_, queue);
@@ -150,7 +168,13 @@ Result<bool> Exporter::need_queue(Reader& reader, const QueueRef& queue) {
   if (known_.contains(queue)) return true;
   if (leaving_.contains(queue)) return false;
   auto found = reader.queues(queue);
-  if (found) return note_queue(std::move(found->front()));
+  if (found) {
+    const std::string to = found->front().settings.dead_letter_queue;
+    if (!to.empty()) {
+      if (const auto known = need_queue(reader, to); !known) return known;
+    }
+    return note_queue(std::move(found->front()));
+  }
   if (found.error().code != ErrorCode::not_found) return std::unexpected(found.error());
   leaving_.insert(queue);
   if (const auto* name = std::get_if<std::string>(&queue)) {

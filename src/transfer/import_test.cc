@@ -51,6 +51,7 @@ void fill(StoreDriver& driver) {
                                       .max_depth = 2,
                                       .types = {{.type = "a", .timeout = 1s}}}));
   driver.make_queue("work");
+  driver.make_queue(test::queue("letters", {.dead_letter_queue = "work"}));
   driver.one_in_each_state("work");
   driver.put(task("work", {.payload = "\xff", .unique = UniqueKey{.key = "k"}}));
   driver.put(
@@ -112,7 +113,7 @@ TEST(Import, makes_an_equal_store_of_an_export) {
   const auto second = open_model();
   const ImportReport report = import_text(text_of(*first, driver.now), *second, driver.now);
   EXPECT_EQ(error_of(report), "");
-  EXPECT_EQ(report.added, (Counts{.queues = 2, .schedules = 1, .memos = 2, .tasks = 12}));
+  EXPECT_EQ(report.added, (Counts{.queues = 3, .schedules = 1, .memos = 2, .tasks = 12}));
   expect_same(*first, *second, driver.now);
   EXPECT_EQ(must(first->schedules("s")).front().rule, must(second->schedules("s")).front().rule);
   EXPECT_EQ(must(first->schedules("s")).front().next, must(second->schedules("s")).front().next);

@@ -53,6 +53,39 @@ void add_types(std::vector<Case>& cases) {
   cases.push_back(prepared("getQueueTypes", 404, {.target = "/v1/queues/4711/types"}));
 }
 
+// Where dead letters go: it may not be there, or lead back.
+void add_dead_letter_queues(std::vector<Case>& cases, const std::string& emails) {
+  const std::string to_nowhere = R"({"name":"a","dead_letter_queue":"nowhere"})";
+  const std::string to_other = R"({"dead_letter_queue":"other"})";
+  cases.push_back(simple("createQueue", 404, {"POST", "/v1/queues", to_nowhere}));
+  cases.push_back(simple("replaceQueue", 404, {"PUT", "/v1/queues/a", to_nowhere}));
+  cases.push_back(prepared("replaceQueue", 200, {"PUT", emails, to_other}));
+  cases.push_back(prepared("replaceQueue", 422, {"PUT", "/v1/queues/other", to_other}));
+  for (const char* body :
+       {R"({"dead_letter_queue":"other","types":{"t":{"keep_completed":{"for_ms":0},
+                           "keep_dead":{"for_ms":5}}}})",
+        R"({"dead_letter_queue":""})", R"({"dead_letter_queue":null})"}) {
+    cases.push_back(prepared("changeQueue", 200, {"PATCH", emails, body}));
+  }
+  for (const char* body : {R"({"dead_letter_queue":"$alerts"})",
+                           R"({"dead_letter_queue":"other","dead_letters":false})",
+                           R"({"types":{"t":{"keep_dead":{"last":5}}}})"}) {
+    cases.push_back(prepared("changeQueue", 422, {"PATCH", emails, body}));
+  }
+  for (const char* method : {"PATCH", "DELETE"}) {
+    const std::string operation =
+        method == std::string_view("PATCH") ? "changeQueue" : "removeQueue";
+    cases.push_back({operation, 409, [method](ApiClient& server) {
+                       server.must_post("/v1/queues", R"({"name":"bin"})");
+                       server.must_post("/v1/queues", R"({"name":"a","dead_letter_queue":"bin"})");
+                       return Request{method, "/v1/queues/bin",
+                                      method == std::string_view("PATCH")
+                                          ? R"({"dead_letter_queue":"a"})"
+                                          : ""};
+                     }});
+  }
+}
+
 }  // namespace
 
 std::vector<Case> queue_cases() {
@@ -67,6 +100,8 @@ std::vector<Case> queue_cases() {
   cases.push_back(simple("createQueue", 422, {"POST", "/v1/queues", R"({"name":"a b"})"}));
   cases.push_back(
       simple("createQueue", 422, {"POST", "/v1/queues", R"({"name":"a","lease_ms":1})"}));
+
+  add_dead_letter_queues(cases, emails);
 
   for (const std::string path : {"/v1/queues/emails", "/v1/queues/7", "/v1/queues/other"}) {
     cases.push_back(prepared("getQueue", 200, {.target = path}));

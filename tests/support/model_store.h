@@ -110,6 +110,8 @@ class ModelStore : public Store {
   void finish(Record& record, TaskState state, TimePoint now);
   void erase(std::uint64_t number);
 
+  Result<void> check_dead_letters(const QueueSettings& settings);
+
   // Putting.
   Result<Put> put_one(const NewTask& task, TimePoint now);
   Put add(const NewTask& task, Line& line, TimePoint now);

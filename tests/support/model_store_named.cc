@@ -29,6 +29,7 @@ Result<Queue> ModelStore::put_queue(const QueueSettings& settings, PutQueue mode
       return fail(ErrorCode::conflict, "another queue has this number or id");
     }
   }
+  if (auto good = check_dead_letters(settings); !good) return std::unexpected(good.error());
   if (mine == nullptr) {
     if (settings.id.is_nil()) return fail(ErrorCode::invalid, "an id is needed");
     mine = &queues_[settings.name];
@@ -40,6 +41,20 @@ Result<Queue> ModelStore::put_queue(const QueueSettings& settings, PutQueue mode
   mine->queue.settings.id = id;
   moved_on(mine->queue.updated_at, now);
   return mine->queue;
+}
+
+Result<void> ModelStore::check_dead_letters(const QueueSettings& settings) {
+  std::string next = settings.dead_letter_queue;
+  for (bool first = true; !next.empty(); first = false) {
+    const auto found = queues_.find(next);
+    if (found == queues_.end()) return fail(ErrorCode::not_found, "no such dead letter queue");
+    if (first && found->second.queue.removing) {
+      return fail(ErrorCode::conflict, "the dead letter queue is being removed");
+    }
+    if (next == settings.name) return fail(ErrorCode::conflict, "dead letters would come back");
+    next = found->second.queue.settings.dead_letter_queue;
+  }
+  return {};
 }
 
 Result<std::vector<Queue>> ModelStore::queues(const std::optional<QueueRef>& queue) {
@@ -58,6 +73,11 @@ Result<void> ModelStore::remove_queue(const QueueRef& queue, bool force, TimePoi
   auto* line = line_of(queue);
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
   const auto name = line->queue.settings.name;
+  for (const auto& [other, each] : queues_) {
+    if (each.queue.settings.dead_letter_queue == name) {
+      return fail(ErrorCode::conflict, "it is the dead letter queue of another");
+    }
+  }
   if (count(name, [](TaskState) { return true; }) == 0) {
     std::erase_if(orphans_, [&](const Orphan& orphan) { return orphan.queue == name; });
     queues_.erase(name);

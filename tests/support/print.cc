@@ -225,6 +225,7 @@ void PrintTo(const QueueSettings& settings, std::ostream* os) {
   record("priority", static_cast<unsigned>(settings.priority))("weight", settings.weight);
   record("ageing", settings.ageing)("lease", settings.lease)("timeout", settings.timeout);
   record("batch_size", settings.batch_size)("max_lost", settings.max_lost);
+  record("dead_letter_queue", settings.dead_letter_queue);
   record("retry", settings.retry)("types", settings.types);
   record("dead_letters", settings.dead_letters);
   record("keep_completed", settings.keep_completed)("keep_dead", settings.keep_dead);

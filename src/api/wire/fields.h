@@ -145,6 +145,7 @@ void fields_of_queue(auto& of, auto& visit) {
   visit("timeout_ms", of.timeout), visit("batch_size", always(of.batch_size));
   visit("max_lost", of.max_lost), visit("retry", of.retry), visit("types", of.types);
   visit("dead_letters", always(of.dead_letters));
+  visit("dead_letter_queue", of.dead_letter_queue);
   visit("keep_completed", always(of.keep_completed)), visit("keep_dead", always(of.keep_dead));
 }
 void fields(A<QueueSettings> auto& of, auto& visit) {

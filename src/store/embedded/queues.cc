@@ -28,6 +28,39 @@ Result<void> check_identity(const State& state, const QueueSettings& settings,
   return {};
 }
 
+// The queue that dead letters go to is there, and none of them comes back by the next ones.
+Result<void> check_dead_letters(const State& state, const QueueSettings& settings) {
+  constexpr const char* field = "dead_letter_queue";
+  if (settings.dead_letter_queue.empty()) return {};
+  const QueueEntry* to = state.queue(settings.dead_letter_queue);
+  if (to == nullptr) {
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("there is no queue \"{}\" for the dead letters of \"{}\"; create it first",
+                    settings.dead_letter_queue, settings.name),
+        field);
+  }
+  if (to->queue.removing) {
+    return fail(ErrorCode::conflict,
+                fmt::format("queue \"{}\" is being removed and can get no dead letters",
+                            settings.dead_letter_queue),
+                field);
+  }
+  std::string path = settings.name;
+  // What is stored has no cycle, so that the way ends.
+  for (; to != nullptr; to = state.queue(to->settings().dead_letter_queue)) {
+    path += fmt::format(" -> {}", to->settings().name);
+    if (to->settings().name == settings.name) {
+      return fail(
+          ErrorCode::conflict,
+          fmt::format("dead letters of \"{}\" would come back to it: {}", settings.name, path),
+          field);
+    }
+    if (to->settings().dead_letter_queue.empty()) break;
+  }
+  return {};
+}
+
 Result<void> check_new(const State& state, const QueueSettings& settings) {
   if (settings.id.is_nil()) {
     return fail(ErrorCode::invalid,
@@ -43,6 +76,16 @@ Result<void> check_new(const State& state, const QueueSettings& settings) {
 
 }  // namespace
 
+Result<void> check_gets_none(const State& state, const QueueEntry& queue) {
+  for (const auto& [name, index] : state.queue_names()) {
+    if (state.queue_at(index).settings().dead_letter_queue != queue.settings().name) continue;
+    return fail(ErrorCode::conflict,
+                fmt::format("queue \"{}\" is the dead_letter_queue of \"{}\"; change that first",
+                            queue.settings().name, name));
+  }
+  return {};
+}
+
 Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mode, TimePoint now) {
   if (auto good = validate(settings); !good) return std::unexpected(std::move(good.error()));
   QueueEntry* entry = state.queue(settings.name);
@@ -54,6 +97,9 @@ Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mo
     return fail(ErrorCode::conflict, fmt::format("queue \"{}\" is being removed", settings.name));
   }
   if (auto good = check_identity(state, settings, entry); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  if (auto good = check_dead_letters(state, settings); !good) {
     return std::unexpected(std::move(good.error()));
   }
   if (entry == nullptr) {
@@ -73,6 +119,7 @@ Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mo
 Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoint now) {
   QueueEntry* entry = state.queue(ref);
   if (entry == nullptr) return unknown_queue(ref);
+  if (auto good = check_gets_none(state, *entry); !good) return good;
   const auto tasks = entry->total();
   if (tasks == 0) {
     state.erase_queue(*entry);

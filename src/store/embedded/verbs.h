@@ -96,6 +96,9 @@ inline TimePoint written_after(TimePoint last, TimePoint now) {
 
 // queues.cc
 Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mode, TimePoint now);
+// An error if another queue sends its dead letters here. They need it: a task could not end
+// otherwise.
+Result<void> check_gets_none(const State& state, const QueueEntry& queue);
 Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoint now);
 Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit);
 // Removes up to `limit` tasks of a queue in the given states, oldest first.

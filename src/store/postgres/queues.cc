@@ -292,6 +292,9 @@ Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, Time
       change_queues<bool>("remove a queue", [&](Connection& connection) -> Answer<Result<bool>> {
         QueueEntry* entry = state().queue(queue);
         if (entry == nullptr) return Result<bool>(embedded::unknown_queue(queue));
+        if (auto good = embedded::check_gets_none(state(), *entry); !good) {
+          return Result<bool>(std::unexpected(std::move(good.error())));
+        }
         auto can = may_erase(connection, entry->index);
         if (!can) return std::unexpected(std::move(can.error()));
         if (can->closed && can->empty) {
