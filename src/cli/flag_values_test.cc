@@ -138,6 +138,16 @@ TEST(NewTaskTest, a_unique_key_may_replace_or_postpone) {
                        .max_delay = 2min}));
 }
 
+TEST(NewTaskTest, how_long_a_task_is_kept_may_depend_on_its_end) {
+  const auto task = task_from({.keep_completed = "0s", .keep_dead = "7d"}, "q", now);
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_EQ(task->keep_completed, Keep{.for_time = 0s});
+  EXPECT_EQ(task->keep_dead, Keep{.for_time = 24h * 7});
+  EXPECT_THAT(refusal(task_from({.keep_for = "1h", .keep_dead = "7d"}, "q", now)),
+              HasSubstr("for every end"));
+  EXPECT_THAT(refusal(task_from({.keep_dead = "100"}, "q", now)), HasSubstr("--keep-dead"));
+}
+
 TEST(NewTaskTest, a_callback_has_events_and_attempts) {
   const auto task = task_from({.request = "r-1",
                                .parent = "task-01920000-0000-7000-8000-000000000000",

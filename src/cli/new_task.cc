@@ -101,6 +101,12 @@ Result<UniqueKey> unique_from(const TaskFlags& flags) {
   return unique;
 }
 
+Result<Keep> kept_for(std::string_view flag, std::string_view text) {
+  const auto duration = duration_of(flag, text);
+  if (!duration) return std::unexpected(duration.error());
+  return Keep{.for_time = *duration};
+}
+
 // key=value, several; or one JSON object.
 Result<std::string> metadata_from(const std::vector<std::string>& given) {
   if (given.empty()) return std::string();
@@ -194,7 +200,7 @@ bool TaskFlags::any() const {
   return type || priority || delay || at || start_by || id || unique || unique_scope ||
          unique_for || on_conflict || max_delay || !tags.empty() || group || client || request ||
          parent || timeout || retries || max_lost || callback || !callback_events.empty() ||
-         callback_attempts || keep_for || !meta.empty() || held;
+         callback_attempts || keep_for || keep_completed || keep_dead || !meta.empty() || held;
 }
 
 void takes_payload_form(Command& command, TaskFlags& flags) {
@@ -219,6 +225,9 @@ void takes_task(Command& command, TaskFlags& flags) {
             "Call it for these events only [all but retrying]; separate several with commas")
       .value("--callback-attempts", flags.callback_attempts, "N", "How often to try a webhook [3]")
       .value("--keep-for", flags.keep_for, "DURATION", "How long it is kept after its end")
+      .value("--keep-completed", flags.keep_completed, "DURATION",
+             "... after a good end or a cancellation only; 0s: not at all")
+      .value("--keep-dead", flags.keep_dead, "DURATION", "... after it has failed for good only")
       .values("--meta", flags.meta, "KEY=VALUE", "Metadata beside the payload; may be repeated");
 }
 
@@ -259,6 +268,13 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePo
   read("--id", flags.id, task.id, id_from);
   read("--timeout", flags.timeout, task.timeout, duration_of);
   read("--keep-for", flags.keep_for, task.keep_for, duration_of);
+  read("--keep-completed", flags.keep_completed, task.keep_completed, kept_for);
+  read("--keep-dead", flags.keep_dead, task.keep_dead, kept_for);
+  if (flags.keep_for && (flags.keep_completed || flags.keep_dead)) {
+    read.refuse({ErrorCode::invalid,
+                 "--keep-for is for every end; leave it out beside --keep-completed and "
+                 "--keep-dead"});
+  }
   if (flags.retries) task.retry.emplace();
   if (task.retry) read("--retries", flags.retries, task.retry->max_retries, count_of);
   read("--parent", flags.parent, task.parent, id_from);

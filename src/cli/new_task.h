@@ -37,6 +37,8 @@ struct TaskFlags {
   std::vector<std::string> callback_events = {};
   std::optional<std::string> callback_attempts = std::nullopt;
   std::optional<std::string> keep_for = std::nullopt;
+  std::optional<std::string> keep_completed = std::nullopt;
+  std::optional<std::string> keep_dead = std::nullopt;
   std::vector<std::string> meta = {};
   bool held = false;
   bool text = false;

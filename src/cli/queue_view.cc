@@ -122,9 +122,12 @@ void add_settings(Sheet& sheet, const QueueSettings& settings) {
   sheet.add("keep completed", text_of(settings.keep_completed));
   sheet.add("keep dead", text_of(settings.keep_dead));
   for (const TypePolicy& each : settings.types) {
-    sheet.add("type " + printable(each.type),
-              fmt::format("retries {}{}", text_of(each.retry),
-                          each.timeout ? ", timeout " + format_duration(*each.timeout) : ""));
+    sheet.add(
+        "type " + printable(each.type),
+        fmt::format("retries {}{}{}{}", text_of(each.retry),
+                    each.timeout ? ", timeout " + format_duration(*each.timeout) : "",
+                    each.keep_completed ? ", keep completed " + text_of(*each.keep_completed) : "",
+                    each.keep_dead ? ", keep dead " + text_of(*each.keep_dead) : ""));
   }
 }
 

@@ -231,7 +231,14 @@ void apply_task(const Options& options, const NewTask& fresh, NewTask& task) {
   if (options.task.request) task.request_id = fresh.request_id;
   if (options.task.max_lost) task.max_lost = fresh.max_lost;
   if (options.task.callback) task.callback = fresh.callback;
-  if (options.task.keep_for) task.keep_for = fresh.keep_for;
+  // One rule takes the place of the other.
+  if (options.task.keep_for) {
+    task.keep_for = fresh.keep_for;
+    task.keep_completed.reset(), task.keep_dead.reset();
+  }
+  if (options.task.keep_completed) task.keep_completed = fresh.keep_completed;
+  if (options.task.keep_dead) task.keep_dead = fresh.keep_dead;
+  if (options.task.keep_completed || options.task.keep_dead) task.keep_for.reset();
   if (!options.task.meta.empty()) task.metadata = fresh.metadata;
 }
 

@@ -100,6 +100,10 @@ void add_times(Sheet& sheet, const Task& task, TimePoint now) {
 void add_policy(Sheet& sheet, const Task& task) {
   if (task.timeout) sheet.add("timeout", format_duration(*task.timeout));
   if (task.keep_for) sheet.add("keep for", format_duration(*task.keep_for));
+  const auto keep = [&](const char* name, const std::optional<Keep>& rule) {
+    if (rule && rule->for_time) sheet.add(name, format_duration(*rule->for_time));
+  };
+  keep("keep completed", task.keep_completed), keep("keep dead", task.keep_dead);
   if (task.retry && task.retry->max_retries) {
     sheet.add("retries allowed", *task.retry->max_retries == unlimited
                                      ? "unlimited"

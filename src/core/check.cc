@@ -220,6 +220,24 @@ Result<void> callback(const Callback& callback) {
                 limits::max_callback_attempts);
 }
 
+Result<void> own_keep(std::string_view what, const std::optional<Keep>& keep) {
+  if (!keep) return {};
+  if (keep->last) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} has a `last` here; only the rule of a queue counts how many are "
+                            "kept, and allowed here is for_ms",
+                            what),
+                fmt::format("{}.last", what));
+  }
+  if (!keep->for_time) {
+    return fail(ErrorCode::invalid,
+                fmt::format("{} has no for_ms; give one, or leave {} out for the rule of the queue",
+                            what, what),
+                fmt::format("{}.for_ms", what));
+  }
+  return inside(what, duration({what, "for_ms"}, *keep->for_time, {}, limits::max_delay));
+}
+
 Result<void> error(const TaskError& error) {
   if (auto ok = size({"error code", "error.code"}, error.code.size(), limits::max_error_code); !ok)
     return ok;

@@ -104,6 +104,8 @@ Result<void> queue_number(const What& what, QueueNumber number);
 Result<void> rules(const RetryRules& rules);
 Result<void> unique(const UniqueKey& unique);
 Result<void> callback(const Callback& callback);
+// A rule of a task or a type: `what` is the field. Only a queue counts how many are kept.
+Result<void> own_keep(std::string_view what, const std::optional<Keep>& keep);
 Result<void> error(const TaskError& error);
 
 }  // namespace millrace::check

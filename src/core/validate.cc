@@ -130,7 +130,16 @@ Result<void> check_policy(const NewTask& task) {
   if (task.callback) {
     if (auto ok = check::callback(*task.callback); !ok) return ok;
   }
+  if (auto ok = check::own_keep("keep_completed", task.keep_completed); !ok) return ok;
+  if (auto ok = check::own_keep("keep_dead", task.keep_dead); !ok) return ok;
   if (!task.keep_for) return {};
+  if (task.keep_completed || task.keep_dead) {
+    return fail(ErrorCode::invalid,
+                fmt::format("keep_for, which is for every end, is given beside {}; allowed is one "
+                            "of them",
+                            task.keep_completed ? "keep_completed" : "keep_dead"),
+                "keep_for_ms");
+  }
   return check::duration({"keep_for", "keep_for_ms"}, *task.keep_for, {}, limits::max_delay);
 }
 

@@ -66,6 +66,8 @@ Result<void> check_type(const TypePolicy& policy) {
   if (auto ok = validate_name({"task type", "type"}, policy.type, true); !ok) return ok;
   Result<void> ok = check::timeout(policy.timeout);
   if (ok) ok = check::rules(policy.retry);
+  if (ok) ok = check::own_keep("keep_completed", policy.keep_completed);
+  if (ok) ok = check::own_keep("keep_dead", policy.keep_dead);
   if (!ok) {
     ok.error().message = fmt::format("type {}: {}", in_quotes(policy.type), ok.error().message);
   }

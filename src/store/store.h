@@ -52,7 +52,9 @@ class Writer {
   // payload, marked `existing`, with its queue), unique key (the holder, marked `existing`), queue
   // active, not draining and not being removed (`conflict`), max_depth, put_rate (`limited` with
   // retry_after). Existing tasks cost no depth and no rate. A task is `created` if held, `delayed`
-  // if it starts after now, else `queued` with the ready moment max(now, start).
+  // if it starts after now, else `queued` with the ready moment max(now, start). It gets the
+  // keep_completed and keep_dead of its type in the queue, where it has no rule of its own for that
+  // end, and is kept by these once it has ended so.
   //
   // With the unique key's on_conflict replace or postpone, the holder gets all that the put gives
   // and keeps its id, number and created_at (`replaced`): if it waits and has never run, in an

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "store/store.h"
 #include "tests/random/describe.h"
@@ -78,7 +79,8 @@ std::vector<TimePoint> Generator::coming_moments() {
     if (kind == 1) consider(task.start_by);
     if (kind == 2) consider(task.lease_until);
     if (kind == 3 && task.unique) consider(task.created_at + task.unique->window);
-    if (kind == 4 && task.finished_at) consider(*task.finished_at + task.keep_for.value_or(keep));
+    if (kind == 4 && task.finished_at)
+      consider(*task.finished_at + own_keep(task, task.state).value_or(keep));
   }
   for (const auto& queue : queues_) {
     if (kind == 5) consider(queue.settings.paused_until);

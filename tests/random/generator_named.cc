@@ -65,6 +65,8 @@ QueueSettings Generator::settings(std::uint32_t queue) {
   if (dice_.percent(15)) {
     settings.types.push_back({.type = dice_.word("type", 3), .timeout = dice_.between(1s, 60s)});
     if (dice_.percent(30)) settings.types.back().retry.max_retries = dice_.below(4);
+    if (dice_.percent(30)) settings.types.back().keep_completed = Keep{.for_time = soon()};
+    if (dice_.percent(30)) settings.types.back().keep_dead = Keep{.for_time = soon()};
   }
   if (dice_.percent(5)) settings.dead_letters = false;
   if (dice_.percent(40)) settings.keep_completed = keep();

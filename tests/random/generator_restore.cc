@@ -27,6 +27,8 @@ Task Generator::old_task() {
   task.unique = put.unique;
   task.callback = put.callback;
   task.keep_for = put.keep_for;
+  task.keep_completed = put.keep_completed;
+  task.keep_dead = put.keep_dead;
   task.client_id = put.client_id;
   task.request_id = put.request_id;
   task.group = put.group;

@@ -96,7 +96,11 @@ void Generator::add_policy(NewTask& task) {
   }
   if (dice_.percent(40)) {
     const std::vector<Duration> keeps = {0ms, 10ms, 1s, 1min, 1h};
-    task.keep_for = dice_.pick(keeps);
+    const auto some = [&] { return Keep{.for_time = dice_.pick(keeps)}; };
+    const auto kind = dice_.below(3);
+    if (kind == 0) task.keep_for = dice_.pick(keeps);
+    if (kind != 0 && dice_.percent(70)) task.keep_completed = some();
+    if (kind == 2) task.keep_dead = some();
   }
 }
 

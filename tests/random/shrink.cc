@@ -139,6 +139,7 @@ std::vector<Change> plainer_task() {
       each([](NewTask& task) { task.start_by = {}; }),
       each([](NewTask& task) { task.unique = {}; }),
       each([](NewTask& task) { task.keep_for = {}; }),
+      each([](NewTask& task) { task.keep_completed = {}, task.keep_dead = {}; }),
       each([](NewTask& task) {
         task.timeout = {};
         task.max_lost = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "core/validate.h"
 
@@ -105,8 +106,9 @@ void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
   if (state == TaskState::completed) task.checkpoint.clear(), task.answer.reset();
   if (task.unique && task.unique->scope != UniqueScope::window) record.holds_key = false;
   const auto& keep = keep_of(state, line_of(record).queue.settings);
-  const bool at_once = task.keep_for ? *task.keep_for == Duration::zero()
-                                     : keep.for_time == Duration::zero() || keep.last == 0U;
+  const auto own = own_keep(task, state);
+  const bool at_once =
+      own ? *own == Duration::zero() : keep.for_time == Duration::zero() || keep.last == 0U;
   if (at_once) erase(task.number.value);
 }
 
@@ -197,7 +199,8 @@ Put ModelStore::replace(const NewTask& from, const Put& existing, TimePoint now)
   const bool was_ready =
       task.state == TaskState::queued || (task.state == TaskState::delayed && task.start <= now);
   const TimePoint was = task.start;
-  give(from, task, now);
+  const auto with_keep = with_keep_of_type(from, line_of(record).queue.settings);
+  give(with_keep ? *with_keep : from, task, now);
   if (from.unique->on_conflict == OnConflict::postpone && from.unique->max_delay) {
     const TimePoint latest = later(task.created_at, *from.unique->max_delay);
     task.start = std::max(now, std::min(task.start, latest));
@@ -228,6 +231,8 @@ void ModelStore::give(const NewTask& from, Task& task, TimePoint now) {
   if (task.unique) task.unique->on_conflict = OnConflict::keep, task.unique->max_delay.reset();
   task.callback = from.callback;
   task.keep_for = from.keep_for;
+  task.keep_completed = from.keep_completed;
+  task.keep_dead = from.keep_dead;
   task.client_id = from.client_id;
   task.request_id = from.request_id;
   task.group = from.group;
@@ -245,7 +250,8 @@ Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
   task.queue = line.queue.settings.name;
   task.created_at = now;
   task.updated_at = now;
-  give(from, task, now);
+  const auto with_keep = with_keep_of_type(from, line.queue.settings);
+  give(with_keep ? *with_keep : from, task, now);
   task.state = from.held ? TaskState::created : waiting_state(task.start, now);
   if (task.unique) hold_key(record);
   const Put result{task.id, task.number, task.state, false};

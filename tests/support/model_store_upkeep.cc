@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "tests/support/model_store.h"
 
@@ -87,7 +88,8 @@ void ModelStore::end_windows(TimePoint now) {
 std::optional<TimePoint> ModelStore::leaves_at(const Task& task) const {
   if (!is_final(task.state)) return std::nullopt;
   const auto& keep = keep_of(task.state, queues_.at(task.queue).queue.settings);
-  const auto keep_for = task.keep_for ? task.keep_for : keep.for_time;
+  const auto own = own_keep(task, task.state);
+  const auto keep_for = own ? own : keep.for_time;
   if (!keep_for) return std::nullopt;
   return later(*task.finished_at, *keep_for);
 }
@@ -120,7 +122,8 @@ std::vector<std::uint64_t> ModelStore::one_too_many(const Line& line, bool compl
   std::vector<std::pair<TimePoint, std::uint64_t>> finished;
   for (const auto& [number, record] : records_) {
     const auto& task = record.task;
-    if (task.queue != line.queue.settings.name || !is_final(task.state) || task.keep_for) continue;
+    if (task.queue != line.queue.settings.name || !is_final(task.state)) continue;
+    if (own_keep(task, task.state)) continue;
     if (is_dead_letter(task.state) == completed) continue;
     finished.emplace_back(*task.finished_at, number);
   }

@@ -56,6 +56,7 @@ void common_fields(Record& record, const T& task) {
   record("previous_start", task.previous_start)("start_by", task.start_by);
   record("timeout", task.timeout)("max_lost", task.max_lost)("retry", task.retry);
   record("unique", task.unique)("callback", task.callback)("keep_for", task.keep_for);
+  record("keep_completed", task.keep_completed)("keep_dead", task.keep_dead);
   record("client_id", task.client_id)("request_id", task.request_id)("group", task.group);
   record("metadata", task.metadata)("tags", task.tags)("parent", task.parent);
   record("checkpoint", task.checkpoint)("answer", task.answer);
@@ -212,7 +213,8 @@ void PrintTo(const RetryRules& rules, std::ostream* os) {
 
 void PrintTo(const TypePolicy& policy, std::ostream* os) {
   Record(os, "TypePolicy")("type", policy.type)("retry", policy.retry)("timeout", policy.timeout)(
-      "max_lost", policy.max_lost);
+      "max_lost", policy.max_lost)("keep_completed", policy.keep_completed)("keep_dead",
+                                                                            policy.keep_dead);
 }
 
 void PrintTo(const QueueSettings& settings, std::ostream* os) {

@@ -132,6 +132,7 @@ void fields(A<Rate> auto& of, auto& visit) {
 void fields(A<TypePolicy> auto& of, auto& visit) {
   visit("type", required(of.type)), visit("retry", of.retry), visit("timeout_ms", of.timeout);
   visit("max_lost", of.max_lost);
+  visit("keep_completed", of.keep_completed), visit("keep_dead", of.keep_dead);
 }
 // All but the name.
 void fields_of_queue(auto& of, auto& visit) {
@@ -170,6 +171,7 @@ void fields_given(auto& of, auto& visit) {
   visit("priority", always(of.priority)), visit("start_by", of.start_by);
   visit("timeout_ms", of.timeout), visit("max_lost", of.max_lost), visit("retry", of.retry);
   visit("unique", of.unique), visit("callback", of.callback), visit("keep_for_ms", of.keep_for);
+  visit("keep_completed", of.keep_completed), visit("keep_dead", of.keep_dead);
   visit("client_id", of.client_id), visit("request_id", of.request_id), visit("group", of.group);
   visit("metadata", embedded_object(of.metadata)), visit("tags", of.tags),
       visit("parent", of.parent);

@@ -118,6 +118,13 @@ TEST(Put, a_unique_key_says_what_a_conflict_does) {
   EXPECT_THAT(refusal.error.message, HasSubstr("keep, replace"));
 }
 
+TEST(Put, retention_by_the_end) {
+  const NewTask task = task_of(R"({"keep_completed":{"for_ms":0},"keep_dead":{"for_ms":5}})");
+  EXPECT_EQ(task.keep_completed, Keep{.for_time = 0ms});
+  EXPECT_EQ(task.keep_dead, Keep{.for_time = 5ms});
+  EXPECT_EQ(task_of(text_of(task)), task);
+}
+
 TEST(Put, only_an_answer_to_a_replacing_put_says_so) {
   std::string text;
   append(text, Put{.id = test::fresh_id(), .existing = true, .replaced = true});

@@ -2,6 +2,7 @@
 
 #include "core/as_put.h"
 #include "core/ensure.h"
+#include "core/transition.h"
 
 namespace millrace::book {
 
@@ -29,10 +30,14 @@ void Book::enter(const Row& row) {
                    .queue = slot.queue,
                    .state = slot.state,
                    .priority = slot.priority,
-                   .keeps_itself = slot.keeps_itself}});
+                   .keeps_itself = goes_by_own_rule(slot)}});
   state_.index(state_.adopt(slot));
   if (!row.unreadable.empty()) unreadable_.insert({slot.id, row.unreadable});
   if (row.given.unique) keys_.insert({slot.queue, row.given.unique->key});
+}
+
+bool Book::goes_by_own_rule(const Slot& slot) const {
+  return is_final(slot.state) && state_.keep_for(slot, slot.state).has_value();
 }
 
 Result<void> Book::check_readable(const TaskId& id) const {
@@ -87,7 +92,7 @@ void Book::add_task_changes(Changes& changes) const {
     }
     if (task.now != nullptr) {
       const Slot& is = *task.now;
-      changes.tally.enter(is.queue, is.state, is.priority, is.keeps_itself);
+      changes.tally.enter(is.queue, is.state, is.priority, goes_by_own_rule(is));
     }
     changes.tasks.push_back(task);
   }

@@ -82,6 +82,7 @@ class Book {
   void close();
 
  private:
+  bool goes_by_own_rule(const embedded::Slot& slot) const;
   void add_task_changes(Changes& changes) const;
   void add_key_changes(Changes& changes);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/crc32c.h"
+#include "core/own_keep.h"
 #include "store/embedded/bytes.h"
 #include "store/embedded/fields.h"
 
@@ -203,7 +204,7 @@ BodyFlags body_flags(std::string_view body) {
   decode_into(body, task, false);
   return {.has_unique = task.unique.has_value(),
           .has_start_by = task.start_by.has_value(),
-          .keeps_itself = task.keep_for.has_value(),
+          .keeps_itself = has_own_keep(task),
           .facts = facts_of(task)};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
@@ -43,7 +44,8 @@ Result<void> check_room(const QueueEntry& queue, TimePoint now) {
 }
 
 Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now) {
-  const auto at = state.add(task, queue, now);
+  const auto with_keep = with_keep_of_type(task, queue.settings());
+  const auto at = state.add(with_keep ? *with_keep : task, queue, now);
   Slot& slot = state.slot(at);
   slot.start = ready_moment(task, now);
   slot.state = task.held ? TaskState::created : waiting_state(slot.start, now);
@@ -91,7 +93,8 @@ Put replace(State& state, const NewTask& task, const Put& holder, TimePoint now)
   const auto at = state.find(holder.id);
   Slot& slot = state.slot(at);
   state.unindex(at);
-  state.rewrite(at, task);
+  const auto with_keep = with_keep_of_type(task, state.queue_at(slot.queue).settings());
+  state.rewrite(at, with_keep ? *with_keep : task);
   set_start(slot, task, now);
   state.store(at, now);
   Put put = holder;

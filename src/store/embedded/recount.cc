@@ -75,7 +75,7 @@ class Recount {
     if (slot.state == TaskState::processing) {
       ++tally.running, ++leases_;
       expect_in(state_.leases, key, at, "leases");
-    } else if (slot.keeps_itself) {
+    } else if (state_.keep_for(slot, slot.state)) {
       ++removals_;
     } else if (slot.state == TaskState::failed || slot.state == TaskState::dead) {
       ++tally.dead;

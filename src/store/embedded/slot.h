@@ -59,7 +59,7 @@ struct Slot {
   std::uint8_t priority = default_priority;
   // Copied from the body, so that the common case does not need it.
   bool has_unique : 1 = false;
-  bool keeps_itself : 1 = false;
+  bool keeps_itself : 1 = false;  // by one of its own rules, perhaps of another end than this
   bool has_start_by : 1 = false;  // the body's start_by counts; false after the first run
   bool cancel_requested : 1 = false;
   bool has_steps : 1 = false;  // the notes have a checkpoint or an answer

@@ -6,6 +6,7 @@
 
 #include "core/ensure.h"
 #include "core/limits.h"
+#include "core/own_keep.h"
 #include "core/transition.h"
 
 namespace millrace::embedded {
@@ -66,7 +67,7 @@ void State::set_body(Slot& slot, const NewTask& task, TimePoint created_at) {
   slot.body = encode_body(blobs, task, created_at);
   slot.has_unique = task.unique.has_value();
   slot.has_start_by = task.start_by.has_value();
-  slot.keeps_itself = task.keep_for.has_value();
+  slot.keeps_itself = has_own_keep(task);
   slot.set_facts(facts_of(task, created_at));
 }
 
@@ -129,8 +130,8 @@ void State::index(std::uint32_t at) {
   if (slot.state == TaskState::processing) {
     ++queue.running;
     leases.insert(key, at);
-  } else if (slot.keeps_itself) {
-    removals.insert({later(slot.moment, keep_for(slot)), slot.number}, at);
+  } else if (const auto own = keep_for(slot, slot.state)) {
+    removals.insert({later(slot.moment, *own), slot.number}, at);
   } else if (slot.state == TaskState::failed || slot.state == TaskState::dead) {
     queue.dead.insert(key, at);
   } else {
@@ -152,8 +153,8 @@ void State::unindex(std::uint32_t at) {
   if (slot.state == TaskState::processing) {
     --queue.running;
     leases.erase(key);
-  } else if (slot.keeps_itself) {
-    removals.erase({later(slot.moment, keep_for(slot)), slot.number});
+  } else if (const auto own = keep_for(slot, slot.state)) {
+    removals.erase({later(slot.moment, *own), slot.number});
   } else if (slot.state == TaskState::failed || slot.state == TaskState::dead) {
     queue.dead.erase(key);
   } else {
@@ -261,12 +262,13 @@ TimePoint State::start_by(const Slot& slot) const {
 UniqueKey State::unique(const Slot& slot) const {
   return given(slot).unique.value_or(UniqueKey{});
 }
-Duration State::keep_for(const Slot& slot) const {
-  return given(slot).keep_for.value_or(Duration{});
+std::optional<Duration> State::keep_for(const Slot& slot, TaskState final_state) const {
+  if (!slot.keeps_itself) return std::nullopt;
+  return own_keep(given(slot), final_state);
 }
 
 bool State::is_kept(const Slot& slot, TaskState final_state) const {
-  if (slot.keeps_itself) return keep_for(slot) > Duration::zero();
+  if (const auto own = keep_for(slot, final_state)) return *own > Duration::zero();
   const QueueSettings& settings = queues_[slot.queue]->settings();
   const bool dead = final_state == TaskState::failed || final_state == TaskState::dead;
   const Keep& keep = dead ? settings.keep_dead : settings.keep_completed;

@@ -145,10 +145,11 @@ class State {
   void set_notes(Slot& slot, const Notes& notes);
   // What was put, without the payload.
   Task given(const Slot& slot) const;
-  // REQUIRES: slot.has_start_by, slot.has_unique, slot.keeps_itself.
+  // REQUIRES: slot.has_start_by, slot.has_unique.
   TimePoint start_by(const Slot& slot) const;
   UniqueKey unique(const Slot& slot) const;
-  Duration keep_for(const Slot& slot) const;
+  // How long it is kept by a rule of its own once it has ended so; nullopt: by that of its queue.
+  std::optional<Duration> keep_for(const Slot& slot, TaskState final_state) const;
   // Whether it holds its unique key now. REQUIRES: slot.has_unique.
   bool holds_key(const Slot& slot, const UniqueKey& unique, TimePoint now) const;
 

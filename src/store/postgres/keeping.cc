@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "store/book/tally.h"
 
@@ -23,8 +24,9 @@ std::int16_t class_of(const Keep& keep) {
 Keeping keeping_of(const embedded::Slot& slot, const NewTask& given, const QueueSettings& settings,
                    bool ends_now) {
   if (!is_final(slot.state)) return {};
-  if (given.keep_for)
-    return {.task_class = row_by_row, .goes_at = later(slot.moment, *given.keep_for)};
+  if (const auto own = own_keep(given, slot.state)) {
+    return {.task_class = row_by_row, .goes_at = later(slot.moment, *own)};
+  }
   const Keep& keep =
       book::is_dead_letter(slot.state) ? settings.keep_dead : settings.keep_completed;
   if (ends_now) return {.task_class = class_of(keep)};

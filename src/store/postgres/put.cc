@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
@@ -30,19 +31,21 @@ TimePoint made_at(const Uuid& id, TimePoint now) {
   return std::min(TimePoint(Duration(ms)), now);
 }
 
-void push_plain(sql::PlainArrays& to, const NewTask& task, std::uint16_t queue, TaskState state,
+void push_plain(sql::PlainArrays& to, const NewTask& put, const QueueEntry& queue, TaskState state,
                 TimePoint start) {
+  const auto with_keep = with_keep_of_type(put, queue.settings());
+  const NewTask& task = with_keep ? *with_keep : put;
   const auto some = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
   to.id.push(task.id.value);
-  to.queue.push(queue);
+  to.queue.push(queue.index);
   to.state.push(static_cast<std::int16_t>(state));
   to.priority.push(task.priority);
   to.start.push(start);
   to.type.push(task.type);
   to.payload.push(postgres::Bytes{task.payload});
-  to.keep_for.push(task.keep_for ? std::optional(task.keep_for->count()) : std::nullopt);
+  to.keep_for.push(kept_for(task, state));
   to.start_by.push(task.start_by);
   to.client_id.push(some(task.client_id));
   to.group.push(some(task.group));
@@ -82,7 +85,7 @@ struct PlainPut {
     places.emplace(task.id, place);
     const TimePoint start = embedded::ready_moment(task, now);
     put.state = task.held ? TaskState::created : waiting_state(start, now);
-    push_plain(columns, task, queue->index, *put.state, start);
+    push_plain(columns, task, *queue, *put.state, start);
     push_text(tags, tags_text(task.tags));
     since = std::min(since, made_at(task.id.value, now));
     return put;

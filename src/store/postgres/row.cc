@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "store/embedded/bytes.h"
@@ -128,7 +129,11 @@ Answer<void> read_given(const Rows& rows, std::size_t at, const TaskId& id, NewT
                    .value_or(std::vector<std::string>());
   given.payload = rows.get<std::string>(at, Columns::payload);
   const auto more = rows.field(at, Columns::more);
-  return more ? read_more(*more, id, given) : Answer<void>();
+  if (!more) return {};
+  auto read = read_more(*more, id, given);
+  // Then the column has the rule for one of the ends.
+  if (given.keep_completed || given.keep_dead) given.keep_for.reset();
+  return read;
 }
 
 std::uint32_t count_at(const Rows& rows, std::size_t at, std::size_t column) {
@@ -194,7 +199,7 @@ Row read_row(const Rows& rows, std::size_t at) {
   }
   slot.has_unique = row.given.unique.has_value();
   slot.has_start_by = row.given.start_by.has_value();
-  slot.keeps_itself = row.given.keep_for.has_value();
+  slot.keeps_itself = has_own_keep(row.given);
   auto stored = read_notes(rows, at, slot.id);
   if (!stored) {
     row.unreadable = std::move(stored.error().message);
@@ -239,6 +244,10 @@ Row read_taken(const Rows& rows, std::size_t at) {
 
 std::unexpected<Error> unreadable_task(const Row& row, std::string_view doing) {
   return std::unexpected(to_error(unreadable(row.unreadable), doing));
+}
+
+std::optional<std::int64_t> kept_for(const NewTask& task, TaskState state) {
+  return ms(own_keep(task, is_final(state) ? state : TaskState::completed));
 }
 
 std::optional<std::string> more_of(const NewTask& task) {
@@ -423,6 +432,7 @@ void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping
   to.result.push(notes.result.empty() ? std::nullopt : std::optional(Bytes{notes.result}));
   to.class_.push(keeping.task_class);
   to.goes_at.push(keeping.goes_at);
+  to.own_keep.push(kept_for(row.given, slot.state));
 }
 
 void NewRows::push(const Row& row, const Keeping& keeping) {
@@ -430,7 +440,7 @@ void NewRows::push(const Row& row, const Keeping& keeping) {
   push_changed(changed, row, keeping);
   given.number.push(static_cast<std::int64_t>(row.slot.number));
   given.created_at.push(row.created_at);
-  given.keep_for.push(ms(task.keep_for));
+  given.keep_for.push(kept_for(task, row.slot.state));
   if (task.unique) {
     given.unique_window.push(task.unique->window.count());
     given.unique_scope.push(static_cast<std::int16_t>(task.unique->scope));

@@ -31,6 +31,9 @@ std::unexpected<Error> unreadable_task(const Row& row, std::string_view doing);
 Task task_of(const Row& row, const std::string& queue);
 Lease lease_of(Row row, const std::string& queue);
 
+// The column keep_for, in milliseconds: the task's own rule for its state, or for when it is
+// completed, which done.sql reads.
+std::optional<std::int64_t> kept_for(const NewTask& task, TaskState state);
 // The fields that most tasks leave out, as bytes; nullopt: none of them is given.
 std::optional<std::string> more_of(const NewTask& task);
 // "{a,\"b c\"}", as PostgreSQL reads it.

@@ -97,12 +97,17 @@ columns(given
   number:bigint created_at:timestamptz keep_for:bigint unique_window:bigint unique_scope:smallint type:text
   client_id:text group:text unique_key:text payload:bytea more:bytea)
 
+# The same without keep_for, in which a task has its own rule for the end that it has come to.
+columns(stays
+  number created_at unique_window unique_scope type client_id group unique_key payload more)
+
 # What calls change. `moment` is lease_until of a task that runs and finished_at of one that is final.
 columns(changed
   id:uuid queue:integer state:smallint priority:smallint cancel_requested:boolean version:integer deliveries:integer
   attempts:integer retries:integer lost:integer start:timestamptz updated_at:timestamptz previous_start:timestamptz
   started_at:timestamptz start_by:timestamptz moment:timestamptz token:bigint worker:text error_code:bytea
-  error_message:bytea notes:bytea result:bytea checkpoint:bytea answer:bytea class:smallint goes_at:timestamptz)
+  error_message:bytea notes:bytea result:bytea checkpoint:bytea answer:bytea class:smallint goes_at:timestamptz
+  own_keep:bigint)
 
 # Those of them that have the same name in tasks and finished, without the id.
 columns(mutable
